@@ -15,6 +15,7 @@ B := \#8
 CASES := 1000000
 
 .PHONY: help demo test test-slow test-matrix test-triton test-textual torch helion fuzz fuzz-coverage keys audit lint docs man refresh-docs clean
+.PHONY: help demo test test-matrix test-triton test-textual torch helion test-fast fuzz fuzz-coverage keys audit lint docs man film refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
@@ -108,6 +109,9 @@ docs: $(VENV)/ready-docs ## Build the docs site in site/html; warnings are error
 
 man: $(VENV)/ready-docs ## Write the manual page site/man/irscope.1
 	$(BIN)/python docs/man_page.py
+
+film: $(VENV)/ready-dev ## Record the film of the README in docs/images/film.svg; needs tmux
+	$(BIN)/python docs/film.py
 
 refresh-docs: $(VENV)/ready-dev $(VENV)/demo/passes.irscope ## Rewrite usage, outputs, lessons and pictures in the docs
 	$(BIN)/python docs/usage.py

@@ -24,7 +24,7 @@ PAGES = ROOT / "site" / "pages"
 # Files of the repository that have another name on the site.
 RENAMED = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 COPIED = {".md", ".svg", ".png", ".txt"}
-_LINK = re.compile(r"(\]\()([^)\s#:]+)((?:#[^)\s]*)?\))")
+_LINK = re.compile(r"""(\]\(|src(?:set)?=")([^)\s#:"]+)((?:#[^)\s]*)?[)"])""")
 _FENCE = re.compile(r"(^```.*?^```$)", re.M | re.S)
 
 

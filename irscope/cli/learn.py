@@ -4,7 +4,8 @@ A lesson compiles its own capture, asks a question, shows the IR and then
 the answer: in the app, where . goes forward and , back; with --text, or without a terminal, as Markdown.
 Without LESSON the app opens with the list of lessons; without a terminal, the list is printed.
 Compiling executes the lesson's Python file, which is part of irscope. With --exercise, the lesson's exercises
-are files of your own: edit them, and the same command says what is still missing.
+are files of your own: edit them, and the same command says what is still missing. --slides writes a lesson
+as slides, whose answers are uncovered by a key press.
 
 example: irscope learn 2
 """
@@ -48,6 +49,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="write the lesson's exercises into this folder; with edited ones, say what is still missing",
     )
+    how.add_argument(
+        "--slides", metavar="FILE", type=Path, help="write the lesson as slides for a class, one HTML file"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the lesson's capture")
 
 
@@ -56,8 +60,8 @@ def run(args: argparse.Namespace) -> int:
     from irscope.learn.lesson import find_lesson, lessons
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if args.exercise:
-        return _exercises(args)
+    if args.exercise or args.slides is not None:
+        return _exercises(args) if args.exercise else _slides(args)
     if args.lesson is None and terminal and not (args.text or args.check):
         from irscope.cli import home
         from irscope.tui.home_sections import Section
@@ -121,6 +125,25 @@ def _exercises(args: argparse.Namespace) -> int:
             print(f"{task.file}: written: {task.title}")
     print(f"edit a file, then check it: irscope learn {args.lesson} --exercise")
     return code
+
+
+def _slides(args: argparse.Namespace) -> int:
+    """Writes a lesson as slides. Raises UserError if the file exists."""
+    from irscope.learn.lesson import find_lesson
+    from irscope.model.files import write_output
+    from irscope.report.html.lesson_slides import lesson_slides_html
+    from irscope.workspace import Workspace, encoded
+
+    if args.lesson is None:
+        raise UserError("--slides needs a lesson: irscope learn 2 --slides lesson2.html")
+    if args.slides.exists():
+        raise UserError(f"{args.slides} exists; choose another name")
+    lesson = find_lesson(args.lesson)
+    with Workspace(_compiled(lesson, args.output), writable=True) as workspace:
+        text = lesson_slides_html(lesson, workspace)
+    write_output(args.slides, encoded(text), False)
+    print(f"{args.slides}: {args.slides.stat().st_size:,} bytes", file=sys.stderr)
+    return 0
 
 
 def _problems(task: Task, path: Path) -> list[str]:

@@ -1,8 +1,8 @@
 """Write a report to share: the table, charts, and findings, source and diffs of some pairs.
 
 As HTML, it is a single page that needs no network. Without --pair, it has the pairs whose facts differ
-most. --format markdown is for an issue or a pull request: it is printed, and shortened to the limit of a
-comment on GitHub.
+most. --slides writes a talk instead: the kernel, its configs, and two of them side by side. --format markdown
+is for an issue or a pull request: it is printed, and shortened to the limit of a comment on GitHub.
 
 example: irscope report matmul.irscope --pair '#5' '#6' -o report.html
 """
@@ -44,37 +44,60 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         help="only the diff of this stage; a,b or repeated for several",
     )
+    parser.add_argument(
+        "--slides",
+        action="store_true",
+        help="write slides, a page with keys, notes and print; default file: NAME-slides.html",
+    )
     options.add_format(parser, "html", "markdown")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
 
 
 def run(args: argparse.Namespace) -> int:
     """Writes the report. Raises UserError if a name matches nothing or FILE exists."""
-    from irscope.cli.progress import count_on_stderr
-    from irscope.report.capture_report import capture_report
     from irscope.report.pair_report import check_has_rows
 
     wanted = options.split_names(args.stage)
     for stage in wanted or ():
         check_has_rows(stage)
     options.check_output(args, args.capture)
-    output = args.output or (_STDOUT if args.format == "markdown" else Path(f"{args.capture.stem}.html"))
+    if args.slides and (args.format != "html" or wanted):
+        raise UserError("--slides takes neither --format markdown nor --stage")
+    name = f"{args.capture.stem}-slides.html" if args.slides else f"{args.capture.stem}.html"
+    output = args.output or (_STDOUT if args.format == "markdown" else Path(name))
     if output != _STDOUT and output.exists() and not args.force:
         raise UserError(f"{output} exists; choose another name with -o or replace it with --force")
-    progress = count_on_stderr("comparing pair ")
-    with Workspace(args.capture) as workspace:
-        report = capture_report(workspace, args.pair, wanted, args.kernel, args.target, progress)
-    if args.format == "markdown":
-        from irscope.report.markdown.report_markdown import report_markdown
-
-        text = report_markdown(report)
-    else:
-        from irscope.report.html.report_page import report_html
-
-        text = report_html(report)
+    text = _slides(args) if args.slides else _report(args, wanted)
     if output == _STDOUT:
         sys.stdout.write(text)
     else:
         write_output(output, encoded(text), args.force)
         print(f"{output}: {output.stat().st_size:,} bytes", file=sys.stderr)
     return 0
+
+
+def _report(args: argparse.Namespace, wanted: list[str] | None) -> str:
+    from irscope.cli.progress import count_on_stderr
+    from irscope.report.capture_report import capture_report
+
+    progress = count_on_stderr("comparing pair ")
+    with Workspace(args.capture) as workspace:
+        report = capture_report(workspace, args.pair, wanted, args.kernel, args.target, progress)
+    if args.format == "markdown":
+        from irscope.report.markdown.report_markdown import report_markdown
+
+        return report_markdown(report)
+    from irscope.report.html.report_page import report_html
+
+    return report_html(report)
+
+
+def _slides(args: argparse.Namespace) -> str:
+    from irscope.cli.progress import count_on_stderr
+    from irscope.report.html.slides_page import slides_html
+    from irscope.report.slide_deck import slide_deck
+
+    progress = count_on_stderr("comparing pair ")
+    with Workspace(args.capture) as workspace:
+        deck = slide_deck(workspace, args.pair, args.kernel, args.target, progress)
+    return slides_html(deck)

@@ -118,6 +118,8 @@ if TYPE_CHECKING:
     from irscope.workspace.checks import check as check
     from irscope.workspace.checks import read_rules as read_rules
     from irscope.workspace.comparison import Comparison as Comparison
+    from irscope.workspace.compile_time import CompileTimeInput as CompileTimeInput
+    from irscope.workspace.compile_time import compile_time_inputs as compile_time_inputs
     from irscope.workspace.compiler_version import CompilerVersion as CompilerVersion
     from irscope.workspace.config_source import config_code as config_code
     from irscope.workspace.detail import Detail as Detail
@@ -340,6 +342,7 @@ _EXPORTS = {
         "CHANGES Hunk RowSide Span change_names count_changes counts_text hunk_range hunks "
         "reads_differently row_sides source_line_counts"
     ),
+    "irscope.workspace.compile_time": "CompileTimeInput compile_time_inputs",
     "irscope.workspace.config_source": "config_code",
     "irscope.workspace.edits": "StageEdit can_build_from edit_names original_of",
     "irscope.workspace.equal_variants": "equal_text",

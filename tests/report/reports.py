@@ -110,7 +110,7 @@ class Outline(HTMLParser):
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
-        if tag not in ("meta", "input", "br", "link", "col"):
+        if tag not in ("meta", "input", "br", "link", "col", "wbr"):
             self.open.append(tag)
 
     def handle_endtag(self, tag):

@@ -8,7 +8,7 @@ from html import escape
 from irscope.model.text import printable
 
 # Elements without content and end tag (HTML, 13.1.2).
-_VOID = frozenset(["br", "col", "input", "link", "meta"])
+_VOID = frozenset(["br", "col", "input", "link", "meta", "wbr"])
 
 Attribute = str | int | float | bool | None
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from pygments.lexers.python import PythonLexer
-from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
-
 from irscope.model.text import base_name
-from irscope.report.html.markup import Html, element, joined
+from irscope.report.html.markup import Html, element
+from irscope.report.html.python_highlight import highlighted
 from irscope.report.pair_report import PairReport
 from irscope.workspace import (
     InstructionCounts,
@@ -20,24 +18,12 @@ from irscope.workspace import (
     instruction_counts,
 )
 
-# Classes of the style sheet; a token type that is missing has the class of its parent.
-_CLASSES = {
-    Comment: "comment",
-    Keyword: "keyword",
-    Literal.Number: "number",
-    Literal.String: "string",
-    Name.Builtin: "keyword",
-    Name.Decorator: "name",
-    Name.Function: "name",
-    Operator.Word: "keyword",
-}
-
 
 def source_table(pair: PairReport, listing: Listing, anchor: str) -> Html:
     """A listing as a table; `anchor` is the prefix of the ids of its lines."""
     stage = assembly_stage(pair.diffs)
     counts = _counts(pair.diffs[stage], listing.sides) if stage else []
-    code = _highlighted(listing.source.lines)
+    code = highlighted([line.text for line in listing.source.lines])
     heading = element(
         "tr",
         element("th", "line", scope="col", class_="number"),
@@ -86,22 +72,3 @@ def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
 def _kind_text(kind: InstructionKind) -> str:
     text = kind.text("{}\N{NO-BREAK SPACE}B") if kind.width or kind.name else ""
     return text if kind.name else f"{kind.kind} {text}".strip()
-
-
-def _highlighted(lines: Sequence[PythonLine]) -> list[Html]:
-    """The text of each line, highlighted."""
-    found: list[list[str]] = [[]]
-    lexer = PythonLexer(stripnl=False, ensurenl=False)
-    for kind, value in lexer.get_tokens("\n".join(line.text for line in lines)):
-        for number, piece in enumerate(value.split("\n")):
-            if number:
-                found.append([])
-            name = _class(kind)
-            found[-1].append(element("span", piece, class_=name) if name and piece else piece)
-    return [joined(pieces) for pieces in found]
-
-
-def _class(kind: _TokenType) -> str:
-    while kind not in _CLASSES and kind.parent is not None:
-        kind = kind.parent
-    return _CLASSES.get(kind, "")
