@@ -64,8 +64,8 @@ def run(args: argparse.Namespace) -> int:
         return home.visit(Section.LESSONS)
     if args.lesson is None:
         for lesson in lessons():
-            print(f"{lesson.number:3}  {lesson.title}")
-        print("\nirscope learn NUMBER opens one")
+            print(f"{lesson.number:3}  {lesson.name:20} {lesson.title}")
+        print("\nirscope learn NUMBER, or its name, opens one")
         return 0
     if terminal and not (args.text or args.check):
         from irscope.cli import home

@@ -5,8 +5,10 @@ from __future__ import annotations
 import tokenize
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from irscope.learn.drawings import tile_text
 from irscope.model import Variant
 from irscope.workspace import (
     SOURCE_RULES,
@@ -83,5 +85,7 @@ EXTRAS = {
     "output": Extra(_output, "output"),
     "estimate": Extra(_estimate, "irscope pick --explain"),
     "layout": Extra(_layout, "irscope layout"),
+    "tile": Extra(partial(tile_text, swizzle=True), "shared memory with the swizzle"),
+    "plain_tile": Extra(partial(tile_text, swizzle=False), "shared memory without a swizzle"),
     "lint": Extra(_lint, "irscope lint", shared=True),
 }
