@@ -25,15 +25,15 @@ _SAMPLES = (Path(__file__).parent / "samples", Path(__file__).parents[2] / "samp
 
 @dataclass(frozen=True, slots=True)
 class LessonSweep:
-    """A kernel and what to compile it for, as for `irscope compile`.
+    """A kernel and what to compile it for, as for `irscope compile`; or a program to run, as `irscope run`.
 
-    `file` is a sample or the file next to the lesson. `fails` is true if compilation is meant to fail.
-    `launch` is how the kernel would be launched, as for `irscope pick --launch`; "" if the lesson says
-    nothing about time.
+    `file` is a sample or the file next to the lesson. Without `kernel`, it is run on a simulated GPU. `fails`
+    is true if compilation is meant to fail. `launch` is how the kernel would be launched, as for
+    `irscope pick --launch`; "" if the lesson says nothing about time.
     """
 
     file: Path
-    kernel: str
+    kernel: str = ""
     signature: str | None = None
     config: Mapping[str, list[Value]] | None = None
     const: Mapping[str, Value] | None = None

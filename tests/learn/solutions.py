@@ -126,6 +126,12 @@ SOLUTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "19b_gluon_order.py": (("[4, 1], [16, 2], [1, 4], [0, 1]", "[1, 4], [2, 16], [4, 1], [1, 0]"),),
     "20a_hot_loop.py": (("num_warps=4", "num_warps=8"),),
     "20b_two_blocks.py": (("num_stages=4", "num_stages=3"), ("num_warps=4", "num_warps=8")),
+    "21a_count_only.py": (("@triton.jit\n", '@triton.jit(do_not_specialize=["num_rows"])\n'),),
+    "21b_window.py": (
+        ("WINDOW: tl.constexpr", "WINDOW"),
+        ('*i32:16"', '*i32:16, i32"'),
+        (" --config WINDOW=100", ""),
+    ),
 }
 
 
