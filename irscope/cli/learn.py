@@ -14,7 +14,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib.util
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -69,8 +72,8 @@ def run(args: argparse.Namespace) -> int:
         return home.visit(Section.LESSONS)
     if args.lesson is None:
         for lesson in lessons():
-            print(f"{lesson.number:3}  {lesson.title}")
-        print("\nirscope learn NUMBER opens one")
+            print(f"{lesson.number:3}  {lesson.name:20} {lesson.title}")
+        print("\nirscope learn NUMBER, or its name, opens one")
         return 0
     if terminal and not (args.text or args.check):
         from irscope.cli import home
@@ -176,7 +179,7 @@ def _compiled(lesson: Lesson, output: Path | None) -> Path:
 def compile_lesson(lesson: Lesson, path: Path) -> None:
     """Compiles the variants of a lesson that the capture at `path` lacks.
 
-    Raises UserError if a variant fails unexpectedly.
+    Raises UserError if a variant or a program fails unexpectedly.
     """
     from irscope.workspace import add_launches
 
@@ -184,11 +187,44 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
         # The compiler's output is part of a lesson; if the cache has the kernel, it prints nothing.
         os.environ["TRITON_CACHE_DIR"] = cache  # the workers inherit it
         for sweep in lesson.sweeps:
+            if not sweep.kernel:
+                _run_program(sweep, path)
+                continue
             progress = _compile(_request(sweep), path)
             if progress.failed and not sweep.fails:
                 raise UserError(f"{sweep.kernel} did not compile; irscope list {path} shows why")
             if sweep.launch:
                 add_launches(path, sweep.launch)
+
+
+def _run_program(sweep: LessonSweep, path: Path) -> None:
+    """Captures what a lesson's program launches, unless the capture has it. Executes the program.
+
+    Raises UserError if it fails, for example because torch is not installed.
+    """
+    if path.exists() and _has_kernels_of(sweep.file, path):
+        return
+    if importlib.util.find_spec("torch") is None:
+        raise UserError("this lesson runs a program that needs torch: pip install 'irscope[run]'")
+    with tempfile.TemporaryDirectory(dir=path.parent) as folder:
+        captured = Path(folder, path.name)
+        if path.exists():
+            shutil.copy(path, captured)
+        words = ["run", "--target", *sweep.targets, "--resume", "-o", str(captured), str(sweep.file)]
+        done = subprocess.run(
+            [sys.executable, "-m", "irscope", *words], capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            lines = done.stderr.strip().splitlines() or ["no message"]
+            raise UserError(f"{sweep.file.name} failed: {lines[-1]}")
+        captured.replace(path)
+
+
+def _has_kernels_of(file: Path, path: Path) -> bool:
+    from irscope.workspace import Workspace
+
+    with Workspace(path) as workspace:
+        return any(variant.kernel.source.file == str(file) for variant in workspace.variants)
 
 
 def _request(sweep: LessonSweep) -> SweepRequest:

@@ -14,10 +14,14 @@ from irscope.workspace import Fact, Workspace, stage_named, strip_debug
 
 @dataclass(frozen=True, slots=True)
 class LessonContext:
-    """A variant of a lesson's capture. `stage` may also name one of the EXTRAS."""
+    """A variant of a lesson's capture, compared with `against` (the same if None).
+
+    `stage` may also name one of the EXTRAS.
+    """
 
     capture: Workspace
     variant: Variant
+    against: Variant | None = None
 
     @property
     def name(self) -> str:
@@ -33,7 +37,7 @@ class LessonContext:
     def text(self, stage: str) -> str:
         """The text of a stage or extra. Raises OSError if an extra needs a file that is gone."""
         if extra := EXTRAS.get(stage):
-            return extra.text(self.capture, self.variant)
+            return extra.text(self.capture, self.variant, self.against or self.variant)
         return self.capture.text(self.variant, stage)
 
     def lines(self, stage: str) -> list[str]:
@@ -54,4 +58,5 @@ def language_of(stage: str) -> str:
 
 def contexts_of(step: LessonStep, capture: Workspace) -> tuple[LessonContext, LessonContext]:
     """The two variants of a step. Raises UserError if the capture lacks one."""
-    return LessonContext(capture, capture.variant(step.a)), LessonContext(capture, capture.variant(step.b))
+    a, b = capture.variant(step.a), capture.variant(step.b)
+    return LessonContext(capture, a, b), LessonContext(capture, b, a)

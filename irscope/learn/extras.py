@@ -3,29 +3,36 @@
 from __future__ import annotations
 
 import tokenize
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from irscope.learn.drawings import tile_text
 from irscope.model import Variant
 from irscope.workspace import (
     SOURCE_RULES,
+    TextLine,
     Workspace,
+    compilation_lines,
     conflicts_text,
     estimate_lines,
     lint_source,
+    pair_lines,
     ways_text,
+    without_rest,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Extra:
-    """A text about a variant. `caption` introduces a quotation, `language` highlights it.
+    """A text about a variant B, compared with A if the text is about a pair.
 
-    `shared` is true if all variants of a kernel have the same text.
+    `text` takes B and then A. `caption` introduces a quotation, `language` highlights it. `shared` is true
+    if all variants of a kernel have the same text.
     """
 
-    text: Callable[[Workspace, Variant], str]
+    text: Callable[[Workspace, Variant, Variant], str]
     caption: str
     language: str = "text"
     shared: bool = False
@@ -77,11 +84,34 @@ def _estimate(capture: Workspace, variant: Variant) -> str:
     return "".join(f"{text}\n" for own in texts for text in own)
 
 
+def _why(capture: Workspace, b: Variant, a: Variant) -> str:
+    return _laid_out(without_rest(pair_lines(capture.compare(a, b))))
+
+
+def _compilations(capture: Workspace, variant: Variant) -> str:
+    """Why the variant's kernel was compiled, in the whole capture."""
+    kernels = (one for one in capture.compilations() if one.kernel == variant.kernel.name)
+    return _laid_out(compilation_lines(kernels))
+
+
+def _laid_out(lines: Iterable[TextLine]) -> str:
+    return "".join(f"{'  ' * line.level}{line.text}\n" for line in lines)
+
+
+def _alone(text: Callable[[Workspace, Variant], str]) -> Callable[[Workspace, Variant, Variant], str]:
+    """A text that is about one variant, whatever it is compared with."""
+    return lambda capture, variant, _: text(capture, variant)
+
+
 EXTRAS = {
-    "python": Extra(_kernel, "The kernel", "python", shared=True),
-    "file": Extra(_file, "The file", "python", shared=True),
-    "output": Extra(_output, "output"),
-    "estimate": Extra(_estimate, "irscope pick --explain"),
-    "layout": Extra(_layout, "irscope layout"),
-    "lint": Extra(_lint, "irscope lint", shared=True),
+    "why": Extra(_why, "irscope why"),
+    "compilations": Extra(_alone(_compilations), "irscope why", shared=True),
+    "python": Extra(_alone(_kernel), "The kernel", "python", shared=True),
+    "file": Extra(_alone(_file), "The file", "python", shared=True),
+    "output": Extra(_alone(_output), "output"),
+    "estimate": Extra(_alone(_estimate), "irscope pick --explain"),
+    "layout": Extra(_alone(_layout), "irscope layout"),
+    "tile": Extra(_alone(partial(tile_text, swizzle=True)), "shared memory with the swizzle"),
+    "plain_tile": Extra(_alone(partial(tile_text, swizzle=False)), "shared memory without a swizzle"),
+    "lint": Extra(_alone(_lint), "irscope lint", shared=True),
 }

@@ -25,15 +25,15 @@ _SAMPLES = (Path(__file__).parent / "samples", Path(__file__).parents[2] / "samp
 
 @dataclass(frozen=True, slots=True)
 class LessonSweep:
-    """A kernel and what to compile it for, as for `irscope compile`.
+    """A kernel and what to compile it for, as for `irscope compile`; or a program to run, as `irscope run`.
 
-    `file` is a sample or the file next to the lesson. `fails` is true if compilation is meant to fail.
-    `launch` is how the kernel would be launched, as for `irscope pick --launch`; "" if the lesson says
-    nothing about time.
+    `file` is a sample or the file next to the lesson. Without `kernel`, it is run on a simulated GPU. `fails`
+    is true if compilation is meant to fail. `launch` is how the kernel would be launched, as for
+    `irscope pick --launch`; "" if the lesson says nothing about time.
     """
 
     file: Path
-    kernel: str
+    kernel: str = ""
     signature: str | None = None
     config: Mapping[str, list[Value]] | None = None
     const: Mapping[str, Value] | None = None
@@ -83,12 +83,21 @@ class Assertion:
 
 
 @dataclass(frozen=True, slots=True)
+class Measurement:
+    """Markdown with figures that were measured with a version of Triton ("3.6") on a device ("H200")."""
+
+    triton: str
+    device: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class LessonStep:
     """A question and its answer, both Markdown, about variants `a` and `b` (which may be the same).
 
     The app opens `stage` at the first line that matches the pattern `find`. The question quotes `shown`,
-    the answer `excerpts`. In the text, {{a.FACT}} is a fact, and {{a.STAGE:PATTERN}} the number of lines
-    of the stage that match.
+    the answer what was `measured` and `excerpts`. In the text, {{a.FACT}} is a fact, and {{a.STAGE:PATTERN}}
+    the number of lines of the stage that match.
     """
 
     title: str
@@ -100,6 +109,7 @@ class LessonStep:
     find: str = ""
     shown: tuple[Excerpt, ...] = ()
     excerpts: tuple[Excerpt, ...] = ()
+    measured: tuple[Measurement, ...] = ()
     assertions: tuple[Assertion, ...] = ()
 
 
@@ -120,7 +130,7 @@ class Exercise:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A lesson. `about` precedes the steps, `more` and the exercises follow them."""
+    """A lesson. `about` precedes the steps; `more`, what was `measured` and the exercises follow them."""
 
     number: int
     name: str
@@ -129,6 +139,7 @@ class Lesson:
     sweeps: tuple[LessonSweep, ...]
     steps: tuple[LessonStep, ...]
     more: str = ""
+    measured: tuple[Measurement, ...] = ()
     exercises: tuple[Exercise, ...] = ()
 
 
@@ -143,10 +154,10 @@ def lessons() -> list[Lesson]:
 
 
 def find_lesson(text: str) -> Lesson:
-    """The lesson with this number or name. Raises UserError if there is none."""
+    """The lesson with this number or name ("-" is as good as "_"). Raises UserError if there is none."""
     known = lessons()
     for lesson in known:
-        if text in (str(lesson.number), f"{lesson.number:02}", lesson.name):
+        if text.replace("-", "_") in (str(lesson.number), f"{lesson.number:02}", lesson.name):
             return lesson
     names = ", ".join(f"{lesson.number} {lesson.name}" for lesson in known)
     raise UserError(f"no lesson '{text}'; the lessons are: {names}")
@@ -160,7 +171,10 @@ def _load(path: Path) -> Lesson:
     sweeps = tuple(_sweep({"sample": sample} | sweep, lesson_file) for sweep in table.pop("sweep"))
     steps = tuple(_step(step) for step in table.pop("step"))
     exercises = tuple(map(_exercise, table.pop("exercise", ())))
-    return Lesson(int(number), name, sweeps=sweeps, steps=steps, exercises=exercises, **table)
+    measured = _measurements(table)
+    return Lesson(
+        int(number), name, sweeps=sweeps, steps=steps, measured=measured, exercises=exercises, **table
+    )
 
 
 def _sweep(table: dict[str, Any], lesson_file: Path) -> LessonSweep:
@@ -175,9 +189,20 @@ def _exercise(table: dict[str, Any]) -> Exercise:
     return Exercise(_FOLDER.with_name("exercise_files") / table.pop("file"), goals, **table)
 
 
+def _measurements(table: dict[str, Any]) -> tuple[Measurement, ...]:
+    return tuple(Measurement(**measured) for measured in table.pop("measured", ()))
+
+
 def _step(table: dict[str, Any]) -> LessonStep:
     shown, excerpts = (
         tuple(Excerpt(**excerpt) for excerpt in table.pop(key, ())) for key in ("shown", "excerpts")
     )
     assertions = tuple(Assertion(**assertion) for assertion in table.pop("assertions", ()))
-    return LessonStep(**{"b": table["a"]} | table, shown=shown, excerpts=excerpts, assertions=assertions)
+    measured = _measurements(table)
+    return LessonStep(
+        **{"b": table["a"]} | table,
+        shown=shown,
+        excerpts=excerpts,
+        measured=measured,
+        assertions=assertions,
+    )

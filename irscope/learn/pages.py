@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from irscope.learn.context import contexts_of
 from irscope.learn.lesson import Lesson, LessonStep
-from irscope.learn.render import answer, exercises, question
+from irscope.learn.render import answer, ending, exercises, question
 from irscope.model import Variant
 from irscope.workspace import PYTHON, Workspace
 
@@ -56,7 +56,7 @@ class LessonPages:
         parts = [self._lesson.about] if number == 0 else []
         parts += [f"**{step.title}**", answer(step, a, b) if answered else question(step, a, b)]
         if answered and step is self._lesson.steps[-1]:
-            parts += [self._lesson.more, exercises(self._lesson)]
+            parts += [ending(self._lesson, self._workspace), exercises(self._lesson)]
         line, right = self._place(step, a.variant, b.variant)
         return LessonPage(
             heading=f"Lesson {self._lesson.number}, {'answer' if answered else 'question'} {index + 1} "

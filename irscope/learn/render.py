@@ -10,7 +10,7 @@ from itertools import groupby
 from irscope.learn.context import LessonContext, contexts_of, language_of
 from irscope.learn.exercises import tasks
 from irscope.learn.extras import EXTRAS
-from irscope.learn.lesson import Excerpt, Lesson, LessonStep
+from irscope.learn.lesson import Excerpt, Lesson, LessonStep, Measurement
 from irscope.workspace import PYTHON, Workspace
 
 _PLACEHOLDER = re.compile(r"\{\{([ab])\.(\w+)(?::(.+?))?\}\}")
@@ -34,8 +34,14 @@ def markdown(lesson: Lesson, capture: Workspace, folded: bool = False) -> str:
         ]
         text = answer(step, a, b).strip()
         parts.append(_fold("Answer", text) if folded else f"**Answer.** {text}")
-    parts += [lesson.more.strip(), exercises(lesson, hints=folded)]
+    parts += [ending(lesson, capture), exercises(lesson, hints=folded)]
     return "\n\n".join(filter(None, parts)).rstrip() + "\n"
+
+
+def ending(lesson: Lesson, capture: Workspace) -> str:
+    """The text after the last step. Raises UserError if the capture lacks a variant."""
+    a, _ = contexts_of(lesson.steps[0], capture)
+    return "\n\n".join(filter(None, (lesson.more.strip(), *_measured(lesson.measured, a))))
 
 
 def exercises(lesson: Lesson, hints: bool = False) -> str:
@@ -72,16 +78,27 @@ def _fold(title: str, text: str) -> str:
 
 def question(step: LessonStep, a: LessonContext, b: LessonContext) -> str:
     """The question of a step, with the lines that it shows."""
-    return _with_excerpts(step.question, step.shown, a, b)
+    return _with_excerpts([step.question], step.shown, a, b)
 
 
 def answer(step: LessonStep, a: LessonContext, b: LessonContext) -> str:
     """The answer of a step, with the lines that it quotes."""
-    return _with_excerpts(step.answer, step.excerpts, a, b)
+    return _with_excerpts([step.answer, *_measured(step.measured, a)], step.excerpts, a, b)
 
 
-def _with_excerpts(text: str, excerpts: Sequence[Excerpt], a: LessonContext, b: LessonContext) -> str:
-    parts = [_filled(text, a, b).strip()]
+def _measured(measurements: Sequence[Measurement], context: LessonContext) -> Iterator[str]:
+    """Each measurement, with the version of Triton it was made with, and the one here if that differs."""
+    here = ".".join(context.variant.toolchain.versions.get("triton", "").split(".")[:2])
+    for one in measurements:
+        with_what = f"Measured with Triton {one.triton} on an {one.device}"
+        other = "" if here == one.triton else f", not with Triton {here}, which compiled this lesson"
+        yield f"{with_what}{other}:\n\n{one.text.strip()}"
+
+
+def _with_excerpts(
+    texts: Sequence[str], excerpts: Sequence[Excerpt], a: LessonContext, b: LessonContext
+) -> str:
+    parts = [_filled(text, a, b).strip() for text in texts]
     single = a.variant == b.variant
     for (of, stage), group in groupby(excerpts, lambda excerpt: (excerpt.of, excerpt.stage)):
         parts.append(_code_block(a if of == "a" else b, stage, list(group), single))

@@ -33,6 +33,18 @@ _DESCRIPTORS = """    row, col = tl.program_id(0) * BLOCK_M, tl.program_id(1) * 
     out = tl.make_tensor_descriptor(out_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N])
     out.store([row, col], x.load([row, col]))
 """
+_EAGER = ('float("-inf")\n    for', "tl.maximum(best, tl.max(x, axis=0))", "row, best)")
+_LATE = (
+    'tl.full((BLOCK_SIZE,), float("-inf"), tl.float32)\n    for',
+    "tl.maximum(best, x)",
+    "row, tl.max(best, axis=0))",
+)
+_MADE = """    x = tl.make_tensor_descriptor(x_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N])
+    out = tl.make_tensor_descriptor(out_ptr, [M, N], [N, 1], [BLOCK_M, BLOCK_N])
+"""
+_HALVES = """left, right = tl.split(tl.permute(tl.reshape(acc, (BLOCK_M, 2, BLOCK_N // 2)), (0, 2, 1)))
+        c.store([row, col], left.to(tl.float16))
+        c.store([row, col + BLOCK_N // 2], right.to(tl.float16))"""
 _STEP = """        keys = start + tl.arange(0, BLOCK_N)
         k = tl.load(k_ptr + keys[None, :] * HEAD_DIM + dims[:, None])
         scores = tl.dot(q, k) * scale
@@ -82,16 +94,44 @@ SOLUTIONS: dict[str, tuple[tuple[str, str], ...]] = {
     "10b_launchable.py": (("num_stages=5", "num_stages=4"),),
     "11a_two_loops.py": ((_ONE_LOOP, _TWO_LOOPS),),
     "11b_shared.py": (("num_stages=4", "num_stages=2"),),
-    "12a_descriptor.py": ((_POINTERS, _DESCRIPTORS),),
-    "12b_persistent.py": ((_COPY, _PERSISTENT),),
-    "13a_assertion.py": (("    offsets =", f"{_ASSERT}    offsets ="),),
-    "13b_no_print.py": (
+    "12a_late.py": tuple(zip(_EAGER, _LATE, strict=True)),
+    "12b_rows_per_warp.py": (("BLOCK_M=1 ", "BLOCK_M=4 "), ("BLOCK_N=512", "BLOCK_N=128")),
+    "13a_any_seed.py": (("@triton.jit\n", '@triton.jit(do_not_specialize=["seed"])\n'),),
+    "13b_rounds.py": (("tl.rand(seed, offsets)", "tl.rand(seed, offsets, n_rounds=7)"),),
+    "14a_descriptor.py": ((_POINTERS, _DESCRIPTORS),),
+    "14b_given_descriptor.py": (
+        ("x_ptr, out_ptr, M, N, BLOCK_M", "x, out, BLOCK_M"),
+        (_MADE, ""),
+        ("*fp16:16, *fp16:16, i32:16, i32:16", "tensordesc<fp16[64, 64]>, tensordesc<fp16[64, 64]>"),
+    ),
+    "15a_persistent.py": ((_COPY, _PERSISTENT),),
+    "15b_flatten.py": (("tl.num_programs(0))", "tl.num_programs(0), flatten=True)"),),
+    "16a_specialize.py": (("0, K, BLOCK_K)", "0, K, BLOCK_K, warp_specialize=True)"),),
+    "16b_split.py": (
+        ("fp16[128, 64]", "fp16[64, 64]"),
+        ("fp16[128, 128]", "fp16[64, 128]"),
+        ("BLOCK_M=128", "BLOCK_M=64"),
+        ("num_warps=8", "num_warps=4"),
+    ),
+    "17a_halves.py": (
+        ("[N, 1], [BLOCK_M, BLOCK_N])", "[N, 1], [BLOCK_M, BLOCK_N // 2])"),
+        ("c.store([row, col], acc.to(tl.float16))", _HALVES),
+    ),
+    "17b_four_stages.py": (("SUBTILES=1", "SUBTILES=2"),),
+    "18a_assertion.py": (("    offsets =", f"{_ASSERT}    offsets ="),),
+    "18b_no_print.py": (
         ('tl.device_print("offset", offsets)', 'if pid == 0:\n        tl.device_print("program", pid)'),
     ),
-    "14a_gluon_width.py": (("[1], [32]", "[4], [32]"),),
-    "14b_gluon_order.py": (("[4, 1], [16, 2], [1, 4], [0, 1]", "[1, 4], [2, 16], [4, 1], [1, 0]"),),
-    "15a_hot_loop.py": (("num_warps=4", "num_warps=8"),),
-    "15b_two_blocks.py": (("num_stages=4", "num_stages=3"), ("num_warps=4", "num_warps=8")),
+    "19a_gluon_width.py": (("[1], [32]", "[4], [32]"),),
+    "19b_gluon_order.py": (("[4, 1], [16, 2], [1, 4], [0, 1]", "[1, 4], [2, 16], [4, 1], [1, 0]"),),
+    "20a_hot_loop.py": (("num_warps=4", "num_warps=8"),),
+    "20b_two_blocks.py": (("num_stages=4", "num_stages=3"), ("num_warps=4", "num_warps=8")),
+    "21a_count_only.py": (("@triton.jit\n", '@triton.jit(do_not_specialize=["num_rows"])\n'),),
+    "21b_window.py": (
+        ("WINDOW: tl.constexpr", "WINDOW"),
+        ('*i32:16"', '*i32:16, i32"'),
+        (" --config WINDOW=100", ""),
+    ),
 }
 
 

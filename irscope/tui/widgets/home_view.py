@@ -16,7 +16,7 @@ from irscope.tui.home_sections import EntryOpened, HomeEntry, Section
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.line_view import HEADING, LineView
 
-# Entries of a folded section; all lessons fit.
+# Entries of a folded section, unless more fit.
 _FEW = {Section.LESSONS: 14, Section.SAMPLES: 4, Section.MANUAL: 3}
 _DEFAULT_FEW = 6
 # The widths of kernel, target, variants and time after the name, in narrow and in wide terminals.

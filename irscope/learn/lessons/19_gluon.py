@@ -1,4 +1,4 @@
-"""The kernel of lesson 14: samples/gluon_copy.py without Gluon."""
+"""The kernel of lesson 19: samples/gluon_copy.py without Gluon."""
 
 import triton
 import triton.language as tl

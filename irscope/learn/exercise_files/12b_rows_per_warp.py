@@ -1,0 +1,21 @@
+r"""Sum rows with four warps that need not exchange their sums.
+
+Below, four warps hold one row and add up their sums through shared memory. Give each warp rows of its own. Change only
+the command: which BLOCK_N does one warp cover with 16-byte loads, and how many rows are enough for four warps?
+
+    irscope compile exercise.py --signature "*fp32:16, *fp32:16, i32:16" \
+        --config BLOCK_M=1 --config BLOCK_N=512 --config num_warps=4
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def row_sum_kernel(x_ptr, out_ptr, n_cols, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)
+    cols = tl.arange(0, BLOCK_N)
+    total = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    for start in range(0, n_cols, BLOCK_N):
+        total += tl.load(x_ptr + rows[:, None] * n_cols + start + cols[None, :])
+    tl.store(out_ptr + rows, tl.sum(total, axis=1))
