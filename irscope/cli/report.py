@@ -63,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(f"{output} exists; choose another name with -o or replace it with --force")
     progress = count_on_stderr("comparing pair ")
     with Workspace(args.capture) as workspace:
-        report = capture_report(workspace, args.pair, wanted, args.kernel, args.target, progress)
+        html = args.format == "html"
+        report = capture_report(workspace, args.pair, wanted, args.kernel, args.target, html, progress)
     if args.format == "markdown":
         from irscope.report.markdown.report_markdown import report_markdown
 
