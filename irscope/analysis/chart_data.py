@@ -134,6 +134,17 @@ def chart(variants: Sequence[Variant], facts: FactsById, kind: FactKind, axis: s
     return Chart(kind, axis, split, tuple(ticks), tuple(series))
 
 
+def lines_text(variants: Sequence[Variant], axis: str, split: str) -> str:
+    """What the lines of charts over `axis` join, in one sentence."""
+    same = f" with the same {split}" if split else ""
+    if axis == EACH:
+        return f"{'A' if split else 'The'} line joins the variants{same}, from best to worst."
+    others = [name for name in axes(variants) if name not in (axis, split, EACH)]
+    differ = f"; along a line, {', '.join(others)} may differ too" if others else ""
+    which = f"best variant{same} that can be launched"
+    return f"{'A' if split else 'The'} line joins the {which} at each {axis}{differ}."
+
+
 def _config(name: str) -> Axis:
     return lambda variant: variant.config.get(name)
 

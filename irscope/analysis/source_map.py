@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from irscope.languages.document import OPAQUE, Document, Location
 from irscope.languages.language_registry import language_named
-from irscope.model import Kernel, Origin
+from irscope.model import Kernel, Origin, SourceFunction
 from irscope.model.text import base_name, one_line
 
 
@@ -98,22 +98,28 @@ class SourceMap:
 
 @dataclass(frozen=True, slots=True)
 class PythonLine:
-    """A line of a kernel's Python: its text, number and place in its file; 0 and None for a heading."""
+    """A line of a kernel's Python: its text, number and place in its file; 0 and None for a heading.
+
+    `library`: it is in a function of Triton's own library, such as `tl.cdiv`.
+    """
 
     text: str
     number: int = 0
     place: SourcePlace | None = None
+    library: bool = False
 
 
 def python_lines(kernel: Kernel) -> list[PythonLine]:
-    """The source of a kernel, then of its helpers, each under a comment with its file."""
-    lines: list[PythonLine] = []
-    for function in (kernel.source, *kernel.helpers):
-        lines.append(PythonLine(f"# {function.file}"))
-        for number, text in enumerate(function.text.rstrip("\n").split("\n"), function.line):
-            lines.append(PythonLine(text, number, place_of(Location(function.file, number))))
-        lines.append(PythonLine(""))
-    return lines
+    """The source of a kernel, of its own helpers, then of Triton's, each under a comment with its file."""
+    own = [line for function in kernel.own_functions for line in _function_lines(function, False)]
+    return own + [line for function in kernel.library_functions for line in _function_lines(function, True)]
+
+
+def _function_lines(function: SourceFunction, library: bool) -> Iterator[PythonLine]:
+    yield PythonLine(f"# {function.file}", library=library)
+    for number, text in enumerate(function.text.rstrip("\n").split("\n"), function.line):
+        yield PythonLine(text, number, place_of(Location(function.file, number)), library)
+    yield PythonLine("", library=library)
 
 
 def origin_lines(origin: Origin) -> list[PythonLine]:

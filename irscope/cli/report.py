@@ -82,7 +82,8 @@ def _report(args: argparse.Namespace, wanted: list[str] | None) -> str:
 
     progress = count_on_stderr("comparing pair ")
     with Workspace(args.capture) as workspace:
-        report = capture_report(workspace, args.pair, wanted, args.kernel, args.target, progress)
+        html = args.format == "html"
+        report = capture_report(workspace, args.pair, wanted, args.kernel, args.target, html, progress)
     if args.format == "markdown":
         from irscope.report.markdown.report_markdown import report_markdown
 

@@ -55,6 +55,11 @@ class Kernel:
         helpers = (each for each in self.helpers if not _OF_TRITON.search(each.file))
         return self.source, *helpers
 
+    @property
+    def library_functions(self) -> tuple[SourceFunction, ...]:
+        """The helpers of Triton's own library: `tl.cdiv`, `tl.sum`."""
+        return tuple(each for each in self.helpers if _OF_TRITON.search(each.file))
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:

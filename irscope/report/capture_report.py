@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from irscope.model import Toolchain
+from irscope.model import Toolchain, Variant
 from irscope.model.text import pluralize
 from irscope.report.pair_report import PairReport, pair_report_of_stages
 from irscope.workspace import MOST_ESTIMATED, Comparison, TableSection, Workspace, ranked_pairs
 
 # The number of pairs that are compared if none is named.
 _PAIRS = 4
-# The variants of a page, in all of its tables, and the least of one table.
-_MAX_ROWS, _MIN_ROWS = 2000, 20
 
 
 @dataclass(frozen=True)
@@ -62,12 +60,8 @@ class CaptureReport:
                 found.setdefault(variant.id, []).append(number)
         return found
 
-    def shown(self, section: TableSection) -> TableSection:
-        """The part of a section that a page shows: all variants, or those of the pairs and the first others.
-
-        Browsers need minutes for a page of 100,000 rows.
-        """
-        most = max(_MIN_ROWS, _MAX_ROWS // len(self.sections))
+    def shown(self, section: TableSection, most: int) -> TableSection:
+        """At most so many variants of a section: those of the pairs and the first others."""
         if len(section.entries) <= most:
             return section
         pairs = set(self.pairs_of)
@@ -95,28 +89,38 @@ def capture_report(
     wanted: Sequence[str] | None = None,
     kernel: str | None = None,
     target: str | None = None,
+    explained: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> CaptureReport:
     """The report on a capture.
 
     `pairs` are the names of two variants each (None: the pairs whose facts differ most), `wanted` the stages
     whose rows are shown (None: all that are compared), `kernel` and `target` select the tables (None: all);
+    `explained`: pairs have explanations, and if there is none, single variants are shown;
     `progress` receives the number of the pair that is being compared, and how many there are. Raises
     UserError if a name matches nothing.
     """
     launched = sum(bool(variant.launches) for variant in workspace.select(kernel, target))
     sections = workspace.sections(kernel, target, estimate=0 < launched <= MOST_ESTIMATED)
     if pairs is None:
-        chosen = ranked_pairs(sections, _PAIRS)
+        chosen = ranked_pairs(sections, _PAIRS) or (_single_variants(sections) if explained else [])
     else:
         chosen = [(workspace.variant(a), workspace.variant(b)) for a, b in pairs]
     comparisons = []
     for number, (a, b) in enumerate(chosen, 1):
         progress(number, len(chosen))
-        comparisons.append(pair_report_of_stages(workspace.compare(a, b), wanted))
+        comparisons.append(pair_report_of_stages(workspace.compare(a, b), wanted, explained))
     return CaptureReport(workspace.path.name, sections, comparisons)
 
 
+def _single_variants(sections: Sequence[TableSection]) -> list[tuple[Variant, Variant]]:
+    """The first variant of each section that compiled, as both sides of a pair."""
+    compiled = [[e.variant for e in section.entries if e.variant.failure is None] for section in sections]
+    return [(found[0], found[0]) for found in compiled if found][:_PAIRS]
+
+
 def _changes(comparison: Comparison) -> str:
-    """The config values that differ, or both names if none does."""
+    """The config values that differ, or the names if none does."""
+    if comparison.single:
+        return comparison.heading(0)
     return comparison.config_text or f"{comparison.heading(0)} and {comparison.heading(1)}"

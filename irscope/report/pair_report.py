@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.model import UserError
+from irscope.report.pair_explanation import PairExplanation, explain_pair
 from irscope.workspace import Comparison, StageDiff, check_stage, text_stages, written_stage
 
 ALL, NONE = "all", "none"
@@ -16,11 +17,13 @@ class PairReport:
     """Two variants, A and B.
 
     `diffs` are the compared stages by name, in pipeline order; `shown` names those whose rows are shown.
+    `explanation` is None if the report has none.
     """
 
     comparison: Comparison
     diffs: Mapping[str, StageDiff]
     shown: Sequence[str]
+    explanation: PairExplanation | None = None
 
     def __post_init__(self) -> None:
         # Reports are formatted after the capture is closed.
@@ -50,12 +53,18 @@ def pair_report(comparison: Comparison, stage: str | None = None) -> PairReport:
     return PairReport(comparison, diffs, [first.stage] if first else [])
 
 
-def pair_report_of_stages(comparison: Comparison, wanted: Sequence[str] | None) -> PairReport:
-    """The report on a pair. It shows the stages in `wanted` that both have (None: all that are compared)."""
+def pair_report_of_stages(
+    comparison: Comparison, wanted: Sequence[str] | None, explained: bool = False
+) -> PairReport:
+    """The report on a pair, with an explanation if `explained`.
+
+    It shows the stages in `wanted` that both have (None: all that are compared).
+    """
     in_both = [name for name in text_stages(comparison.a) if name in text_stages(comparison.b)]
     also = [name for name in in_both if name in (wanted or ())]
     diffs = _stages(comparison, also)
-    return PairReport(comparison, diffs, list(diffs) if wanted is None else also)
+    explanation = explain_pair(comparison) if explained else None
+    return PairReport(comparison, diffs, list(diffs) if wanted is None else also, explanation)
 
 
 def check_has_rows(stage: str) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from irscope.analysis.chart_data import axis_scale as axis_scale
     from irscope.analysis.chart_data import chart as chart
     from irscope.analysis.chart_data import chartable_facts as chartable_facts
+    from irscope.analysis.chart_data import lines_text as lines_text
     from irscope.analysis.compilations import Compilations as Compilations
     from irscope.analysis.divergence import Divergence as Divergence
     from irscope.analysis.divergence import Divergences as Divergences
@@ -277,7 +278,9 @@ if TYPE_CHECKING:
     from irscope.workspace.why_lines import compilation_lines as compilation_lines
     from irscope.workspace.why_lines import evidence_line as evidence_line
     from irscope.workspace.why_lines import pair_lines as pair_lines
+    from irscope.workspace.why_lines import reason_lines as reason_lines
     from irscope.workspace.why_lines import without_rest as without_rest
+    from irscope.workspace.why_lines import worth_lines as worth_lines
     from irscope.workspace.workspace import Workspace as Workspace
     from irscope.workspace.written_launches import add_launches as add_launches
 
@@ -285,7 +288,9 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "irscope.analysis.cache_key_diff": "ChangedInput reason_text",
     "irscope.analysis.capture_diff": "FactChange MatchedVariants",
-    "irscope.analysis.chart_data": "AxisScale Chart EACH Point Series axes axis_scale chart chartable_facts",
+    "irscope.analysis.chart_data": (
+        "AxisScale Chart EACH Point Series axes axis_scale chart chartable_facts lines_text"
+    ),
     "irscope.analysis.compilations": "Compilations",
     "irscope.analysis.divergence": "Divergence Divergences",
     "irscope.analysis.expectations": "parse_expectation unmet",
@@ -396,7 +401,7 @@ _EXPORTS = {
     "irscope.workspace.compiler_version": "CompilerVersion",
     "irscope.workspace.version_summary": "FactMovement VersionStep VersionSummary version_summaries",
     "irscope.workspace.why_lines": (
-        "StageLine TextLine compilation_lines evidence_line pair_lines without_rest"
+        "StageLine TextLine compilation_lines evidence_line pair_lines reason_lines without_rest worth_lines"
     ),
     "irscope.workspace.workspace": "Workspace",
     "irscope.workspace.written_launches": "add_launches",

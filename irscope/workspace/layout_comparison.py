@@ -100,6 +100,21 @@ class LayoutComparison:
             return self.sides[side].kernel.layouts.of(tensor)
         return None
 
+    def notable(self, most: int) -> list[ValuePair]:
+        """At most so many values to draw, whose layouts differ; of one variant, of any layout.
+
+        Accumulators of matrix products first, then buffers in shared memory, then other values; the kernel's
+        variables before values without a name, and of values with the same difference only the first.
+        """
+        single = len(self.sides) < 2
+        found = [value for value in self.values if single or value.differs]
+        found.sort(key=_drawing_rank)
+        distinct: dict[object, ValuePair] = {}
+        for value in found:
+            own = (value.tensor.attribute.text, value.tensor.shape)
+            distinct.setdefault(own if single else self.difference(value), value)
+        return list(distinct.values())[:most]
+
     def access_count(self, value: ValuePair) -> int:
         """The number of accesses to a buffer whose bank conflicts are known."""
         side = self.sides[0] if value.a is not None else self.sides[-1]
@@ -142,6 +157,12 @@ def _matching_lines(pair: Comparison, stages: Sequence[str]) -> Mapping[int, int
         rows = workspace.diff(*pair.variants, stage).rows
         return {row.left: row.right for row in rows if row.left is not None and row.right is not None}
     return {line: line for line in range(len(workspace.lines(pair.a, stage)))}
+
+
+def _drawing_rank(value: ValuePair) -> tuple[bool, bool, int, int]:
+    tensor = value.tensor
+    kind = 0 if "mma" in tensor.attribute.kind and not tensor.shared else 1 if tensor.shared else 2
+    return not tensor.python, len(tensor.shape) < 2, kind, -len(tensor.shape)
 
 
 def _shown(tensor: Tensor) -> bool:

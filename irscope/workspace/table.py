@@ -151,6 +151,29 @@ class TableView:
         """The rows."""
         return self.section.entries
 
+    @cached_property
+    def varying_facts(self) -> tuple[FactColumn, ...]:
+        """The facts of which the variants that compiled have several values."""
+        compiled = [index for index, entry in enumerate(self.entries) if entry.variant.failure is None]
+        return tuple(
+            column for column in self.facts if len({column.cells[index].text for index in compiled}) > 1
+        )
+
+    @property
+    def constants(self) -> list[str]:
+        """What all variants that compiled have in common: `num_ctas=1`, `Stack 0 B`."""
+        chosen = [entry.chosen for entry in self.entries]
+        first = chosen[0]
+        names = [name for name in first if all(name in c and c[name] == first[name] for c in chosen)]
+        shown = {column.name for column in self.configs}
+        compiled = [index for index, entry in enumerate(self.entries) if entry.variant.failure is None]
+        facts = [column for column in self.facts if column not in self.varying_facts] if compiled else []
+        texts = [(column.kind, column.cells[compiled[0]].text) for column in facts]
+        return [
+            *(f"{name}={format_value(first[name])}" for name in names if name not in shown),
+            *(" ".join(filter(None, (kind.title, text, kind.abbreviated_unit))) for kind, text in texts),
+        ]
+
     @property
     def duplicates(self) -> int:
         """How many launchable variants have the machine code of an earlier one; edits are not counted."""

@@ -55,10 +55,21 @@ def pair_lines(pair: Comparison) -> list[TextLine]:
     if pair.single:
         return [TextLine("A and B are the same variant", title=True, level=0)]
     return [
-        TextLine("Why it was compiled again", title=True, level=0),
-        *_reasons(pair),
+        *reason_lines(pair),
         TextLine("What changed", title=True, level=0),
         *_effects(pair),
+        *worth_lines(pair),
+    ]
+
+
+def reason_lines(pair: Comparison) -> list[TextLine]:
+    """Why B was compiled after A, below a title."""
+    return [TextLine("Why it was compiled again", title=True, level=0), *_reasons(pair)]
+
+
+def worth_lines(pair: Comparison) -> list[TextLine]:
+    """Whether compiling B was worth it, and what would have avoided it, below a title."""
+    return [
         TextLine("Was it worth it", title=True, level=0),
         TextLine(pair.verdict),
         *(TextLine(f"To avoid it: {remedy}") for remedy in pair.remedies),

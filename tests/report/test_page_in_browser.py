@@ -147,12 +147,11 @@ def test_a_switch_turns_dark_to_light(show: Open) -> None:
     assert page.evaluate(color) == "rgb(255, 255, 255)" != dark
 
 
-def test_plots_change_their_axis_without_a_script(show: Open) -> None:
+def test_charts_without_a_script_say_what_their_axis_and_lines_are(show: Open) -> None:
     page = show(java_script_enabled=False)
-    assert page.locator(".over0 figure").first.is_visible()
-    page.get_by_role("radio", name="each variant").check()
-    assert page.locator(".over0 figure").first.is_hidden()
-    assert page.locator(".plots figure:visible svg").count()
+    assert page.locator(".plots figure svg").first.is_visible()
+    assert page.locator(".plots svg text.axis").first.text_content() == "BLOCK_M"
+    assert "A line joins the best variant with the same num_warps" in page.locator(".plots").inner_text()
 
 
 def test_without_a_script_table_findings_and_rows_are_there(show: Open) -> None:
@@ -165,20 +164,77 @@ def test_without_a_script_table_findings_and_rows_are_there(show: Open) -> None:
 
 def test_a_phone_shows_one_column_without_overflow(show: Open) -> None:
     page = show(size=(390, 844), anchor="#pair1")
+    page.locator("#pair1 .stage[open]").scroll_into_view_if_needed()
     row = page.locator("#pair1 .stage[open] .row.both").first
     row.scroll_into_view_if_needed()
-    above, below = (row.locator(f".half.{side}").bounding_box() for side in "ab")
+    above, below = row.locator(".half").evaluate_all(
+        "halves => halves.map((half) => half.getBoundingClientRect().toJSON())"
+    )
     assert above["x"] == below["x"] and above["y"] < below["y"]
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
-def test_printing_fills_open_sections(show: Open) -> None:
+def test_a_phone_shows_the_names_of_a_and_b_in_full(show: Open) -> None:
+    page = show(size=(390, 844))
+    for side in page.locator(".side a").all():
+        box = side.bounding_box()
+        assert box["x"] + box["width"] <= 390
+
+
+def test_every_chosen_stage_is_printed(show: Open, tmp_path: Path) -> None:
     page = show()
-    rows = page.locator("#pair2 .stage[open] .rows")
-    rows.first.wait_for(state="attached")
-    assert page.locator("#pair2 .stage[open] .rows:empty").count(), "rows out of view are not rendered yet"
+    page.wait_for_function("() => [...Stage.all.values()].every((stage) => stage.blocks)")
+    folded = page.locator("details.stage:not([open])").count()
+    assert folded
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
-    assert page.locator("#pair2 .stage[open] .rows:empty").count() == 0
+    assert page.locator("details.stage").count() == page.locator("details.stage[open]").count()
+    assert not page.locator("details.stage .rows:empty").count()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator("details.stage:not([open])").count() == folded
+
+
+def test_a_mark_shows_its_variant_here_and_in_the_table(show: Open) -> None:
+    page = show()
+    chart = page.locator(".plots svg[tabindex]").first
+    chart.locator("[data-id='3']").hover(force=True)
+    tip = page.locator(".tip")
+    assert "#3 BLOCK_M=128,num_warps=8" in tip.inner_text() and "0.75" in tip.inner_text()
+    assert page.locator("#v3.hot").count() == 1
+    assert page.locator(".plots .hot").count() == page.locator(".plots svg[tabindex]").count()
+    page.mouse.move(5, 5)
+    assert tip.is_hidden()
+
+
+def test_keys_choose_the_variants_to_compare(show: Open) -> None:
+    page = show()
+    chart = page.locator(".plots svg[tabindex]").first
+    chart.focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("a")
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    chosen = page.locator(".compare select").evaluate_all("selects => selects.map((one) => one.value)")
+    assert chosen == ["#1 BLOCK_M=64,num_warps=4", "#3 BLOCK_M=128,num_warps=8"]
+    row = page.locator(".compare tr", has_text="BLOCK_M")
+    assert row.locator("td").all_inner_texts() == ["64", "128"]
+    assert "irscope why s.irscope '#1' '#3'" in page.locator(".compare").inner_text()
+    page.locator(".compare select").nth(1).select_option("#2 BLOCK_M=128,num_warps=4")
+    assert page.locator(".compare a").get_attribute("href") == "#pair1"
+    assert page.locator(".plots svg[tabindex]").first.locator("g.b").get_attribute("data-id") == "2"
+
+
+def test_axes_can_be_chosen(show: Open) -> None:
+    page = show()
+    title = page.locator(".plots svg text.axis").first
+    assert title.text_content() == "BLOCK_M"
+    page.get_by_label("Horizontal").select_option("num_warps")
+    assert title.text_content() == "num_warps"
+    assert "at each num_warps" in page.locator(".plots").inner_text()
+    page.get_by_label("Vertical").select_option("Shared")
+    assert page.locator(".plots svg[tabindex]").count() == 1
+    page.get_by_label("Horizontal").select_option("ms")
+    assert title.text_content() == "ms" and not page.locator(".plots .line").count()
+    assert page.locator(".plots svg[tabindex] [data-id]").count() == 3, "only #1 to #3 have both values"
 
 
 def test_hostile_text_stays_text_in_a_browser_too(show: Open) -> None:
@@ -188,6 +244,9 @@ def test_hostile_text_stays_text_in_a_browser_too(show: Open) -> None:
     page.locator("#pair1-ttgir").scroll_into_view_if_needed()
     page.locator("#pair1-ttgir .row").first.wait_for()
     page.locator("#pair1 table.source tr[id] a").first.click()
+    for chart in page.locator(".plots svg[tabindex]").all():
+        chart.focus()
+        page.keyboard.press("End")
     page.wait_for_timeout(200)
     assert page.locator("img").count() == 0
     assert page.title().endswith("irscope report")

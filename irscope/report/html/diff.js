@@ -4,6 +4,8 @@
 
 /** Rows made at a time, equal rows around a change, characters of a line before it is cut. */
 const CHUNK = 80, CONTEXT = 3, LONGEST = 500;
+/** Frames for which a line is kept in view while what is around it is laid out. */
+const FRAMES = 8;
 /** Tokens of all stages: comment, string, value or register, layout or symbol, number, word. */
 const TOKEN = new RegExp([
   /(\/\/.*|(?<=^|\s);.*$|^\s*#loc.*)/, /("[^"]*")/, /([%$][\w.$-]+(?:#\d+)?)/, /([#@!][\w.$]+)/,
@@ -16,6 +18,14 @@ function make(name, properties, ...children) {
   const made = Object.assign(document.createElement(name), properties);
   made.append(...children);
   return made;
+}
+
+/** The data in the element with this id: payload.py packed it. */
+async function unpacked(id) {
+  const packed = document.getElementById(id).textContent;
+  const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return JSON.parse(await new Response(stream).text());
 }
 
 /** A line's text with its tokens and its changed stretches marked, cut around the first change.
@@ -85,10 +95,7 @@ class Stage {
   }
 
   async unpack() {
-    const packed = document.getElementById(`${this.details.id}-data`).textContent;
-    const bytes = Uint8Array.from(atob(packed), (character) => character.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
-    Object.assign(this, JSON.parse(await new Response(stream).text()));
+    Object.assign(this, await unpacked(`${this.details.id}-data`));
     this.rowOf = [[], []];
     this.lines = this.rows.map((row, index) =>
       [0, 1].map((side) => (row.length === 2 || row[1 + side] !== null ? this.rowOf[side].push(index) - 1 : -1)));
@@ -231,9 +238,13 @@ class Stage {
     this.fill(block);
     this.row = index;
     const row = this.element(index);
-    row.scrollIntoView({ block: "center" });
     // What comes into view above it may change in height.
-    requestAnimationFrame(() => row.scrollIntoView({ block: "center" }));
+    let frames = FRAMES;
+    const settle = () => {
+      row.scrollIntoView({ block: "center" });
+      if (frames--) requestAnimationFrame(settle);
+    };
+    settle();
     Stage.current = this;
   }
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.report.html.markup import Html, element
+from irscope.report.html.markup import Html
+from irscope.report.html.payload import payload
 from irscope.workspace import (
     CHANGES,
     Row,
@@ -26,7 +24,7 @@ def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[Sourc
 
     `sources` are the ids of the Python lines of the left and of the right.
 
-    Its text is base64 of the zlib stream (RFC 1950) of JSON:
+    The JSON:
 
     - `kinds`: the name of each bit of a row's change;
     - `rows`: `[change, left text, right text, left spans, right spans]`, with null for a side without
@@ -44,9 +42,7 @@ def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[Sourc
         ],
         "chains": list(chains),
     }
-    data = zlib.compress(json.dumps(document, separators=(",", ":")).encode(), 9)
-    # A type that is not JavaScript: the browser keeps the text and runs nothing.
-    return element("script", base64.b64encode(data).decode(), type="text/plain", id=identity)
+    return payload(identity, document)
 
 
 def _row(diff: StageDiff, row: Row) -> list[Any]:

@@ -1,14 +1,14 @@
-"""Facts over configs as SVG in the page."""
+"""Facts over configs: charts as SVG for browsers without a script, and the place where the script draws."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from irscope.model.text import clipped
+from irscope.report.html.chart_choices import MAX_SERIES, about, axis_title, charted_kinds, split_of
 from irscope.report.html.facts_table import variant_anchor
 from irscope.report.html.markup import Html, element, joined
 from irscope.workspace import (
-    EACH,
     AxisScale,
     Chart,
     FactKind,
@@ -17,15 +17,11 @@ from irscope.workspace import (
     axes,
     axis_scale,
     chart,
-    chartable_facts,
+    lines_text,
 )
 
-# The facts that are drawn if they vary, in this order.
-_DRAWN = ("ms", "estimate", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
 # With hundreds of variants, the page would otherwise have more points than table cells.
-_MAX_POINTS = 3000
-# The numbers of marks and colors, and of axes in the style sheet.
-_MAX_SERIES, _MAX_AXES = 6, 8
+_MAX_POINTS = 1500
 # The mark of each series around (0, 0): series differ in shape as well as in color.
 _MARKS = (
     "M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0",
@@ -36,80 +32,51 @@ _MARKS = (
     "M-4,-1.3h2.7v-2.7h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7z",
 )
 _PROBLEM = "M-3,-3L3,3M-3,3L3,-3"
-# Units that the title or the labels already contain.
-_IMPLIED_UNITS = ("", "fraction", "milliseconds", "registers", "instructions")
 # The size of the picture in its own units, and the margins for labels.
-_WIDTH, _HEIGHT = 340, 190
-_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 10, 26
+_WIDTH, _HEIGHT = 340, 204
+_LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 10, 40
 _TICK_LABELS = 12
 _SERIES_GAP = 5
 
 
+def charts_anchor(number: int) -> str:
+    """The id of the charts of a section; that of their data ends with `-data`."""
+    return f"charts{number}"
+
+
+def has_charts(section: TableSection) -> bool:
+    """Whether any fact that is drawn varies."""
+    return len(section.entries) > 1 and bool(charted_kinds(section))
+
+
 def fact_charts(section: TableSection, number: int) -> Html:
-    """The charts of a section, one axis at a time; "" if nothing varies."""
-    variants = [entry.variant for entry in section.entries]
-    facts = {entry.variant.id: entry.facts for entry in section.entries}
-    kinds = [
-        kind for kind in chartable_facts(variants, facts) if kind.name in _DRAWN and _varies(section, kind)
-    ]
-    kinds.sort(key=lambda kind: _DRAWN.index(kind.name))
-    names = list(axes(variants))
-    names = names[: max(1, min(_MAX_AXES, _MAX_POINTS // max(1, len(variants) * len(kinds))))]
-    if not kinds or len(variants) < 2:
+    """The charts of a section, over its first axis in a browser without a script; "" if nothing varies."""
+    if not has_charts(section):
         return Html()
-    choices = [
-        element(
-            "label",
-            element("input", type="radio", name=f"axis{number}", class_=f"axis{index}", checked=index == 0),
-            f" {_axis_title(name)}",
-        )
-        for index, name in enumerate(names)
-    ]
-    groups = [
-        element("div", *_group(section, kinds, name, names), class_=f"charts over{index}")
-        for index, name in enumerate(names)
-    ]
-    legend = element("legend", "Plotted over ")
-    return element("div", element("fieldset", legend, *choices), *groups, class_="plots")
+    kinds = charted_kinds(section)
+    points = _MAX_POINTS // max(1, len(section.entries))
+    return element(
+        "div",
+        element("h3", "Charts"),
+        element("noscript", _static(section, kinds[:points])),
+        id=charts_anchor(number),
+        class_="plots",
+    )
 
 
-def _group(
-    section: TableSection, kinds: Sequence[FactKind], axis: str, names: Sequence[str]
-) -> Iterator[Html]:
-    """The legend and the charts of one axis."""
+def _static(section: TableSection, kinds: Sequence[FactKind]) -> Html:
+    """The charts of `kinds` over the first axis, with what their lines join."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
-    split = _split(section, axis, names)
-    for place, kind in enumerate(kinds):
-        found = chart(variants, facts, kind, axis, split)
-        if not place and split:
-            yield _legend(found)
-        yield element("figure", element("figcaption", _caption(found)), _drawn(found))
-
-
-def _split(section: TableSection, axis: str, names: Sequence[str]) -> str:
-    """The axis that splits a chart into series: the last other one with few values; "" if there is none."""
-    found = axes([entry.variant for entry in section.entries])
-    for name in reversed(names):
-        if name in (axis, EACH):
-            continue
-        values = {repr(found[name](entry.variant)) for entry in section.entries}
-        if 1 < len(values) <= _MAX_SERIES:
-            return name
-    return ""
-
-
-def _varies(section: TableSection, kind: FactKind) -> bool:
-    return len({entry.value(kind.name) for entry in section.entries} - {None}) > 1
-
-
-def _axis_title(axis: str) -> str:
-    return "each variant, best first" if axis == EACH else axis
-
-
-def _caption(found: Chart) -> str:
-    unit = found.kind.unit
-    return found.kind.title if unit in _IMPLIED_UNITS else f"{found.kind.title}, {unit}"
+    axis = next(iter(axes(variants)))
+    split = split_of(section, axis)
+    charts = [chart(variants, facts, kind, axis, split) for kind in kinds]
+    if not charts:
+        return element("p", "Enable JavaScript to see charts of so many variants.", class_="quiet")
+    legend = [_legend(charts[0])] if split else []
+    figures = [element("figure", element("figcaption", about(one.kind)), _drawn(one)) for one in charts]
+    lines = lines_text(variants, axis, split)
+    return joined([*legend, element("p", lines, class_="quiet"), element("div", *figures, class_="charts")])
 
 
 def _legend(found: Chart) -> Html:
@@ -135,8 +102,8 @@ def _drawn(found: Chart) -> Html:
         *picture.lines(),
         *picture.points(),
         viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
-        role="img",
-        aria_label=f"{found.kind.title} over {_axis_title(found.axis)}",
+        role="group",
+        aria_label=f"{found.kind.title} over {axis_title(found.axis)}",
     )
 
 
@@ -150,7 +117,7 @@ class _Picture:
         self._offset = min(_SERIES_GAP, self._width / (len(found.series) + 1))
 
     def grid(self) -> Iterator[Html]:
-        """A line and a label per round value, and the labels of the ticks."""
+        """A line and a label per round value, the labels of the ticks, and the title of their axis."""
         for value in self._scale.values():
             y = self._y(value)
             yield element("path", d=f"M{_LEFT},{y:g}H{_WIDTH - _RIGHT}", class_="grid")
@@ -159,16 +126,16 @@ class _Picture:
         every = -(-len(self._chart.ticks) // _TICK_LABELS)
         for tick, text in enumerate(self._chart.ticks):
             if tick % every == 0:
-                yield element(
-                    "text", clipped(text, 14), x=f"{self._x(tick, 0):g}", y=_HEIGHT - 8, class_="tick"
-                )
+                yield element("text", clipped(text, 14), x=f"{self._x(tick, 0):g}", y=_HEIGHT - 24)
+        title = clipped(axis_title(self._chart.axis), 40)
+        yield element("text", title, x=(_LEFT + _WIDTH - _RIGHT) / 2, y=_HEIGHT - 7, class_="axis")
 
     def lines(self) -> Iterator[Html]:
         """A line per series through the best point of each tick."""
         for place, series in enumerate(self._chart.series):
             corners = "L".join(f"{self._x(tick, place):.4g},{self._y(y):.4g}" for tick, y in series.line)
             if len(series.line) > 1:
-                yield element("path", d=f"M{corners}", class_=f"line s{place % _MAX_SERIES}")
+                yield element("path", d=f"M{corners}", class_=f"line s{place % MAX_SERIES}")
 
     def points(self) -> Iterator[Html]:
         """A mark per variant, crossed out if it failed or cannot be launched."""
@@ -197,6 +164,6 @@ class _Picture:
 
 def _mark(series: int | None, x: float, y: float, *children: Html) -> Html:
     """The mark of a series; None: the mark of a variant with a problem."""
-    shape = _PROBLEM if series is None else _MARKS[series % _MAX_SERIES]
-    name = "mark trouble" if series is None else f"mark s{series % _MAX_SERIES}"
+    shape = _PROBLEM if series is None else _MARKS[series % MAX_SERIES]
+    name = "mark trouble" if series is None else f"mark s{series % MAX_SERIES}"
     return element("path", *children, d=shape, transform=f"translate({x:.4g},{y:.4g})", class_=name)

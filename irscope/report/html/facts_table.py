@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from irscope.model.text import pluralize
 from irscope.report.html.markup import Html, element, joined
 from irscope.workspace import (
-    UNKNOWN,
     FactColumn,
     FactKind,
     TableCell,
@@ -21,6 +20,8 @@ from irscope.workspace import (
 
 # Shades between the best value of a column and the worst; the style sheet has a class for each.
 _SHADES = 6
+# Problems that are listed, variants that are named with one, and characters of a compiler's message.
+_MAX_PROBLEMS, _MAX_NAMED, _MAX_MESSAGE = 30, 12, 4000
 # The best value is marked if at most one variant in so many has it.
 _FEW = 4
 
@@ -31,12 +32,12 @@ def variant_anchor(variant: int) -> str:
 
 
 def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]]) -> Html:
-    """The table of the facts that vary, then the facts that do not vary, the duplicates and the problems.
+    """The table of the values that vary, then those that do not vary, the duplicates and the problems.
 
     `pairs` has the numbers (from 1) of the report's pairs that contain a variant, by variant id.
     """
     view = table_view(section)
-    columns = [column for column in view.facts if column.varies]
+    columns = view.varying_facts
     configs = [column.name for column in view.configs] if view.identified else []
     heading = [
         _heading("#", "number in the capture"),
@@ -47,6 +48,8 @@ def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]]) -> Ht
     rows = [
         _row(view, index, columns, pairs.get(view.entries[index].variant.id, ())) for index in _order(section)
     ]
+    if len(view.entries) == 1 and view.entries[0].variant.failure is None:
+        return joined([_one_variant(view, pairs), _problems(section)])
     return joined(
         [
             _tools(section, any(minor(column.kind) for column in columns)),
@@ -174,12 +177,37 @@ def _tools(section: TableSection, foldable: bool) -> Html:
     )
 
 
+def _one_variant(view: TableView, pairs: Mapping[int, Sequence[int]]) -> Html:
+    """The config and the facts of the only variant, a row each."""
+    (entry,) = view.entries
+    rows = [
+        element("tr", element("th", column.name, scope="row"), element("td", column.cells[0].text))
+        for column in view.configs
+    ]
+    rows += [
+        element(
+            "tr",
+            element("th", column.kind.heading, scope="row"),
+            element("td", column.cells[0].text),
+            element("td", _description(column.kind), class_="quiet about"),
+            class_="minor" if minor(column.kind) else None,
+        )
+        for column in view.facts
+    ]
+    number = element("th", f"#{entry.variant.id}", scope="row")
+    note = element("td", *_note(entry, pairs.get(entry.variant.id, ())))
+    first = element("tr", number, element("td", entry.name), note, id=variant_anchor(entry.variant.id))
+    return element("div", element("table", element("tbody", first, *rows), class_="one"), class_="scroll")
+
+
 def _constant(view: TableView) -> Html:
-    """The facts that do not vary."""
-    facts = [f"{c.kind.title} {c.cells[0].text or UNKNOWN}" for c in view.facts if not c.varies]
-    if not facts or len(view.entries) < 2:
+    """The config values and facts that do not vary, once."""
+    constants = view.constants
+    if not constants or len(view.entries) < 2:
         return Html()
-    return element("p", "Equal in all: ", ", ".join(facts), class_="quiet")
+    failures = any(entry.variant.failure for entry in view.entries)
+    title = "Equal in all that compiled: " if failures else "Equal in all: "
+    return element("p", title, ", ".join(constants), class_="quiet constants")
 
 
 def _duplicates(section: TableSection) -> Html:
@@ -201,14 +229,30 @@ def _duplicates(section: TableSection) -> Html:
 
 
 def _problems(section: TableSection) -> Html:
-    """Why variants cannot be launched, and the compiler's message for those that failed."""
-    found = []
+    """Why variants cannot be launched, and the compiler's messages, once for the variants that share one."""
+    groups: dict[tuple[str, str], list[TableEntry]] = {}
     for entry in section.entries:
-        problem = element("span", entry.problem, class_="bad")
-        line = joined([_link(entry.variant.id), f" {entry.name}: ", problem])
-        if entry.variant.failure:
-            message = element("pre", entry.variant.failure.message)
-            found.append(element("details", element("summary", line), message, class_="failure"))
-        elif entry.problem:
-            found.append(element("p", line))
+        if entry.problem:
+            failure = entry.variant.failure
+            groups.setdefault((entry.problem, failure.message if failure else ""), []).append(entry)
+    found = [_problem(*key, entries) for key, entries in list(groups.items())[:_MAX_PROBLEMS]]
+    rest = len(groups) - len(found)
+    if rest > 0:
+        found.append(element("p", f"{rest} more problems are in the column note."))
     return joined(found)
+
+
+def _problem(problem: str, message: str, entries: Sequence[TableEntry]) -> Html:
+    first, *others = entries
+    links = [part for other in others[:_MAX_NAMED] for part in (", ", _link(other.variant.id))]
+    more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
+    name = "" if others else f" {first.name}"
+    line = joined(
+        [_link(first.variant.id), *links, more, f"{name}: ", element("span", problem, class_="bad")]
+    )
+    if not message:
+        return element("p", line)
+    shown = message[:_MAX_MESSAGE]
+    if len(shown) < len(message):
+        shown += f"\n... {len(message) - len(shown):,} more characters in irscope show --stage error"
+    return element("details", element("summary", line), element("pre", shown), class_="failure")

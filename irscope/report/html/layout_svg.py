@@ -32,15 +32,15 @@ _MAX_CELLS = 8192
 def layout_svg(grids: Sequence[Grid], title: str, sentences: Sequence[Sequence[str]] = ()) -> str:
     """The grids side by side under `title`; `sentences` are below each."""
     parts: list[str] = []
-    x, height = _GAP, 0.0
+    x, y, height = _GAP, 64 if title else _HEIGHT, 0.0
     for index, grid in enumerate(grids):
         own = sentences[index] if index < len(sentences) else ()
-        drawn, width, tall = _grid(grid, x, 64, own)
+        drawn, width, tall = _grid(grid, x, y, own)
         parts += drawn
         x += int(width) + _GAP
         height = max(height, tall)
     width = max(x, int(_length(title) * 1.5) + 2 * _GAP)
-    tall = int(64 + height + _GAP)
+    tall = int(y + height + _GAP)
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{tall}" '

@@ -7,15 +7,15 @@ from itertools import groupby, islice
 
 from irscope.model.text import clipped, pluralize
 from irscope.report.html.diff_payload import diff_payload
+from irscope.report.html.explanation import explanation, layouts_of
 from irscope.report.html.facts_table import variant_anchor
 from irscope.report.html.markup import Html, element, joined
-from irscope.report.html.source_table import source_table
+from irscope.report.html.source_table import source_tables
 from irscope.report.pair_report import PairReport
 from irscope.report.terminal.rows_text import unified
 from irscope.workspace import (
     Evidence,
     Finding,
-    Listing,
     StageDiff,
     first_structural,
     listings,
@@ -34,26 +34,40 @@ def pair_anchor(number: int) -> str:
     return f"pair{number}"
 
 
-def pair_section(pair: PairReport, number: int, title: str) -> Html:
-    """The section of pair `number`, without the data of its stages."""
+def pair_section(pair: PairReport, number: int, title: str, left_out: Sequence[str] = ()) -> Html:
+    """The section of pair `number`, without the data of its stages; `left_out` are those without room."""
     anchor = pair_anchor(number)
+    single = pair.comparison.single
     sources = listings(*pair.comparison.variants)
     first = first_structural(pair.diffs[name] for name in pair.shown if name in pair.comparison.stages)
+    opened = first.stage if first else pair.shown[0] if single and pair.shown else None
+    python = element("div", element("h3", "Python"), *(source_tables(pair, one, anchor) for one in sources))
+    why = [] if single else [element("div", *explanation(pair, anchor, _findings(pair, anchor)))]
     return element(
         "section",
-        element("h2", f"Pair {number}: ", element("code", title)),
-        element("p", *(_side(pair, index) for index in (0, 1)), class_="sides"),
-        element(
-            "div",
-            element("div", element("h3", "Findings"), _findings(pair, anchor)),
-            element("div", element("h3", "Python"), *(_source(pair, one, anchor) for one in sources)),
-            class_="side-by-side",
-        ),
+        element("h2", "Variant " if single else f"Pair {number}: ", element("code", title)),
+        element("p", *(_side(pair, index) for index in ((0,) if single else (0, 1))), class_="sides"),
+        element("div", *why, python, class_=None if single else "side-by-side"),
+        *layouts_of(pair),
         element("h3", "Stages"),
-        *(_stage(pair.diffs[name], anchor, first is not None and name == first.stage) for name in pair.shown),
+        *(_stage(pair.diffs[name], anchor, name == opened, single) for name in pair.shown),
+        *_no_stages(pair, left_out),
         id=anchor,
-        class_="pair",
+        class_="pair single" if single else "pair",
     )
+
+
+def _no_stages(pair: PairReport, left_out: Sequence[str]) -> Iterable[Html]:
+    """Why stages are missing."""
+    if left_out:
+        a, b = (variant.id for variant in pair.comparison.variants)
+        stages = ", ".join(left_out)
+        text = f"Left out, because the page would be too large: {stages}. "
+        command = f"irscope report CAPTURE --pair '#{a}' '#{b}' --stage {','.join(left_out)}"
+        yield element("p", text, element("code", command), class_="left-out")
+    elif not pair.shown:
+        failed = any(variant.failure for variant in pair.comparison.variants)
+        yield element("p", "A variant that failed has no stages." if failed else "No stage was chosen.")
 
 
 def pair_data(pair: PairReport, number: int) -> Iterable[Html]:
@@ -69,12 +83,17 @@ def _side(pair: PairReport, index: int) -> Html:
     failed = f" failed: {variant.failure.kind}" if variant.failure else ""
     return element(
         "span",
-        element("b", "AB"[index], class_=f"letter {'ab'[index]}"),
-        " ",
+        *([] if pair.comparison.single else letter(index)),
         element("a", pair.comparison.heading(index), href=f"#{variant_anchor(variant.id)}"),
         f" {variant.kernel.name} {variant.target}",
         element("span", failed, class_="bad"),
+        class_="side",
     )
+
+
+def letter(index: int) -> list[Html]:
+    """The sign of A (0) or B (1)."""
+    return [element("b", "AB"[index], class_=f"letter {'ab'[index]}"), Html(" ")]
 
 
 def _findings(pair: PairReport, anchor: str) -> Html:
@@ -120,35 +139,29 @@ def _ranges(lines: Sequence[int]) -> str:
     return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in ends)
 
 
-def _source(pair: PairReport, listing: Listing, anchor: str) -> Html:
-    sides = "" if listing.sides == "AB" else f" of {listing.sides}"
-    return element(
-        "div",
-        source_table(pair, listing, anchor),
-        class_="scroll",
-        tabindex=0,
-        role="region",
-        aria_label=f"Python{sides}, with the instructions of each line",
-    )
-
-
-def _stage(diff: StageDiff, anchor: str, opened: bool) -> Html:
+def _stage(diff: StageDiff, anchor: str, opened: bool, single: bool = False) -> Html:
     """A stage, folded. The script fills in its rows; without it, the first rows are shown."""
     identity = f"{anchor}-{diff.stage}"
     lines = [len(document.text.rstrip().split("\n")) for document in (diff.left, diff.right)]
-    title = element(
-        "summary",
-        element("b", diff.stage),
-        " ",
+    compared = [
         element("span", short_label(diff), class_="label"),
         " ",
         element("span", summarize(diff), class_="quiet"),
         element("span", f", of {lines[0]:,} and {lines[1]:,} lines", class_="quiet"),
-    )
+    ]
+    number = element("span", pluralize(lines[0], "line"), class_="quiet")
+    title = element("summary", element("b", diff.stage), " ", *([number] if single else compared))
     view = element("div", class_="view")
-    return element(
-        "details", title, view, element("noscript", _plain(diff)), id=identity, class_="stage", open=opened
-    )
+    plain = element("noscript", _plain_text(diff) if single else _plain(diff))
+    return element("details", title, view, plain, id=identity, class_="stage", open=opened)
+
+
+def _plain_text(diff: StageDiff) -> Html:
+    """The first lines of a stage that is not compared."""
+    lines = diff.left.text.rstrip().split("\n")
+    shown = [f"{clipped(line, _PLAIN_WIDTH)}\n" for line in lines[:_PLAIN_LINES]]
+    note = element("p", f"The first {_PLAIN_LINES} lines; enable JavaScript or use irscope show.")
+    return joined([element("pre", *shown, class_="plain"), note if len(shown) < len(lines) else Html()])
 
 
 def _plain(diff: StageDiff) -> Html:

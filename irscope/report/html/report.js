@@ -36,6 +36,7 @@ function follow(hash, ranges) {
     });
     Stage.all.get(line[1]).prove(line[2] === "a" ? 0 : 1, lines);
   } else if (source) {
+    document.getElementById(hash.slice(1))?.closest("details")?.setAttribute("open", "");
     trace(document.getElementById(source[1]), [Number(source[2])]);
   }
 }
@@ -79,6 +80,7 @@ document.documentElement.classList.add("js");
 document.body.append(make("div", { className: "trace", hidden: true, role: "status" }));
 document.querySelectorAll("details.stage").forEach((details) => new Stage(details));
 document.querySelectorAll("section:has(table.facts)").forEach(enliven);
+document.querySelectorAll(".plots").forEach((plots) => new Charts(plots));
 for (const table of document.querySelectorAll("table.source")) {
   // Of a kernel's Python the parameters come first; the work is further down.
   const first = [...table.rows].find((row) => row.querySelector("td.work")?.textContent);
@@ -108,11 +110,28 @@ addEventListener("keydown", (event) => {
   if (event.key !== "Escape") return;
   document.querySelectorAll(".pair").forEach((pair) => pair.lit !== undefined && trace(pair, []));
 });
+/** What was folded before printing. */
+let folded = [];
 addEventListener("beforeprint", () => {
-  for (const stage of Stage.all.values()) {
-    if (stage.details.open) stage.blocks?.forEach((block) => !block.open && stage.fill(block));
-  }
+  folded = [...document.querySelectorAll("main details:not([open])")];
+  for (const details of folded) details.open = true;
+  for (const stage of Stage.all.values()) stage.blocks?.forEach((block) => !block.open && stage.fill(block));
 });
-if (location.hash) follow(location.hash);
-// What is open is to be there when the page is printed, seen or not.
-setTimeout(() => Stage.all.forEach((stage) => stage.details.open && stage.load()));
+addEventListener("afterprint", () => {
+  for (const details of folded) details.open = false;
+});
+/** Unpacks everything, one after the other: a browser that prints does not wait. */
+async function loadAll() {
+  for (const one of [...Charts.all, ...Stage.all.values()]) await one.load();
+}
+/** Draws the charts, then follows the link: what comes above a line later would move it. */
+async function start() {
+  for (const charts of Charts.all) await charts.load();
+  if (location.hash) follow(location.hash);
+  setTimeout(loadAll, 300);
+}
+document.querySelector(".print").onclick = async () => {
+  await loadAll();
+  print();
+};
+start();

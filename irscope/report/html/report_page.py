@@ -10,31 +10,62 @@ from importlib.resources import files
 from irscope import __version__
 from irscope.model import Toolchain
 from irscope.report.capture_report import CaptureReport
-from irscope.report.html.fact_charts import fact_charts
+from irscope.report.html.chart_payload import chart_payload
+from irscope.report.html.fact_charts import charts_anchor, fact_charts, has_charts
 from irscope.report.html.facts_table import facts_table
 from irscope.report.html.markup import Html, element, joined
-from irscope.report.html.pair_section import pair_anchor, pair_data, pair_section
+from irscope.report.html.page_size import MIN_ROWS, Stages, fitting_rows
+from irscope.report.html.pair_section import pair_anchor, pair_section
 from irscope.workspace import TableSection
+
+# Mail and issue trackers take files of this size; a page says what it leaves out to stay below it.
+MAX_BYTES = 5_000_000
+# The share of the data of stages, and of tables; the rest is for charts, findings, sources and layouts.
+_STAGES, _TABLES = 2_400_000, 1_800_000
 
 
 def report_html(report: CaptureReport) -> str:
-    """The page. Text of the capture is escaped; script and style are the files next to this module."""
-    style, script = own_file("report.css"), joined([own_file("diff.js"), own_file("report.js")])
-    pairs = list(enumerate(report.pairs, 1))
-    body = [
+    """The page. Text of the capture is escaped; script and style are the files next to this module.
+
+    Stages and rows that would make it larger than MAX_BYTES are left out; the page says which.
+    """
+    style = own_file("report.css")
+    script = joined(own_file(name) for name in ("diff.js", "charts.js", "report.js"))
+    stages = Stages(report, _STAGES)
+    rows = fitting_rows(report.sections, _TABLES)
+    while True:
+        body = _body(report, stages, rows)
+        page = page_html(f"{report.title}: irscope report", style, script, body)
+        if len(page.encode()) < MAX_BYTES or not (stages.drop() or rows > MIN_ROWS):
+            return page
+        rows = max(MIN_ROWS, rows * 3 // 4)
+
+
+def _body(report: CaptureReport, stages: Stages, rows: int) -> list[Html]:
+    """The content of the page with the stages that fit, and so many rows per table."""
+    pairs = list(enumerate(stages.pairs, 1))
+    sections = [
+        (number, section, report.shown(section, rows)) for number, section in enumerate(report.sections, 1)
+    ]
+    ids = [(pair.comparison.a.id, pair.comparison.b.id) for pair in report.pairs]
+    return [
         _header(report),
         element(
             "main",
-            *(_section(report, section, number) for number, section in enumerate(report.sections, 1)),
+            *(_section(report, section, shown, number) for number, section, shown in sections),
             *(
-                pair_section(pair, number, title)
+                pair_section(pair, number, title, stages.left_out[number - 1])
                 for (number, pair), title in zip(pairs, report.pair_titles, strict=True)
             ),
         ),
         _footer(report),
-        *(data for number, pair in pairs for data in pair_data(pair, number)),
+        *(
+            chart_payload(shown, f"{charts_anchor(number)}-data", ids, report.capture)
+            for number, _, shown in sections
+            if has_charts(shown)
+        ),
+        *(data for number, pair in pairs for data in stages.data(number, pair)),
     ]
-    return page_html(f"{report.title}: irscope report", style, script, body)
 
 
 def page_html(title: str, style: Html, script: Html, body: Iterable[Html]) -> str:
@@ -75,13 +106,21 @@ def _header(report: CaptureReport) -> Html:
     links = [
         *((f"#table{number}", section.title) for number, section in enumerate(report.sections, 1)),
         *(
-            (f"#{pair_anchor(number)}", f"Pair {number}: {title}")
-            for number, title in enumerate(report.pair_titles, 1)
+            (
+                f"#{pair_anchor(number)}",
+                f"Variant {title}" if pair.comparison.single else f"Pair {number}: {title}",
+            )
+            for number, (pair, title) in enumerate(zip(report.pairs, report.pair_titles, strict=True), 1)
         ),
     ]
     return element(
         "header",
-        element("button", "Dark or light", type="button", class_="theme scripted"),
+        element(
+            "div",
+            element("button", "Print", type="button", class_="print scripted"),
+            element("button", "Dark or light", type="button", class_="theme scripted"),
+            class_="page-tools",
+        ),
         element("h1", report.title),
         element("p", f"{report.capture}: {report.summary}"),
         element(
@@ -93,11 +132,10 @@ def _header(report: CaptureReport) -> Html:
     )
 
 
-_WITHOUT_SCRIPT = "JavaScript is disabled: tables cannot be sorted, and diffs are cut."
+_WITHOUT_SCRIPT = "JavaScript is disabled: tables cannot be sorted, charts have one axis, and diffs are cut."
 
 
-def _section(report: CaptureReport, section: TableSection, number: int) -> Html:
-    shown = report.shown(section)
+def _section(report: CaptureReport, section: TableSection, shown: TableSection, number: int) -> Html:
     return element(
         "section",
         element("h2", element("code", section.kernel), f" {section.target}"),
@@ -114,10 +152,11 @@ def _omission(section: TableSection, shown: TableSection) -> list[Html]:
     if len(shown.entries) == len(section.entries):
         return []
     text = (
-        f"The table and the charts have {len(shown.entries):,} of {len(section.entries):,} variants: those "
-        "of the pairs and the first others. irscope table --format csv has all, --kernel and --target select."
+        f"Left out: {len(section.entries) - len(shown.entries):,} of {len(section.entries):,} variants. The "
+        "table and the charts have those of the pairs and the first others. irscope table --format csv has "
+        "all, --kernel and --target select."
     )
-    return [element("p", text, class_="quiet")]
+    return [element("p", text, class_="left-out")]
 
 
 def _footer(report: CaptureReport) -> Html:

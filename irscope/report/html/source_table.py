@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from irscope.model.text import base_name
@@ -18,23 +19,47 @@ from irscope.workspace import (
     instruction_counts,
 )
 
+_DEFINITION = re.compile(r"def (\w+)")
 
-def source_table(pair: PairReport, listing: Listing, anchor: str) -> Html:
-    """A listing as a table; `anchor` is the prefix of the ids of its lines."""
+
+def source_tables(pair: PairReport, listing: Listing, anchor: str) -> Html:
+    """A listing as a table, and functions of Triton's library folded after it.
+
+    `anchor` is the prefix of the ids of the lines.
+    """
+    sides = "A" if pair.comparison.single else listing.sides
     stage = assembly_stage(pair.diffs)
-    counts = _counts(pair.diffs[stage], listing.sides) if stage else []
+    counts = _counts(pair.diffs[stage], sides) if stage else []
     code = highlighted([line.text for line in listing.source.lines])
     heading = element(
         "tr",
         element("th", "line", scope="col", class_="number"),
         element("th", "Python", scope="col"),
-        *(element("th", f"{stage} in {side}", scope="col") for side in listing.sides if stage),
+        *(
+            element("th", stage if pair.comparison.single else f"{stage} in {side}", scope="col")
+            for side in sides
+            if stage
+        ),
     )
     rows = [
-        _row(line, code[index], counts, listing.sides, f"{anchor}-s{listing.first + index}")
+        _row(line, code[index], counts, sides, f"{anchor}-s{listing.first + index}")
         for index, line in enumerate(listing.source.lines)
     ]
-    return element("table", element("thead", heading), element("tbody", *rows), class_="source")
+    lines = listing.source.lines
+    library = next((index for index, line in enumerate(lines) if line.library), len(lines))
+    name = "Python" if len(sides) == 2 or pair.comparison.single else f"Python of {sides}"
+    own = _scrolled(heading, rows[:library], f"{name}, with the instructions of each line")
+    if library == len(lines):
+        return own
+    names = dict.fromkeys(found[1] for line in lines[library:] if (found := _DEFINITION.match(line.text)))
+    title = element("summary", "Functions of Triton's library: ", element("code", ", ".join(names)))
+    folded = _scrolled(heading, rows[library:], f"{name} of Triton's library")
+    return joined([own, element("details", title, folded, class_="library")])
+
+
+def _scrolled(heading: Html, rows: Sequence[Html], label: str) -> Html:
+    table = element("table", element("thead", heading), element("tbody", *rows), class_="source")
+    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
 
 
 def _counts(diff: StageDiff, sides: str) -> list[InstructionCounts]:
