@@ -6,13 +6,14 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log2, prod
+from math import exp, log2, prod
 
 import numpy as np
 
 from irscope.backends import CUDA
 from irscope.estimating.counting.counts import count_launch, prepared_program
 from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts
+from irscope.estimating.counting.memory_traffic import TensorTraffic
 from irscope.estimating.counting.wavefronts import SECTOR
 from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
 from irscope.estimating.replay import Replay, ReplayInput
@@ -271,8 +272,17 @@ def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int) -> dic
                 found[f"far {bits}"] += size * programs * own
         else:
             found["stored bytes"] += different * (2 if tensor.direction == "atomic" else 1)
-            found["atomic bytes"] += together if tensor.direction == "atomic" else 0.0
+            if tensor.direction == "atomic":
+                found["atomic bytes"] += _places_of_atomics(tensor, wave)
     return found
+
+
+def _places_of_atomics(tensor: TensorTraffic, wave: float) -> float:
+    """The different bytes to which a wave adds; if data decides which, places by chance."""
+    if tensor.scattered and tensor.tensor_bytes:
+        window = tensor.window_bytes(wave)
+        return window * (1 - exp(-tensor.bytes * wave / window))
+    return max(tensor.bytes, tensor.unique_bytes(wave))
 
 
 def _port_cycles(
