@@ -26,7 +26,7 @@ from benchmarks.tune.spaces import Config, Shape, Space
 
 GROUPS = ("matmuls", "attentions", "rows", "streams")
 # Kernels that were measured after the constants had been fitted.
-TEST_GROUPS = ("others",)
+TEST_GROUPS = ("others", "later")
 _WARMUP, _REPEAT = 2, 10  # ms
 
 

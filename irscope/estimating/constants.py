@@ -50,7 +50,10 @@ CONSTANTS = (
     Constant("l2", 0.8, 0.3, 1.3, "of rate", "the bandwidth of L2 that multiprocessors reach together"),
     Constant("l1 line", 0.5, 0.05, 4.0, "cycles", "a line of 128 bytes that a request touches in L1"),
     Constant("store sector", 0.5, 0.05, 4.0, "cycles", "32 bytes that are stored to global memory"),
-    Constant("atomic", 2.0, 0.1, 30.0, "cycles", "a sector of global atomics, per multiprocessor"),
+    Constant(
+        "atomic rate", 1.0, 0.6, 2.0, "x", "atomics against the rate that L2 reaches if they do nothing else"
+    ),
+    Constant("fence", 35, 10, 100, "cycles", "an atomic with acquire and release order, per multiprocessor"),
     Constant("ordered atomic", 700, 50, 3000, "cycles", "an atomic with acquire and release order"),
     Constant("shared wavefront", 1.0, 0.5, 2.5, "cycles", "128 bytes of shared memory"),
     Constant("shuffle", 2.0, 0.5, 6.0, "cycles", "a shuffle of a warp"),
@@ -60,6 +63,9 @@ CONSTANTS = (
     Constant("mma", 1.6, 1.2, 2.5, "x", "mma.sync against the peak rate of the tensor cores"),
     Constant("wgmma", 1.3, 1.0, 2.0, "x", "wgmma against the peak rate of the tensor cores"),
     Constant("exposed", 0.7, 0.0, 1.5, "", "the part of a first load that no computing overlaps with"),
+    Constant(
+        "ramp", 0.3, 0.0, 1.0, "", "the part of a program's time in which not all multiprocessors are busy"
+    ),
     Constant("l2 reuse", 0.6, 0.1, 2.0, "of size", "the part of L2 that holds what programs read again"),
 )
 DEFAULTS: Mapping[str, float] = {one.name: one.value for one in CONSTANTS}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from math import ceil
 
 import numpy as np
@@ -72,10 +72,22 @@ def estimate_of(
     terms.append(Term(TAIL, times[limiting] * idle, _tail_text(work.numbers, device)))
     terms.append(Term(OVERHEAD, fit.values["overhead"], "launching a kernel that does nothing"))
     ordered = tuple(sorted(terms, key=lambda term: -term.microseconds))
-    notes = (*(f"not counted: {text}" for text in work.counts.unknown), *work.counts.assumptions)
+    notes = (
+        *(f"not counted: {text}" for text in work.counts.unknown),
+        *work.counts.assumptions,
+        *_places_of_atomics(work),
+    )
     bound = TAIL if idle > 0.5 else limiting
     complete = all(text.startswith("argument ") for text in work.counts.unknown)
     return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete)
+
+
+def _places_of_atomics(work: Work) -> Iterator[str]:
+    """Where atomics are taken to go if data decides that."""
+    for tensor in work.counts.traffic:
+        if tensor.direction == "atomic" and tensor.scattered and tensor.tensor_bytes:
+            size = f"{tensor.tensor_bytes / 1024:,.0f} KiB"
+            yield f"atomics to places that data decides: spread evenly over the {size} of {tensor.name}"
 
 
 def _limiting(times: Mapping[str, float]) -> str:

@@ -21,6 +21,7 @@ from irscope.estimating.terms import (
     LATENCY,
     MEMORY,
     PROGRAMS,
+    RAMP,
     SHARED,
     SPECIAL,
     SPILLS,
@@ -32,6 +33,8 @@ from irscope.estimating.work import AGAIN, FAR, REPLAYED
 Values: TypeAlias = NDArray[np.float64]
 # The bytes of DRAM that can be open: 5 stacks x 32 pseudo-channels x 64 banks x 1 KiB (JEDEC JESD238, HBM3).
 OPEN_ROWS = 10 * 2.0**20
+# A single address takes 1.5 (integers) to 3.5 cycles (FP32) per atomic: as much as a quarter of a KiB.
+_FEWEST_PLACES = 0.25
 # What the programs of one multiprocessor share.
 _LOCAL = (TENSOR, SHARED, STORES, ISSUE, FETCH, SPECIAL, SPILLS)
 Numbers = Mapping[str, Values]
@@ -107,17 +110,29 @@ def dram_spread(x: Numbers, c: Mapping[str, float]) -> Values:
     return result
 
 
+def atomic_places(x: Numbers) -> Values:
+    """The KiB to which the programs of a wave add, at least those of a single address."""
+    result: Values = np.maximum(x["atomic bytes"] / 1024, _FEWEST_PLACES)
+    return result
+
+
+def atomic_cycles(x: Numbers, device: DeviceRates) -> Values:
+    """The cycles of all atomics of a launch: those of all units of L2, and of those that the bytes are in.
+
+    Each KiB belongs to one unit. If a wave adds to few of them, they do the work while the others wait.
+    """
+    places = atomic_places(x)
+    each = 1 / device.atomics + 1 / (device.atomics_per_kib * places)
+    result: Values = x["atomic passes"] * x["programs"] * each
+    return result
+
+
 def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[str, Values]:
     """The microseconds of each term, by name."""
     clock = device.clock * 1e3
     per_sm = programs_per_sm(x, device, c["tail"]) / clock
     written = x["store sectors"] + x["tensor stores"]
-    chain = (
-        replayed(x, memory_latency(x, c))
-        + c["program start"]
-        + x["barriers"] * (c["barrier"] + c["barrier per warp"] * x["warps"])
-        + x["ordered atomics"] / x["warps"] * c["ordered atomic"]
-    )
+    chain = program_cycles(x, c)
     wave = waves(x, device, c["tail"])
     pipes = np.maximum(x["instructions"] * c["issue"], (x["alu"] + x["double"] * 15) * 0.5)
     group = np.maximum(x["wgmma"] * c["wgmma"], x["wgmma operands"])
@@ -136,9 +151,28 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
         PROGRAMS: x["programs"] * c["program rate"] / 1e3,
         SPECIAL: x["special"] * c["special"] * per_sm,
         SPILLS: (x["local loads"] + x["local stores"]) * c["spill"] * per_sm,
-        ATOMICS: x["atomic sectors"] * c["atomic"] * per_sm,
+        ATOMICS: atomic_cycles(x, device) * c["atomic rate"] / clock
+        + x["ordered atomics"] * c["fence"] * per_sm,
     }
-    return times | {EXPOSED: _exposed(times, x, device, c)}
+    ramp = c["ramp"] * np.minimum(chain / clock, _others(times, c))
+    return times | {EXPOSED: _exposed(times, x, device, c), RAMP: ramp}
+
+
+def program_cycles(x: Numbers, c: Mapping[str, float]) -> Values:
+    """The cycles that a program takes by itself, from its start to its end."""
+    result: Values = (
+        replayed(x, memory_latency(x, c))
+        + c["program start"]
+        + x["barriers"] * (c["barrier"] + c["barrier per warp"] * x["warps"])
+        + x["ordered atomics"] / x["warps"] * c["ordered atomic"]
+    )
+    return result
+
+
+def _others(times: Mapping[str, Values], c: Mapping[str, float]) -> Values:
+    """The p-norm of the terms that overlap in full, latency apart."""
+    apart = (LATENCY, EXPOSED, RAMP)
+    return _norm([time for name, time in times.items() if name not in apart], c["power"])
 
 
 def _exposed(times: Mapping[str, Values], x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Values:
@@ -153,9 +187,9 @@ def _exposed(times: Mapping[str, Values], x: Numbers, device: DeviceRates, c: Ma
 
 
 def total_time(times: Mapping[str, Values], c: Mapping[str, float]) -> Values:
-    """Overhead plus the p-norm of latency and of the p-norm of all other terms."""
-    others = _norm([time for name, time in times.items() if name not in (LATENCY, EXPOSED)], c["power"])
-    return c["overhead"] + times[EXPOSED] + _norm([times[LATENCY], others], c["latency power"])
+    """Overhead, what does not overlap, and the p-norm of latency and of the p-norm of all other terms."""
+    added = c["overhead"] + times[EXPOSED] + times[RAMP]
+    return added + _norm([times[LATENCY], _others(times, c)], c["latency power"])
 
 
 def _norm(times: Sequence[Values], power: float) -> Values:

@@ -8,10 +8,12 @@ import numpy as np
 
 from irscope.estimating.device_rates import DeviceRates
 from irscope.estimating.model import (
+    atomic_places,
     dram_bytes,
     dram_spread,
     l2_bytes,
     memory_latency,
+    program_cycles,
     programs_per_sm,
     replayed,
     waves,
@@ -25,6 +27,7 @@ from irscope.estimating.terms import (
     LATENCY,
     MEMORY,
     PROGRAMS,
+    RAMP,
     SHARED,
     SPECIAL,
     SPILLS,
@@ -130,7 +133,24 @@ def _programs(x: Numbers, device: DeviceRates, c: Numbers) -> str:
 
 
 def _atomics(x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    return _per_sm(f"{x['atomic sectors']:,.0f} sectors of atomics x {c['atomic']:.2f} cycles", x, device, c)
+    places = float(atomic_places({name: np.float64(value) for name, value in x.items()}))
+    rate = 1 / (1 / device.atomics + 1 / (device.atomics_per_kib * places)) / c["atomic rate"]
+    text = (
+        f"{x['atomic passes'] * x['programs']:,.0f} sectors of atomics to {places:,.2f} KiB at once, "
+        f"{rate:.2f} sectors per cycle (at most {device.atomics:.0f}, {device.atomics_per_kib} per KiB)"
+    )
+    if x["ordered atomics"]:
+        fences = f"{x['ordered atomics']:,.0f} ordered atomics x {c['fence']:.0f} cycles"
+        text += f" + {_per_sm(fences, x, device, c)}"
+    return text
+
+
+def _ramp(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+    cycles = float(program_cycles({name: np.float64(value) for name, value in x.items()}, c))
+    return (
+        f"{c['ramp']:.0%} of a program's {cycles:,.0f} cycles, at most of the other terms: until the first "
+        "loads are answered, and while the last programs end"
+    )
 
 
 def _exposed(x: Numbers, device: DeviceRates, c: Numbers) -> str:
@@ -155,4 +175,5 @@ _TEXTS: Mapping[str, _Text] = {
     FETCH: _fetch,
     PROGRAMS: _programs,
     EXPOSED: _exposed,
+    RAMP: _ramp,
 }

@@ -11,7 +11,7 @@ from irscope.facts.fact import Evidence
 LATENCY, TENSOR, MEMORY, L2 = "latency", "tensor cores", "memory", "L2"
 SHARED, ISSUE, SPECIAL, SPILLS = "shared memory", "issue", "special functions", "spills"
 ATOMICS, STORES, TAIL, OVERHEAD = "atomics", "stores", "tail", "launch overhead"
-PROGRAMS, FETCH, EXPOSED = "program launches", "instruction fetch", "no overlap"
+PROGRAMS, FETCH, EXPOSED, RAMP = "program launches", "instruction fetch", "no overlap", "ramp"
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,14 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import log2, prod
+from math import exp, log2, prod
 
 import numpy as np
 
 from irscope.backends import CUDA
 from irscope.estimating.counting.counts import count_launch, prepared_program
-from irscope.estimating.counting.launch_counts import LaunchCounts
+from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts
+from irscope.estimating.counting.memory_traffic import TensorTraffic
 from irscope.estimating.counting.wavefronts import SECTOR
 from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
 from irscope.estimating.replay import Replay, ReplayInput
@@ -188,19 +189,35 @@ def _memory(counts: LaunchCounts) -> dict[str, float]:
             found[f"{access.name} lines"] += access.lines
             found[f"{access.name} requests"] += access.warps
             found[f"{access.name} threads"] += access.threads
-            if access.name == "atomic" and "acq_rel" in access.opcode:
-                found["ordered atomics"] += access.warps
+            if access.name == "atomic":
+                found["atomic passes"] += atomic_passes(access)
+                found["ordered atomics"] += access.warps if "acq_rel" in access.opcode else 0.0
     for copy in counts.copies:
         found["tensor stores" if copy.stores else "tensor loads"] += copy.bytes / 32
     names = ("load", "store", "atomic", "copy")
     numbers = {
         f"{name} {what}": 0.0 for name in names for what in ("sectors", "lines", "requests", "threads")
     }
-    numbers |= dict.fromkeys(("shared wavefronts", "tensor loads", "tensor stores", "ordered atomics"), 0.0)
+    others = ("shared wavefronts", "tensor loads", "tensor stores", "atomic passes", "ordered atomics")
+    numbers |= dict.fromkeys(others, 0.0)
     numbers |= {f"shared {name} wavefronts": 0.0 for name in names}
     numbers |= found
     numbers["rounds"] = _rounds(counts)
     return numbers
+
+
+def atomic_passes(access: AccessCount) -> float:
+    """The passes of the atomic units of L2 for an access, per program.
+
+    A pass does all lanes in one sector. Measured on an H100 (`benchmarks/tune/atomics.py`): FP64 takes 1.5
+    times as long as types of up to 32 bits and pairs of 16, and a half that is not one of a pair takes 0.8
+    passes per lane.
+    """
+    kind = access.opcode.split(".")
+    if "f64" in kind:
+        return access.sectors * 1.5
+    unpacked = kind[-1] in ("f16", "bf16") and not {"v2", "v4", "v8"} & set(kind)
+    return access.threads * 0.8 if unpacked else access.sectors
 
 
 def _rounds(counts: LaunchCounts) -> float:
@@ -222,11 +239,12 @@ def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int) -> dic
 
     `again B` are bytes that a program accesses again after 2**B other bytes. `far B` are bytes that programs
     access again after all of a wave have accessed 2**B different bytes; what they share is fetched once.
+    `atomic bytes` are the different bytes to which a wave adds.
     """
     programs = float(counts.programs)
     wave = min(programs, resident * multiprocessors)
     found = dict.fromkeys(
-        ("unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes"), 0.0
+        ("unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes", "atomic bytes"), 0.0
     )
     found |= {f"again {bits}": 0.0 for bits in AGAIN} | {f"far {bits}": 0.0 for bits in FAR}
     alone = sum(tensor.bytes for tensor in counts.traffic) * wave
@@ -254,7 +272,17 @@ def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int) -> dic
                 found[f"far {bits}"] += size * programs * own
         else:
             found["stored bytes"] += different * (2 if tensor.direction == "atomic" else 1)
+            if tensor.direction == "atomic":
+                found["atomic bytes"] += _places_of_atomics(tensor, wave)
     return found
+
+
+def _places_of_atomics(tensor: TensorTraffic, wave: float) -> float:
+    """The different bytes to which a wave adds; if data decides which, places by chance."""
+    if tensor.scattered and tensor.tensor_bytes:
+        window = tensor.window_bytes(wave)
+        return window * (1 - exp(-tensor.bytes * wave / window))
+    return max(tensor.bytes, tensor.unique_bytes(wave))
 
 
 def _port_cycles(

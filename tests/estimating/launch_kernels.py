@@ -47,3 +47,26 @@ def gathered(table, index, y, C, B: tl.constexpr, W: tl.constexpr):
     values = tl.load(table + rows[:, None] * C + columns[None, :])
     own = tl.program_id(0) * B + tl.arange(0, B)
     tl.store(y + own[:, None] * C + columns[None, :], values)
+
+
+@triton.jit
+def gathered_columns(table, index, y, C, W: tl.constexpr):
+    """Each row of programs gathers a row that data decides; the programs of the row share its columns."""
+    row = tl.load(index + tl.program_id(1))
+    columns = tl.program_id(0) * W + tl.arange(0, W)
+    tl.store(y + tl.program_id(1) * C + columns, tl.load(table + row * C + columns))
+
+
+@triton.jit
+def added(table, index, C, B: tl.constexpr, SEM: tl.constexpr):
+    """Adds to rows that data decides."""
+    row = tl.load(index + tl.program_id(0))
+    value = tl.full((B,), 1.0, tl.float32)
+    tl.atomic_add(table + row * C + tl.arange(0, B), value, sem=SEM)
+
+
+@triton.jit
+def late(x, y, start, B: tl.constexpr):
+    """The programs before `start` do nothing."""
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(y + i, tl.load(x + i, mask=i >= start), mask=i >= start)

@@ -17,9 +17,10 @@ from irscope.model import UserError
 
 _NAMES = (
     "instructions", "fma", "special", "double", "alu", "local loads", "local stores", "shuffles", "barriers",
-    "wgmma", "wgmma operands", "mma", "load sectors", "copy sectors", "store sectors", "atomic sectors",
+    "wgmma", "wgmma operands", "mma", "load sectors", "copy sectors", "store sectors", "atomic passes",
     "load lines", "copy lines", "tensor loads", "tensor stores", "shared wavefronts", "ordered atomics",
     "unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes", "longest",
+    "atomic bytes",
 )  # fmt: skip
 
 

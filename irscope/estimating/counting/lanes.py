@@ -8,7 +8,7 @@ is computed from it is unknown too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -68,12 +68,13 @@ def _stored(value: Array, bits: int) -> Array:
     return value.astype(kind)
 
 
-def operation(parts: Sequence[str]) -> Operation | None:
+@lru_cache(maxsize=4096)
+def operation(parts: tuple[str, ...]) -> Operation | None:
     """The function that computes the results of an opcode; None if it is not interpreted."""
     maker = _MAKERS.get(parts[0])
     if maker is None or not (bits_of(parts[-1]) or parts[0] in ("activemask", "vote")):
         return None
-    return maker(tuple(parts))
+    return maker(parts)
 
 
 def _simple(function: Operation) -> Callable[[tuple[str, ...]], Operation]:

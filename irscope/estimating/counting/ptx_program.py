@@ -14,9 +14,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from irscope.languages.document import Document
+from irscope.languages.document import Document, Operation
 from irscope.languages.loops import LoopTree, find_loops
 
 _STATEMENT = re.compile(r"\s*\{?\s*(?:@(!?)([%\w.]+)\s+)?([a-z][\w.:]*)\s*([^;]*)")
@@ -51,9 +51,7 @@ class Instruction:
     @property
     def is_float(self) -> bool:
         """Whether its results are floating-point values, or follow from such values."""
-        if self.parts[0] in ("mov", "ld", "st", "selp", "shfl", "atom"):
-            return False
-        return self.parts[0] in _FLOAT_ONLY or _FLOAT.search(self.opcode) is not None
+        return _opcode(self.opcode)[1]
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -83,9 +81,9 @@ class PtxProgram:
     def __init__(self, document: Document) -> None:
         self.document = document
         self.tree: LoopTree = find_loops(document)
-        lines = document.lines
+        lines = document.text.split("\n")
         self.instructions: Sequence[Instruction] = [
-            _instruction(index, operation.opcode, lines[operation.line])
+            _instruction(index, operation, lines[operation.line])
             for index, operation in enumerate(document.operations)
         ]
 
@@ -162,14 +160,28 @@ class PtxProgram:
         return _slice(self.instructions)
 
 
-def _instruction(index: int, opcode: str, line: str) -> Instruction:
-    match = _STATEMENT.match(line.partition("//")[0])
-    parts = tuple(opcode.split("."))
+def _instruction(index: int, operation: Operation, line: str) -> Instruction:
+    opcode = operation.opcode
+    parts, is_float = _opcode(opcode)
+    if is_float and "@" not in line and "[" not in line:
+        return Instruction(
+            index, opcode, parts, (), results=operation.results
+        )  # nobody asks for its operands
+    match = _STATEMENT.match(line.partition("//")[0] if "//" in line else line)
     if match is None or match[3] != opcode:
         return Instruction(index, opcode, parts, ())
     operands = tuple(_split(match[4].strip()))
     results = _results(parts, operands)
     return Instruction(index, opcode, parts, operands, match[2] or "", match[1] == "!", results)
+
+
+@lru_cache(maxsize=4096)
+def _opcode(opcode: str) -> tuple[tuple[str, ...], bool]:
+    """The parts of an opcode, and whether its results are floating-point values or follow from them."""
+    parts = tuple(opcode.split("."))
+    if parts[0] in ("mov", "ld", "st", "selp", "shfl", "atom"):
+        return parts, False
+    return parts, parts[0] in _FLOAT_ONLY or _FLOAT.search(opcode) is not None
 
 
 def _results(parts: Sequence[str], operands: Sequence[str]) -> tuple[str, ...]:

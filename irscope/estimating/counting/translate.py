@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -145,6 +146,8 @@ class _Translator:
     def _operand(self, text: str, kind: str) -> int:
         """The register of an operand; constants get one."""
         text = text.strip()
+        if text[:1] == "%":
+            return self._steps.register(text)
         number = _constant(text)
         if number is None:
             return self._steps.register(text.lstrip("!").strip())
@@ -264,7 +267,8 @@ _OPERAND_TYPES = {
 }
 
 
-def _operand_types(parts: Sequence[str]) -> tuple[str, ...]:
+@lru_cache(maxsize=4096)
+def _operand_types(parts: tuple[str, ...]) -> tuple[str, ...]:
     """The types of an instruction's operands; those after the last are like the last."""
     kind = parts[-1]
     if parts[0] == "mad" and "wide" in parts:

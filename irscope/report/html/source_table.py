@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from irscope.model.text import base_name
-from irscope.report.html.markup import Html, element
+from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.python_highlight import highlighted
 from irscope.report.pair_report import PairReport
 from irscope.workspace import (
