@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 import pytest
@@ -18,14 +17,6 @@ SASS = "\t.text\n        /*0000*/                   MOV R1, c[0x0][0x28] ;\n"
 def disassemble(cubin: bytes) -> str:
     """Stands for the disassembler."""
     return SASS
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks tests that run the app as slow, except those of the keys: each takes a quarter of a second."""
-    for item in items:
-        in_app = isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.function)
-        if in_app and item.path.parent == Path(__file__).parent and item.path.stem != "test_keys":
-            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True)

@@ -61,6 +61,8 @@ from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, tab, texts
 from tests.tui.test_lesson import LESSON
 
+pytestmark = pytest.mark.slow  # 150 keys
+
 Look = Callable[[Pilot[None]], Any]
 _PATIENCE_SECONDS = 20.0
 
