@@ -167,7 +167,13 @@ THREAD = "triton-lang/triton#11127"
 
 def layer_norm(versions: str, *what: str) -> Callable[[Path], Sequence[str]]:
     """The kernel of the thread under some versions."""
-    return lambda _: [f"{KERNELS}/layer_norm.py::layer_norm_kernel", *LAYER_NORM, "--triton", versions, *what]
+    return lambda _: [
+        f"{SAMPLES}/gallery/layer_norm_b200.py::layer_norm_kernel",
+        *LAYER_NORM,
+        "--triton",
+        versions,
+        *what,
+    ]
 
 
 def worse_without(line: str, kernel: Sequence[str], *what: str) -> Callable[[Path], Sequence[str]]:

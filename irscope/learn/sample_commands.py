@@ -40,10 +40,13 @@ def sample_path(name: str) -> Path | None:
 
 
 def sample_file(name: str) -> Path | None:
-    """The sample that `samples/NAME` or `samples/NAME.py` names, wherever irscope is installed, or None."""
+    """The sample that `samples/NAME` or `samples/NAME.py` names, wherever irscope is installed, or None.
+
+    `samples/gallery/NAME` is a kernel of docs/gallery.md.
+    """
     folder, _, file = name.rpartition("/")
-    found = samples_folder() / f"{file.removesuffix('.py')}.py"
-    return found if folder == "samples" and found.is_file() else None
+    found = samples_folder() / folder.removeprefix("samples").lstrip("/") / f"{file.removesuffix('.py')}.py"
+    return found if folder in ("samples", "samples/gallery") and found.is_file() else None
 
 
 def written_command(path: Path) -> tuple[str, ...]:
