@@ -41,6 +41,8 @@ SETUPS = {
         "irscope compile samples/matmul.py -o matmul.irscope --config BLOCK_M=64 "
         "--config BLOCK_N=256 --config BLOCK_K=64 --config num_warps=2,4 --config num_stages=2,8",
     ),
+    # A repository with two kernels, what launches them, and three commits; the second is a regression.
+    "library": ("library", f"bash {Path(__file__).with_name('library.sh')}"),
     # The samples with two mistakes.
     "kernels": (
         "kernels",
