@@ -143,8 +143,8 @@ def engineer(user: User, args: argparse.Namespace) -> None:
         user.run(f"irscope table {capture} --columns registers,stack,n_spills,occupancy")
         user.run(f"irscope verdict {capture}")
         user.run(f"irscope lint {kernel.name} {capture} || true")
-    found = user.run("irscope verdict norm_rope.irscope '#8'")
-    if "spills" not in found or "try" not in found:
+    found = user.run("irscope verdict norm_rope.irscope '#7'")
+    if "spills" not in found or "try num_warps=" not in found:
         user.failures.append("the verdict of a config that spills names no remedy")
     user.run("irscope diff norm_rope.irscope '#5' '#8' --stage none")
     user.run("irscope run --target cuda:90 -o launched.irscope norm_rope.py")
