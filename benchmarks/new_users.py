@@ -90,9 +90,13 @@ class User:
         self.compared += shown is not None
         if done.returncode != code:
             self.failures.append(f"{command}: exit code {done.returncode}, not {code}: {done.stdout[-300:]}")
-        elif shown is not None and not fits(shown, done.stdout.splitlines()):
+        elif shown is not None and not fits(shown, self._as_shown(done.stdout, folder).splitlines()):
             self.failures.append(f"{command}: prints something else: {done.stdout[:300]}")
         return done.stdout
+
+    def _as_shown(self, text: str, folder: Path | None) -> str:
+        """The output with paths below the folder of the user as pages show them: relative."""
+        return text.replace(f"{(folder or self.work).resolve()}/", "")
 
     def _environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
