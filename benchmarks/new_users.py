@@ -153,7 +153,20 @@ def engineer(user: User, args: argparse.Namespace) -> None:
     user.run("irscope diff norm_rope.irscope '#5' '#8' --stage none")
     user.run("irscope run --target cuda:90 -o launched.irscope norm_rope.py")
     user.run("irscope pick launched.irscope")
-    for page in ("diff", "table", "verdict", "layout", "lint"):
+    user.read_page("docs/recipes.md")
+    for page in (
+        "diff",
+        "table",
+        "verdict",
+        "layout",
+        "lint",
+        "run",
+        "why",
+        "registers",
+        "reproduce",
+        "pick",
+        "show",
+    ):
         user.read_page(f"docs/commands/{page}.md")
 
 
