@@ -90,9 +90,13 @@ class User:
         self.compared += shown is not None
         if done.returncode != code:
             self.failures.append(f"{command}: exit code {done.returncode}, not {code}: {done.stdout[-300:]}")
-        elif shown is not None and not fits(shown, done.stdout.splitlines()):
+        elif shown is not None and not fits(shown, self._as_shown(done.stdout, folder).splitlines()):
             self.failures.append(f"{command}: prints something else: {done.stdout[:300]}")
         return done.stdout
+
+    def _as_shown(self, text: str, folder: Path | None) -> str:
+        """The output with paths below the folder of the user as pages show them: relative."""
+        return text.replace(f"{(folder or self.work).resolve()}/", "")
 
     def _environment(self) -> dict[str, str]:
         kept = {name: os.environ[name] for name in INHERITED if name in os.environ}
@@ -143,13 +147,26 @@ def engineer(user: User, args: argparse.Namespace) -> None:
         user.run(f"irscope table {capture} --columns registers,stack,n_spills,occupancy")
         user.run(f"irscope verdict {capture}")
         user.run(f"irscope lint {kernel.name} {capture} || true")
-    found = user.run("irscope verdict norm_rope.irscope '#8'")
-    if "spills" not in found or "try" not in found:
+    found = user.run("irscope verdict norm_rope.irscope '#7'")
+    if "spills" not in found or "try num_warps=" not in found:
         user.failures.append("the verdict of a config that spills names no remedy")
     user.run("irscope diff norm_rope.irscope '#5' '#8' --stage none")
     user.run("irscope run --target cuda:90 -o launched.irscope norm_rope.py")
     user.run("irscope pick launched.irscope")
-    for page in ("diff", "table", "verdict", "layout", "lint"):
+    user.read_page("docs/recipes.md")
+    for page in (
+        "diff",
+        "table",
+        "verdict",
+        "layout",
+        "lint",
+        "run",
+        "why",
+        "registers",
+        "reproduce",
+        "pick",
+        "show",
+    ):
         user.read_page(f"docs/commands/{page}.md")
 
 

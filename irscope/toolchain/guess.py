@@ -66,7 +66,7 @@ def guess(function: ast.FunctionDef, resolve: Resolve, constexprs: Collection[st
         constexprs = {name for name, (argument, _) in defaults.items() if _is_constexpr(argument)}
     types, constants = {}, {}
     shapes = uses.shapes.intersection(constexprs)
-    last = _last_strides(defaults)
+    last = _last_strides(defaults) - _strides_of_programs(function)
     for name, (argument, default) in defaults.items():
         if name not in constexprs:
             types[name] = "1" if name in last else _type(name, uses, argument, default)
@@ -94,6 +94,38 @@ def _last_strides(names: Iterable[str]) -> set[str]:
         if "stride" in name.lower():
             groups.setdefault(name[:-1], []).append(name)
     return {strides[-1] for strides in groups.values() if len(strides) > 1}
+
+
+def _strides_of_programs(function: ast.FunctionDef) -> set[str]:
+    """The parameters that are multiplied by the number of a program and nothing else: no strides of elements.
+
+    `head = tl.program_id(1); base = q_ptr + head * stride_qh` gives stride_qh.
+    """
+    programs = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and _is_program(node.value, frozenset())
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    factors: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(function):
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            for one, other in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(one, ast.Name):
+                    factors.setdefault(one.id, []).append(other)
+    return {name for name, others in factors.items() if all(_is_program(o, programs) for o in others)}
+
+
+def _is_program(node: ast.expr, programs: Collection[str]) -> bool:
+    """Whether an expression is tl.program_id(...), or one of the names, converted or not."""
+    if isinstance(node, ast.Name):
+        return node.id in programs
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    return node.func.attr == "program_id" or (
+        node.func.attr == "to" and _is_program(node.func.value, programs)
+    )
 
 
 def _type(name: str, uses: Uses, argument: ast.arg, default: ast.expr | None) -> str:

@@ -89,3 +89,17 @@ def kernel(MODE: tl.constexpr):
         pass
 """)
     assert parse_value(found.constants["MODE"]) == 'say "no"'
+
+
+def test_a_stride_of_programs_is_not_guessed_to_be_1():
+    source = """
+def kernel(Q, Out, stride_qt, stride_qh, D, BLOCK: tl.constexpr):
+    rows = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    head = tl.program_id(1).to(tl.int64)
+    cols = tl.arange(0, 64)
+    x = tl.load(Q + rows[:, None] * stride_qt + head * stride_qh + cols[None, :])
+"""
+    function = ast.parse(source).body[0]
+    assert isinstance(function, ast.FunctionDef)
+    types = guess(function, lambda _: None).types
+    assert (types["stride_qt"], types["stride_qh"]) == ("i32:16", "i32:16")

@@ -16,6 +16,7 @@ from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import export
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.prompt import PromptScreen
+from irscope.tui.widgets.findings_view import FindingsView
 from irscope.workspace import Workspace, entries_in_line
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts
@@ -203,6 +204,18 @@ async def test_explain_a_column(app: IrscopeApp) -> None:
         await press(pilot, "shift+tab", "l", "l", "e")
         assert isinstance(app.screen, ExplainScreen)
         assert "num_warps" in drawn(app.screen.query_one("ExplainView"))
+
+
+async def test_explain_a_finding(app: IrscopeApp) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        await press(pilot, "i", "e")
+        assert isinstance(app.screen, ExplainScreen)
+        shown = drawn(app.screen.query_one("ExplainView"))
+        assert any(entry.word in shown for _, entry in entries_in_line(finding(app), of_view=True))
+
+
+def finding(app: IrscopeApp) -> str:
+    return app.screen_stack[-2].query_one(FindingsView).explained_text
 
 
 async def test_a_line_without_terms_has_no_explanation(app: IrscopeApp) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
@@ -191,14 +192,19 @@ class NavigationController:
         return _Place(pair.a, pair.b, self._screen.stage, self._screen.texts.row)
 
     def action_explain(self) -> None:
-        """Explains the terms on the line under the cursor; in the table, the column."""
+        """Explains the terms on the line, the column or the finding under the cursor."""
         from irscope.tui.screens.explain import explain_line  # after the first paint
 
-        of_view = isinstance(self._screen.focused, VariantTable | LineOutcomesView)
-        explain_line(self._screen.app, self._text_under_cursor(), of_view)
+        focused = self._screen.focused
+        if isinstance(focused, VariantTable | FindingsView):
+            explain_line(self._screen.app, focused.explained_text, of_view=True)
+        else:
+            explain_line(
+                self._screen.app, self._text_under_cursor(), of_view=isinstance(focused, LineOutcomesView)
+            )
 
     def _text_under_cursor(self) -> str:
         focused = self._screen.focused
-        if isinstance(focused, VariantTable | LineOutcomesView | SourceView):
+        if isinstance(focused, LineOutcomesView | SourceView):
             return focused.text_under_cursor
         return self._screen.texts.line_text(True) or ""

@@ -96,6 +96,11 @@ class FindingsView(LineView):
         return self._lines[self.cursor].owner if self._lines else 0
 
     @property
+    def explained_text(self) -> str:
+        """The sentence of the finding under the cursor."""
+        return self._all[self.selected].finding.text if self._all else "finding"
+
+    @property
     def one_line(self) -> bool:
         """Whether there is room for one finding only."""
         return self.size.height < 2

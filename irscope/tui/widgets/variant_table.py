@@ -125,6 +125,14 @@ class VariantTable(LineView):
         return self.model.columns[self._column].name if self.model.columns else ""
 
     @property
+    def explained_text(self) -> str:
+        """The name and the title of the column under the cursor."""
+        if not self.model.columns:
+            return "variant"
+        column = self.model.columns[self._column]
+        return f"{column.name} {column.title}{'' if column.fact else ' config'}"
+
+    @property
     def facts(self) -> FactTable:
         """The facts of the variants measured so far."""
         return self.model.facts
