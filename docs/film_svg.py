@@ -66,8 +66,8 @@ def film_svg(frames: Sequence[Frame], size: tuple[int, int], still: int | None =
         for place, color in enumerate(("#bf616a", "#ebcb8b", "#a3be8c"))
     )
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" '
+        f'viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
         f"<style>{_css(frames, parts, width, still)}</style>"
         f"<defs>{defined}</defs>"
         f'<rect width="{width}" height="{height}" rx="9" fill="#2b303b"/>'

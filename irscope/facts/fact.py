@@ -85,7 +85,7 @@ class FactKind:
     def abbreviated_unit(self) -> str:
         """The unit in a table: "B", "s", "ms"; "" for plain counts, and if the title has it."""
         unit = _ABBREVIATED.get(self.unit, "")
-        return "" if self.title.endswith(f" {unit}") else unit
+        return "" if f" {self.title}".endswith(f" {unit}") else unit
 
     @property
     def heading(self) -> str:

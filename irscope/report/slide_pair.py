@@ -16,6 +16,7 @@ from irscope.workspace import (
     Grid,
     LayoutComparison,
     RowSide,
+    StageDiff,
     TextLine,
     ValuePair,
     Verdict,
@@ -146,11 +147,11 @@ def _excerpts(pair: Comparison, findings: Sequence[Finding]) -> Iterator[Excerpt
         ]
         both = set.intersection(*stages) & pair.stages.keys() if len(stages) == 2 else set()
         for stage in [name for name in pair.stages if name in both][:1]:
-            yield _excerpt(pair, finding, stage)
+            yield _excerpt(pair, finding, pair.stages[stage])
 
 
-def _excerpt(pair: Comparison, finding: Finding, stage: str) -> Excerpt:
-    diff = pair.diffs()[stage]
+def _excerpt(pair: Comparison, finding: Finding, diff: StageDiff) -> Excerpt:
+    stage = diff.stage
     lines = _lines(finding.evidence_a, stage), _lines(finding.evidence_b, stage)
     sides: tuple[list[RowSide], list[RowSide]] = ([], [])
     for row in diff.rows:

@@ -48,6 +48,7 @@ VIEWS: tuple[tuple[str, ...], ...] = (
     ("layout", "C", "#1"),
     ("report", "C", "-o", "report.html", "--force"),
     ("report", "C", "-o", "report.md", "--force"),
+    ("report", "C", "--slides", "-o", "slides.html", "--force"),
     ("dump", "C", "-o", "stages", "--force"),
     ("check", "C", "--expect", "registers < 9"),
     ("lint", "C"),
@@ -65,7 +66,7 @@ def run(words: tuple[str, ...], capture: Path, folder: Path) -> tuple[int, str]:
 
     A command ends with 0, 1 or 2, prints a line and no traceback, and nothing that commands a terminal.
     """
-    outputs = ("report.html", "report.md", "stages", "merged.irscope")
+    outputs = ("report.html", "report.md", "slides.html", "stages", "merged.irscope")
     actual = [str(capture) if w == "C" else str(folder / w) if w in outputs else w for w in words]
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     unexpected: list[str] = []

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from irscope.model import UserError
-from irscope.report.html.slide import subject_of
+from irscope.report.html.slide import marked_text, subject_of
 from irscope.report.html.slides_page import slides_html
 from irscope.report.slide_deck import slide_deck
-from irscope.workspace import Workspace, compile_time_inputs
+from irscope.workspace import RowSide, Workspace, compile_time_inputs
 from tests.report.reports import HOSTILE, Outline, hostile, report, sweep
 
 
@@ -112,6 +112,14 @@ def test_the_subject_of_a_finding_ends_outside_of_parentheses() -> None:
     )
     assert subject_of("Loads of b (line 8: b = f(x, (y): 4 -> 8")[0] == "Loads of b"
     assert subject_of("#blocked order [1, 0] -> [0, 1]") == ("", "#blocked order [1, 0] -> [0, 1]")
+
+
+def test_a_long_line_is_cut_around_what_changed() -> None:
+    side = RowSide(1, f"  {'x' * 1000}<b>{'y' * 1000}", ((1002, 1005),))
+    text = marked_text(side)
+    assert "x<mark>&lt;b&gt;</mark>y" in text and text.startswith("...x") and text.endswith("y...")
+    assert len(text) < 320
+    assert marked_text(RowSide(1, "  a b", ((4, 5),))) == "a <mark>b</mark>"
 
 
 # In Chromium.

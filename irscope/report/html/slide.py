@@ -88,14 +88,22 @@ def code_lines(lines: Iterable[tuple[int | None, str]]) -> Html:
     return element("pre", element("code", *rows), class_="code")
 
 
-def marked_text(side: RowSide) -> Html:
-    """The text of a row without its indentation; `mark` elements are the spans that changed."""
-    indent = len(side.text) - len(side.text.lstrip())
-    parts, at = [], indent
-    for start, end in side.spans:
-        parts += [side.text[at : max(at, start)], element("mark", side.text[max(at, start) : end])]
-        at = max(at, end)
-    return joined([*parts, side.text[at:]])
+def marked_text(side: RowSide, most: int = 260) -> Html:
+    """The text of a row without its indentation; `mark` elements are the spans that changed.
+
+    At most `most` characters: of a longer text, those from shortly before the first change.
+    """
+    start = len(side.text) - len(side.text.lstrip())
+    if side.spans and side.spans[0][0] > start + most * 2 // 3 and len(side.text) - start > most:
+        start = side.spans[0][0] - most // 3
+    stop = min(len(side.text), start + most)
+    parts: list[str] = ["..." if side.text[:start].strip() else ""]
+    at = start
+    for span in side.spans:
+        first, last = (min(max(place, at), stop) for place in span)
+        parts += [side.text[at:first], element("mark", side.text[first:last]) if first < last else ""]
+        at = last
+    return joined([*parts, side.text[at:stop], "..." if stop < len(side.text) else ""])
 
 
 def bar(share: float, class_: str = "") -> Html:
