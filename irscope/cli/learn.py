@@ -206,6 +206,8 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
         return
     if importlib.util.find_spec("torch") is None:
         raise UserError("this lesson runs a program that needs torch: pip install 'irscope[run]'")
+    if sys.stderr.isatty():
+        print(f"irscope: running {sweep.file.name} without a GPU", file=sys.stderr)
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         captured = Path(folder, path.name)
         if path.exists():
@@ -215,8 +217,8 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
             [sys.executable, "-m", "irscope", *words], capture_output=True, text=True, check=False
         )
         if done.returncode:
-            lines = done.stderr.strip().splitlines() or ["no message"]
-            raise UserError(f"{sweep.file.name} failed: {lines[-1]}")
+            own = [line for line in done.stderr.splitlines() if not line.startswith("irscope:")]
+            raise UserError(f"{sweep.file.name} failed: {(own or ['it says nothing'])[-1]}")
         captured.replace(path)
 
 
