@@ -113,7 +113,7 @@ addEventListener("keydown", (event) => {
 /** What was folded before printing. */
 let folded = [];
 addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("main details:not([open])")];
+  folded = [...document.querySelectorAll("main details:not([open], .library)")];
   for (const details of folded) details.open = true;
   for (const stage of Stage.all.values()) stage.blocks?.forEach((block) => !block.open && stage.fill(block));
 });
