@@ -56,7 +56,7 @@ class CaptureReport:
         """The numbers (from 1) of the pairs that contain a variant, by variant id."""
         found: dict[int, list[int]] = {}
         for number, pair in enumerate(self.pairs, 1):
-            for variant in pair.comparison.variants:
+            for variant in pair.comparison.variants if not pair.comparison.single else ():
                 found.setdefault(variant.id, []).append(number)
         return found
 

@@ -22,8 +22,11 @@ from irscope.workspace import (
     worth_lines,
 )
 
-# The values that are drawn, the rows and columns of a drawing, and the values that are listed.
-_MAX_DRAWN, _MAX_ROWS, _MAX_COLUMNS, _MAX_LISTED = 3, 16, 32, 40
+# The values that are drawn, and those that are listed.
+_MAX_DRAWN, _MAX_LISTED = 3, 40
+# The cells of the drawing of a part, and its fewest rows; the rows and columns of that of a whole value.
+_MAX_CELLS, _MIN_ROWS = 160, 4
+_MAX_ROWS, _MAX_COLUMNS = 16, 16
 
 
 @dataclass(frozen=True)
@@ -70,8 +73,10 @@ def explain_pair(comparison: Comparison) -> PairExplanation:
 
 def _drawn(layouts: LayoutComparison, value: ValuePair) -> ValueDrawing:
     drawings = layouts.draw(value, DrawingOptions())
-    if any(len(drawing.grid.rows) > _MAX_ROWS for drawing in drawings):
-        drawings = layouts.draw(value, DrawingOptions(Window(rows=(0, _MAX_ROWS))))
+    columns = max(len(drawing.grid.columns) for drawing in drawings)
+    most = max(_MIN_ROWS, _MAX_CELLS // max(1, columns))
+    if any(len(drawing.grid.rows) > most for drawing in drawings):
+        drawings = layouts.draw(value, DrawingOptions(Window(rows=(0, most))))
     if len(drawings) == 2 and drawings[0].grid.cells == drawings[1].grid.cells:
         # The parts that repeat are equal: the whole values show how often each repeats.
         cell = cell_size(layouts.shapes(value), _MAX_ROWS, _MAX_COLUMNS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from math import prod
 from typing import TYPE_CHECKING
 
 from irscope.layouts.attribute import UnknownLayoutError
@@ -162,7 +163,8 @@ def _matching_lines(pair: Comparison, stages: Sequence[str]) -> Mapping[int, int
 def _drawing_rank(value: ValuePair) -> tuple[bool, bool, int, int]:
     tensor = value.tensor
     kind = 0 if "mma" in tensor.attribute.kind and not tensor.shared else 1 if tensor.shared else 2
-    return not tensor.python, len(tensor.shape) < 2, kind, -len(tensor.shape)
+    vector = sum(size > 1 for size in tensor.shape) < 2
+    return not tensor.python, vector, kind, -prod(tensor.shape)
 
 
 def _shown(tensor: Tensor) -> bool:

@@ -144,8 +144,10 @@ class Picture {
     }
   }
 
+  /** The marks; A and B come last, so that no other mark covers them. */
   marks() {
-    return this.points.map((point) => {
+    const last = (point) => this.charts.pair.includes(point.index);
+    return [...this.points].sort((a, b) => last(a) - last(b)).map((point) => {
       const [id, , problem] = this.charts.variants[point.index];
       const shape = { d: problem ? PROBLEM : MARKS[point.series % 6], class: `mark ${problem ? "trouble" : `s${point.series % 6}`}` };
       const side = this.charts.pair.indexOf(point.index);

@@ -61,8 +61,8 @@ def layouts_of(pair: PairReport) -> Iterator[Html]:
     yield from (_value(value, not number, single) for number, value in enumerate(own.layouts))
     if len(own.differences) > len(own.layouts):
         items = [element("li", element("b", name), f": {difference}") for name, difference in own.differences]
-        title = pluralize(len(items), "value")
-        yield element("details", element("summary", f"All {title}"), element("ul", *items), class_="layout")
+        title = f"All {pluralize(len(items), 'value')} whose layouts differ"
+        yield element("details", element("summary", title), element("ul", *items), class_="layout")
 
 
 def _value(value: ValueDrawing, opened: bool, single: bool) -> Html:

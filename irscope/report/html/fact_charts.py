@@ -21,7 +21,7 @@ from irscope.workspace import (
 )
 
 # With hundreds of variants, the page would otherwise have more points than table cells.
-_MAX_POINTS = 1500
+_MAX_POINTS = 800
 # The mark of each series around (0, 0): series differ in shape as well as in color.
 _MARKS = (
     "M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0",

@@ -22,6 +22,8 @@ from irscope.workspace import (
 _SHADES = 6
 # Problems that are listed, variants that are named with one, and characters of a compiler's message.
 _MAX_PROBLEMS, _MAX_NAMED, _MAX_MESSAGE = 30, 12, 4000
+# The texts of facts about things that a variant does not have.
+_NOTHING = ("0", "none")
 # The best value is marked if at most one variant in so many has it.
 _FEW = 4
 
@@ -31,10 +33,11 @@ def variant_anchor(variant: int) -> str:
     return f"v{variant}"
 
 
-def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]]) -> Html:
+def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]], whole: bool = True) -> Html:
     """The table of the values that vary, then those that do not vary, the duplicates and the problems.
 
-    `pairs` has the numbers (from 1) of the report's pairs that contain a variant, by variant id.
+    `pairs` has the numbers (from 1) of the report's pairs that contain a variant, by variant id. `whole`:
+    the section has all variants of its kernel and target.
     """
     view = table_view(section)
     columns = view.varying_facts
@@ -49,7 +52,7 @@ def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]]) -> Ht
         _row(view, index, columns, pairs.get(view.entries[index].variant.id, ())) for index in _order(section)
     ]
     if len(view.entries) == 1 and view.entries[0].variant.failure is None:
-        return joined([_one_variant(view, pairs), _problems(section)])
+        return joined([_one_variant(view, pairs.get(view.entries[0].variant.id, ())), _problems(section)])
     return joined(
         [
             _tools(section, any(minor(column.kind) for column in columns)),
@@ -66,7 +69,7 @@ def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]]) -> Ht
                 role="region",
                 aria_label=f"Facts of {section.title}",
             ),
-            _constant(view),
+            _constant(view, whole),
             _duplicates(section),
             _problems(section),
         ]
@@ -177,37 +180,46 @@ def _tools(section: TableSection, foldable: bool) -> Html:
     )
 
 
-def _one_variant(view: TableView, pairs: Mapping[int, Sequence[int]]) -> Html:
-    """The config and the facts of the only variant, a row each."""
+def _one_variant(view: TableView, pairs: Sequence[int]) -> Html:
+    """The config and the facts of the only variant, a row each; those that are 0 or none in one sentence."""
     (entry,) = view.entries
-    rows = [
-        element("tr", element("th", column.name, scope="row"), element("td", column.cells[0].text))
-        for column in view.configs
-    ]
-    rows += [
-        element(
-            "tr",
-            element("th", column.kind.heading, scope="row"),
-            element("td", column.cells[0].text),
-            element("td", _description(column.kind), class_="quiet about"),
-            class_="minor" if minor(column.kind) else None,
-        )
-        for column in view.facts
-    ]
     number = element("th", f"#{entry.variant.id}", scope="row")
-    note = element("td", *_note(entry, pairs.get(entry.variant.id, ())))
-    first = element("tr", number, element("td", entry.name), note, id=variant_anchor(entry.variant.id))
-    return element("div", element("table", element("tbody", first, *rows), class_="one"), class_="scroll")
+    rows = [element("tr", number, element("td", entry.name), element("td", *_note(entry, pairs)))]
+    facts = [column for column in view.facts if column.cells[0].text not in _NOTHING]
+    nothing = [column.kind.title for column in view.facts if column.cells[0].text in _NOTHING]
+    main = [_fact_row(column) for column in facts if not minor(column.kind)]
+    others = [_fact_row(column) for column in facts if minor(column.kind)]
+    table, more = (
+        element("table", element("tbody", *part), class_="one") for part in ((*rows, *main), others)
+    )
+    return joined(
+        [
+            element("div", table, class_="scroll", id=variant_anchor(entry.variant.id)),
+            element("p", f"0 or none: {', '.join(nothing)}", class_="quiet") if nothing else Html(),
+            element("details", element("summary", "Times and sizes"), more) if others else Html(),
+        ]
+    )
 
 
-def _constant(view: TableView) -> Html:
+def _fact_row(column: FactColumn) -> Html:
+    return element(
+        "tr",
+        element("th", column.kind.heading, scope="row"),
+        element("td", column.cells[0].text),
+        element("td", column.kind.description, class_="quiet about"),
+    )
+
+
+def _constant(view: TableView, whole: bool) -> Html:
     """The config values and facts that do not vary, once."""
     constants = view.constants
     if not constants or len(view.entries) < 2:
         return Html()
-    failures = any(entry.variant.failure for entry in view.entries)
-    title = "Equal in all that compiled: " if failures else "Equal in all: "
-    return element("p", title, ", ".join(constants), class_="quiet constants")
+    failures = sum(entry.variant.failure is not None for entry in view.entries)
+    which = "" if whole else " that are shown"
+    if 0 < failures < len(view.entries):
+        which += " and compiled" if which else " that compiled"
+    return element("p", f"Equal in all{which}: ", ", ".join(constants), class_="quiet constants")
 
 
 def _duplicates(section: TableSection) -> Html:
@@ -235,14 +247,18 @@ def _problems(section: TableSection) -> Html:
         if entry.problem:
             failure = entry.variant.failure
             groups.setdefault((entry.problem, failure.message if failure else ""), []).append(entry)
-    found = [_problem(*key, entries) for key, entries in list(groups.items())[:_MAX_PROBLEMS]]
+    opened = all(entry.variant.failure for entry in section.entries)
+    found = [
+        _problem(*key, entries, opened and not place)
+        for place, (key, entries) in enumerate(list(groups.items())[:_MAX_PROBLEMS])
+    ]
     rest = len(groups) - len(found)
     if rest > 0:
         found.append(element("p", f"{rest} more problems are in the column note."))
     return joined(found)
 
 
-def _problem(problem: str, message: str, entries: Sequence[TableEntry]) -> Html:
+def _problem(problem: str, message: str, entries: Sequence[TableEntry], opened: bool) -> Html:
     first, *others = entries
     links = [part for other in others[:_MAX_NAMED] for part in (", ", _link(other.variant.id))]
     more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
@@ -255,4 +271,4 @@ def _problem(problem: str, message: str, entries: Sequence[TableEntry]) -> Html:
     shown = message[:_MAX_MESSAGE]
     if len(shown) < len(message):
         shown += f"\n... {len(message) - len(shown):,} more characters in irscope show --stage error"
-    return element("details", element("summary", line), element("pre", shown), class_="failure")
+    return element("details", element("summary", line), element("pre", shown), class_="failure", open=opened)

@@ -88,16 +88,26 @@ def _grid(grid: Grid, x: float, y: float, sentences: Sequence[str]) -> tuple[lis
 
 
 def _row(row: Sequence[GridCell | None], x: float, y: float, width: float) -> Iterator[str]:
+    """The boxes of a row with their descriptions, then the labels, which the pointer ignores."""
+    yield '<g stroke="#ffffff">'
     for column, cell in enumerate(row):
         at = x + column * width
         if cell is None:
-            yield _box(at, y, width, "#ffffff", "#e4e4e4")
+            yield _cell(at, y, width, '#ffffff" stroke="#e4e4e4')
             continue
         fill = _BACKGROUNDS[cell.group % len(_BACKGROUNDS)][cell.shade % 2]
-        edge, stroke = ("#c00000", 2.0) if cell.marked else ("#ffffff", 1.0)
-        tip = f"<title>{escape(one_line(cell.description))}</title>"
-        yield f"<g>{tip}{_box(at, y, width, fill, edge, stroke)}"
-        yield _text(at + width / 2, y + 12.5, cell.label, anchor="middle") + "</g>"
+        edge = '" stroke="#c00000" stroke-width="2' if cell.marked else ""
+        yield _cell(at, y, width, fill + edge, f"<title>{escape(one_line(cell.description))}</title>")
+    yield '</g><g text-anchor="middle" pointer-events="none">'
+    for column, cell in enumerate(row):
+        if cell is not None:
+            at = x + column * width + width / 2
+            yield f'<text x="{at:.1f}" y="{y + 12.5:g}">{escape(one_line(cell.label))}</text>'
+    yield "</g>"
+
+
+def _cell(x: float, y: float, width: float, fill: str, title: str = "") -> str:
+    return f'<rect x="{x:.1f}" y="{y:g}" width="{width:g}" height="{_HEIGHT}" fill="{fill}">{title}</rect>'
 
 
 def _legend(grid: Grid, x: float, y: float) -> Iterator[str]:

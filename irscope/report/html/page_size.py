@@ -55,15 +55,18 @@ class Stages:
         return sum(len(data) for own in self._data for data in own.values())
 
 
+def most_rows(sections: Sequence[TableSection]) -> int:
+    """The most rows, or points of charts, per section."""
+    return max(MIN_ROWS, _MAX_ROWS // max(1, len(sections)))
+
+
 def fitting_rows(sections: Sequence[TableSection], room: int) -> int:
     """The most rows per table with which all tables have about so many bytes."""
-    if not sections:
-        return _MAX_ROWS
-    most = max(MIN_ROWS, _MAX_ROWS // len(sections))
+    most = most_rows(sections)
     width = 0
     for section in sections:
-        view = table_view(section)
+        view = table_view(replace(section, entries=section.entries[:most]))
         columns = len(view.configs) + len(view.varying_facts)
         width = max(width, _ROW + _CELL * columns)
     rows = sum(min(len(section.entries), most) for section in sections)
-    return most if rows * width <= room else max(MIN_ROWS, room // width // len(sections))
+    return most if rows * width <= room or not sections else max(MIN_ROWS, room // width // len(sections))

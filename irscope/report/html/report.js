@@ -113,7 +113,7 @@ addEventListener("keydown", (event) => {
 /** What was folded before printing. */
 let folded = [];
 addEventListener("beforeprint", () => {
-  folded = [...document.querySelectorAll("main details:not([open])")];
+  folded = [...document.querySelectorAll("main details:not([open], .library)")];
   for (const details of folded) details.open = true;
   for (const stage of Stage.all.values()) stage.blocks?.forEach((block) => !block.open && stage.fill(block));
 });
@@ -122,13 +122,14 @@ addEventListener("afterprint", () => {
 });
 /** Unpacks everything, one after the other: a browser that prints does not wait. */
 async function loadAll() {
-  for (const one of [...Charts.all, ...Stage.all.values()]) await one.load();
+  const stages = [...Stage.all.values()].sort((a, b) => b.details.open - a.details.open);
+  for (const one of [...Charts.all, ...stages]) await one.load();
 }
 /** Draws the charts, then follows the link: what comes above a line later would move it. */
 async function start() {
   for (const charts of Charts.all) await charts.load();
   if (location.hash) follow(location.hash);
-  setTimeout(loadAll, 300);
+  setTimeout(loadAll);
 }
 document.querySelector(".print").onclick = async () => {
   await loadAll();

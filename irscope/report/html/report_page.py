@@ -14,7 +14,7 @@ from irscope.report.html.chart_payload import chart_payload
 from irscope.report.html.fact_charts import charts_anchor, fact_charts, has_charts
 from irscope.report.html.facts_table import facts_table
 from irscope.report.html.markup import Html, element, joined
-from irscope.report.html.page_size import MIN_ROWS, Stages, fitting_rows
+from irscope.report.html.page_size import MIN_ROWS, Stages, fitting_rows, most_rows
 from irscope.report.html.pair_section import pair_anchor, pair_section
 from irscope.workspace import TableSection
 
@@ -44,15 +44,17 @@ def report_html(report: CaptureReport) -> str:
 def _body(report: CaptureReport, stages: Stages, rows: int) -> list[Html]:
     """The content of the page with the stages that fit, and so many rows per table."""
     pairs = list(enumerate(stages.pairs, 1))
+    charted = max(rows, most_rows(report.sections))
     sections = [
-        (number, section, report.shown(section, rows)) for number, section in enumerate(report.sections, 1)
+        (number, section, report.shown(section, rows), report.shown(section, charted))
+        for number, section in enumerate(report.sections, 1)
     ]
     ids = [(pair.comparison.a.id, pair.comparison.b.id) for pair in report.pairs]
     return [
         _header(report),
         element(
             "main",
-            *(_section(report, section, shown, number) for number, section, shown in sections),
+            *(_section(report, *parts) for parts in sections),
             *(
                 pair_section(pair, number, title, stages.left_out[number - 1])
                 for (number, pair), title in zip(pairs, report.pair_titles, strict=True)
@@ -60,9 +62,9 @@ def _body(report: CaptureReport, stages: Stages, rows: int) -> list[Html]:
         ),
         _footer(report),
         *(
-            chart_payload(shown, f"{charts_anchor(number)}-data", ids, report.capture)
-            for number, _, shown in sections
-            if has_charts(shown)
+            chart_payload(charted, f"{charts_anchor(number)}-data", ids, report.capture)
+            for number, _, _, charted in sections
+            if has_charts(charted)
         ),
         *(data for number, pair in pairs for data in stages.data(number, pair)),
     ]
@@ -135,26 +137,30 @@ def _header(report: CaptureReport) -> Html:
 _WITHOUT_SCRIPT = "JavaScript is disabled: tables cannot be sorted, charts have one axis, and diffs are cut."
 
 
-def _section(report: CaptureReport, section: TableSection, shown: TableSection, number: int) -> Html:
+def _section(
+    report: CaptureReport, number: int, section: TableSection, shown: TableSection, charted: TableSection
+) -> Html:
+    """A section with the variants of its table, and those of its charts."""
     return element(
         "section",
         element("h2", element("code", section.kernel), f" {section.target}"),
         *([element("p", section.origin)] if section.origin else ()),
-        *_omission(section, shown),
-        facts_table(shown, report.pairs_of),
-        fact_charts(shown, number),
+        *_omission(section, shown, charted),
+        facts_table(shown, report.pairs_of, len(shown.entries) == len(section.entries)),
+        fact_charts(charted, number),
         id=f"table{number}",
     )
 
 
-def _omission(section: TableSection, shown: TableSection) -> list[Html]:
+def _omission(section: TableSection, shown: TableSection, charted: TableSection) -> list[Html]:
     """The sentence about the variants that the page does not have."""
-    if len(shown.entries) == len(section.entries):
+    every, rows, points = (len(one.entries) for one in (section, shown, charted))
+    if rows == every:
         return []
+    charts = "; the charts have all" if points == every else f"; the charts have {points:,}"
     text = (
-        f"Left out: {len(section.entries) - len(shown.entries):,} of {len(section.entries):,} variants. The "
-        "table and the charts have those of the pairs and the first others. irscope table --format csv has "
-        "all, --kernel and --target select."
+        f"Left out: {every - rows:,} of {every:,} variants. The table has those of the pairs and the first "
+        f"others{charts}. irscope table --format csv has all, --kernel and --target select."
     )
     return [element("p", text, class_="left-out")]
 
