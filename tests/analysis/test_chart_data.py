@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.analysis.chart_data import EACH, Chart, axes, chart, chartable_facts
+from irscope.analysis.chart_data import EACH, Chart, axes, chart, chartable_facts, lines_text
 from irscope.backends import parse_target
 from irscope.facts.fact import Fact, FactKind, FactValue
 from irscope.model import Config, Dtype, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
@@ -109,3 +109,16 @@ def test_values_of_all_kinds_have_an_order(values: list[Value]) -> None:
 def test_invalid_numbers_are_not_plotted(value: FactValue) -> None:
     found = chart(VARIANTS[:1], {1: facts(value)}, REGISTERS, EACH)
     assert found.points[0].y is None
+
+
+def test_a_sentence_says_what_lines_join() -> None:
+    assert lines_text(VARIANTS, "BLOCK", "") == (
+        "The line joins the best variant that can be launched at each BLOCK; "
+        "along a line, num_warps may differ too."
+    )
+    assert lines_text(VARIANTS, "BLOCK", "num_warps") == (
+        "A line joins the best variant with the same num_warps that can be launched at each BLOCK."
+    )
+    assert lines_text(VARIANTS, EACH, "BLOCK") == (
+        "A line joins the variants with the same BLOCK, from best to worst."
+    )

@@ -6,12 +6,18 @@ import base64
 import json
 import re
 import zlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from irscope.model import Failure
+from irscope.report.capture_report import capture_report
 from irscope.report.html.facts_table import facts_table
 from irscope.report.html.markup import Html, element, joined
+from irscope.report.html.page_size import MIN_ROWS, Stages, fitting_rows
+from irscope.report.html.pair_section import pair_section
+from irscope.workspace import Workspace
 from tests.report.reports import HOSTILE, Outline, hostile, report, sweep
 from tests.report.test_table import section
 
@@ -110,6 +116,77 @@ def test_values_farther_from_the_best_are_shaded_darker() -> None:
     shades = re.findall(r'class="number( heat\d| best)?" data-v="(\d+)"', facts_table(section(), {}))
     assert (" best", "64") in shades and (" heat2", "96") in shades and (" heat3", "2048") in shades
     assert ("", "300000") in shades, "what cannot launch is not ranked"
+
+
+def test_what_is_constant_is_said_once_and_has_no_column() -> None:
+    made = facts_table(section(), {})
+    heading = re.findall(r"<th scope=\"col\"[^>]*>([^<]*)</th>", made)
+    assert "Regs" in heading and "Threads" not in heading
+    assert "Equal in all that compiled: Threads 128" in made
+    assert "Equal in all that are shown and compiled: " in facts_table(section(), {}, whole=False)
+
+
+def test_problems_are_listed_once_per_message() -> None:
+    one, *_, other = section().entries
+    shared = replace(one.variant, failure=Failure("Error", "too large", "x" * 5000))
+    entries = [replace(entry, variant=shared, problem="failed: Error: too large") for entry in (one, other)]
+    made = facts_table(replace(section(), entries=tuple(entries)), {})
+    assert made.count("failed: Error: too large</span></summary>") == 1
+    assert "1,000 more characters" in made
+
+
+def test_a_pair_says_why_it_was_compiled_again_and_whether_that_was_worth_it(page: str) -> None:
+    text = page[page.index('id="pair1"') :]
+    titles = re.findall(r"<h3>([^<]*)</h3>", text)[:5]
+    assert titles == [
+        "Why it was compiled again", "What changed", "Was it worth it", "Python", "Layouts that differ",
+    ]  # fmt: skip
+    assert '<h3>Was it worth it</h3><ul class="why"><li>' in text
+    assert 'aria-label="layout of acc' in text, "the accumulator is drawn"
+
+
+def test_functions_of_tritons_library_come_last_and_are_folded(page: str) -> None:
+    source = page[page.index('id="pair1"') :]
+    own, folded = source.split("Functions of Triton&#x27;s library: <code>cdiv</code>")[:2]
+    assert "acc = " in re.sub("<[^>]*>", "", own) and "(x + div - 1)" not in re.sub("<[^>]*>", "", own)
+    assert "(x + div - 1)" in re.sub("<[^>]*>", "", folded)
+
+
+def test_charts_have_the_values_of_the_table(page: str) -> None:
+    (packed,) = re.findall(r'id="charts1-data">([^<]*)<', page)
+    data = json.loads(zlib.decompress(base64.b64decode(packed)))
+    assert [variant[0] for variant in data["variants"]] == [1, 2, 3, 4, 5]
+    assert data["axes"][0] == {"name": "BLOCK_M", "ticks": ["64", "96", "128", "256"], "of": [0, 2, 2, 3, 1]}
+    (ms,) = (fact for fact in data["facts"] if fact["name"] == "ms")
+    assert ms["values"] == [0.5, 0.25, 0.75, None, None] and ms["about"] == "ms; lower is better"
+
+
+def test_a_page_leaves_out_the_largest_stages_first_and_says_so(tmp_path: Path) -> None:
+    with Workspace(sweep(tmp_path / "s.irscope")) as workspace:
+        made = capture_report(workspace, [("#1", "#2"), ("#2", "#3")], explained=True)
+    whole = Stages(made, 10**9)
+    sizes = [len(data) for number, pair in enumerate(whole.pairs, 1) for data in whole.data(number, pair)]
+    some = Stages(made, sum(sizes) - 1)
+    kept = [len(data) for number, pair in enumerate(some.pairs, 1) for data in some.data(number, pair)]
+    assert sorted(kept) == sorted(sizes)[:-1]
+    number = next(index for index, names in enumerate(some.left_out) if names)
+    text = pair_section(some.pairs[number], number + 1, "title", some.left_out[number])
+    (stage,) = some.left_out[number]
+    assert f"Left out, because the page would be too large: {stage}." in text
+    assert f"--stage {stage}" in text and f'id="pair{number + 1}-{stage}"' not in text
+
+
+def test_rows_that_do_not_fit_are_left_out() -> None:
+    assert fitting_rows([section()], 1_800_000) == 2000
+    assert fitting_rows([section()] * 3, 100) == MIN_ROWS
+
+
+def test_a_single_variant_is_shown_whole(tmp_path: Path) -> None:
+    page = report(sweep(tmp_path / "s.irscope"), tmp_path / "s.html", "--pair", "#1", "#1").read_text()
+    outline = Outline(page)
+    assert not outline.open
+    assert "<h2>Variant <code>#1 BLOCK_M=64,num_warps=4</code></h2>" in page
+    assert "<h3>Layouts</h3>" in page and "Why it was compiled again" not in page
 
 
 def test_hostile_text_stays_text(nasty: str) -> None:

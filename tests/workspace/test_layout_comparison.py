@@ -105,3 +105,18 @@ def test_every_value_is_paired_once_or_said_to_be_on_one_side(tmp_path: Path) ->
         assert {value.name for value in mirrored.values if value.a and value.b} == {
             ValuePair(value.b, value.a).name for value in paired
         }
+
+
+def test_accumulators_are_drawn_first_then_shared_memory(tmp_path: Path) -> None:
+    variants = [
+        ({"N": n}, {"ttgir": captures.stage("matmul_kernel", name, "ttgir")})
+        for n, name in enumerate((captures.SMALL, captures.LARGE))
+    ]
+    with Workspace(captures.write(tmp_path / "a.irscope", variants)) as workspace:
+        a, b = workspace.variants
+        layouts = LayoutComparison(workspace.compare(a, b))
+        drawn = layouts.notable(3)
+        first, second = (value.tensor for value in drawn[:2])
+        assert first.python == "acc" and "mma" in first.attribute.kind and second.shared
+        assert len({layouts.difference(value) for value in drawn}) == 3
+        assert LayoutComparison(workspace.compare(a, a)).notable(1)[0].tensor.python == "acc"
