@@ -42,6 +42,11 @@ class LessonSweep:
     fails: bool = False
     launch: str = ""
 
+    @property
+    def name(self) -> str:
+        """The kernel, or the program."""
+        return self.kernel or self.file.name
+
 
 @dataclass(frozen=True, slots=True)
 class Excerpt:

@@ -73,7 +73,7 @@ def lesson_entries() -> list[HomeEntry]:
             Section.LESSONS,
             f"{each.number:2}  {each.title}",
             detail=f"irscope learn {each.number}: {pluralize(len(each.steps), 'question')}; compiles "
-            f"{', '.join(dict.fromkeys(sweep.kernel for sweep in each.sweeps))}, which takes seconds",
+            f"{', '.join(dict.fromkeys(sweep.name for sweep in each.sweeps))}, which takes seconds",
             lesson=each.number,
         )
         for each in lessons()
