@@ -16,6 +16,8 @@ from dataclasses import dataclass
 
 # A full stop that ends a sentence: not that of "a.b", nor one within parentheses.
 _SENTENCE = re.compile(r"(?<=[.?!])\s+(?=[A-Z`\"])")
+# A name and its meaning in an indented list.
+_ITEM = re.compile(r"(?:^\w[^\n]*:\n)?^  (\w+): ", re.M)
 _CODE = re.compile(r"(?:^ {4}.*\n?|^\n(?= {4}))+", re.M)
 
 
@@ -40,7 +42,7 @@ def parts(text: str, names: Collection[str]) -> DocstringParts:
             paragraphs.append(f"```python\n{inspect.cleandoc(paragraph)}\n```")
             continue
         rest = []
-        for sentence in _SENTENCE.split(" ".join(paragraph.split())):
+        for sentence in _SENTENCE.split(" ".join(_ITEM.sub(r"`\1` is ", paragraph).split())):
             if re.match(r"(Raises|It never raises)\b", sentence):
                 raises.append(sentence)
             elif found := list(_clauses(sentence, names)):

@@ -51,7 +51,7 @@ COMMON = {
     "path": "the file of the capture",
     "force": "replace what exists",
     "folder": "the folder",
-    "name": "the name",
+    "name": "the name of what is asked for",
 }
 
 
@@ -84,19 +84,24 @@ def function_entry(shown: str, function: Function, page: str) -> list[str]:
     signature = inspect.signature(function)
     parameters = [each for each in signature.parameters.values() if each.name != "self"]
     doc = parts(inspect.getdoc(function) or "", [each.name for each in parameters])
-    rows = [f"| `{each.name}` | {_meaning(each.name, doc.meanings)} |" for each in parameters]
+    rows = [
+        f"| `{each.name}` | {_meaning(each.name, doc.meanings)} |"
+        for each in parameters
+        if each.name in doc.meanings or (each.name in COMMON and f"`{each.name}`" not in doc.summary)
+    ]
     table = ["| parameter | meaning |", "| --- | --- |", *rows, ""] if rows else []
     result = linked(signature.return_annotation, page)
     returns = [] if plain(signature.return_annotation) == "None" else [f"**Returns** {result}", ""]
     raises = [f"**Raises** {_raised(doc.raises)}", ""] if doc.raises else []
-    rest = [doc.rest, ""] if doc.rest else []
-    return ["", *signature_of(shown, function), doc.summary, "", *rest, *table, *returns, *raises]
+    rest = [_escaped(doc.rest), ""] if doc.rest else []
+    return ["", *signature_of(shown, function), _escaped(doc.summary), "", *rest, *table, *returns, *raises]
 
 
 def property_entry(name: str, value: property | cached_property[object], page: str) -> list[str]:
     """A property: type and docstring."""
     doc = parts(inspect.getdoc(value) or "", [])
-    return ["", f"`{name}`: {linked(type_of(value), page)}", "", doc.summary, "", doc.rest, ""]
+    type_ = linked(type_of(value), page)
+    return ["", f"`{name}`: {type_}", "", _escaped(doc.summary), "", _escaped(doc.rest), ""]
 
 
 def class_entry(owner: type, page: str, *, members: bool = True) -> list[str]:
@@ -116,7 +121,8 @@ def class_entry(owner: type, page: str, *, members: bool = True) -> list[str]:
         [f"Values: {', '.join(f'`{each.name}`' for each in owner)}", ""] if issubclass(owner, Enum) else []
     )
     raises = [f"**Raises** {_raised(doc.raises)}", ""] if doc.raises else []
-    lines = ["", doc.summary, "", *([doc.rest, ""] if doc.rest else []), *values, *table, *raises]
+    rest = [_escaped(doc.rest), ""] if doc.rest else []
+    lines = ["", _escaped(doc.summary), "", *rest, *values, *table, *raises]
     for name, each in found:
         if inspect.isfunction(each):
             lines += [f"### {owner.__name__}.{name}", *function_entry(name, each, page)]
@@ -176,7 +182,14 @@ def _meaning(name: str, meanings: dict[str, str]) -> str:
 
 
 def _cell(text: str) -> str:
-    return " ".join(text.replace("|", "\\|").split())
+    return " ".join(_escaped(text).replace("|", "\\|").split())
+
+
+def _escaped(text: str) -> str:
+    """`text` with all Markdown escaped except code."""
+    pieces = re.split(r"(```.*?```|`[^`]*`)", text, flags=re.S)
+    pieces[::2] = [re.sub(r"([*_<\[#])", r"\\\1", piece) for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 def _raised(text: str) -> str:

@@ -53,8 +53,9 @@ class Compilations:
 
     `kernel` is its name. `variants` are the compilations, `failed` is the number of those without machine
     code. `varied` are the inputs of the cache key with several values, `argument_sets` the specializations
-    that a warm-up must cover. `seconds` is the compile time of the `timed` variants for which it is known.
-    `repeated` are the ids of duplicates of earlier variants, which took `repeated_seconds`.
+    that a warm-up must cover. `seconds` is the compile time of the variants for which it is known,
+    `timed` is their number. `repeated` are the ids of duplicates of earlier variants, `repeated_seconds` is
+    what these took.
     """
 
     kernel: str

@@ -88,7 +88,8 @@ class LayoutChange:
     """Two layouts that differ, matched by the values that have them and not by alias.
 
     `fields` are (name, left text, right text) of the parameters that differ; `uses` counts the matched
-    operations whose types have the pair. `left` or `right` is None if only one side has the layout.
+    operations whose types have the pair. `left` and `right` are the layouts of A and B, None if that side
+    has none.
     """
 
     left: Layout | None

@@ -26,7 +26,10 @@ _ABBREVIATED = {"bytes": "B", "seconds": "s", "milliseconds": "ms"}
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A line that proves a fact: `stage` names the text, `line` is the index (from 0) of the line in it."""
+    """A line that proves a fact.
+
+    `stage` is the name of the stage, `line` the index (from 0) of the line in its text.
+    """
 
     stage: str
     line: int

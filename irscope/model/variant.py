@@ -24,7 +24,7 @@ LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launc
 class SourceFunction:
     """A function when it was compiled.
 
-    `name` is its Python name, `file` the path it was read from and `text` its source, decorators included.
+    `name` is its Python name, `file` the path it was read from, `text` its source, decorators included.
     `line` is the first line of the text in the file, counted from 1.
     """
 

@@ -53,7 +53,7 @@ class StageDiffs(Mapping[str, StageDiff]):
 
 
 class Comparison:
-    """How variant B differs from variant A. Get one from `Workspace.compare`.
+    """How variant B differs from variant A. Get one from `Capture.compare`.
 
     Everything is computed when it is first asked for; the methods and properties raise UserError if the
     capture is damaged.

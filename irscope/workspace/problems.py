@@ -26,9 +26,9 @@ class Problem:
     """A kernel for one target, and what it is launched on.
 
     `kernel` and `target` are the names. `arguments` are the run-time arguments, as in `model.Launch`;
-    `constants` the constexprs that are not tuned. `launches` has the launch of each of `variants` by id;
-    `unlaunched` are variants of the same kernel, argument types and constants for which the capture has no
-    launch at all.
+    `constants` the constexprs that are not tuned. `variants` are its configs, `launches` has the launch
+    of each by id; `unlaunched` are variants of the same kernel, argument types and constants for which the
+    capture has no launch at all.
     """
 
     kernel: str

@@ -34,8 +34,8 @@ class KeyPoint:
     """One thing that matters: a sentence, and where it shows.
 
     `kind` names the subject, as in Finding. `text` is the sentence. `line` is the line of the kernel's file
-    that it is about, None if it is about the whole kernel; `evidence` is the first line that proves it, in
-    the stages of variant `variant`.
+    that it is about, None if it is about the whole kernel; `evidence` is the first line that proves it,
+    `variant` the id of the variant whose stage has that line.
     """
 
     kind: str
@@ -78,10 +78,10 @@ class Remedy:
 class PairVerdict:
     """How the variant compares with another one, `against`.
 
-    `change` are the config values that differ, from `against` to the variant; `duplicate` says that both have
-    the same machine code; `faster` is the id of the faster one by estimate (None: equal, or not estimated)
-    and `estimate` the sentence about it. `name` is the short name of `against`. `points` are the most
-    important differences, `more` is the number of others.
+    `against` is the variant that it is compared with. `change` are the config values that differ, from that
+    one to this one; `duplicate` says that both have the same machine code; `faster` is the id of the faster
+    one by estimate (None: equal, or not estimated), `estimate` the sentence about it. `name` is the short
+    name of `against`. `points` are the most important differences, `more` is the number of others.
     """
 
     against: Variant

@@ -17,8 +17,9 @@ from irscope.model import Variant
 class Resource:
     """A resource of a thread or block.
 
-    `name` is "registers", "shared", "threads" or another one. `used` is how much of it the variant uses and
-    `limit` the most that it may use (None: no limit is known), both in `unit` ("bytes", "threads per block").
+    `name` is "registers", "shared", "threads" or another one. `used` is how much of it the variant uses,
+    `limit` the most that it may use (None: no limit is known). `unit` is what both count ("bytes", "threads
+    per block").
     """
 
     name: str

@@ -63,9 +63,12 @@ def test_each_parameter_of_a_method_has_a_meaning(name: str) -> None:
         assert not [each for each in names if each not in doc.meanings and f"`{each}`" not in doc.summary]
 
 
-def test_returned_types_have_docstrings() -> None:
+def test_returned_types_are_documented() -> None:
     for each in returned_types():
-        assert inspect.getdoc(each), each.__name__
+        names = [name for name, _ in fields_of(each)]
+        doc = parts(inspect.getdoc(each) or "", names)
+        assert doc.summary, each.__name__
+        assert not [name for name in names if name not in doc.meanings and f"`{name}`" not in doc.summary]
         assert entry("returned types", "types.md").count(f"## {each.__name__}") == 1
 
 

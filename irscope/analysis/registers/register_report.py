@@ -55,9 +55,10 @@ class RegisterReport:
       stage: the assembly stage that was analyzed ("sass", "ptx" or "amdgcn").
       allocated: the registers that the binary asks for (AMD: vector registers), None if unknown.
       estimate: whether the stage has virtual registers, whose pressure only estimates the machine code's.
-      peak: the most registers that are occupied at once (None: the text is too tangled to know), at the
-        line `stage_line` of the stage (index from 0), from the user's line `place`; `in_loop` says whether a
-        loop contains it.
+      peak: the most registers that are occupied at once (None: the text is too tangled to know).
+      stage_line: the line of the stage (index from 0) at which that is.
+      place: the user's line that it comes from.
+      in_loop: whether a loop contains it.
       values: what occupies them there, the largest first; their sum is the peak.
       spills: what is kept in local memory instead.
       pressure: the registers that are occupied, by line of the stage.
