@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,11 @@ def name_of(claim: Claim) -> str:
 
 
 @pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    return Program(tmp_path_factory.mktemp("claims"))
+def program(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Iterator[Program]:
+    """A program whose compilations find none of other folders in Triton's cache: their locations differ."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TRITON_CACHE_DIR", str(triton_cache / "claims"))
+        yield Program(tmp_path_factory.mktemp("claims"))
 
 
 @needs_triton
