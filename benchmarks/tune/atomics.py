@@ -1,6 +1,7 @@
 """Measures the throughput of atomics on a GPU: by width, type, lanes per address, and how many lines they share.
 
-    python -m benchmarks.tune.atomics --output atomics.jsonl
+    python -m benchmarks.tune.atomics --output atomics.jsonl.gz
+    python -m benchmarks.tune.atomics --compare benchmarks/tune/atomics.jsonl.gz
 
 Each program adds blocks to places that a hash chooses, in a loop. One JSON line per case: the time of the
 launch, the atomics of threads, the sectors (32 bytes) that its requests touch, and how many different ones
@@ -10,14 +11,23 @@ there are. `irscope/estimating/atomic_rates.py` has the rates that the lines sho
 from __future__ import annotations
 
 import argparse
+import gzip
 import json
-from collections.abc import Iterator
+import statistics
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 import triton
 import triton.language as tl
+
+from benchmarks.tune.spaces import read_lines
+from irscope.estimating.counting.launch_counts import AccessCount
+from irscope.estimating.device_rates import H100
+from irscope.estimating.model import atomic_cycles
+from irscope.estimating.work import atomic_passes
 
 _WARPS, _STEPS, _PROGRAMS = 4, 32, 132 * 16
 
@@ -174,11 +184,64 @@ def cases() -> Iterator[dict[str, Any]]:
             yield _rows_case(65536, different, columns, b, r, warps)
 
 
+# What a launch takes without any work, and until its first atomics: the cases with one program take so long.
+_OVERHEAD = 5.0
+
+
+def compared(line: Mapping[str, Any]) -> tuple[str, float, float] | None:
+    """A case by name, with the passes per cycle that were measured and that the model has.
+
+    None for what the model has elsewhere: lanes that share an address, fences, few programs, more than 4 MiB
+    (DRAM), types of which one instruction adds only one number per lane.
+    """
+    if line["case"] == "rows":
+        size = line["rows"] * line["block"] * 4
+        name = f"{line['rows']} rows of {line['columns']}, {line['block']} columns at once"
+        passes = line["sectors"]
+    elif line["case"] == "blocks" and line["shared"] == 1 and line["programs"] == _PROGRAMS:
+        several = line["per_lane"] > 1 and line["type"] in ("int32", "float64")
+        if line["sem"] != "relaxed" or line["used"] or line["kilobytes"] > 4096 or several:
+            return None
+        size = line["kilobytes"] * 1024
+        name = f"{line['type']} x {line['per_lane']}, {line['stride']} apart, {line['kilobytes']:g} KiB"
+        opcode = f"atom.global.add.v{line['per_lane']}.{line['type'].replace('loat', '')}".replace("v1.", "")
+        passes = atomic_passes(
+            AccessCount(
+                0, None, "global", "atomic", opcode, "", 4, 1, line["threads"], sectors=line["sectors"]
+            )
+        )
+    else:
+        return None
+    launch = {
+        "atomic bytes": np.array([size]),
+        "atomic passes": np.array([passes]),
+        "programs": np.array([1.0]),
+    }
+    cycles = (line["ms"] * 1e3 - _OVERHEAD) * H100.clock * 1e3
+    return name, passes / cycles, passes / float(atomic_cycles(launch, H100)[0])
+
+
+def compare(path: Path) -> None:
+    """Prints the measured and the modelled rate of each case, and how far apart they are."""
+    found = [one for line in read_lines(path) if (one := compared(line))]
+    print(f"{'case':<52}{'passes per cycle':>18}{'model':>8}")
+    for name, measured, modelled in found:
+        print(f"{name:<52}{measured:>18.2f}{modelled:>8.2f}")
+    errors = sorted(max(a / b, b / a) for _, a, b in found)
+    within = sum(error < 1.25 for error in errors)
+    print(f"{len(found)} cases, {within} within 25 %, median {statistics.median(errors) - 1:.0%}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measures the throughput of atomics on a GPU.")
-    parser.add_argument("--output", type=Path, required=True)
+    way = parser.add_mutually_exclusive_group(required=True)
+    way.add_argument("--output", type=Path)
+    way.add_argument("--compare", type=Path)
     options = parser.parse_args()
-    with options.output.open("w") as output:
+    if options.compare:
+        compare(options.compare)
+        return
+    with gzip.open(options.output, "wt") as output:
         for line in cases():
             output.write(json.dumps(line) + "\n")
             output.flush()

@@ -33,8 +33,8 @@ from irscope.estimating.work import AGAIN, FAR, REPLAYED
 Values: TypeAlias = NDArray[np.float64]
 # The bytes of DRAM that can be open: 5 stacks x 32 pseudo-channels x 64 banks x 1 KiB (JEDEC JESD238, HBM3).
 OPEN_ROWS = 10 * 2.0**20
-# A single address takes 1.5 (integers) to 3.5 cycles (FP32) per atomic: as much as a quarter of a KiB.
-_FEWEST_PLACES = 0.25
+# A line has the rate of its KiB; a single address takes 1.5 (integers) to 3.5 cycles (FP32) per atomic.
+_LINE, _ADDRESS = 128.0, 0.25
 # What the programs of one multiprocessor share.
 _LOCAL = (TENSOR, SHARED, STORES, ISSUE, FETCH, SPECIAL, SPILLS)
 Numbers = Mapping[str, Values]
@@ -111,8 +111,8 @@ def dram_spread(x: Numbers, c: Mapping[str, float]) -> Values:
 
 
 def atomic_places(x: Numbers) -> Values:
-    """The KiB to which the programs of a wave add, at least those of a single address."""
-    result: Values = np.maximum(x["atomic bytes"] / 1024, _FEWEST_PLACES)
+    """The KiB to which the programs of a wave add: at least one, or the part that a few sectors reach."""
+    result: Values = np.maximum(x["atomic bytes"] / 1024, np.clip(x["atomic bytes"] / _LINE, _ADDRESS, 1.0))
     return result
 
 

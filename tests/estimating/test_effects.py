@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import numpy as np
 import pytest
 
 import irscope
-from irscope.estimating.constants import CONSTANTS, DEFAULTS
+from irscope.estimating.constants import CONSTANTS, DEFAULTS, Constant
 from irscope.estimating.counting.launch_counts import AccessCount
 from irscope.estimating.device_rates import DEVICES, H100
 from irscope.estimating.estimate import Estimate, estimate
@@ -205,9 +206,9 @@ _FASTER = {"dram", "l2", "l2 reuse", "code cache", "power", "latency power", "sh
 
 
 @pytest.mark.parametrize("constant", CONSTANTS, ids=lambda one: one.name)
-def test_what_costs_more_takes_longer(estimated: Estimated, constant: object) -> None:
+def test_what_costs_more_takes_longer(estimated: Estimated, constant: Constant) -> None:
     """A larger cost never makes a launch faster, a larger rate never slower."""
-    name = getattr(constant, "name", "")
+    name = constant.name
     for found in (matrix_product(estimated, 1024), added(estimated, 40, "acq_rel")):
         x = {key: np.array([value]) for key, value in found.facts.items()}
 
@@ -215,7 +216,7 @@ def test_what_costs_more_takes_longer(estimated: Estimated, constant: object) ->
             constants = dict(DEFAULTS) | {name: value}
             return float(total_time(term_times(x, H100, constants), constants)[0])
 
-        low, high = total(getattr(constant, "low", 0)), total(getattr(constant, "high", 0))
+        low, high = total(constant.low), total(constant.high)
         assert low >= high if name in _FASTER else low <= high
 
 
@@ -223,8 +224,6 @@ def test_terms_are_in_microseconds(estimated: Estimated) -> None:
     """Twice the clock halves what multiprocessors and L2 do; twice the bandwidth halves what DRAM does."""
     found = added(estimated, 40, "acq_rel")
     x = {key: np.array([value]) for key, value in found.facts.items()}
-    from dataclasses import replace
-
     own = term_times(x, H100, DEFAULTS)
     clock = term_times(x, replace(H100, clock=2 * H100.clock), DEFAULTS)
     memory = term_times(x, replace(H100, memory=2 * H100.memory), DEFAULTS)
@@ -241,5 +240,4 @@ def test_the_ramp_is_small_in_a_long_launch(estimated: Estimated) -> None:
 
 def test_every_device_has_a_rate_of_atomics() -> None:
     for device in DEVICES.values():
-        assert 0.5 * device.multiprocessors / 132 * 48 > 0
-        assert device.atomics_per_kib < device.atomics
+        assert 0 < device.atomics_per_kib < device.atomics
