@@ -92,6 +92,7 @@ def _question(pair: PairContent, live: str) -> Slide:
     ]
     notes = [
         paragraph("Collect guesses first: more, fewer, or the same? Each key press uncovers one answer."),
+        paragraph("Answers: ", "; ".join(f"{kind.label or kind.title} {b}" for kind, _, b in pair.asked)),
         *term_notes(*(kind.name for kind, _, _ in pair.asked)),
         command(live),
     ]
