@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from irscope.learn.sample_commands import sample_file, written_command
 from tests.docs.pages import ROOT, commands
 from tests.docs.shell import Shell
 from tests.docs.test_commands import check, needs_triton
@@ -65,3 +66,11 @@ def test_every_case_has_a_command() -> None:
         assert "**Fix.**" in case
         assert "https://github.com/" in case
         assert "$ irscope " in case
+
+
+def test_its_kernels_are_found_by_name() -> None:
+    for path in (ROOT / "samples" / "gallery").glob("*.py"):
+        assert sample_file(f"samples/gallery/{path.stem}") == path
+        assert written_command(path)[0] == f"samples/gallery/{path.name}"
+    assert sample_file("samples/serving/service") is None
+    assert sample_file("samples/gallery/../matmul") is None
