@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from irscope.model.text import one_line, pluralize
 from irscope.report.terminal.styles import PLAIN, Paint
-from irscope.workspace import LintResult
+from irscope.workspace import LintResult, relative_file
 
 
 def lint_text(result: LintResult, paint: Paint = PLAIN) -> Iterator[str]:
     """Two lines per problem, then the total."""
     for problem in result.problems:
-        place = one_line(f"{problem.file}:{problem.line}:{problem.column}:")
+        place = one_line(f"{relative_file(problem.file)}:{problem.line}:{problem.column}:")
         rule = f"{problem.rule.code} {problem.rule.name}:"
         yield f"{place} {paint(rule, 'warning')} {one_line(problem.message)}"
         yield f"    {one_line(problem.fix)}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from irscope.model import Kernel, Variant
 from irscope.model.text import clipped, one_line, pluralize
 from irscope.report.json.records import variants_by_source
+from irscope.workspace import relative_file
 
 # Distinct failures that a summary shows.
 _MOST_FAILURES = 5
@@ -68,7 +69,7 @@ def _group_name(group: Sequence[Variant], names: Mapping[int, str]) -> str:
 
 def _heading(kernel: Kernel, group: Sequence[Variant]) -> str:
     failed = sum(variant.failure is not None for variant in group)
-    place = f"{kernel.source.file}:{kernel.source.line}"
+    place = f"{relative_file(kernel.source.file)}:{kernel.source.line}"
     count = pluralize(len(group), "variant")
     return f"{kernel.name}  {count}{f', {failed} failed' if failed else ''}  {place}"
 
