@@ -9,8 +9,9 @@ than Triton's hash:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from irscope.backends import target_named
 from irscope.model import Argument, Config, Failure, Kernel, Target, Toolchain, Value
@@ -61,6 +62,7 @@ class SharedColumns:
         self._targets: dict[str, Target] = {}
         self._specializations: dict[str, tuple[Argument, ...]] = {}
         self._pairs: dict[object, tuple[str, Value]] = {}
+        self._known: dict[str, tuple[str, Value]] = {}  # by their JSON
         self._keys = KeyEnvironments()
         # By the identity of the key, which is the first value, and the names that the config sets.
         self._environments: dict[tuple[int, tuple[str, ...]], tuple[object, Mapping[str, str]]] = {}
@@ -83,20 +85,33 @@ class SharedColumns:
         return found
 
     def config(self, text: str) -> Config:
-        """A config; its pairs of name and value are held once for all variants."""
-        pairs = []
-        for name, value in encoding.loads(text):
-            kind = type(value)  # True is not 1
-            pair = self._pairs.get((name, value, kind)) if kind in _EQUAL_IS_SAME else None
-            pairs.append(self._new_pair(name, value) if pair is None else pair)
-        return Config(tuple(pairs))
+        """A config; its pairs of name and value are held once for all variants.
 
-    def _new_pair(self, name: Any, value: Any) -> tuple[str, Value]:
+        `[["BLOCK",64],["num_warps",4]]` is put together from the pairs of other configs if all are known.
+        """
+        if text.startswith("[[") and text.endswith("]]"):
+            pairs = tuple([self._known.get(part) for part in text[2:-2].split("],[")])
+            if None not in pairs:
+                return Config(cast(tuple[tuple[str, Value], ...], pairs))
+        found = tuple([self._pair(name, value) for name, value in encoding.loads(text)])
+        for pair, part in zip(found, text[2:-2].split("],["), strict=False):
+            self._learn(part, pair)
+        return Config(found)
+
+    def _pair(self, name: Any, value: Any) -> tuple[str, Value]:
         pair = encoding.checked(name), encoding.value_from_json(value)
-        key = (name, value, type(value)) if type(value) in _EQUAL_IS_SAME else repr(pair)
+        kind = type(value)  # True is not 1
+        key = (pair, kind) if kind in _EQUAL_IS_SAME else repr(pair)
         if len(self._pairs) < _MOST_SHARED:
             return self._pairs.setdefault(key, pair)
         return self._pairs.get(key, pair)
+
+    def _learn(self, part: str, pair: tuple[str, Value]) -> None:
+        """Remembers the JSON of a pair, unless the config was not split where the pair ends."""
+        with suppress(ValueError, TypeError):
+            name, value = encoding.loads(f"[{part}]")
+            if self._pair(name, value) is pair and len(self._known) < _MOST_SHARED:
+                self._known[part] = pair
 
     def key_components(self, cache_key: str) -> Mapping[str, str]:
         """The components of a cache key that `environment` needs."""
