@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.docs.claims import FAST, SLOW, Claim, Program
+from tests.docs.claim_checks import Program
+from tests.docs.claims import FAST, SLOW, Claim
 from tests.docs.test_commands import needs_triton
 
 
