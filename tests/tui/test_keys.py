@@ -13,7 +13,7 @@ from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.bindings import ASK, LEAVE, READ
 from irscope.tui.command_palette import Palette
-from irscope.tui.screens import overlays
+from irscope.tui.screens import OPENING_KEYS, overlay, overlays
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.confirm import ConfirmScreen
 from irscope.tui.screens.help import HelpScreen
@@ -440,3 +440,8 @@ async def test_a_screen_that_opens_while_the_app_ends_is_no_error(app: IrscopeAp
         help_screen._closing = True  # as of a screen that the end of the app reaches first
         app.exit()
     assert app._exception is None
+
+
+def test_each_key_opens_the_screen_that_names_it():
+    assert [overlay(binding.id or "").OPENED_BY for binding in OPENING_KEYS] == list(OPENING_KEYS)
+    assert [screen.OPENED_BY for screen in overlays()] == list(OPENING_KEYS)

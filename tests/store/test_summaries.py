@@ -1,0 +1,89 @@
+"""Columns of many variants, decoded with what they have in common, give what each gives by itself."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from irscope.facts.fact import column_of, columns_of
+from irscope.facts.fact_columns import FactColumns
+from irscope.facts.measure import from_json, row_from_json
+from irscope.facts.registry import kinds_for
+from irscope.model import Config, ListValue
+from irscope.store import encoding
+from irscope.store.summaries import SharedColumns
+
+CONFIGS = (
+    (("BLOCK", 64), ("num_warps", 4)),
+    (("BLOCK", 1), ("FLAG", True)),
+    (("BLOCK", True), ("FLAG", 1)),
+    (("NAME", 'a],["b'), ("num_warps", 4)),
+    (("NAME", "a"), ('],["b', 4)),
+    (("SHAPE", ListValue((ListValue((1, 2)), ListValue((3, 4))))), ("num_warps", 4)),
+    (("ZERO", 0.0), ("ZERO", -0.0), ("NONE", None)),
+    (),
+)
+
+
+def test_configs_are_put_together_from_known_pairs_without_mixing_them_up():
+    shared = SharedColumns()
+    for _ in range(3):
+        for values in CONFIGS:
+            config = Config(values)
+            found = shared.config(encoding.config_to_json(config))
+            assert repr(found) == repr(config)
+
+
+def test_a_damaged_config_is_noticed_after_equal_parts_are_known():
+    shared = SharedColumns()
+    shared.config('[["BLOCK",64],["num_warps",4]]')
+    for text in ('[["BLOCK",64],["num_warps"]]', '[["BLOCK",64],[4,"num_warps"]]', '[["BLOCK",64],[', "{}x"):
+        with pytest.raises((ValueError, TypeError)):
+            shared.config(text)
+
+
+def test_metadata_that_differ_in_the_hash_only_are_decoded_once():
+    shared = SharedColumns()
+    texts = [
+        json.dumps({"hash": digest, "name": name, "num_ctas": ctas}, separators=(",", ":"))
+        for digest, name, ctas in (
+            ("ab1", "k", 1),
+            ("ab2", "k", 1),
+            ("ab3", "k", 2),
+            ('"}', "k", 4),
+            ("", 'x"hash":"y', 8),
+        )
+    ]
+    found = [shared.metadata(text) for text in texts]
+    assert [one.values["num_ctas"] for one in found] == [1, 1, 2, 4, 8]
+    assert found[0] is found[1]
+    assert found[0].launch != found[2].launch
+
+
+def test_objects_decoded_together_are_those_decoded_alone():
+    texts = ['{"a":1}', "{}", '{"b":[1,{"c":"]"}]}']
+    assert encoding.objects_from_json(texts) == [encoding.object_from_json(text) for text in texts]
+    assert encoding.objects_from_json([]) == []
+    for damaged in ("[]", '{"a":1},{}', "", '{"a":' + "9" * 400 + "}"):
+        with pytest.raises((ValueError, TypeError)):
+            encoding.objects_from_json([*texts, damaged])
+
+
+def test_rows_of_facts_have_the_values_of_each_and_columns_those_of_rows():
+    kinds = kinds_for("cuda")
+    columns = FactColumns("cuda", kinds)
+    blank = {kind.name: None for kind in kinds}
+    rows = [
+        {**blank, "registers": 64, "launchable": "yes", "matrix": "none"},
+        {**blank, "registers": True, "launchable": "no: too much", "matrix": "none"},
+        {**blank, "registers": 1, "launchable": 1, "matrix": "4 x wgmma"},
+        {**blank, "registers": [], "launchable": "yes"},  # damaged
+    ]
+    found = [row_from_json(row, columns) for row in rows]
+    assert [dict(row or {}) for row in found] == [from_json(row, "cuda") for row in rows]
+    assert row_from_json({"registers": 1}, columns) is None
+    names = ("matrix", "unknown", "registers")
+    for some in (found[:3], found, []):
+        known = [row for row in some if row is not None]
+        assert [list(column) for column in columns_of(known, names)] == [column_of(known, n) for n in names]
