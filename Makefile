@@ -14,8 +14,7 @@ B := \#8
 
 CASES := 1000000
 
-.PHONY: help demo test test-slow test-matrix test-triton test-textual torch helion fuzz fuzz-coverage keys audit lint docs man refresh-docs clean
-.PHONY: help demo test test-matrix test-triton test-textual torch helion test-fast fuzz fuzz-coverage keys audit lint docs man film refresh-docs clean
+.PHONY: help demo test test-slow test-matrix test-triton test-textual torch helion fuzz fuzz-coverage keys audit lint docs man film refresh-docs clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1	/p' $(MAKEFILE_LIST)
