@@ -24,10 +24,10 @@ def test_damaged_input_raises_nothing_unexpected(area: Area, tmp_path: Path):
 
 # A function that every case of an area calls.
 CALLED = {
-    "capture bytes": "irscope.store.reader.connect_reader",
-    "capture schema": "irscope.store.reader.connect_reader",
-    "capture values": "irscope.store.reader.connect_reader",
-    "capture stages": "irscope.store.reader.connect_reader",
+    "capture bytes": "irscope.store.blob_reader.connect_reader",
+    "capture schema": "irscope.store.blob_reader.connect_reader",
+    "capture values": "irscope.store.blob_reader.connect_reader",
+    "capture stages": "irscope.store.blob_reader.connect_reader",
     "imports": "irscope.capturing.importers.import_capture.recognize",
     "parsers": "tests.hardening.texts.parse",
     "diffs": "tests.hardening.texts.diff_stage",

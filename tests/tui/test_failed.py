@@ -43,7 +43,7 @@ async def test_the_error_comes_and_goes_with_the_variant(app: IrscopeApp) -> Non
         await press(pilot, "3", "shift+tab", "G", "b")
         assert tab(pilot) == ERROR
         assert "arange's range must be a power of 2" in drawn(texts(pilot))
-        await press(pilot, "S", "e", "y", "c", "t", "]", "x")
+        await press(pilot, "S", "e", "escape", "y", "c", "t", "]", "x")
         assert tab(pilot) == ERROR
         await press(pilot, "K", "K", "x")
         assert not app.screen.pair.failed or tab(pilot) == ERROR

@@ -68,7 +68,7 @@ def marked(pilot) -> tuple[int, int]:
 
 async def test_keys_work_if_the_filter_matches_nothing(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "shift+tab", "F", *"nothing", "enter", "s", "a", "b", "j", "G", "l", "e")
+        await press(pilot, "shift+tab", "F", *"nothing", "enter", "s", "a", "b", "j", "G", "l", "e", "escape")
         assert await ids(pilot) == []
         assert app.is_running
 

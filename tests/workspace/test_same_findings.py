@@ -105,7 +105,9 @@ async def shown_everywhere(path: Path, printed: Callable[..., str]) -> Shown:
         "Markdown": unescaped(markdown),
         "comment": unescaped(comment),
         "page": [
-            html.unescape(item) for item in re.findall(r"<li>([^<]*)(?: <a class=\"proof|</li>| <a )", page)
+            html.unescape(item)
+            for found in re.findall(r'<ol class="findings"[^>]*>(.*?)</ol>', page, re.S)
+            for item in re.findall(r"<li>([^<]*)(?: <a class=\"proof|</li>| <a )", found)
         ],
         "main app": in_panel(panel),
         "app": in_panel(whole_panel),
