@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,35 +11,20 @@ import irscope
 from irscope.estimating.counting.counts import LaunchCounts, count_launch
 from irscope.estimating.counting.steady_loops import SteadyLoops
 from irscope.model import Launch
+from tests.estimating.conftest import Compiled
 
 Count = Callable[..., LaunchCounts]
 Arguments = dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def count(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Count:
-    """Compiles a kernel for an H100 and counts one launch of it."""
-    folder = tmp_path_factory.mktemp("counts")
-    compiled: dict[str, irscope.Capture] = {}
+def count(compiled: Compiled) -> Count:
+    """Counts one launch of a kernel under a config."""
 
     def run(
-        kernel: str, signature: str, config: dict[str, int], grid: tuple[int, ...], **arguments: str
+        kernel: str, signature: str, config: dict[str, object], grid: tuple[int, ...], **arguments: str
     ) -> LaunchCounts:
-        from tests.estimating import launch_kernels
-
-        name = f"{kernel} {signature} {config}"
-        if name not in compiled:
-            os.environ.setdefault("TRITON_CACHE_DIR", str(triton_cache))
-            compiled[name] = irscope.compile(
-                getattr(launch_kernels, kernel),
-                folder / f"{len(compiled)}.irscope",
-                signature,
-                config={key: [value] for key, value in config.items()},
-                target="cuda:90",
-                jobs=1,
-            )
-        capture = compiled[name]
-        (variant,) = capture.variants
+        capture, variant = compiled(kernel, signature, config)
         ptx = capture.text(variant, "ptx")
         assert ptx is not None
         return count_launch(variant, Launch(grid, tuple(arguments.items())), ptx)

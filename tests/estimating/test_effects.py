@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-import irscope
 from irscope.estimating.constants import CONSTANTS, DEFAULTS, Constant
 from irscope.estimating.counting.launch_counts import AccessCount
 from irscope.estimating.device_rates import DEVICES, H100
@@ -19,34 +16,19 @@ from irscope.estimating.estimate import Estimate, estimate
 from irscope.estimating.model import term_times, total_time
 from irscope.estimating.work import atomic_passes
 from irscope.model import Launch
+from tests.estimating.conftest import Compiled
 
 Estimated = Callable[..., Estimate]
 
 
 @pytest.fixture(scope="module")
-def estimated(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Estimated:
-    """Compiles a kernel for an H100 and estimates one launch of it."""
-    folder = tmp_path_factory.mktemp("effects")
-    compiled: dict[str, irscope.Capture] = {}
+def estimated(compiled: Compiled) -> Estimated:
+    """Estimates one launch of a kernel under a config."""
 
     def run(
         kernel: str, signature: str, config: dict[str, object], grid: tuple[int, ...], **arguments: str
     ) -> Estimate:
-        from tests.estimating import launch_kernels
-
-        name = f"{kernel} {config}"
-        if name not in compiled:
-            os.environ.setdefault("TRITON_CACHE_DIR", str(triton_cache))
-            compiled[name] = irscope.compile(
-                getattr(launch_kernels, kernel),
-                folder / f"{len(compiled)}.irscope",
-                signature,
-                config={key: [value] for key, value in config.items()},
-                target="cuda:90",
-                jobs=1,
-            )
-        capture = compiled[name]
-        (variant,) = capture.variants
+        capture, variant = compiled(kernel, signature, config)
         return estimate(variant, Launch(grid, tuple(arguments.items())), partial(capture.read, variant))
 
     return run

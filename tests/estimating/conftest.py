@@ -1,0 +1,40 @@
+"""Variants of the kernels in launch_kernels.py, compiled for an H100 once per module of tests."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import irscope
+from irscope.model import Variant
+
+Compiled = Callable[[str, str, dict[str, object]], tuple[irscope.Capture, Variant]]
+
+
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Compiled:
+    """Compiles a kernel, by name, with a signature under one config."""
+    folder = tmp_path_factory.mktemp("launches")
+    captures: dict[str, irscope.Capture] = {}
+
+    def run(kernel: str, signature: str, config: dict[str, object]) -> tuple[irscope.Capture, Variant]:
+        from tests.estimating import launch_kernels
+
+        name = f"{kernel} {signature} {config}"
+        if name not in captures:
+            os.environ.setdefault("TRITON_CACHE_DIR", str(triton_cache))
+            captures[name] = irscope.compile(
+                getattr(launch_kernels, kernel),
+                folder / f"{len(captures)}.irscope",
+                signature,
+                config={key: [value] for key, value in config.items()},
+                target="cuda:90",
+                jobs=1,
+            )
+        (variant,) = captures[name].variants
+        return captures[name], variant
+
+    return run
