@@ -132,7 +132,9 @@ def remedies(why: Recompilation, a: Variant, b: Variant) -> list[str]:
             values = [value_text(reason.input, value) for value in (reason.a, reason.b)]
             found.append(f"set {name} to one value in every run: {values[0]} and {values[1]} compile alike")
         elif configured and kind in ("constexpr", "option"):
-            found.append(f"drop {name}={reason.a} or {reason.b}; both compile to the same program")
+            # A config may set a constexpr that the kernel's caller computes otherwise.
+            caller = f", or pass {name} at run time if callers set it" if kind == "constexpr" else ""
+            found.append(f"drop {name}={reason.a} or {reason.b}{caller}; both compile to the same program")
         elif kind == "constexpr":
             found.append(
                 f"pass {name} at run time instead of as tl.constexpr, unless the kernel needs a constant: "

@@ -150,6 +150,7 @@ def test_an_incomplete_key_is_not_used():
         ({"type stride": "i32", "constant stride": None}, "do_not_specialize=['stride']"),
         ({"option num_warps": "8"}, "drop num_warps=4 or 8; both compile"),
         ({"constant MODE": "1"}, "pass MODE at run time"),
+        ({"constant BLOCK": "128"}, "drop BLOCK=64 or 128, or pass BLOCK at run time if callers set it"),
         ({"type x": "*fp16"}, None),
         ({"environment TRITON_X": "1"}, "set TRITON_X to one value in every run: empty and 1 compile alike"),
     ],
