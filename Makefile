@@ -103,22 +103,22 @@ $(VENV)/ready-docs: $(VENV)/ready
 	@touch $@
 
 docs: $(VENV)/ready-docs ## Build the docs site in site/html; warnings are errors
-	$(BIN)/python docs/site_pages.py
+	$(BIN)/python docs/scripts/site_pages.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 man: $(VENV)/ready-docs ## Write the manual page site/man/irscope.1
-	$(BIN)/python docs/man_page.py
+	$(BIN)/python docs/scripts/man_page.py
 
 film: $(VENV)/ready-dev ## Record the film of the README in docs/images/film.svg; needs tmux
-	$(BIN)/python docs/film.py
+	$(BIN)/python docs/scripts/film.py
 
 refresh-docs: $(VENV)/ready-dev $(VENV)/demo/passes.irscope ## Rewrite usage, outputs, lessons and pictures in the docs
-	$(BIN)/python docs/usage.py
-	$(BIN)/python docs/lint_rules.py
-	$(BIN)/python docs/refresh_outputs.py
-	$(BIN)/python docs/agent_outputs.py
-	$(BIN)/python docs/lessons.py
-	$(BIN)/python docs/screenshots.py $(VENV)/demo/passes.irscope
+	$(BIN)/python docs/scripts/usage.py
+	$(BIN)/python docs/scripts/lint_rules.py
+	$(BIN)/python docs/scripts/refresh_outputs.py
+	$(BIN)/python docs/scripts/agent_outputs.py
+	$(BIN)/python docs/scripts/lessons.py
+	$(BIN)/python docs/scripts/screenshots.py $(VENV)/demo/passes.irscope
 
 $(VENV)/demo/passes.irscope: $(VENV)/ready samples/matmul.py
 	@mkdir -p $(dir $@)

@@ -222,7 +222,7 @@ def packager(user: User, _: argparse.Namespace) -> None:
     user.run("twine check --strict one/*.whl one/*.tar.gz")
     user.run("pip check && pip install -q --no-deps --force-reinstall one/*.whl")
     user.run(
-        "SOURCE_DATE_EPOCH=1700000000 python docs/man_page.py && test -s site/man/irscope.1",
+        "SOURCE_DATE_EPOCH=1700000000 python docs/scripts/man_page.py && test -s site/man/irscope.1",
         folder=user.work / "unpacked",
     )
     for shell in ("bash", "zsh", "fish"):

@@ -15,7 +15,7 @@ from tests.docs.pages import PAGES, ROOT, fits
 from tests.docs.shell import Shell
 from tests.docs.test_commands import needs_triton
 
-sys.path.append(str(ROOT / "docs"))
+sys.path.append(str(ROOT / "docs" / "scripts"))
 
 from docstring_parts import DocstringParts, parts
 from python_reference import COMMON, entry
@@ -111,4 +111,5 @@ def test_examples_print_what_the_page_shows(page: Path, run_folder: Path) -> Non
     folder.mkdir(exist_ok=True)
     shown = list(examples(page.read_text(encoding="utf-8")))
     for example, printed in zip(shown, outputs(page, Shell(folder)), strict=True):
-        assert fits(example.output, printed), f"run python docs/refresh_outputs.py: {example.source}{printed}"
+        again = "run python docs/scripts/refresh_outputs.py"
+        assert fits(example.output, printed), f"{again}: {example.source}{printed}"

@@ -42,7 +42,7 @@ def test_page(page: Path, shell: Shell) -> None:
 
 
 def check(command: Command, page: Path, shell: Shell, folder: Path) -> None:
-    """Fails with the output; `python docs/refresh_outputs.py` writes it into the page."""
+    """Fails with the output; `python docs/scripts/refresh_outputs.py` writes it into the page."""
     done = shell.run(command.text, folder)
     printed = shell.printed(done)
     where = f"{page.relative_to(ROOT)}:{command.line}: $ {command.text}\n{printed}"

@@ -12,7 +12,7 @@ import pytest
 
 from tests.docs.pages import ROOT
 
-sys.path.append(str(ROOT / "docs"))
+sys.path.append(str(ROOT / "docs" / "scripts"))
 
 from film import FILM, SCRIPT, Press, Type, record
 from film_svg import Frame, film_svg

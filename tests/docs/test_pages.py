@@ -13,7 +13,7 @@ from irscope.cli.main import COMMANDS
 from tests.docs.pages import PAGES, ROOT, commands, setups
 from tests.docs.shell import NEEDS, SETUPS
 
-sys.path.append(str(ROOT / "docs"))
+sys.path.append(str(ROOT / "docs" / "scripts"))
 
 from usage import BEGIN, with_usage
 
@@ -24,7 +24,7 @@ by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_
 def test_a_commands_page_lists_its_options(name: str, module: str) -> None:
     text = (ROOT / "docs" / "commands" / f"{name}.md").read_text(encoding="utf-8")
     assert BEGIN in text
-    assert with_usage(text, name, module) == text, "run python docs/usage.py"
+    assert with_usage(text, name, module) == text, "run python docs/scripts/usage.py"
 
 
 @by_page

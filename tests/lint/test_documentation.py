@@ -11,12 +11,12 @@ from irscope.glossary.glossary import find_entries
 from irscope.lint.rule_pages import documented_rules
 from irscope.lint.rules import CAPTURE_RULES, RULES, SOURCE_RULES
 
-GENERATOR = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "lint_rules.py"))
+GENERATOR = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "scripts" / "lint_rules.py"))
 
 
 def test_docs_are_generated_from_the_rules():
     page = GENERATOR["PAGE"].read_text()
-    assert GENERATOR["lint_page"](page) == page, "run docs/lint_rules.py"
+    assert GENERATOR["lint_page"](page) == page, "run docs/scripts/lint_rules.py"
 
 
 def test_the_glossary_has_every_rule():

@@ -1,7 +1,7 @@
 """Writes what the commands in README.md and docs/ print now into their pages.
 
-    python docs/refresh_outputs.py                     # all pages
-    python docs/refresh_outputs.py docs/tutorial.md    # only these
+    python docs/scripts/refresh_outputs.py                     # all pages
+    python docs/scripts/refresh_outputs.py docs/tutorial.md    # only these
 
 Runs the commands as tests/docs/test_commands.py does, and rewrites each output that no longer matches. If a
 page leaves out lines (`...`), the new output leaves out the corresponding ones: as many lines stay before the
@@ -21,7 +21,7 @@ from collections.abc import Iterator
 from difflib import SequenceMatcher
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.docs.examples import examples, outputs  # noqa: E402
@@ -30,7 +30,7 @@ from tests.docs.shell import Shell, runs_here, shows_commands  # noqa: E402
 from tests.docs.test_diff_cases import CASE, summary_of  # noqa: E402
 
 DIFF_CASES = ROOT / "docs" / "diff-cases.md"
-# docs/lessons.py writes these.
+# docs/scripts/lessons.py writes these.
 GENERATED = ROOT / "docs" / "learn"
 ELLIPSIS = "..."
 

@@ -1,7 +1,7 @@
 """Makes docs/images/slides.png, the overview of the slides of the matmul sample.
 
 irscope report matmul.irscope --slides -o talk.html
-python docs/slides_picture.py talk.html
+python docs/scripts/slides_picture.py talk.html
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-IMAGE = Path(__file__).parent / "images" / "slides.png"
+IMAGE = Path(__file__).parents[1] / "images" / "slides.png"
 SIZE = {"width": 1400, "height": 870}
 
 

@@ -1,7 +1,7 @@
 """Makes the pictures of the terminal app in docs/images from a capture.
 
 irscope compile samples/matmul.py --passes --target cuda:90 --signature "..." -o matmul.irscope
-python docs/screenshots.py matmul.irscope
+python docs/scripts/screenshots.py matmul.irscope
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 from irscope.tui.app import IrscopeApp
 from irscope.workspace import Workspace
 
-IMAGES = Path(__file__).parent / "images"
+IMAGES = Path(__file__).parents[1] / "images"
 # Configs #6 and #8 of the sample as A and B, which differ only in BLOCK_N, at the tab of TTGIR.
 PAIR = ["shift+tab", "g", *"jjjjj", "a", *"jj", "b", "tab", "4"]
 # Configs #8 and #9, which differ only in num_stages, and their passes.

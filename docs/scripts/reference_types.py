@@ -12,7 +12,7 @@ from pathlib import Path
 
 import irscope
 
-API = Path(__file__).resolve().parent / "api"
+API = Path(__file__).resolve().parents[1] / "api"
 DIRECTIVE = re.compile(r"^<!-- reference: (.+) -->$", re.M)
 RETURNED, FACTS = "returned types", "facts"
 Function = Callable[..., object]

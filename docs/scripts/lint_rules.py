@@ -1,6 +1,6 @@
 """Regenerates what docs/lint.md says about each lint rule, from the rules' own documentation.
 
-    python docs/lint_rules.py
+    python docs/scripts/lint_rules.py
 
 tests/lint/test_documentation.py fails if a rule changed and this was not run.
 """
@@ -13,7 +13,7 @@ from pathlib import Path
 from irscope.lint.diagnostic import Rule
 from irscope.lint.rules import CAPTURE_RULES, SOURCE_RULES
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs" / "lint.md"
 
 

@@ -1,6 +1,6 @@
 """Regenerates docs/learn/: the text of each lesson, and a picture of the app with its first answer.
 
-    python docs/lessons.py
+    python docs/scripts/lessons.py
 
 Needs Triton. Compiles every lesson in a temporary folder.
 """
@@ -23,7 +23,7 @@ from irscope.learn.render import markdown
 from irscope.tui.app import IrscopeApp
 from irscope.workspace import Workspace
 
-HERE = Path(__file__).resolve().parent
+DOCS = Path(__file__).resolve().parents[1]
 SIZE = (150, 40)
 
 
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("lesson", nargs="*", type=int, help="only these (default: all)")
     parser.add_argument("--no-pictures", action="store_true", help="write only the text")
     args = parser.parse_args()
-    folder = HERE / "learn"
+    folder = DOCS / "learn"
     folder.mkdir(exist_ok=True)
     for lesson in lessons():
         if not args.lesson or lesson.number in args.lesson:

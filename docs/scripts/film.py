@@ -1,6 +1,6 @@
 """Records the film of the README, docs/images/film.svg: the commands and the app in a real terminal.
 
-python docs/film.py [FILE]
+python docs/scripts/film.py [FILE]
 
 tmux is the terminal. The result is one SVG that CSS animates, as GitHub shows it within an <img>: no script
 and no fonts of its own. Equal lines of the screen are stored once: half a minute takes a few hundred kB.
@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT))
 
 from film_svg import Frame, film_svg  # noqa: E402

@@ -1,6 +1,6 @@
 """Writes the pages of the docs site to site/pages, from docs/ and other files of the repository.
 
-    python docs/site_pages.py && mkdocs build --strict
+    python docs/scripts/site_pages.py && mkdocs build --strict
 
 The README becomes the start page, the glossary is generated from irscope's own entries, the reference of the
 Python API from its signatures and docstrings, and a file outside of docs/ that a page links to becomes a page
@@ -19,7 +19,7 @@ from python_reference import with_reference
 
 from irscope.glossary.glossary import GlossaryEntry, topics
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 PAGES = ROOT / "site" / "pages"
 # Files of the repository that have another name on the site.
 RENAMED = {"README.md": "index.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}

@@ -1,6 +1,6 @@
 """Writes the manual page site/man/irscope.1 from the parsers of the commands.
 
-python docs/man_page.py
+python docs/scripts/man_page.py
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from irscope.cli.main import full_parser
 # The section by which man -k and whatis find a page.
 NAME = ".SH NAME\nirscope"
 SUMMARY = "what the Triton compiler made of a GPU kernel under each config"
-PAGE = Path(__file__).resolve().parent.parent / "site" / "man" / "irscope.1"
+PAGE = Path(__file__).resolve().parents[2] / "site" / "man" / "irscope.1"
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Writes the arguments of each command into its page docs/commands/NAME.md, from the command's parser.
 
-    python docs/usage.py
+    python docs/scripts/usage.py
 
 The list is between two comments; the rest of the page is written by hand. The words are the parser's; the
 format is not, because argparse's help differs between versions of Python.
@@ -14,8 +14,8 @@ from pathlib import Path
 
 from irscope.cli.main import COMMANDS
 
-PAGES = Path(__file__).resolve().parent / "commands"
-BEGIN = "<!-- arguments: written by docs/usage.py -->"
+PAGES = Path(__file__).resolve().parents[1] / "commands"
+BEGIN = "<!-- arguments: written by docs/scripts/usage.py -->"
 END = "<!-- end of arguments -->"
 
 

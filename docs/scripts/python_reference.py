@@ -1,9 +1,9 @@
 """Generates the reference of the public Python API from its signatures and docstrings, as Markdown.
 
-    python docs/python_reference.py compile    # prints the entry of irscope.compile
+    python docs/scripts/python_reference.py compile    # prints the entry of irscope.compile
 
 The pages in docs/api/ have the headings, the order and the examples. Under a heading, a comment names what
-docs/site_pages.py inserts there on the site:
+docs/scripts/site_pages.py inserts there on the site:
 
     <!-- reference: compile -->           a function: signature, parameters, errors
     <!-- reference: Comparison -->        a class: fields and properties as a table, then methods

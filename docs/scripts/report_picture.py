@@ -1,7 +1,7 @@
 """Makes docs/images/report.png, the picture of the HTML report of the matmul sample.
 
 irscope report matmul.irscope --pair '#6' '#8' -o report.html
-python docs/report_picture.py report.html
+python docs/scripts/report_picture.py report.html
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from playwright.sync_api import sync_playwright
 
-IMAGE = Path(__file__).parent / "images" / "report.png"
+IMAGE = Path(__file__).parents[1] / "images" / "report.png"
 SIZE = {"width": 1240, "height": 1080}
 
 

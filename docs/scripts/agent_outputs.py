@@ -1,6 +1,6 @@
 """Writes what the tool calls in docs/agents.md answer now into the page.
 
-    python docs/agent_outputs.py
+    python docs/scripts/agent_outputs.py
 
 A block of JSON with `tool` and `arguments` is a call; a block of text after it is the text of its answer. All
 calls of the page are made in order, of one server.
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 
 from tests.docs.pages import fits  # noqa: E402
