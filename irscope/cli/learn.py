@@ -134,7 +134,7 @@ def _slides(args: argparse.Namespace) -> int:
     """Writes a lesson as slides. Raises UserError if the file exists."""
     from irscope.learn.lesson import find_lesson
     from irscope.model.files import write_output
-    from irscope.report.html.lesson_slides import lesson_slides_html
+    from irscope.report.html.slides.lesson import lesson_slides_html
     from irscope.workspace import Workspace, encoded
 
     if args.lesson is None:

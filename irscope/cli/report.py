@@ -95,7 +95,7 @@ def _report(args: argparse.Namespace, wanted: list[str] | None) -> str:
 
 def _slides(args: argparse.Namespace) -> str:
     from irscope.cli.progress import count_on_stderr
-    from irscope.report.html.slides_page import slides_html
+    from irscope.report.html.slides.talk import slides_html
     from irscope.report.slide_deck import slide_deck
 
     progress = count_on_stderr("comparing pair ")

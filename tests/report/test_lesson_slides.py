@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irscope.learn.lesson import find_lesson
-from irscope.report.html.lesson_slides import _markdown, lesson_slides_html
+from irscope.report.html.slides.lesson import _markdown, lesson_slides_html
 from irscope.workspace import Workspace
 from tests.conftest import Irscope
 from tests.report.reports import Outline

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from irscope.model import UserError
-from irscope.report.html.slide import marked_text, subject_of
-from irscope.report.html.slides_page import slides_html
+from irscope.report.html.slides.slide import marked_text, subject_of
+from irscope.report.html.slides.talk import slides_html
 from irscope.report.slide_deck import slide_deck
 from irscope.workspace import RowSide, Workspace, compile_time_inputs
 from tests.report.reports import HOSTILE, Outline, hostile, report, sweep

@@ -9,7 +9,7 @@ from irscope.model import SourceFunction
 from irscope.model.text import pluralize
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.python_highlight import highlighted
-from irscope.report.html.slide import (
+from irscope.report.html.slides.slide import (
     Slide,
     bar,
     breakable,

@@ -9,7 +9,7 @@ from dataclasses import replace
 from irscope.model.text import one_line, pluralize
 from irscope.report.html.layout_svg import layout_svg
 from irscope.report.html.markup import Html, element, joined
-from irscope.report.html.slide import (
+from irscope.report.html.slides.slide import (
     Slide,
     bar,
     capitalized,

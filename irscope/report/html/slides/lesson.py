@@ -12,9 +12,9 @@ from irscope.learn.lesson import Lesson, LessonStep
 from irscope.learn.render import answer, question
 from irscope.model.text import printable
 from irscope.report.html.markup import Html, element
-from irscope.report.html.slide import Slide, command, fragment, paragraph, term_notes
-from irscope.report.html.slides_kernel import source_slides
-from irscope.report.html.slides_page import talk_html
+from irscope.report.html.slides.kernel import source_slides
+from irscope.report.html.slides.slide import Slide, command, fragment, paragraph, term_notes
+from irscope.report.html.slides.talk import talk_html
 from irscope.workspace import PYTHON, Workspace, compile_time_inputs
 
 # Question and answer of at most so many characters share a slide.

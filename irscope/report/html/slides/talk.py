@@ -13,9 +13,9 @@ from irscope import __version__
 from irscope.model.text import pluralize
 from irscope.report.html.markup import Html, element
 from irscope.report.html.report_page import own_file, page_html
-from irscope.report.html.slide import Slide, command, inline_code, paragraph, slide_element, term_notes
-from irscope.report.html.slides_kernel import config_slides, inputs_slide, kernel_slides
-from irscope.report.html.slides_pair import pair_slides
+from irscope.report.html.slides.kernel import config_slides, inputs_slide, kernel_slides
+from irscope.report.html.slides.pair import pair_slides
+from irscope.report.html.slides.slide import Slide, command, inline_code, paragraph, slide_element, term_notes
 from irscope.report.slide_deck import Chapter, SlideDeck
 
 _NO_ADVICE = "No remedy is known: findings, lint rules and the other variants suggest none."
@@ -45,7 +45,7 @@ def talk_html(title: str, source: str, slides: Sequence[Slide]) -> str:
         _help(),
         element("noscript", element("p", "JavaScript is disabled: all slides are below each other.")),
     ]
-    return page_html(f"{title}: slides", own_file("slides.css"), own_file("slides.js"), body)
+    return page_html(f"{title}: slides", own_file("slides/slides.css"), own_file("slides/slides.js"), body)
 
 
 def _controls() -> Html:
