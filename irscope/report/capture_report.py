@@ -76,9 +76,9 @@ class CaptureReport:
         """The difference of each pair: `BLOCK_M 64 -> 128`; after kernel and target if there are several."""
         several = len(self.sections) > 1
         return [
-            f"{pair.comparison.b.kernel.name} {pair.comparison.b.target} {_changes(pair.comparison)}"
+            f"{pair.comparison.b.kernel.name} {pair.comparison.b.target} {pair_title(pair.comparison)}"
             if several
-            else _changes(pair.comparison)
+            else pair_title(pair.comparison)
             for pair in self.pairs
         ]
 
@@ -100,8 +100,7 @@ def capture_report(
     `progress` receives the number of the pair that is being compared, and how many there are. Raises
     UserError if a name matches nothing.
     """
-    launched = sum(bool(variant.launches) for variant in workspace.select(kernel, target))
-    sections = workspace.sections(kernel, target, estimate=0 < launched <= MOST_ESTIMATED)
+    sections = report_sections(workspace, kernel, target)
     if pairs is None:
         chosen = ranked_pairs(sections, _PAIRS) or (_single_variants(sections) if explained else [])
     else:
@@ -113,14 +112,23 @@ def capture_report(
     return CaptureReport(workspace.path.name, sections, comparisons)
 
 
+def report_sections(workspace: Workspace, kernel: str | None, target: str | None) -> list[TableSection]:
+    """The tables of a report, with estimates unless there are too many launches to wait for.
+
+    Raises UserError if a name matches nothing.
+    """
+    launched = sum(bool(variant.launches) for variant in workspace.select(kernel, target))
+    return workspace.sections(kernel, target, estimate=0 < launched <= MOST_ESTIMATED)
+
+
 def _single_variants(sections: Sequence[TableSection]) -> list[tuple[Variant, Variant]]:
     """The first variant of each section that compiled, as both sides of a pair."""
     compiled = [[e.variant for e in section.entries if e.variant.failure is None] for section in sections]
     return [(found[0], found[0]) for found in compiled if found][:_PAIRS]
 
 
-def _changes(comparison: Comparison) -> str:
-    """The config values that differ, or the names if none does."""
+def pair_title(comparison: Comparison) -> str:
+    """The config values that differ, `BLOCK_M 64 -> 128`, or the names if none does."""
     if comparison.single:
         return comparison.heading(0)
     return comparison.config_text or f"{comparison.heading(0)} and {comparison.heading(1)}"

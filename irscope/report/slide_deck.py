@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.model import UserError, Variant
-from irscope.report.capture_report import CaptureReport
+from irscope.report.capture_report import CaptureReport, report_sections
 from irscope.report.slide_pair import PairContent, pair_content
 from irscope.workspace import (
-    MOST_ESTIMATED,
     CompileTimeInput,
     FactTable,
     TableEntry,
@@ -78,8 +77,7 @@ def slide_deck(
     and `target` select the kernels (None: all); `progress` receives the number of the chapter, and how many
     there are. Raises UserError if a name matches nothing.
     """
-    launched = sum(bool(variant.launches) for variant in workspace.select(kernel, target))
-    sections = workspace.sections(kernel, target, estimate=0 < launched <= MOST_ESTIMATED)
+    sections = report_sections(workspace, kernel, target)
     chosen = _chosen(workspace, sections, pairs)
     chapters = []
     for number, (section, own) in enumerate(chosen, 1):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from irscope.model import UserError, Variant
+from irscope.report.capture_report import pair_title
 from irscope.workspace import (
     ColorBy,
     Comparison,
@@ -24,8 +25,8 @@ from irscope.workspace import (
     cell_size,
     finding_point,
     kinds_for,
-    pair_lines,
     python_source,
+    reason_lines,
     row_sides,
     short_label,
 )
@@ -107,11 +108,11 @@ def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
     layout, no_layout = _layout(pair)
     return PairContent(
         comparison=pair,
-        title=pair.config_text or f"{pair.heading(0)} and {pair.heading(1)}",
+        title=pair_title(pair),
         verdicts=(workspace.verdict(a), workspace.verdict(b, a)),
         asked=list(_asked(pair))[:_MOST_ASKED],
         stages=stages,
-        reasons=list(_reasons(pair)),
+        reasons=[] if pair.single else reason_lines(pair)[1:],
         findings=shown,
         more=len(pair.findings) - len(pair.main_findings),
         excerpts=list(_excerpts(pair, shown))[:_MOST_EXCERPTS],
@@ -126,16 +127,6 @@ def _asked(pair: Comparison) -> Iterator[tuple[FactKind, str, str]]:
         a, b = (facts[kind.name].value if kind.name in facts else None for facts in pair.facts)
         if a is not None and b is not None and a != b:
             yield kind, kind.format(a), kind.format(b)
-
-
-def _reasons(pair: Comparison) -> Iterator[TextLine]:
-    """The lines of `irscope why` up to the findings: which inputs of the compilation differ."""
-    lines = iter(pair_lines(pair))
-    next(lines, None)
-    for line in lines:
-        if line.title:
-            return
-        yield line
 
 
 def _excerpts(pair: Comparison, findings: Sequence[Finding]) -> Iterator[Excerpt]:
@@ -173,15 +164,14 @@ def _lines(evidence: Sequence[Evidence], stage: str) -> frozenset[int]:
 
 
 def _layout(pair: Comparison) -> tuple[LayoutContent | None, str]:
-    """The layout that the findings name, or else the first that differs; or why there is none."""
+    """The layout that the findings name, or else the most notable; or why there is none."""
     try:
         layouts = LayoutComparison(pair)
     except UserError as error:
         return None, str(error)
     named = [finding.text.split()[0] for finding in pair.findings if finding.kind == "layout"]
     found = [layouts.values[layouts.find([name], True)] for name in named if name.startswith("#")]
-    rest = [value for value in layouts.values if value.differs and value.tensor.python]
-    for value in (*found, *rest):
+    for value in (*found, *layouts.notable(len(layouts.values))):
         if value.a is not None and value.b is not None and len(value.a.shape) > 1 and min(value.a.shape) > 1:
             return _drawn(layouts, value), ""
     return None, "no layout of a matrix differs"
