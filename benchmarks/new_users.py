@@ -30,7 +30,7 @@ from tests.docs.shell import SETUPS  # noqa: E402
 from tests.learn.solutions import SOLUTIONS  # noqa: E402
 
 FILES = Path(__file__).parent / "new_user_files"
-# What a page's commands may need and this benchmark does not give.
+# Needs of a page's commands that this benchmark does not meet.
 NOT_HERE = {"the network", "the app", "another triton", "your files", "this machine", "helion"}
 INHERITED = ("LANG", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")
 
@@ -189,7 +189,7 @@ def serving(user: User, _: argparse.Namespace) -> None:
 
 
 def teacher(user: User, _: argparse.Namespace) -> None:
-    """What a class needs: the check of the lessons, the assignment, handouts."""
+    """The commands of a class: the check of the lessons, the assignment, handouts."""
     user.read_page("docs/teaching.md")
     user.read_page("docs/commands/learn.md")
     user.read_page("docs/commands/report.md")

@@ -184,7 +184,7 @@ def cases() -> Iterator[dict[str, Any]]:
             yield _rows_case(65536, different, columns, b, r, warps)
 
 
-# What a launch takes without any work, and until its first atomics: the cases with one program take so long.
+# The time of a launch without any work, and until its first atomics: that of the cases with one program.
 _OVERHEAD = 5.0
 
 

@@ -135,7 +135,7 @@ def _annotations(value: object, *, whole: bool) -> Iterator[tuple[object, str]]:
 
 
 def _resolved(name: str, owner: object) -> object:
-    """What a name in an annotation of `owner` is; its module may import it for type checkers only."""
+    """The object that a name in an annotation of `owner` refers to, perhaps imported for type checkers."""
     written = owner.fget if isinstance(owner, property) else getattr(owner, "func", owner)
     module = sys.modules[getattr(written, "__module__", "builtins")]
     if hasattr(module, name):

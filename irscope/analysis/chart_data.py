@@ -135,7 +135,7 @@ def chart(variants: Sequence[Variant], facts: FactsById, kind: FactKind, axis: s
 
 
 def lines_text(variants: Sequence[Variant], axis: str, split: str) -> str:
-    """What the lines of charts over `axis` join, in one sentence."""
+    """Says in one sentence which variants the lines of charts over `axis` join."""
     same = f" with the same {split}" if split else ""
     if axis == EACH:
         return f"{'A' if split else 'The'} line joins the variants{same}, from best to worst."

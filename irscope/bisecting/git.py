@@ -45,7 +45,7 @@ class Repository:
         self.root = Path(self.git("rev-parse", "--show-toplevel"))
 
     def git(self, *arguments: str, folder: Path | None = None) -> str:
-        """What a git command prints, without the last line feed. Raises UserError with git's message."""
+        """The output of a git command, without the last line feed. Raises UserError with git's message."""
         return git(folder or self.root, *arguments)
 
     def resolve(self, name: str) -> str:

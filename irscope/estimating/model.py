@@ -35,7 +35,7 @@ Values: TypeAlias = NDArray[np.float64]
 OPEN_ROWS = 10 * 2.0**20
 # A line has the rate of its KiB; a single address takes 1.5 (integers) to 3.5 cycles (FP32) per atomic.
 _LINE, _ADDRESS = 128.0, 0.25
-# What the programs of one multiprocessor share.
+# Resources that the programs of one multiprocessor share.
 _LOCAL = (TENSOR, SHARED, STORES, ISSUE, FETCH, SPECIAL, SPILLS)
 Numbers = Mapping[str, Values]
 
@@ -176,7 +176,7 @@ def _others(times: Mapping[str, Values], c: Mapping[str, float]) -> Values:
 
 
 def _exposed(times: Mapping[str, Values], x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Values:
-    """What memory and computing cannot hide of each other, since all programs of a wave do the same at once.
+    """The time that memory and computing cannot hide, since all programs of a wave do the same at once.
 
     A program that loads once computes when all others compute, too. Further waves, or iterations of a loop
     that loads, overlap.

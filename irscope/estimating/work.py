@@ -84,7 +84,7 @@ def _work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) 
         "warps": float(counts.warps),
         "resident": float(resident.blocks),
         "longest": counts.longest,
-        # What shared memory leaves of the 256 KiB that it and L1 share from compute capability 8.0 on.
+        # L1 has the rest of the 256 KiB that it shares with shared memory from compute capability 8.0 on.
         "l1 bytes": max(16.0, 256 - (artifacts.count("shared") or 0) * resident.blocks / 1024) * 1024,
     }
     numbers |= _instructions(code, runs, counts.warps)
@@ -119,7 +119,7 @@ def _line_times(counts: LaunchCounts, ptx: str, lines: int) -> Floats:
     operations = program.document.operations
     for block, executed in zip(program.tree.graph.blocks, counts.blocks, strict=True):
         for at in range(block.start, block.end):
-            # What one warp does for all counts as done by each: the others wait for it.
+            # Work that one warp does for all counts as done by each: the others wait for it.
             times[operations[at].line] = executed / max(1, counts.warps) if executed > 1.5 else executed
     return times
 

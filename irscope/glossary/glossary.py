@@ -159,7 +159,7 @@ def _entry_of_phrase(phrase: str) -> GlossaryEntry | None:
 
 
 def _singular(lower: str) -> Iterator[str]:
-    """What a word may be the plural of: conflicts -> conflict, launches -> launch."""
+    """The words whose plural a word may be: conflicts -> conflict, launches -> launch."""
     for ending in ("s", "es"):
         if lower.endswith(ending) and len(lower) > len(ending) + _SHORT - 1:
             yield lower.removesuffix(ending)

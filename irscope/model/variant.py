@@ -123,7 +123,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """What a variant was compiled with.
+    """The versions and the command that compiled a variant.
 
     `id` counts from 1 in the capture. `versions` maps triton, ptxas, python, torch and irscope to versions.
     `command` is the command line that compiled it; "" if it is unknown.

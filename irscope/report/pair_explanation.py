@@ -40,7 +40,7 @@ class ValueDrawing:
 
 @dataclass(frozen=True)
 class PairExplanation:
-    """What explains a pair.
+    """The explanation of a pair.
 
     `reasons` and `worth` are sentences below a title; empty for a single variant. `layouts` are drawings of
     the values that differ most, `differences` the name of each value whose layout differs, with how.

@@ -140,7 +140,7 @@ def _compiled(workspace: Workspace, section: TableSection) -> str:
 
 
 def _advice(workspace: Workspace, section: TableSection, verdicts: Sequence[Verdict]) -> Iterator[str]:
-    """What to do about the configs of a table: drop, change, measure."""
+    """Advice on the configs of a table: drop, change, measure."""
     entries = section.entries
     if launchless := [entry for entry in entries if entry.problem]:
         yield f"Drop {_named(launchless)}: {launchless[0].problem}"

@@ -53,7 +53,7 @@ class BlobReader:
         return None
 
     def attached(self, variant: Variant) -> dict[str, Artifact]:
-        """What the variant has that is not a stage, by name; `content` has its bytes."""
+        """The attachments of the variant by name; `content` has their bytes."""
         found = self._rows(
             "SELECT stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
             " WHERE variant = ? AND stage LIKE ?",

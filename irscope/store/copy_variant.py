@@ -86,6 +86,6 @@ def copied_passes(writer: CaptureWriter, capture: CaptureReader, variant: Varian
 
 
 def copied_attachments(writer: CaptureWriter, capture: CaptureReader, variant: Variant) -> dict[str, Blob]:
-    """What a variant of `capture` has that is not a stage. Raises UserError if something is damaged."""
+    """The attachments of a variant of `capture`. Raises UserError if one is damaged."""
     found = capture.attached(variant)
     return {name: copied_blob(writer, capture, artifact) for name, artifact in found.items()}

@@ -83,7 +83,7 @@ class JoinedReader(CaptureReader):
         return reader.read(own, stage)
 
     def attached(self, variant: Variant) -> dict[str, Artifact]:
-        """What the variant has that is not a stage, by name."""
+        """The attachments of the variant by name."""
         reader, own = self._home(variant)
         return reader.attached(own)
 

@@ -42,7 +42,7 @@ class SummaryMetadata:
 
 
 class SummaryRow(NamedTuple):
-    """What names a variant. `mark` is that of its row; `launched` is whether that has launches.
+    """The columns that name a variant. `mark` is that of its row; `launched` is whether that has launches.
 
     `columns` are the first fields of `model.Variant`; `key` are the components of its cache key that
     `SharedColumns.environment` needs.

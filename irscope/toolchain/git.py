@@ -17,7 +17,7 @@ _SECONDS = 300.0
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """What a git command prints in `folder`, without the last line feed.
+    """The output of a git command in `folder`, without the last line feed.
 
     Raises UserError with git's message.
     """

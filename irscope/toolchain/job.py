@@ -81,7 +81,7 @@ class MetadataReturned:
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """What the capture keeps next to the stages, by name: the kernel as text that needs no program."""
+    """The attachments that the capture keeps, by name: the kernel as text that needs no program."""
 
     contents: Mapping[str, bytes]
 

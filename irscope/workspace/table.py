@@ -161,7 +161,7 @@ class TableView:
 
     @property
     def constants(self) -> list[str]:
-        """What all variants that compiled have in common: `num_ctas=1`, `Stack 0 B`."""
+        """The values that all compiled variants share: `num_ctas=1`, `Stack 0 B`."""
         chosen = [entry.chosen for entry in self.entries]
         first = chosen[0]
         names = [name for name in first if all(name in c and c[name] == first[name] for c in chosen)]

@@ -1,4 +1,4 @@
-"""What a new user types: names of samples in a folder without any, options in the wrong place, releases."""
+"""Commands of a new user: names of samples in a folder without any, options in the wrong place, releases."""
 
 from __future__ import annotations
 

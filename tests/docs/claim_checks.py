@@ -1,4 +1,4 @@
-"""What the claims of claims.py are checked with: the program in an empty folder, and a function per claim."""
+"""Checks of the claims in claims.py: the program in an empty folder, and a function per claim."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Program:
         return document
 
     def python(self, code: str) -> str:
-        """What a fresh process prints."""
+        """The output of a fresh process."""
         words = [sys.executable, "-c", code]
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         return subprocess.run(
@@ -77,7 +77,7 @@ class Program:
         return "add.irscope"
 
     def rows(self, query: str) -> list[tuple[object, ...]]:
-        """What the capture's database answers."""
+        """The rows that the capture's database returns."""
         with contextlib.closing(sqlite3.connect(self.folder / self.capture)) as database:
             return database.execute(query).fetchall()
 

@@ -6,7 +6,6 @@ import pickle
 from typing import Any
 
 import pytest
-import torch
 import triton
 from triton.runtime.jit import MockTensor
 
@@ -31,6 +30,8 @@ from tests.tuning.kernels import (
     threads_kernel,
     wrong_kernel,
 )
+
+torch = pytest.importorskip("torch")
 
 HALF = MockTensor(torch.float16)
 PRODUCT = {"a": HALF, "b": HALF, "c": MockTensor(torch.float32)}

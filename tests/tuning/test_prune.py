@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import torch
 import triton
 from triton.runtime.jit import MockTensor
 
@@ -16,6 +15,8 @@ from irscope.toolchain.patching import patched
 from irscope.tuning.workers import pool
 from tests.tuning.conftest import Tune
 from tests.tuning.kernels import add_kernel
+
+torch = pytest.importorskip("torch")
 
 FLOAT = MockTensor(torch.float32)
 ARGUMENTS = {"x": FLOAT, "y": FLOAT, "n": 1 << 20}

@@ -41,7 +41,7 @@ def axis_title(axis: str) -> str:
 
 
 def about(kind: FactKind) -> str:
-    """What the vertical axis of a chart shows: `Shared, bytes; lower is better`."""
+    """The title of the vertical axis of a chart: `Shared, bytes; lower is better`."""
     title = kind.title if kind.unit in _IMPLIED_UNITS else f"{kind.title}, {kind.unit}"
     better = _BETTER.get(kind.better, "")
     return f"{title}; {better}" if better else title

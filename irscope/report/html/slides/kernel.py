@@ -89,7 +89,7 @@ def _parts(lines: Sequence[_Line]) -> list[Sequence[_Line]]:
 
 
 def inputs_slide(chapter: Chapter, path: str) -> Slide:
-    """What is fixed when the kernel is compiled, and the values in the capture."""
+    """The inputs that are fixed when the kernel is compiled, with their values in the capture."""
     rows = []
     for kind, title in _KINDS.items():
         for place, one in enumerate(own := [one for one in chapter.inputs if one.kind == kind]):

@@ -171,7 +171,7 @@ def _excerpt(excerpt: Excerpt, live: str) -> Slide:
 
 
 def _subject(finding: Finding) -> str:
-    """What a finding is about, for a title: "tl.dot of line 90", or else its kind."""
+    """The subject of a finding, for a title: "tl.dot of line 90", or else its kind."""
     subject, _ = subject_of(one_line(finding.text))
     return subject.partition(" (")[0].rstrip(":") or capitalized(one_line(finding.kind))
 

@@ -63,7 +63,7 @@ def command(text: str) -> Html:
 
 
 def term_notes(*words: str) -> list[Html]:
-    """What the glossary says about each word."""
+    """The glossary entry of each word."""
     found = [(word, entry) for word in words if (entry := entry_for(word))]
     return [paragraph(element("b", f"{word}: "), inline_code(entry.text)) for word, entry in found]
 

@@ -102,7 +102,7 @@ def _title(deck: SlideDeck) -> Slide:
 
 
 def _advice(chapter: Chapter, path: str) -> Slide:
-    """What to do about the configs, and what matters about the compared variants."""
+    """Advice on the configs, and the main points about the compared variants."""
     items = [element("li", inline_code(text)) for text in chapter.advice]
     body = [element("ul", *items) if items else paragraph(_NO_ADVICE)]
     if not chapter.verdict.launch:
