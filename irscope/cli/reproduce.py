@@ -102,6 +102,4 @@ def _findings(workspace: Workspace, against: str | None, variant: Variant) -> li
     other = workspace.variant(against)
     if other.id == variant.id:
         raise UserError(f"--against {against}: that is the variant itself")
-    comparison = workspace.compare(other, variant)
-    versus = f"Compared with {workspace.names[other.id]} (A), this variant (B):"
-    return [versus, *(finding.text for finding in comparison.main_findings)]
+    return workspace.compare(other, variant).main_sentences

@@ -178,10 +178,9 @@ def columns_of(rows: Sequence[Facts], names: Sequence[str]) -> list[Sequence[Fac
     places = first._places
     if not all(isinstance(row, FactRow) and row._places is places for row in rows):
         return [column_of(rows, name) for name in names]
-    known = [places[name] for name in names if name in places]
-    values = ([row._values[place] for row in rows] for place in known)  # type: ignore[attr-defined]
+    columns = list(zip(*[row._values for row in rows], strict=True))  # type: ignore[attr-defined]
     unknown = [None] * len(rows)
-    return [next(values) if name in places else unknown for name in names]
+    return [columns[places[name]] if name in places else unknown for name in names]
 
 
 def value_of(facts: Facts, kind: FactKind) -> FactValue:

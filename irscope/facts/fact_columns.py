@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from operator import itemgetter
 from typing import Any
 
 from irscope.facts.fact import FactKind, FactRow, FactValue
@@ -12,10 +11,10 @@ from irscope.model.status import parse_status
 
 # The types that the JSON values of facts have.
 _TYPES = frozenset((int, float, str, type(None), bool))
+# The types of a column of texts, of which some may be unknown.
+_TEXTS = ({str}, {str, type(None)})
 # So many texts of a fact are held once for all rows.
 _MOST_SHARED = 2000
-# So many combinations of types are distinguished.
-_MOST_TYPES = 32
 
 
 class FactColumns:
@@ -25,37 +24,29 @@ class FactColumns:
         self.backend, self.kinds = backend, tuple(kinds)
         names = [kind.name for kind in self.kinds]
         self._places = {name: place for place, name in enumerate(names)}
-        self._pick = itemgetter(*names)  # a tuple, because there are many kinds
-        # The places of the values that are text, by the types of all values of a row.
-        self._text_places: dict[tuple[type, ...], tuple[int, ...]] = {}
         self._shared: list[dict[FactValue, FactValue]] = [{} for _ in names]
         self._make = [_status if kind is LAUNCHABLE else _same for kind in self.kinds]
 
-    def row(self, values: Mapping[str, Any]) -> FactRow | None:
-        """The row with these values, as JSON has them; None if one of them is damaged.
+    def rows(self, columns: Mapping[str, Sequence[Any]]) -> list[FactRow] | None:
+        """The rows of facts by column, as JSON has them; None if a value is damaged.
 
-        Raises KeyError if one was not measured.
+        Raises KeyError if a fact was not measured.
         """
-        picked = self._pick(values)
-        types = tuple(map(type, picked))
-        places = self._text_places.get(types)
-        if places is None:
-            if not _TYPES.issuperset(types):
-                return None
-            places = self._places_of_text(types)
-        found = list(picked)
-        for place in places:
-            shared, text = self._shared[place], found[place]
-            found[place] = shared[text] if text in shared else self._new(place, text)
-        return FactRow(self.kinds, self._places, tuple(found))
+        found = [self._checked(place, columns[kind.name]) for place, kind in enumerate(self.kinds)]
+        if None in found:
+            return None
+        return [FactRow(self.kinds, self._places, values) for values in zip(*found, strict=True)]
 
-    def _places_of_text(self, types: tuple[type, ...]) -> tuple[int, ...]:
-        """The places of text, and that of the status, which must not stay what JSON has."""
-        kinds = zip(types, self.kinds, strict=True)
-        places = tuple(place for place, (one, kind) in enumerate(kinds) if one is str or kind is LAUNCHABLE)
-        if len(self._text_places) < _MOST_TYPES:
-            self._text_places[types] = places
-        return places
+    def _checked(self, place: int, column: Sequence[Any]) -> Sequence[FactValue] | None:
+        """The values of a fact, of which equal texts are one object; None if one is damaged."""
+        types = set(map(type, column))
+        if not _TYPES.issuperset(types):
+            return None
+        if self.kinds[place] is not LAUNCHABLE and types not in _TEXTS:
+            return column
+        shared = self._shared[place]
+        values = {text: shared[text] if text in shared else self._new(place, text) for text in set(column)}
+        return [values[text] for text in column]
 
     def _new(self, place: int, text: FactValue) -> FactValue:
         value = self._make[place](text)

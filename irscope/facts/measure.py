@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from irscope.facts.artifacts import VariantArtifacts
@@ -59,10 +59,15 @@ def from_json(values: Mapping[str, Any], backend: str | None = None) -> dict[str
     return found
 
 
-def row_from_json(values: Mapping[str, Any], columns: FactColumns) -> Mapping[str, Fact] | None:
-    """The facts that `to_json` wrote as a row of `columns`; None if one of them was not measured."""
+def rows_from_json(
+    stored: Mapping[str, Sequence[Any]], columns: FactColumns
+) -> Sequence[Mapping[str, Fact]] | None:
+    """The facts of several variants that `to_json` wrote, by name; None if one fact was not measured."""
     try:
-        row = columns.row(values)
+        rows = columns.rows(stored)
     except KeyError:
         return None
-    return from_json(values, columns.backend) if row is None else row
+    if rows is not None:
+        return rows
+    each = (dict(zip(stored, values, strict=True)) for values in zip(*stored.values(), strict=True))
+    return [from_json(values, columns.backend) for values in each]

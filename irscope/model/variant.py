@@ -237,8 +237,9 @@ class Variant:
     @property
     def settings(self) -> dict[str, Value]:
         """The values that a user chose for this variant: those of its config, then its environment."""
-        environment = {name: parse_value(text) for name, text in self.environment.items()}
-        return dict(self.config.values) | environment
+        chosen = dict(self.config.values)
+        chosen.update((name, parse_value(text)) for name, text in self.environment.items())
+        return chosen
 
 
 def launch_metadata_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:

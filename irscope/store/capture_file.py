@@ -14,8 +14,8 @@ from irscope.store.connection import sidecars
 from irscope.store.identity import identity_with_environment
 from irscope.store.output_lock import OutputLock, lock_file
 from irscope.store.reader import CaptureReader
-from irscope.store.schema import ADDED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION
-from irscope.store.schema_check import statements
+from irscope.store.schema import APPLICATION_ID, SCHEMA_VERSION
+from irscope.store.schema_check import schema, statements
 
 
 def holds_nothing(path: Path) -> bool:
@@ -59,7 +59,7 @@ def create_file(target: Path) -> None:
             db.execute("BEGIN")
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-            for statement in statements(SCHEMA + ADDED):
+            for statement in statements(schema(SCHEMA_VERSION)):
                 db.execute(statement)
             db.execute("COMMIT")
         for leftover in sidecars(target):
@@ -70,16 +70,17 @@ def create_file(target: Path) -> None:
 
 
 def upgrade(db: sqlite3.Connection) -> None:
-    """Adds the tables that an older version lacks, or all or none of them if the process is killed."""
+    """Adds what an older version lacks, or all or nothing of it if the process is killed."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version < SCHEMA_VERSION:
         db.execute("BEGIN IMMEDIATE")
-        for statement in statements(ADDED):
+        for statement in statements(schema(SCHEMA_VERSION)):
             db.execute(statement.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS", 1))
+        _add_environments(db)
         db.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def add_environments(db: sqlite3.Connection) -> None:
+def _add_environments(db: sqlite3.Connection) -> None:
     """Adds the environment to the identities of variants that an older irscope wrote without it."""
     rows = db.execute(
         "SELECT variant.id, identity, digest, specialization, config, target, versions, cache_key"

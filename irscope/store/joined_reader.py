@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import Artifact, Kernel, Pass, UserError, Variant
+from irscope.store.blocks import FactBlock
 from irscope.store.encoding import Blob
 from irscope.store.reader import CaptureReader
 
@@ -111,18 +112,11 @@ class JoinedReader(CaptureReader):
                 return reader.blob(artifact)
         return self._readers[-1].blob(artifact)
 
-    def facts_kept(self) -> dict[int, tuple[int, dict[str, Any]]]:
-        """The facts stored with any version of the analysis: variant id -> version, and name -> value."""
-        return {
-            self._number(index, id_): facts
-            for index, reader in enumerate(self._readers)
-            for id_, facts in reader.facts_kept().items()
-        }
-
-    def each_facts(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """The id, the version of the analysis and the facts of each variant."""
-        for id_, (version, facts) in self.facts_kept().items():
-            yield id_, version, facts
+    def fact_blocks(self) -> Iterator[FactBlock]:
+        """The facts of all variants by column, some variants at a time."""
+        for index, reader in enumerate(self._readers):
+            for block in reader.fact_blocks():
+                yield replace(block, ids=[self._number(index, id_) for id_ in block.ids])
 
     def _shared(self, kernel: Kernel) -> Kernel:
         """The kernel under a number that it shares with equal ones of other captures."""

@@ -11,14 +11,21 @@ from typing import Any
 from irscope.model import Artifact, Kernel, Pass, Toolchain, Variant
 from irscope.store import encoding
 from irscope.store.blob_reader import BlobReader
+from irscope.store.blocks import (
+    FACTS,
+    LARGE,
+    NAMES,
+    FactBlock,
+    facts_by_column,
+    read_fact_blocks,
+    summary_rows,
+)
 from irscope.store.schema import ATTACHMENT
-from irscope.store.stored_variant import StoredVariant, VariantDetails, mark_of
-from irscope.store.summaries import SharedColumns, SummaryRow
+from irscope.store.stored_variant import StoredVariant, VariantDetails
+from irscope.store.summaries import SharedColumns, SummaryRow, mark_of
 
-# The first version with tables for passes and layouts.
-_WITH_PASSES = 2
-# Of more variants, the large columns are read when they are asked for. So many take 0.1 s and 10 MB.
-_MOST_READ = 1000
+# The first versions with tables for passes and layouts, and for blocks.
+_WITH_PASSES, _WITH_BLOCKS = 2, 3
 # The facts of so many variants are decoded together.
 _DECODED = 100
 
@@ -55,7 +62,7 @@ class CaptureReader(BlobReader):
     def large(self) -> bool:
         """Whether the capture has so many variants that they are read when they are asked for."""
         ((last,),) = self._rows("SELECT coalesce(max(id), 0) FROM variant")
-        return int(last) > _MOST_READ
+        return int(last) > LARGE
 
     @property
     def empty(self) -> bool:
@@ -144,13 +151,13 @@ class CaptureReader(BlobReader):
         """A column of at most `most` variants from the id `first` on: (id, mark, value)."""
         decode = _DECODERS.get(name)
         column = name if decode else "NULL"
-        query = f"SELECT id, target, config, {column} FROM variant WHERE id >= ? ORDER BY id LIMIT ?"  # noqa: S608
+        query = f"SELECT id, identity, {column} FROM variant WHERE id >= ? ORDER BY id LIMIT ?"  # noqa: S608
         found = list(self._rows(query, (first, most)))
         if decode:
             with self._damage():
-                return [(id_, mark_of(target, config), decode(value)) for id_, target, config, value in found]
+                return [(id_, mark_of(identity), decode(value)) for id_, identity, value in found]
         artifacts = self._artifacts(found[0]["id"], found[-1]["id"]) if found else {}
-        return [(id_, mark_of(target, config), artifacts.get(id_, {})) for id_, target, config, _ in found]
+        return [(id_, mark_of(identity), artifacts.get(id_, {})) for id_, identity, _ in found]
 
     def failed(self) -> dict[int, bool]:
         """Whether each variant failed, by id, as it is in the file now; takes 1 ms per 10,000 variants."""
@@ -168,49 +175,39 @@ class CaptureReader(BlobReader):
     def _summary_rows(self) -> Iterator[SummaryRow]:
         kernels, toolchains, shared = self.kernels, self._toolchains(), self._shared_columns
         with self._damage():
-            for (
-                id_,
-                kernel,
-                target,
-                specialization,
-                config,
-                toolchain,
-                failure,
-                cache_key,
-                metadata,
-                launched,
-            ) in self._rows(
-                "SELECT id, kernel, target, specialization, config, toolchain, failure, cache_key, metadata,"
-                " launches != '[]' FROM variant ORDER BY id"
+            blocks = False
+            for document in self._blocks(NAMES):
+                blocks = True
+                yield from summary_rows(document, kernels, toolchains, shared)
+            if blocks:
+                return
+            for row in self._rows(
+                "SELECT id, identity, kernel, target, specialization, config, toolchain, failure, cache_key,"
+                " metadata, launches != '[]' AS launched FROM variant ORDER BY id"
             ):
-                yield SummaryRow(
-                    mark_of(target, config),
-                    bool(launched),
-                    (
-                        id_,
-                        kernels[kernel],
-                        shared.target(target),
-                        shared.specialization(specialization),
-                        shared.config(config),
-                        toolchains[toolchain],
-                        encoding.failure_from_json(failure),
-                    ),
-                    shared.key_components(cache_key),
-                    shared.metadata(metadata),
-                )
+                yield shared.summary(row, kernels, toolchains)
+
+    def _blocks(self, kind: str) -> Iterator[Any]:
+        """The documents of the blocks of a kind; none of a capture that is small, or being written."""
+        if self._version < _WITH_BLOCKS:
+            return
+        for first, size, data in self._rows(
+            "SELECT first, size, data FROM block WHERE kind = ? ORDER BY first", (kind,)
+        ):
+            yield encoding.loads(self._decompress((kind, first), size, data).decode())
 
     def equal_stages(self, id_: int) -> Iterator[tuple[int, str, str]]:
         """Of every variant, its id, its stages, and those whose content is that of the variant `id_`.
 
-        The names of stages are separated by commas. Takes 50 ms per 10,000 variants.
+        The names of stages are separated by commas. Takes 30 ms per 10,000 variants.
         """
+        own = self._artifacts(id_, id_).get(id_, {})
+        cases = f"CASE stage {'WHEN ? THEN ? ' * len(own)}END" if own else "NULL"
+        digests = [text for name, artifact in own.items() for text in (name, artifact.digest)]
         for variant, stages, equal in self._rows(
-            "SELECT one.variant, group_concat(one.stage),"
-            " group_concat(CASE WHEN one.digest = other.digest THEN one.stage END)"
-            " FROM artifact AS one LEFT JOIN artifact AS other"
-            " ON other.variant = ? AND other.stage = one.stage"
-            " WHERE one.stage NOT LIKE ? GROUP BY one.variant",
-            (id_, f"{ATTACHMENT}%"),
+            f"SELECT variant, group_concat(stage), group_concat(CASE digest WHEN {cases} THEN stage END)"  # noqa: S608
+            " FROM artifact WHERE stage NOT BETWEEN ? AND ? GROUP BY variant",
+            (*digests, ATTACHMENT, f"{ATTACHMENT}\U0010ffff"),
         ):
             yield int(variant), str(stages), str(equal or "")
 
@@ -250,17 +247,26 @@ class CaptureReader(BlobReader):
 
     def facts_kept(self) -> dict[int, tuple[int, dict[str, Any]]]:
         """The facts stored with any version of the analysis: variant id -> version, and name -> value."""
-        return {variant: (version, facts) for variant, version, facts in self.each_facts()}
+        return {
+            id_: (block.version, facts)
+            for block in self.fact_blocks()
+            for id_, facts in zip(block.ids, block.documents(), strict=True)
+        }
 
-    def each_facts(self) -> Iterator[tuple[int, int, dict[str, Any]]]:
-        """The id, the version of the analysis and the facts of each variant, some at a time."""
-        found = self._rows("SELECT variant, version, facts FROM facts")
-        while some := list(islice(found, _DECODED)):
-            with self._damage():
-                values = encoding.objects_from_json([text for _, _, text in some])
-                versions = [int(version) for _, version, _ in some]
-            for (variant, _, _), version, facts in zip(some, versions, values, strict=True):
-                yield variant, version, facts
+    def fact_blocks(self) -> Iterator[FactBlock]:
+        """The facts of all variants by column, some variants at a time."""
+        with self._damage():
+            blocks = False
+            for document in self._blocks(FACTS):
+                blocks = True
+                yield from read_fact_blocks(document)
+            if blocks:
+                return
+            found = self._rows("SELECT variant, version, facts FROM facts")
+            while some := list(islice(found, _DECODED)):
+                documents = encoding.objects_from_json([text for _, _, text in some])
+                rows = zip(some, documents, strict=True)
+                yield from facts_by_column((int(row[0]), int(row[1]), document) for row, document in rows)
 
     def facts_of(self, variant: Variant) -> tuple[int, dict[str, Any]] | None:
         """The version of the analysis and the facts of a variant; None if none are stored."""

@@ -2,7 +2,7 @@
 
 # "irsc" in ASCII, by which `file` and SQLite recognize a capture.
 APPLICATION_ID = 0x69727363
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 # The first character of the `stage` of an artifact that is not a stage: what a reproducer needs.
 ATTACHMENT = "@"
 
@@ -58,8 +58,9 @@ CREATE TABLE facts (                     -- what analysis made of a variant: a c
 );
 """
 
-# The tables that version 2 added. A capture of version 1 lacks them until it is written to.
-ADDED = """
+# The tables that each later version added. An older capture lacks them until it is written to.
+ADDED = {
+    2: """
 CREATE TABLE pass (                      -- the compiler's passes, where they were asked for
     variant INTEGER NOT NULL REFERENCES variant,
     place INTEGER NOT NULL,              -- counted from 0, in the order they ran
@@ -73,4 +74,14 @@ CREATE TABLE layouts (                   -- Triton's own linear layouts, where t
     variant INTEGER PRIMARY KEY REFERENCES variant,
     layouts TEXT NOT NULL                -- JSON object: type -> bases
 );
-"""
+""",
+    3: """
+CREATE TABLE block (                     -- large captures: columns of many variants, a cache; blocks.py
+    first INTEGER NOT NULL,              -- the id of the first variant
+    kind TEXT NOT NULL,                  -- names, or facts
+    size INTEGER NOT NULL,               -- bytes of the content
+    data BLOB NOT NULL,                  -- the content: JSON, one zstd frame
+    PRIMARY KEY (first, kind)
+);
+""",
+}

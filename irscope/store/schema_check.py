@@ -47,7 +47,7 @@ def statements(script: str) -> list[str]:
 
 
 def _is_ours(kind: object, name: object, table: object, statement: object) -> bool:
-    tables = _tables(SCHEMA) | _tables(ADDED)
+    tables = _tables(SCHEMA_VERSION)
     if kind == "table":
         return (
             isinstance(statement, str) and name == table and tables.get(str(name)) == _normalized(statement)
@@ -57,14 +57,19 @@ def _is_ours(kind: object, name: object, table: object, statement: object) -> bo
 
 
 def _required(version: int) -> set[str]:
-    return set(_tables(SCHEMA) | (_tables(ADDED) if version >= 2 else {}))
+    return set(_tables(version))
+
+
+def schema(version: int) -> str:
+    """The statements that create all tables of a version of the format."""
+    return SCHEMA + "".join(added for since, added in ADDED.items() if since <= version)
 
 
 @cache
-def _tables(script: str) -> dict[str, str]:
+def _tables(version: int) -> dict[str, str]:
     """Table name -> its statement, normalized."""
     found = {}
-    for statement in map(_normalized, statements(script)):
+    for statement in map(_normalized, statements(schema(version))):
         if match := _NAME.match(statement):
             found[match[1]] = statement
     return found

@@ -64,11 +64,6 @@ class VariantDetails:
             del column.kept[oldest]
 
 
-def mark_of(target: str, config: str) -> int:
-    """A number by which a row is recognized as that of a variant, from two of its columns."""
-    return hash((target, config))
-
-
 class StoredVariant(Variant):
     """A variant whose large columns are read when they are asked for, also after the capture was closed.
 

@@ -1,36 +1,38 @@
-"""Decodes what names each variant in the rows of a capture; what variants have in common is decoded once.
-
-The 10,000 variants of a sweep have one target and one specialization, and metadata that differ in little more
-than Triton's hash:
-
-    {...,"hash":"222b324b3d11...","name":"matmul","num_stages":3,"num_warps":4,...}
-"""
+"""Decodes what names each variant of a capture; what variants have in common is decoded once."""
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from irscope.backends import target_named
 from irscope.model import Argument, Config, Failure, Kernel, Target, Toolchain, Value
 from irscope.model.edit import EDIT
-from irscope.model.environment import environment_of
+from irscope.model.environment import environment_components, environment_of
 from irscope.model.origin import ORIGIN
 from irscope.model.variant import LAUNCH_METADATA, launch_metadata_of
 from irscope.store import encoding
-from irscope.store.key_environment import KeyEnvironments
 
 # Values of configs, and specializations, that are held once for all variants.
 _MOST_SHARED = 10_000
-# Texts of metadata, of 1 kB each, that are remembered.
-_MOST_METADATA = 1000
 # Types whose equal values are written alike; -0.0 is equal to 0.0.
 _EQUAL_IS_SAME = frozenset((int, str, bool))
 # The metadata in memory: the origin, the edit, and what a launch depends on (`Variant.launch_metadata`).
-_NAMES = (ORIGIN, EDIT, *LAUNCH_METADATA)
-_HASH = '"hash":"'
+_KEPT = (ORIGIN, EDIT, *LAUNCH_METADATA)
+
+
+def kept_metadata(text: str) -> dict[str, Any]:
+    """The entries of a variant's metadata that stay in memory."""
+    # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
+    values = encoding.object_from_json(text)
+    return {name: values[name] for name in _KEPT if name in values}
+
+
+def mark_of(identity: str) -> int:
+    """A number by which the row of a variant is recognized, from its identity."""
+    return zlib.crc32(identity.encode())
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +64,26 @@ class SharedColumns:
         self._targets: dict[str, Target] = {}
         self._specializations: dict[str, tuple[Argument, ...]] = {}
         self._pairs: dict[object, tuple[str, Value]] = {}
-        self._known: dict[str, tuple[str, Value]] = {}  # by their JSON
-        self._keys = KeyEnvironments()
+        self._keys: dict[tuple[tuple[str, str], ...], Mapping[str, str]] = {}
         # By the identity of the key, which is the first value, and the names that the config sets.
         self._environments: dict[tuple[int, tuple[str, ...]], tuple[object, Mapping[str, str]]] = {}
         self._metadata: dict[str, SummaryMetadata] = {}
-        self._equal_metadata: dict[str, SummaryMetadata] = {}
+
+    def summary(
+        self, row: Mapping[str, Any], kernels: Mapping[int, Kernel], toolchains: Mapping[int, Toolchain]
+    ) -> SummaryRow:
+        """What names the variant of a row of the table of variants, with the column `launched`."""
+        columns = (
+            row["id"],
+            kernels[row["kernel"]],
+            self.target(row["target"]),
+            self.specialization(row["specialization"]),
+            self.config(row["config"]),
+            toolchains[row["toolchain"]],
+            encoding.failure_from_json(row["failure"]),
+        )
+        key, metadata = self.key_components(row["cache_key"]), self.metadata(row["metadata"])
+        return SummaryRow(mark_of(row["identity"]), bool(row["launched"]), columns, key, metadata)
 
     def target(self, name: str) -> Target:
         """A target by its name."""
@@ -85,20 +101,11 @@ class SharedColumns:
         return found
 
     def config(self, text: str) -> Config:
-        """A config; its pairs of name and value are held once for all variants.
+        """A config."""
+        return Config(tuple([self.pair(name, value) for name, value in encoding.loads(text)]))
 
-        `[["BLOCK",64],["num_warps",4]]` is put together from the pairs of other configs if all are known.
-        """
-        if text.startswith("[[") and text.endswith("]]"):
-            pairs = tuple([self._known.get(part) for part in text[2:-2].split("],[")])
-            if None not in pairs:
-                return Config(cast(tuple[tuple[str, Value], ...], pairs))
-        found = tuple([self._pair(name, value) for name, value in encoding.loads(text)])
-        for pair, part in zip(found, text[2:-2].split("],["), strict=False):
-            self._learn(part, pair)
-        return Config(found)
-
-    def _pair(self, name: Any, value: Any) -> tuple[str, Value]:
+    def pair(self, name: Any, value: Any) -> tuple[str, Value]:
+        """A name and a value of a config, as JSON has them."""
         pair = encoding.checked(name), encoding.value_from_json(value)
         kind = type(value)  # True is not 1
         key = (pair, kind) if kind in _EQUAL_IS_SAME else repr(pair)
@@ -106,16 +113,10 @@ class SharedColumns:
             return self._pairs.setdefault(key, pair)
         return self._pairs.get(key, pair)
 
-    def _learn(self, part: str, pair: tuple[str, Value]) -> None:
-        """Remembers the JSON of a pair, unless the config was not split where the pair ends."""
-        with suppress(ValueError, TypeError):
-            name, value = encoding.loads(f"[{part}]")
-            if self._pair(name, value) is pair and len(self._known) < _MOST_SHARED:
-                self._known[part] = pair
-
     def key_components(self, cache_key: str) -> Mapping[str, str]:
         """The components of a cache key that `environment` needs."""
-        return self._keys.read(cache_key)
+        found = environment_components(encoding.strings_from_json(cache_key))
+        return self._keys.setdefault(tuple(found.items()), found)
 
     def environment(self, row: SummaryRow) -> Mapping[str, str]:
         """The compiler environment of a variant."""
@@ -127,26 +128,8 @@ class SharedColumns:
 
     def metadata(self, text: str) -> SummaryMetadata:
         """The metadata that stay in memory."""
-        key = _without_hash(text)
-        found = self._metadata.get(key)
-        if found is None:
-            # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
-            values = encoding.object_from_json(text)
-            some = {name: values[name] for name in _NAMES if name in values}
-            found = SummaryMetadata(some, launch_metadata_of(some))
-            found = self._equal_metadata.setdefault(repr(some), found)
-            if len(self._metadata) < _MOST_METADATA:
-                self._metadata[key] = found
-        return found
-
-
-def _without_hash(text: str) -> str:
-    """Metadata in JSON without the value of `hash`: texts that are equal without it have the same others.
-
-    A quote within a JSON string is escaped, so what looks like the name is one, and letters and digits up to
-    the next quote are all of its value.
-    """
-    start = text.find(_HASH) + len(_HASH)
-    end = text.find('"', start)
-    is_there = len(_HASH) <= start < end and text[start:end].isalnum()
-    return text[:start] + text[end:] if is_there else text
+        some = kept_metadata(text)
+        key = repr(some)
+        if key not in self._metadata:
+            self._metadata[key] = SummaryMetadata(some, launch_metadata_of(some))
+        return self._metadata[key]

@@ -21,8 +21,9 @@ from irscope.model import (
 )
 from irscope.model.files import output_target
 from irscope.store import encoding
-from irscope.store.capture_file import add_environments, create_file, holds_nothing, opening, upgrade
-from irscope.store.connection import connect_writer, in_parts, marks
+from irscope.store.blocks import remove_blocks, write_blocks
+from irscope.store.capture_file import create_file, holds_nothing, opening, upgrade
+from irscope.store.connection import DAMAGE, connect_writer, in_parts, marks
 from irscope.store.encoding import Blob
 from irscope.store.identity import identity, joined_digest, kernel_columns
 from irscope.store.output_lock import OutputLock
@@ -112,7 +113,7 @@ class CaptureWriter:
             try:
                 with db:
                     upgrade(db)
-                    add_environments(db)
+                    remove_blocks(db)
             except BaseException:
                 db.close()
                 raise
@@ -125,8 +126,13 @@ class CaptureWriter:
         self.close()
 
     def close(self) -> None:
-        """Checkpoints the log into the file; while readers have it open, an empty log stays next to it."""
+        """Checkpoints the log into the file; while readers have it open, an empty log stays next to it.
+
+        A large capture gets its blocks first; one with a damaged row is read from its rows.
+        """
         try:
+            with contextlib.suppress(*DAMAGE):
+                write_blocks(self._db)
             with contextlib.suppress(sqlite3.OperationalError):
                 # The mode cannot change while a reader has the file open, but the log can be empty.
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")

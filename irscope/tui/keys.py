@@ -87,6 +87,7 @@ EXPORT = KeyGroup(
         key("o", "page(True)", "Open the stage (of B) in $PAGER"),
         key("E", "edit(True)", "Open the stage (of B) in $EDITOR"),
         key("w", "save(True)", "Save the stage (of B) to a file"),
+        key("U", "reproduce(True)", "Write a reproducer of the variant (B) into a folder"),
         key("P", "picture", "Save a picture of the screen as SVG"),
     ),
 )
@@ -97,6 +98,7 @@ EXPORT_A = [
     ("page(False)", "Open the stage of A in $PAGER"),
     ("edit(False)", "Open the stage of A in $EDITOR"),
     ("save(False)", "Save the stage of A to a file"),
+    ("reproduce(False)", "Write a reproducer of A into a folder"),
 ]
 PANELS = KeyGroup(
     "Panels and stages",

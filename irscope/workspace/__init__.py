@@ -177,7 +177,9 @@ if TYPE_CHECKING:
     from irscope.workspace.linting import lint as lint
     from irscope.workspace.live import LiveUpdates as LiveUpdates
     from irscope.workspace.live import apply_events as apply_events
+    from irscope.workspace.llvm_comparison import llvm_lines as llvm_lines
     from irscope.workspace.llvm_passes import LlvmReport as LlvmReport
+    from irscope.workspace.llvm_passes import effect_text as effect_text
     from irscope.workspace.llvm_passes import llvm_report as llvm_report
     from irscope.workspace.opening import opening_pair as opening_pair
     from irscope.workspace.pass_comparison import PassChange as PassChange
@@ -373,7 +375,8 @@ _EXPORTS = {
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.in_progress": "InProgress",
     "irscope.toolchain.llvm_passes": "LlvmPass",
-    "irscope.workspace.llvm_passes": "LlvmReport llvm_report",
+    "irscope.workspace.llvm_comparison": "llvm_lines",
+    "irscope.workspace.llvm_passes": "LlvmReport effect_text llvm_report",
     "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",

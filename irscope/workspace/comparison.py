@@ -203,6 +203,14 @@ class Comparison:
         return tuple(most_important(self.findings))
 
     @property
+    def main_sentences(self) -> list[str]:
+        """How B differs from A, for a README about B; empty if they are the same variant."""
+        if self.single:
+            return []
+        versus = f"Compared with {self.names[0]} (A), this variant (B):"
+        return [versus, *(finding.text for finding in self.main_findings)]
+
+    @property
     def first_difference(self) -> StageDiff | None:
         """The first compared stage that differs in more than shapes and constants."""
         return first_structural(self._held.values())

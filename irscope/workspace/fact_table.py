@@ -22,11 +22,11 @@ class FactTable:
     def __init__(self) -> None:
         self._facts: dict[int, Mapping[str, Fact]] = {}
         # The machine code of each variant that has one, the variants by machine code, and the first of each
-        # group of duplicates by the ids of the others, which is computed for a code when it is first asked
-        # for.
+        # group of duplicates by the ids of the others, but for the codes whose variants changed since.
         self._codes: dict[int, FactValue] = {}
         self._by_code: dict[FactValue, dict[int, Variant]] = {}
-        self._firsts: dict[FactValue, dict[int, int]] = {}
+        self._firsts: dict[int, int] = {}
+        self._changed: set[FactValue] = set()
         # The variants that spill, and those that failed or cannot be launched.
         self._spilling: set[int] = set()
         self._with_problem: set[int] = set()
@@ -48,7 +48,7 @@ class FactTable:
             if code is not None:
                 self._codes[variant.id] = code
                 self._by_code.setdefault(code, {})[variant.id] = variant
-                self._firsts.pop(code, None)
+                self._changed.add(code)
             if variant.failure is not None or (isinstance(launch, Status) and not launch.ok):
                 self._with_problem.add(variant.id)
         for place in {place for sign in signs for place, value in enumerate(sign) if value}:
@@ -60,7 +60,8 @@ class FactTable:
         code = self._codes.pop(variant, None)
         if code is not None:
             del self._by_code[code][variant]
-            self._firsts.pop(code, None)
+            self._firsts.pop(variant, None)
+            self._changed.add(code)
         self._facts.pop(variant, None)
         self._spilling.discard(variant)
         self._with_problem.discard(variant)
@@ -114,11 +115,16 @@ class FactTable:
 
     def duplicate_of(self, variant: Variant) -> int | None:
         """The id of the first measured variant with the same machine code; None if that is this one."""
-        code = self._codes.get(variant.id)
-        if code is None:
-            return None
-        if code not in self._firsts:
-            same = sorted(self._by_code[code].values(), key=lambda other: other.id)
-            groups = duplicate_groups(same, self._facts)
-            self._firsts[code] = {other.id: first.id for first, *others in groups for other in others}
-        return self._firsts[code].get(variant.id)
+        if self._changed:
+            self._group_duplicates()
+        return self._firsts.get(variant.id)
+
+    def _group_duplicates(self) -> None:
+        """Groups the variants of all codes that changed, which is faster than one code at a time."""
+        changed = [variant for code in self._changed for variant in self._by_code[code].values()]
+        changed.sort(key=lambda variant: variant.id)
+        for variant in changed:
+            self._firsts.pop(variant.id, None)
+        groups = duplicate_groups(changed, self._facts)
+        self._firsts.update((other.id, first.id) for first, *others in groups for other in others)
+        self._changed.clear()

@@ -11,6 +11,9 @@ from irscope.toolchain.llvm_passes import LlvmPass, record_llvm_passes
 from irscope.toolchain.triton_layouts import installed_triton
 from irscope.workspace.workspace import Workspace
 
+# The instructions whose counts changed most are named.
+_MOST = 4
+
 
 @dataclass(frozen=True, slots=True)
 class LlvmReport:
@@ -57,3 +60,14 @@ def llvm_report(workspace: Workspace, variant: Variant, changed: bool = False) -
         ptxas_functions(variant.log),
         backend.warnings(variant.log),
     )
+
+
+def effect_text(each: LlvmPass) -> str:
+    """How the counts of instructions changed: "-64 extractelement, +1 phi"."""
+    if not each.changed:
+        return "="
+    if not each.effect:
+        return "operands, attributes or order"
+    texts = [f"{count:+d} {opcode}" for opcode, count in each.effect[:_MOST]]
+    more = ", ..." if len(each.effect) > _MOST else ""
+    return f"{', '.join(texts)}{more}"

@@ -36,8 +36,8 @@ _COUNT = re.compile(r"\b\d+ x ")
 _EXAMINED = 24
 # The weight of a finding that only repeats the config.
 _LITTLE = 1.0
-# So many steps are considered: those of the first config values.
-_MOST_STEPS = 2000
+# So many variants of a kernel and a target are considered, and so many steps.
+_MOST_VARIANTS, _MOST_STEPS = 500, 2000
 
 _Pair = tuple[Variant, Variant]
 
@@ -109,10 +109,11 @@ def _steps(variants: Sequence[Variant]) -> Iterator[_Pair]:
         arguments = same.setdefault(id(variant.specialization), hash(variant.specialization))
         groups[variant.kernel.id, str(variant.target), arguments].append(variant)
     for group in groups.values():
-        values = {variant.id: variant.config.values for variant in group}
+        first = group[:_MOST_VARIANTS]
+        values = {variant.id: variant.config.values for variant in first}
         for place in range(max(map(len, values.values()), default=0)):
             alike: dict[Hashable, list[Variant]] = defaultdict(list)
-            for variant in group:
+            for variant in first:
                 own = values[variant.id]
                 if place < len(own):
                     alike[own[:place], own[place][0], own[place + 1 :]].append(variant)

@@ -164,18 +164,21 @@ class StageContents:
         Variants that a fact was not measured for, because it is newer, are left out.
         """
         from irscope.facts.fact_columns import FactColumns
-        from irscope.facts.measure import FACTS_VERSION, row_from_json
+        from irscope.facts.measure import FACTS_VERSION, rows_from_json
         from irscope.facts.registry import kinds_for
 
         backends = {variant.id: variant.target.backend for variant in variants}
         columns = {backend: FactColumns(backend, kinds_for(backend)) for backend in set(backends.values())}
         found: dict[int, Mapping[str, Fact]] = {}
         with self._lock, cycles_not_collected():
-            for id_, version, values in self._reader.each_facts():
-                if version == FACTS_VERSION and id_ in backends and id_ not in self._homes:
-                    row = row_from_json(values, columns[backends[id_]])
-                    if row is not None:
-                        found[id_] = row
+            for block in self._reader.fact_blocks():
+                if block.version != FACTS_VERSION:
+                    continue
+                own = [None if id_ in self._homes else backends.get(id_) for id_ in block.ids]
+                for backend in set(filter(None, own)):
+                    rows = rows_from_json(block.columns, columns[backend]) or ()
+                    of_each = zip(block.ids, own, rows, strict=False)
+                    found.update((id_, row) for id_, name, row in of_each if name == backend)
         return found
 
     def passes(self, variant: Variant) -> list[PassStep]:

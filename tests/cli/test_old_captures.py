@@ -1,8 +1,9 @@
 """Captures that earlier versions of irscope wrote still open and give the same output.
 
 tests/data/captures has one per version of the format: v1 of the first release (cuda:90 and hip:gfx942), v2
-with passes and the log of the coalescing pass. Both hold vector_add.py under three block sizes, one of which
-fails. `--snapshot-update` records the output again; look at what changed.
+with passes and the log of the coalescing pass, v3 with passes and with the blocks that large captures have.
+All hold vector_add.py under three block sizes, one of which fails. `--snapshot-update` records the output
+again; look at what changed.
 """
 
 from __future__ import annotations

@@ -151,11 +151,11 @@ def application_id(program: Program) -> None:
 
 
 def user_version(program: Program) -> None:
-    assert program.rows("pragma user_version") == [(2,)]
+    assert program.rows("pragma user_version") == [(3,)]
     newer = program.folder / "newer.irscope"
     shutil.copyfile(program.folder / program.capture, newer)
     with contextlib.closing(sqlite3.connect(newer)) as database:
-        database.execute("pragma user_version = 3")
+        database.execute("pragma user_version = 4")
     done = program.run("list", newer.name)
     assert done.code == 2
     assert "newer" in done.err

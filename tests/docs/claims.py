@@ -87,7 +87,7 @@ FAST = [
         "docs/estimates.md", "there are 31 constants, each with a unit and a range", constants_of_estimates
     ),
     Claim(FORMAT, "SQLite 3 database with the application id `0x69727363`", application_id),
-    Claim(FORMAT, "version of the format, currently 2", user_version),
+    Claim(FORMAT, "version of the format, currently 3", user_version),
     Claim(FORMAT, "contents by SHA-256, each one zstd frame; equal stages are stored once", blobs),
     Claim(FORMAT, "JSON columns have sorted keys", sorted_keys),
     Claim(FORMAT, "when it closes, one file remains", one_file_remains),

@@ -82,6 +82,7 @@ def test_a_capture_without_environments_in_its_identities_is_resumed(tmp_path: P
     with sqlite3.connect(path) as db:
         before = encoding.digest("\0".join(parts).encode())
         db.execute("UPDATE variant SET identity = ?", (before,))
+        db.execute("PRAGMA user_version = 2")
     db.close()
     with CaptureWriter.resume(path) as writer:
         assert writer.identity(1, "3.9.0", variant) in writer.finished()

@@ -14,14 +14,12 @@ import pytest
 from irscope.facts.fact import FactRow
 from irscope.facts.measure import measure, to_json
 from irscope.model import UserError, Variant
-from irscope.model.environment import environment_components
 from irscope.model.varying import distinct_values, varying
 from irscope.report.json.stream import Records, json_pieces, json_text
 from irscope.report.pair_report import pair_report
 from irscope.report.terminal.diff_text import DiffOptions, diff_text
 from irscope.report.terminal.styles import Paint
 from irscope.store import CaptureReader, CaptureWriter, reader
-from irscope.store.key_environment import KeyEnvironments
 from irscope.store.stored_variant import StoredVariant
 from irscope.workspace import Workspace
 from irscope.workspace import first_difference as first_difference_module
@@ -37,7 +35,7 @@ def capture(request, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def all_are_large(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "_MOST_READ", 0)
+    monkeypatch.setattr(reader, "LARGE", 0)
 
 
 def whole(path: Path) -> list[Variant]:
@@ -47,7 +45,7 @@ def whole(path: Path) -> list[Variant]:
 
 def test_variants_of_large_captures_have_all_columns(capture, monkeypatch):
     expected = whole(capture)
-    monkeypatch.setattr(reader, "_MOST_READ", 0)
+    monkeypatch.setattr(reader, "LARGE", 0)
     with CaptureReader(capture) as read:
         found = read.variants()
         assert [type(variant) for variant in found] == [StoredVariant] * len(expected)
@@ -161,26 +159,3 @@ def test_a_pair_of_a_large_capture_is_printed_after_it_was_closed(capture):
         report = pair_report(workspace.compare(a, b), "none")
     lines = list(diff_text(report, DiffOptions(None, 3, 10, False), Paint(False, False)))
     assert lines[0].startswith(f"A  #{a.id} ")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"attributes":"","environment X":"1","option debug":"True","source":"s","type x":"*fp32"}',
-        '{"attributes":"","option debug":"True","source":"s","environment X":"1"}',  # another order
-        '{"environment X":"1","option debug":"False","source":"s"}',
-        '{"attributes":",\\"option debug\\":","option debug":"True","source":",\\"source\\":"}',
-        '{"a":"","option debug":"True"}',
-        "{}",
-    ],
-)
-def test_the_environment_of_a_key_is_read_without_the_rest(text):
-    expected = environment_components(json.loads(text))
-    keys = KeyEnvironments()
-    assert [keys.read(text), keys.read(text)] == [expected, expected]
-
-
-def test_a_damaged_environment_of_a_key_is_noticed():
-    for text in ('{"a":"","option debug":True,"source":""}', '{"a":"","option debug":1,"source":""}', "[]"):
-        with pytest.raises((ValueError, TypeError)):
-            KeyEnvironments().read(text)

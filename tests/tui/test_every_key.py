@@ -40,6 +40,7 @@ from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen
 from irscope.tui.screens.layout import LayoutScreen
+from irscope.tui.screens.llvm import LlvmScreen, LlvmView
 from irscope.tui.screens.passes import PassesScreen
 from irscope.tui.screens.prompt import PromptScreen
 from irscope.tui.screens.why import WhyScreen, WhyView
@@ -301,6 +302,7 @@ EXPORT = {
     "page(True)": Trial(started, ("3",), lambda _, found: found and found[0][0] == "less"),
     "edit(True)": Trial(started, ("3",), lambda _, found: found and found[0][0] == "vi"),
     "save(True)": Trial(screen, ("3",), becomes(PromptScreen)),
+    "reproduce(True)": Trial(screen, right=becomes(PromptScreen)),
     "picture": Trial(screen, right=becomes(PromptScreen)),
 }
 SHOW = {
@@ -319,6 +321,7 @@ SHOW = {
     "estimate": Trial(screen, right=becomes(EstimateScreen), make=captures.launched),
     "why": Trial(screen, right=becomes(WhyScreen)),
     "passes": Trial(screen, right=becomes(PassesScreen), make=recorded_passes.write),
+    "llvm": Trial(screen, right=becomes(LlvmScreen)),
     "zoom": Trial(lambda pilot: pilot.app.screen.maximized is not None, right=becomes(True)),
     "app.toggle_mouse": Trial(lambda pilot: getattr(pilot.app, "_mouse", None), right=becomes(False)),
 }
@@ -340,6 +343,9 @@ ESTIMATE = {
     "go_to_term": Trial(
         screen, ("B",), becomes(CompareScreen), EstimateView, with_code, make=captures.launched
     ),
+}
+LLVM = {
+    "changed": Trial(lambda pilot: one(pilot, LlvmView)._changed_only, ("O",), becomes(False)),
 }
 PASSES = {
     "open": Trial(shown("#passes"), ("p",), becomes(False), PassView, make=recorded_passes.write),
@@ -419,6 +425,7 @@ TRIALS: dict[str, dict[str, Trial]] = {
     "In the estimate": ESTIMATE,
     "In the reasons": WHY,
     "In the layouts": LAYOUT,
+    "In LLVM's passes": LLVM,
     "In the list of passes": PASSES,
     "In the passes": PASSES,
     "In a screen over the main one": LEAVE,

@@ -238,3 +238,16 @@ async def test_hostile_text_breaks_nothing(tmp_path: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "2", "Y", "c", "e", "S")
         assert app.is_running
+
+
+async def test_a_reproducer_is_written_checked_and_not_overwritten(tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    app = IrscopeApp(Workspace(captures.launched(tmp_path / "add.irscope")))
+    async with app.run_test(size=WIDE) as pilot:
+        await ask(pilot, "U", "repro")
+        notes = [note.message for note in app._notifications]
+        assert any("Checked: it compiles to the recorded machine code" in note for note in notes)
+        readme = (tmp_path / "repro" / "README.md").read_text()
+        assert r"Compared with BLOCK\_SIZE=32 (A), this variant (B):" in readme
+        await ask(pilot, "U", "repro")
+        assert any("repro" in note.message for note in app._notifications if note.severity == "warning")

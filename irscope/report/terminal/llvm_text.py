@@ -6,9 +6,7 @@ from collections.abc import Iterator
 
 from irscope.model.text import clipped, one_line, pluralize
 from irscope.report.terminal.styles import Paint
-from irscope.workspace import LlvmPass, LlvmReport
-
-_MOST = 4
+from irscope.workspace import LlvmReport, effect_text
 
 
 def llvm_text(report: LlvmReport, width: int | None, paint: Paint) -> Iterator[str]:
@@ -28,14 +26,3 @@ def llvm_text(report: LlvmReport, width: int | None, paint: Paint) -> Iterator[s
         yield one_line(f"ptxas: {function}: {statistics}")
     for warning in report.advice:
         yield one_line(f"ptxas: {warning}")
-
-
-def effect_text(each: LlvmPass) -> str:
-    """How the counts of instructions changed: "-64 extractelement, +1 phi"."""
-    if not each.changed:
-        return "="
-    if not each.effect:
-        return "operands, attributes or order"
-    texts = [f"{count:+d} {opcode}" for opcode, count in each.effect[:_MOST]]
-    more = ", ..." if len(each.effect) > _MOST else ""
-    return f"{', '.join(texts)}{more}"

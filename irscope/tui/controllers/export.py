@@ -1,4 +1,4 @@
-"""Copying a stage, opening it in another program, saving it."""
+"""Copying a stage, opening it in another program, saving it; writing a reproducer of its variant."""
 
 from __future__ import annotations
 
@@ -60,6 +60,10 @@ class ExportController:
         picture = self._screen.app.export_screenshot()
         self._screen.run_exclusive(partial(self._save, picture, "irscope.svg"), "export")
 
+    def action_reproduce(self, right: bool) -> None:
+        """Writes a reproducer of the variant; asks for the folder."""
+        self._screen.run_exclusive(partial(self._reproduce, right), "export")
+
     async def _copy_operation(self) -> None:
         screen = self._screen
         lines = screen.texts.line_of(False), screen.texts.line_of(True)
@@ -76,6 +80,34 @@ class ExportController:
     async def _save_stage(self, right: bool) -> None:
         variant = shown_variant(self._screen, right)
         await self._save(await self._text(variant), _file_name(variant, self._screen.stage))
+
+    async def _reproduce(self, right: bool) -> None:
+        screen, variant = self._screen, shown_variant(self._screen, right)
+        if screen.app.is_web:
+            screen.notify("irscope reproduce writes a reproducer, where the capture is", severity="warning")
+            return
+        from irscope.reproducing.writing import reproduce  # here and below: after the first paint
+        from irscope.tui.screens.prompt import PromptScreen
+
+        question = "Write a reproducer into the folder, and run its kernel's Python once to check it:"
+        prompt = PromptScreen(question, f"repro-{_safe_name(variant)}-{variant.id}")
+        answer = await screen.app.push_screen_wait(prompt)
+        if answer is None:
+            return
+        comparison, workspace = screen.pair.comparison, screen.workspace
+
+        def write() -> str:
+            findings = comparison.main_sentences if variant.id == comparison.b.id else ()
+            name, folder = workspace.names[variant.id], Path(answer).expanduser()
+            return reproduce(workspace.path, variant, folder, name=name, findings=findings).outcome
+
+        screen.notify("Writing and checking it...", title=answer, markup=False)
+        try:
+            outcome = await screen.background.run(write)
+        except UserError as error:
+            screen.notify(str(error), severity="warning", markup=False)
+        else:
+            screen.notify(outcome, title=answer, markup=False)
 
     def _copy(self, text: str, description: str) -> None:
         self._screen.app.copy_to_clipboard(text)
@@ -142,6 +174,11 @@ def save_new(path: Path, text: str) -> None:
 
 
 def _file_name(variant: Variant, stage: str) -> str:
-    """`matmul_kernel-2.ttgir`, without special characters of the kernel's name."""
+    """`matmul_kernel-2.ttgir`."""
+    return f"{_safe_name(variant)}-{variant.id}.{'py' if stage == PYTHON else stage}"
+
+
+def _safe_name(variant: Variant) -> str:
+    """The kernel's name without special characters."""
     kernel = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in variant.kernel.name)
-    return f"{kernel[:80] or 'kernel'}-{variant.id}.{'py' if stage == PYTHON else stage}"
+    return kernel[:80] or "kernel"

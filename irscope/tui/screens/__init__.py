@@ -16,14 +16,20 @@ if TYPE_CHECKING:
     from irscope.tui.screens.chart import ChartScreen
     from irscope.tui.screens.estimate import EstimateScreen
     from irscope.tui.screens.layout import LayoutScreen
+    from irscope.tui.screens.llvm import LlvmScreen
     from irscope.tui.screens.passes import PassesScreen
     from irscope.tui.screens.why import WhyScreen
 
     _Overlays: TypeAlias = tuple[
-        type[LayoutScreen], type[ChartScreen], type[EstimateScreen], type[WhyScreen], type[PassesScreen]
+        type[LayoutScreen],
+        type[ChartScreen],
+        type[EstimateScreen],
+        type[WhyScreen],
+        type[PassesScreen],
+        type[LlvmScreen],
     ]
 
-Overlay: TypeAlias = "LayoutScreen | ChartScreen | EstimateScreen | WhyScreen | PassesScreen"
+Overlay: TypeAlias = "LayoutScreen | ChartScreen | EstimateScreen | WhyScreen | PassesScreen | LlvmScreen"
 
 # The main screen has the keys when it is painted first; the screens themselves are imported later.
 OPEN_LAYOUTS = key(
@@ -49,7 +55,8 @@ OPEN_PASSES = key(
     "passes",
     name="passes",
 )
-OPENING_KEYS = (OPEN_LAYOUTS, OPEN_CHART, OPEN_ESTIMATE, OPEN_REASONS, OPEN_PASSES)
+OPEN_LLVM = key("O", "open('llvm')", "LLVM's passes and what ptxas says; compiles A and B again", name="llvm")
+OPENING_KEYS = (OPEN_LAYOUTS, OPEN_CHART, OPEN_ESTIMATE, OPEN_REASONS, OPEN_PASSES, OPEN_LLVM)
 
 
 # The module and class of each, by the name of its key.
@@ -59,6 +66,7 @@ _OVERLAYS = {
     "estimate": ("estimate", "EstimateScreen"),
     "why": ("why", "WhyScreen"),
     "passes": ("passes", "PassesScreen"),
+    "llvm": ("llvm", "LlvmScreen"),
 }
 
 

@@ -1,0 +1,236 @@
+"""Blocks: what names the variants of a large capture, and their facts, by column.
+
+The row of a variant takes 5 kB, of which a list of variants needs 200 bytes, and most of these are the same
+in all rows. A block of a thousand variants has equal values once:
+
+    {"id": [1, 2], "target": {"values": ["cuda:90"], "at": "AAAAAAAAAAA="}, "config": {...}, ...}
+
+Blocks are a cache. A writer removes those of the capture that it opens, and writes new ones when it closes
+it: a capture has blocks of all its variants or none.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import struct
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, TypeVar
+
+from irscope.model import Config, Kernel, Toolchain
+from irscope.model.environment import environment_components
+from irscope.store import encoding
+from irscope.store.summaries import SharedColumns, SummaryRow, kept_metadata, mark_of
+
+# A capture with more variants has blocks: so many are read from their rows in 0.1 s and 10 MB.
+LARGE = 1000
+# The kinds of blocks.
+NAMES, FACTS = "names", "facts"
+# The variants of a block, and the bytes of its columns, of which real ones have 0.5 MB.
+_VARIANTS = 1000
+_MOST_BYTES = 8 << 20
+# Types of which equal values are written alike.
+_WRITTEN_ALIKE = (frozenset((int, type(None))), frozenset((str, type(None))), frozenset((bool, type(None))))
+_QUERY = (
+    "SELECT id, identity, kernel, toolchain, target, specialization, failure, launches != '[]', config,"
+    " cache_key, metadata, version, facts FROM variant LEFT JOIN facts ON facts.variant = variant.id"
+    " ORDER BY id"
+)
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class FactBlock:
+    """Facts that one `version` of the analysis measured: under each name, a value per variant."""
+
+    ids: Sequence[int]
+    version: int
+    columns: Mapping[str, Sequence[Any]]
+
+    def documents(self) -> Iterator[dict[str, Any]]:
+        """The facts of each variant by name."""
+        rows = zip(*self.columns.values(), strict=True) if self.columns else [()] * len(self.ids)
+        return (dict(zip(self.columns, values, strict=True)) for values in rows)
+
+
+def facts_by_column(rows: Iterable[tuple[int, int, Mapping[str, Any]]]) -> list[FactBlock]:
+    """Facts by column from the id, the version and the facts of each variant.
+
+    Variants with facts of the same names and version are in one block.
+    """
+    groups: dict[tuple[int, tuple[str, ...]], list[tuple[int, Mapping[str, Any]]]] = {}
+    for id_, version, facts in rows:
+        groups.setdefault((version, tuple(facts)), []).append((id_, facts))
+    return [
+        FactBlock(
+            [id_ for id_, _ in group], version, {name: [facts[name] for _, facts in group] for name in names}
+        )
+        for (version, names), group in groups.items()
+    ]
+
+
+# Writing.
+
+
+def remove_blocks(db: sqlite3.Connection) -> None:
+    """Removes the blocks of a capture whose variants are about to change."""
+    db.execute("DELETE FROM block")
+
+
+def write_blocks(db: sqlite3.Connection) -> None:
+    """Writes the blocks of a capture if it is large; 10,000 variants take 0.6 s.
+
+    Raises one of the errors in `connection.DAMAGE`, and writes none, if a row is damaged.
+    """
+    ((variants,),) = db.execute("SELECT count(*) FROM variant")
+    if variants <= LARGE:
+        return
+    with db:
+        found = db.execute(_QUERY)
+        while rows := found.fetchmany(_VARIANTS):
+            for kind, document in ((NAMES, _names_document(rows)), (FACTS, _facts_document(rows))):
+                content = encoding.dumps(document).encode()
+                if len(content) > _MOST_BYTES:
+                    raise ValueError("a block is too large")
+                blob = encoding.pack(content)
+                row = (rows[0][0], kind, blob.size, blob.frame)
+                db.execute("INSERT INTO block VALUES (?, ?, ?, ?)", row)
+
+
+def _names_document(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
+    ids, identities, kernels, toolchains, *texts, launched, configs, keys, metadata, _, _ = zip(
+        *rows, strict=True
+    )
+    targets, specializations, failures = texts
+    pairs = [tuple(map(tuple, encoding.loads(config))) for config in configs]
+    known: dict[str, tuple[str, Any]] = {repr(pair): pair for own in pairs for pair in own}
+    places = {text: place for place, text in enumerate(known)}
+    return {
+        "id": ids,
+        "mark": [mark_of(identity) for identity in identities],
+        "kernel": _coded(kernels),
+        "toolchain": _coded(toolchains),
+        "target": _coded(targets),
+        "specialization": _coded(specializations),
+        "failure": _coded(failures),
+        "launched": _coded(launched),
+        "config": {
+            "values": list(known.values()),
+            "at": _packed([places[repr(pair)] for own in pairs for pair in own]),
+            "lengths": _packed(list(map(len, pairs))),
+        },
+        "key": _coded(_texts(environment_components(encoding.strings_from_json(key)) for key in keys)),
+        "metadata": _coded(_texts(map(kept_metadata, metadata))),
+    }
+
+
+def _texts(documents: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Each document as JSON; equal ones, of which there are many, are written once."""
+    known: dict[str, str] = {}
+    return [
+        known.get(key) or known.setdefault(key, encoding.dumps(one))
+        for one in documents
+        if (key := repr(one))
+    ]
+
+
+def _facts_document(rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    stored = [(id_, version, text) for id_, *_, version, text in rows if text is not None]
+    documents = encoding.objects_from_json([text for _, _, text in stored])
+    blocks = facts_by_column(
+        (id_, version, document) for (id_, version, _), document in zip(stored, documents, strict=True)
+    )
+    return [
+        {
+            "id": block.ids,
+            "version": block.version,
+            "columns": {name: _coded(values) for name, values in block.columns.items()},
+        }
+        for block in blocks
+    ]
+
+
+def _coded(values: Sequence[Any]) -> dict[str, Any] | Sequence[Any]:
+    """A column with equal values written once, and where each variant has which, unless that is longer."""
+    types = set(map(type, values))
+    if not any(alike.issuperset(types) for alike in _WRITTEN_ALIKE):
+        return values
+    places: dict[Any, int] = {}
+    at = [places.setdefault(value, len(places)) for value in values]
+    return {"values": list(places), "at": _packed(at)} if 2 * len(places) <= len(values) else values
+
+
+def _packed(numbers: Sequence[int]) -> str:
+    """Numbers of 32 bits in little-endian order, as base64: JSON of them takes ten times as long to read."""
+    return b64encode(struct.pack(f"<{len(numbers)}I", *numbers)).decode()
+
+
+def _unpacked(text: str) -> tuple[int, ...]:
+    data = b64decode(text, validate=True)
+    if len(data) % 4:
+        raise ValueError("not numbers of 32 bits")
+    return struct.unpack(f"<{len(data) // 4}I", data)
+
+
+# Reading.
+
+
+def summary_rows(
+    document: Any,
+    kernels: Mapping[int, Kernel],
+    toolchains: Mapping[int, Toolchain],
+    shared: SharedColumns,
+) -> Iterator[SummaryRow]:
+    """The rows that name the variants of a block. Raises one of `connection.DAMAGE` if it is damaged."""
+    ids = _ids(document["id"])
+
+    def column(name: str, decode: Callable[[Any], _T]) -> list[_T]:
+        return _column(document[name], len(ids), decode)
+
+    coded = document["config"]
+    pairs = [shared.pair(name, value) for name, value in coded["values"]]
+    places = iter([pairs[place] for place in _unpacked(coded["at"])])
+    configs = [Config(tuple(islice(places, length))) for length in _unpacked(coded["lengths"])]
+    columns = zip(
+        ids,
+        column("kernel", kernels.__getitem__),
+        column("target", shared.target),
+        column("specialization", shared.specialization),
+        configs,
+        column("toolchain", toolchains.__getitem__),
+        column("failure", encoding.failure_from_json),
+        strict=True,
+    )
+    marks, launched = column("mark", int), column("launched", bool)
+    keys, metadata = column("key", shared.key_components), column("metadata", shared.metadata)
+    return map(SummaryRow, marks, launched, columns, keys, metadata)
+
+
+def read_fact_blocks(document: Any) -> Iterator[FactBlock]:
+    """The facts of a block. Raises one of `connection.DAMAGE` if it is damaged."""
+    for group in document:
+        ids = _ids(group["id"])
+        columns = {name: _column(coded, len(ids), None) for name, coded in group["columns"].items()}
+        yield FactBlock(ids, int(group["version"]), columns)
+
+
+def _ids(found: Any) -> list[int]:
+    if set(map(type, found)) != {int}:
+        raise ValueError("the numbers of variants are not numbers")
+    return list(found)
+
+
+def _column(coded: Any, size: int, decode: Callable[[Any], Any] | None) -> list[Any]:
+    """A column of so many values; `decode` is called once for each value that is written once."""
+    if not isinstance(coded, dict):
+        values = list(coded) if decode is None else list(map(decode, coded))
+    else:
+        own = coded["values"]
+        known = own if decode is None else list(map(decode, own))
+        values = [known[place] for place in _unpacked(coded["at"])]
+    if len(values) != size:
+        raise ValueError(f"a column has {len(values):,} values for {size:,} variants")
+    return values
