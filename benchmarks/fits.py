@@ -48,7 +48,7 @@ class Entry:
         return Target(target["backend"], str(target["arch"]), target["warp_size"])
 
     def use(self) -> Use:
-        """What the full compilation reported."""
+        """The resources in the metadata that the full compilation wrote."""
         found = self.metadata
         return use(found["shared"], found.get("tmem_size"), found["num_warps"], self.target)
 
@@ -105,7 +105,7 @@ def options_of(entry: Entry, target: Target) -> Any:
 
 
 def allocated(entry: Entry, target: Target) -> Use:
-    """What `irscope.fits` finds."""
+    """The resources that `irscope.fits` reads off the allocation passes."""
     from irscope.toolchain.stub_driver import gpu_target
     from irscope.tuning.worker import allocation_of
 
@@ -114,7 +114,7 @@ def allocated(entry: Entry, target: Target) -> Use:
 
 
 def compiled(entry: Entry, target: Target) -> Use:
-    """What the full compilation finds, to the binary."""
+    """The resources after every stage, the binary included."""
     from triton._C.libtriton import ir
     from triton.compiler import make_backend
 

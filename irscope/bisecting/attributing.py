@@ -50,7 +50,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """What a mixed build gave: the value as text and its badness, or why there is none."""
+    """The reading of a mixed build: the value as text and its badness, or why it has none."""
 
     text: str
     badness: float | None
@@ -174,7 +174,7 @@ def control(pair: Pair, mixer: Mixer, ours: Cut, theirs: Cut) -> str:
 
 
 def mixed(pair: Pair, compiled: Compiled) -> Mixed:
-    """What a mixed build gave."""
+    """Reads the criterion from a mixed build."""
     failure = compiled.variant.failure
     if failure is not None:
         return Mixed("", None, clipped(one_line(f"not accepted: {failure.summary}"), _MAX_PROBLEM))

@@ -71,7 +71,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class SourceCause:
-    """What the first bad commit changed: the edits of the kernel, and where the two compilations diverge."""
+    """The effect of the first bad commit: the edits of the kernel, and where the two compilations diverge."""
 
     edits: tuple[SourceEdit, ...]
     stages: tuple[tuple[str, str], ...]

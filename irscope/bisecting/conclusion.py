@@ -26,7 +26,7 @@ class EvidenceTable:
 
 
 def conclusion(found: Bisection) -> list[str]:
-    """What was found, a sentence per line."""
+    """The results of a bisection, a sentence per line."""
     lines: list[str] = []
     if found.commits is not None:
         lines += _commits(found, found.commits)

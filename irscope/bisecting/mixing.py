@@ -160,7 +160,7 @@ def _above(above: Compiled, cut: Cut) -> dict[str, bytes]:
 
 
 def _notes(made: Rebuilt) -> str:
-    """What the rebuild changed in its input, for the report."""
+    """The compiler's notes and remarks on the rebuild, which say what it changed in its input."""
     return "\n".join(one.message for one in made.diagnostics if one.severity in ("note", "remark"))
 
 

@@ -140,7 +140,7 @@ def _build_edit(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace, workspace: Workspace, original: Variant) -> EditRequest:
-    """What to build, from the arguments; runs $EDITOR if they ask for it."""
+    """The build that the arguments describe; runs $EDITOR if they ask for it."""
     from irscope.capturing.edits.build import EditRequest, PassEdits, first_stage
     from irscope.capturing.edits.stage_file import read_stage, stage_of
 

@@ -195,7 +195,7 @@ def _check(args: argparse.Namespace) -> int:
     return check_programs(args.inputs, args.output)
 
 
-# What runs instead of a build if the option is given.
+# The options that replace the build, and the functions that they run.
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "relocate": _relocate,

@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def vary_options(args: argparse.Namespace, target: Target | None) -> VaryOptions:
-    """What the options ask for. Raises UserError that names the option that is wrong."""
+    """The launches that the options add. Raises UserError that names the option that is wrong."""
     from irscope.warming.pins import merged
     from irscope.warming.pins_file import read_pins
     from irscope.warming.variations import VaryOptions, parse_axes

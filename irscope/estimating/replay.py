@@ -41,7 +41,7 @@ _ROLES = {
 
 @dataclass
 class ReplayInput:
-    """What a replay needs besides the machine code.
+    """The inputs of a replay besides the machine code.
 
     By instruction, for all `warps` of the program: `matrix_cycles` is how long a matrix instruction occupies
     the tensor cores, `transfers` how long a load occupies the way from L2, `wavefronts` how long an access

@@ -44,7 +44,7 @@ MOST_VARIANTS = 64
 
 @dataclass(frozen=True)
 class Limits:
-    """What a compilation may use: `seconds` to import the file and per variant, `memory` in bytes."""
+    """The limits of a compilation: `seconds` to import the file and per variant, `memory` in bytes."""
 
     seconds: float = 60.0
     memory: int = 8 << 30
@@ -184,7 +184,7 @@ class Compiler:
 
 
 def source_stamp(file: Path) -> str:
-    """What identifies the state of a source: its text, and the Python files next to it, which it may import.
+    """A digest of the state of a source: its text, and the Python files next to it, which it may import.
 
     In a large folder, a number that no other state has: then nothing is known to be unchanged.
     """

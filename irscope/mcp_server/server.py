@@ -128,7 +128,7 @@ def preload() -> None:
 
 
 def tool_list() -> list[types.Tool]:
-    """What tools/list sends."""
+    """The answer to tools/list."""
     return [
         types.Tool(
             name=tool.name,

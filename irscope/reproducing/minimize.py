@@ -97,7 +97,8 @@ def minimize(
     )
 
 
-# What a runner found for a program: its artifacts with facts, or what it printed if it does not compile.
+# Whether a smaller program still shows the problem, from its artifacts with facts, or from its output if it
+# does not compile.
 Interesting = Callable[[Recorded, str], bool]
 _Found = tuple[int, Program, Recorded]
 

@@ -1,4 +1,4 @@
-"""What the keys of Triton's cache depend on on this machine, found in a process of its own."""
+"""The parts of Triton's cache keys that this machine determines, found in a process of its own."""
 
 from __future__ import annotations
 

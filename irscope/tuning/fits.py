@@ -58,7 +58,7 @@ def results_of(
     seconds: float,
     compiled: bool,
 ) -> dict[int, CandidateResult]:
-    """What is known about each candidate by its number, in order; equal compilations run once.
+    """The result of each candidate by its number, in order; equal compilations run once.
 
     Only allocates memory, or, if `compiled`, compiles those that can be launched into Triton's cache.
     """

@@ -51,7 +51,7 @@ class Pruned:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any] | None, number: int) -> Pruned | None:
-        """What `to_json` wrote for so many configs; None if it is nothing of that kind."""
+        """Reads the output of `to_json`; None if it is malformed, or not for this number of configs."""
         try:
             keep = tuple(int(each) for each in (content or {})["keep"])
             drops = {int(at): Drop(**drop) for at, drop in (content or {})["drops"].items()}

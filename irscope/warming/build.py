@@ -45,7 +45,7 @@ DEFAULT_TARGET = parse_target("cuda:90")
 
 @dataclass(frozen=True, slots=True)
 class WarmResult:
-    """What a build did: the manifest, and how many kernels it compiled, wrote, found and removed.
+    """The result of a build: the manifest, and how many kernels it compiled, wrote, found and removed.
 
     `failures` and `problems` are lines for the user: kernels that did not compile, and anything else that
     production would have to compile. `notes` are lines about what was done.

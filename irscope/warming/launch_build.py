@@ -38,7 +38,7 @@ class LaunchBuild:
 
     @contextmanager
     def input(self, name: str) -> Iterator[None]:
-        """What is written within the block, is for the input with this name."""
+        """Attributes the autotuned choices that are written within the block to the input with this name."""
         times = modified_times(self.folder)
         try:
             yield

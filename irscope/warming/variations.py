@@ -48,7 +48,7 @@ class KernelLaunches:
 
 @dataclass(frozen=True, slots=True)
 class VaryOptions:
-    """What to compile of a capture's kernels: what `axes` vary, and of autotuned ones what `pins` chose.
+    """Options of launches to compile: the `axes` to vary, and the `pins` that choose configs of autotuned kernels.
 
     `target` of None means each variant's own; `kernels` is a glob. `processes` of None starts one per core;
     `seconds` is the time limit per variant. With `prices`, the code is also compiled that not specializing
@@ -66,7 +66,7 @@ class VaryOptions:
 
 @dataclass(frozen=True, slots=True)
 class KernelPlan:
-    """What the launches of one kernel need on one target; `fragments` are arguments that multiply it."""
+    """The compilations of one kernel on one target; `fragments` are arguments that multiply them."""
 
     kernel: str
     target: Target

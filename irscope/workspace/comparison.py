@@ -226,6 +226,6 @@ class Comparison:
 
 
 def _origin_text(variant: Variant) -> str:
-    """What a generated kernel computes, or how an edit was built; "" for other variants."""
+    """Describes what a generated kernel computes, or how an edit was built; "" for other variants."""
     origin = variant.origin.sentence.removeprefix("computes ") if variant.origin else ""
     return "; ".join(filter(None, [origin, variant.edit.sentence if variant.edit else ""]))

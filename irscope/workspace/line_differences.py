@@ -29,7 +29,7 @@ _OPENING, _CLOSING = "[(", "])"
 # Besides blanks, the edges of a word: `tensor<64x64xf32, #mma>` has the words 64x64xf32 and #mma.
 _EDGES = frozenset(" \t,;<>[](){}=")
 _ELIDED = "…"
-# What comes before the instruction on a line of SASS or AMDGCN: its address.
+# The start of a line: its indentation and, in SASS, the address of the instruction.
 _LEAD = re.compile(r"\s*(?:/\*\w+\*/\s*)?")
 
 

@@ -53,7 +53,7 @@ class Choice:
 
     @property
     def bound(self) -> str:
-        """What limits it, according to the estimate; "" without one."""
+        """The bound of its estimate, such as "memory"; "" if it has none."""
         return self.estimate.bound if self.estimate else ""
 
 

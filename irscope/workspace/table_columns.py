@@ -262,7 +262,7 @@ def constants_text(columns: Sequence[Column], summaries: Sequence[ColumnSummary]
         if column.name in (STATE, *_ALWAYS) or not summary.constant(variants) or not summary.counts:
             continue
         if informative(column, summary):
-            # What was chosen first, then what came out of it; the versions, which rarely matter, last.
+            # Choices come first, then results; the versions, which rarely matter, last.
             rank = 3 if column.name in _VERSIONS else 2 if column.fact else 1 if column.name in _NOUNS else 0
             parts.append((rank, column.constant_text(next(iter(summary.counts)))))
     texts = [text for _, text in sorted(parts, key=lambda part: part[0])]

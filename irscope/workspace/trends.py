@@ -67,7 +67,7 @@ class KernelTrend:
 
 @dataclass(frozen=True)
 class TrendStep:
-    """What changed at a commit, against the commit before it in the history.
+    """The changes at a commit, against the commit before it in the history.
 
     `index` is the commit's. `worse`, `better` and `other` are lines that name kernel, target and Triton;
     `edits` are the edits of the Python that changed TTIR.
@@ -205,7 +205,7 @@ def _kernels(collected: _Collected, commits: int) -> Iterator[KernelTrend]:
 
 
 def _step(history: History, before: Entry, after: Entry, place: Mapping[str, int]) -> TrendStep:
-    """What changed between two captures with the same Triton."""
+    """The changes between two captures with the same Triton."""
     index = place[after.commit]
     if before.capture == after.capture:
         return TrendStep(index)

@@ -124,7 +124,7 @@ class Verdict:
 
     @property
     def bound(self) -> str:
-        """What limits the launch by estimate: "390 us estimated on H100, bound by latency"; or why not."""
+        """The estimate in words: "390 us estimated on H100, bound by latency"; or why there is none."""
         if self.estimate is None:
             return f"not estimated: {self.no_estimate}"
         time = microseconds_text(self.estimate.microseconds)

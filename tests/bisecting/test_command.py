@@ -108,7 +108,7 @@ def make_project(folder, *commits):
 
 
 def over_commits(project, count, capsys):
-    """What is found over the last commits of a project, whose files and worktrees must stay as they are."""
+    """Bisects the last commits of a project, whose files and worktrees must stay as they are."""
     (project / "kernel.py").write_text("edited, not committed\n")
     before = git(project, "status", "--porcelain"), git(project, "worktree", "list")
     words = [project / "kernel.py::scale_kernel", "--signature", "*fp32:16,*fp32:16,i32"]

@@ -164,7 +164,7 @@ class Worker:
         return reply.names
 
     def warm_plan(self, request: WarmRequest, stop: Stop, seconds: float) -> WarmPlan:
-        """What a warm cache needs of a kernel; raises as `plan`."""
+        """The compilations of a kernel that a warm cache needs; raises as `plan`."""
         reply = self._ask(request, stop, seconds)
         if not isinstance(reply, WarmPlan):
             raise AssertionError(reply)

@@ -51,7 +51,7 @@ _MOST_PREPARED, _MOST_PREPARED_TEXT = 32, 1_000_000
 
 
 class PreparedProgram:
-    """What counting needs of a variant, whatever the launch."""
+    """A PTX program with the tables that counting any of its launches needs."""
 
     def __init__(self, document: Document) -> None:
         self.program = PtxProgram(document)

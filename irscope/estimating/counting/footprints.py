@@ -28,7 +28,7 @@ _BETWEEN_ITERATIONS = 12
 
 @dataclass(slots=True)
 class Footprint:
-    """What some accesses of one program touch.
+    """The sectors that some accesses of one program touch.
 
     `sectors` are the different sectors in ascending order (the number of an address / 32), `touched` how many
     were touched, those of all warps of a program merged per instruction. `again` counts the touches by the

@@ -40,7 +40,7 @@ _MIXER, _MOST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 30) - 1
 
 @dataclass
 class Run:
-    """What the sampled programs did.
+    """The counters of the sampled programs.
 
     `entries` are the warps that entered each loop from outside (loops x programs), `blocks` the warps that
     executed each block (blocks x programs); `accesses` the metrics of each access

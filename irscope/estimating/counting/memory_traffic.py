@@ -32,7 +32,7 @@ _MOST_PLACES = 8
 
 @dataclass(frozen=True, slots=True)
 class TensorTraffic:
-    """What a launch reads or writes of one tensor by accesses that move together from program to program.
+    """The traffic of one tensor by accesses that move together from program to program.
 
     `name` is the argument, `direction` "read", "write" or "atomic". `bytes` are the different bytes of one
     program (in whole sectors), `touched` the bytes that it accesses, merged per instruction of the program.

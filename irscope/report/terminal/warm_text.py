@@ -14,7 +14,7 @@ _UNITS = ("B", "kB", "MB", "GB")
 
 
 def result_text(folder: Path, result: WarmResult) -> str:
-    """What a build did, the folder's sizes, and how to use it."""
+    """The counts of a build, the folder's sizes, and how to use it."""
     lines = [*_counts(folder, result)]
     if result.manifest.entries:
         notes = map(printable, result.notes)
