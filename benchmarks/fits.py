@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--targets", nargs="*", default=[], help="other compute capabilities, times ten")
     parser.add_argument("--sample", type=int, default=50, help="variants per other target")
     parser.add_argument("--time", type=int, default=0, help="variants to time")
-    parser.add_argument("--most", type=int, help="at most so many entries, chosen at random")
+    parser.add_argument("--most", type=int, help="check at most MOST entries, chosen at random")
     options = parser.parse_args()
     found = [entry for entry in entries(options.caches) if entry.target.backend == "cuda"]
     random.Random(0).shuffle(found)

@@ -20,7 +20,7 @@ from irscope.model import Variant, format_value
 
 IMPORTED = "imported from"
 _UNSET = "unset"
-# Of so many variants the closest one is looked for.
+# The most variants among which the closest one is searched for.
 _MAX_CANDIDATES = 500
 
 

@@ -40,7 +40,7 @@ class DeviceRates:
     sources: str = ""
 
     def microseconds(self, cycles: float) -> float:
-        """The time of so many clock cycles."""
+        """Converts clock cycles to microseconds."""
         return cycles / (self.clock * 1e3)
 
 

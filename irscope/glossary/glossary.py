@@ -44,9 +44,9 @@ _MAX_LINE = 4000
 _MAX_ENTRIES = 12
 # The stage of entries about irscope's own words, which mean something else in a line of a stage.
 _VIEWS = ("views",)
-# The longest terms of the views have so many words.
+# The number of words of the longest terms of the views.
 _MAX_PHRASE = 3
-# A word of so few letters begins many others by chance.
+# The letters of a word so short that others begin with it by chance.
 _SHORT = 3
 
 

@@ -34,9 +34,9 @@ NO_TRITON = (
     "captures that exist can be opened"
 )
 COMMAND = "irscope mcp"
-# From so many variants on, further workers are worth the time in which they load Triton.
+# The fewest variants for which further workers are worth the time in which they load Triton.
 _PARALLEL = 4
-# A sweep may take so many times the limit of one variant.
+# The time limit of a sweep, as a multiple of the limit of one variant.
 _WHOLE = 5
 _MOST_FILES = 500
 MOST_VARIANTS = 64

@@ -15,7 +15,7 @@ from irscope.toolchain.job import Job, Outcome
 from irscope.tuning.jobs import CandidateJob, CandidateResult
 from irscope.tuning.worker import RESULT
 
-# Workers without a job end after so many seconds: each has Triton in memory (about 150 MB).
+# The seconds after which a worker without a job ends: each has Triton in memory (about 150 MB).
 _IDLE_SECONDS = 20.0
 # The variables that Triton and LLVM read, and Python's search path; workers have those of their start.
 _PREFIXES = ("TRITON", "LLVM", "MLIR", "PTXAS", "NVPTX", "AMDGCN", "DISABLE_", "ENABLE_", "PYTHON")

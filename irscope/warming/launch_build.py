@@ -22,8 +22,7 @@ class LaunchBuild:
 
     `cache_here` makes the folder the Triton cache of the processes that are started. `before` are the files
     with autotuned choices that earlier builds have written, with the inputs that they are for; `add` adds a
-    capture to the build. `notes` and
-    `problems` are lines for the user.
+    capture to the build. `notes` and `problems` are lines for the user.
     """
 
     folder: Path

@@ -48,7 +48,7 @@ class KernelLaunches:
 
 @dataclass(frozen=True, slots=True)
 class VaryOptions:
-    """Options of launches to compile: the `axes` to vary, and the `pins` that choose configs of autotuned kernels.
+    """Options of launches to compile: `axes` to vary, and `pins` that choose configs of autotuned kernels.
 
     `target` of None means each variant's own; `kernels` is a glob. `processes` of None starts one per core;
     `seconds` is the time limit per variant. With `prices`, the code is also compiled that not specializing

@@ -113,7 +113,7 @@ class ColumnSummary:
         return min(numbers, default=0), max(numbers, default=0), max(1, sum(self.ranked.values()) // _RARE)
 
     def constant(self, variants: int) -> bool:
-        """Whether all of so many variants have the same value, or none of them has a known one."""
+        """Whether all variants (`variants` is their number) have the same value, or no known one."""
         return not self.counts or (len(self.counts) < 2 and not self.unknown and variants > 1)
 
     def mark(self, column: Column, value: ColumnValue) -> str:

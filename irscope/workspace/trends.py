@@ -22,7 +22,7 @@ from irscope.workspace.workspace import Workspace
 
 # The facts of the page, in its order.
 TRENDS: tuple[FactKind, ...] = (REGISTERS, SPILLS, INSTRUCTIONS, SHARED)
-# A step lists so many variants of a kernel; the others are counted.
+# The most variants of a kernel that a step lists; the others are counted.
 _MAX_VARIANTS = 3
 _SeriesKey = tuple[str, str, str]
 

@@ -40,7 +40,7 @@ from irscope.model.no_cycles import cycles_not_collected
 # Programs times threads that are interpreted, as far as there are at least four programs.
 _MOST_THREADS = 8192
 _MOST_WARPS = 64
-# Characters of PTX: reading so many takes two seconds.
+# The longest PTX to interpret, in characters: reading it takes two seconds.
 _LONGEST = 2_500_000
 # Programs that are compared if several warps of each are interpreted.
 _FEWER = 256

@@ -56,7 +56,7 @@ class TensorTraffic:
     several: bool = False
 
     def unique_bytes(self, programs: float) -> float:
-        """The different bytes that so many consecutive programs access."""
+        """The different bytes that consecutive programs access; `programs` is their number."""
         found = self.different_bytes(programs)
         if not self.tensor_bytes:
             return found
@@ -73,7 +73,7 @@ class TensorTraffic:
         return max(self.bytes, share * self.bytes * programs)
 
     def window_bytes(self, programs: float) -> float:
-        """The bytes of the tensor among which the accesses of so many consecutive programs are scattered."""
+        """The bytes of the tensor among which the accesses of consecutive programs are scattered."""
         sizes, shares = zip(*self.columns, strict=True)
         return max(1.0, (self.tensor_bytes or 0.0) * min(1.0, float(np.interp(programs, sizes, shares))))
 

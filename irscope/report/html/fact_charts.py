@@ -72,7 +72,7 @@ def _static(section: TableSection, kinds: Sequence[FactKind]) -> Html:
     split = split_of(section, axis)
     charts = [chart(variants, facts, kind, axis, split) for kind in kinds]
     if not charts:
-        return element("p", "Enable JavaScript to see charts of so many variants.", class_="quiet")
+        return element("p", "Enable JavaScript to see charts of this many variants.", class_="quiet")
     legend = [_legend(charts[0])] if split else []
     figures = [element("figure", element("figcaption", about(one.kind)), _drawn(one)) for one in charts]
     lines = lines_text(variants, axis, split)
