@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import irscope
+from irscope.analysis.kernel_loops import Loop
 from irscope.analysis.loop_mix import LoopMix
 from irscope.analysis.unrolling import classified
 from irscope.backends import backend_of
 from irscope.model import Variant
-from irscope.workspace import Loop, Workspace
+from irscope.workspace import Workspace
 from tests.exhaustive import EXHAUSTIVE
 
 pytestmark = pytest.mark.slow

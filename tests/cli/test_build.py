@@ -10,7 +10,8 @@ import pytest
 
 from irscope.model.edit import EDIT, Edit, edit_from_metadata, edit_to_json
 from irscope.store import CaptureReader
-from irscope.workspace import Workspace, original_of
+from irscope.workspace import Workspace
+from irscope.workspace.edits import original_of
 from tests.cli.conftest import Run
 
 CAPTURES = Path(__file__).parent.parent / "data" / "captures"
