@@ -202,16 +202,8 @@ if TYPE_CHECKING:
     from irscope.workspace.stage_marks import line_marks as line_marks
     from irscope.workspace.table import FactColumn as FactColumn
     from irscope.workspace.table import TableCell as TableCell
-    from irscope.workspace.table import TableEntry as TableEntry
-    from irscope.workspace.table import TableSection as TableSection
     from irscope.workspace.table import TableView as TableView
-    from irscope.workspace.table import all_kinds as all_kinds
-    from irscope.workspace.table import chosen_kinds as chosen_kinds
-    from irscope.workspace.table import default_kinds as default_kinds
-    from irscope.workspace.table import minor as minor
-    from irscope.workspace.table import ranked_pairs as ranked_pairs
     from irscope.workspace.table import table_view as table_view
-    from irscope.workspace.table import varying_kinds as varying_kinds
     from irscope.workspace.table_columns import UNMEASURED as UNMEASURED
     from irscope.workspace.table_columns import Column as Column
     from irscope.workspace.table_columns import ColumnSummary as ColumnSummary
@@ -220,10 +212,18 @@ if TYPE_CHECKING:
     from irscope.workspace.table_columns import shown_columns as shown_columns
     from irscope.workspace.table_columns import summarize_columns as summarize_columns
     from irscope.workspace.table_filter import matching as matching
+    from irscope.workspace.table_kinds import all_kinds as all_kinds
+    from irscope.workspace.table_kinds import chosen_kinds as chosen_kinds
+    from irscope.workspace.table_kinds import default_kinds as default_kinds
+    from irscope.workspace.table_kinds import minor as minor
+    from irscope.workspace.table_kinds import varying_kinds as varying_kinds
     from irscope.workspace.table_rows import Folding as Folding
     from irscope.workspace.table_rows import TableRow as TableRow
     from irscope.workspace.table_rows import rows as rows
     from irscope.workspace.table_rows import sorted_variants as sorted_variants
+    from irscope.workspace.table_sections import TableEntry as TableEntry
+    from irscope.workspace.table_sections import TableSection as TableSection
+    from irscope.workspace.table_sections import ranked_pairs as ranked_pairs
     from irscope.workspace.texts import ERROR as ERROR
     from irscope.workspace.texts import PYTHON as PYTHON
     from irscope.workspace.texts import check_stage as check_stage
@@ -357,15 +357,14 @@ _EXPORTS = {
         "instruction_lines line_outcomes listings python_rows python_source source_chains source_maps"
     ),
     "irscope.workspace.stage_marks": "NO_MARKS LineMarks Pressure line_marks",
-    "irscope.workspace.table": (
-        "FactColumn TableCell TableEntry TableSection TableView all_kinds chosen_kinds default_kinds minor "
-        "ranked_pairs table_view varying_kinds"
-    ),
+    "irscope.workspace.table": "FactColumn TableCell TableView table_view",
     "irscope.workspace.table_columns": (
         "UNMEASURED Column ColumnSummary columns constants_text shown_columns summarize_columns"
     ),
     "irscope.workspace.table_filter": "matching",
+    "irscope.workspace.table_kinds": "all_kinds chosen_kinds default_kinds minor varying_kinds",
     "irscope.workspace.table_rows": "Folding TableRow rows sorted_variants",
+    "irscope.workspace.table_sections": "TableEntry TableSection ranked_pairs",
     "irscope.workspace.texts": (
         "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
     ),

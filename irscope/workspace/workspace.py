@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from irscope.workspace.estimates import Estimates
     from irscope.workspace.picking import Pick
     from irscope.workspace.plain_rows import PlainValue
-    from irscope.workspace.table import TableSection
+    from irscope.workspace.table_sections import TableSection
     from irscope.workspace.verdict import Verdict
 
 _Self = TypeVar("_Self", bound="Workspace")  # typing.Self needs Python 3.11
@@ -209,7 +209,7 @@ class Workspace(StageReader):
         """
         from irscope.facts.estimate_kinds import ESTIMATE_KINDS
         from irscope.facts.registry import kinds_of
-        from irscope.workspace.table import entries, sections
+        from irscope.workspace.table_sections import entries, sections
 
         variants = self.select(kernel, target)
         facts = self.all_facts(variants)
