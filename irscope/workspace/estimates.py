@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, partial
-from importlib import resources
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import irscope.estimating
 from irscope.facts.estimate_kinds import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS
 from irscope.facts.fact import Evidence, Fact
 from irscope.model import Launch, UserError, Variant
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from irscope.estimating.device_rates import DeviceRates
     from irscope.estimating.terms import Estimate
     from irscope.workspace.workspace import Workspace
-
-_PACKAGE = "irscope.estimating"
 
 
 class Estimates:
@@ -121,10 +120,14 @@ def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fi
 
 @cache
 def _model_digest() -> str:
-    """A hash of the model itself: an estimate of another version of it is made again."""
-    folder = resources.files(_PACKAGE)
-    files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
-    return hashlib.sha256(b"\0".join(entry.read_bytes() for entry in files)).hexdigest()
+    """A hash of the model's code: an estimate of another version of it is made again."""
+    return code_digest(Path(irscope.estimating.__file__).parent)
+
+
+def code_digest(folder: Path) -> str:
+    """A hash of the modules in a folder and below it."""
+    files = sorted(folder.rglob("*.py"))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _from_json(content: bytes) -> Estimate | None:
