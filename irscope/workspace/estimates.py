@@ -17,6 +17,7 @@ from irscope.facts.estimate_kinds import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIM
 from irscope.facts.fact import Evidence, Fact
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace.derived_cache import DerivedCache, derived_key
+from irscope.workspace.launch_expression import parse_launch
 from irscope.workspace.problems import problem_text
 
 if TYPE_CHECKING:
@@ -103,6 +104,20 @@ class Estimates:
         with self._lock:
             self._made[name] = json.dumps(asdict(made)).encode()
         return made
+
+
+def estimate_of(
+    workspace: Workspace, variant: Variant, launch: Launch | str | None, device: str | None
+) -> Estimate:
+    """The estimate of a launch; see `Workspace.estimate`."""
+    from irscope.workspace.calibration import device_named
+
+    if isinstance(launch, str):
+        launch = parse_launch(launch).launch_of(variant)
+    if launch is None and not variant.launches:
+        raise UserError(f"#{variant.id} was not launched; give a launch, such as 'grid=(64,), M=4096'")
+    rates, fit = device_named(device) if device else (None, None)
+    return workspace.estimates.of(variant, launch or variant.launches[0], rates, fit)
 
 
 def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None) -> str:

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from irscope.analysis.duplicates import duplicate_groups
+from irscope.facts.estimate_kinds import ESTIMATE_KINDS
 from irscope.facts.fact import Fact, FactKind, FactValue, column_of, status_of, value_named
+from irscope.facts.registry import kinds_of
 from irscope.model import Status, UserError, Value, Variant
 from irscope.model.text import natural_key, one_line, pluralize
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +81,25 @@ class TableSection:
         found = {entry.variant.origin for entry in self.entries}
         origin = found.pop() if len(found) == 1 else None
         return one_line(origin.sentence) if origin else ""
+
+
+def capture_sections(
+    workspace: Workspace,
+    kernel: str | None,
+    target: str | None,
+    sort: str | None,
+    kinds: Sequence[FactKind] | None,
+    estimate: bool,
+) -> list[TableSection]:
+    """The sections of a capture; see `Workspace.sections`."""
+    variants = workspace.select(kernel, target)
+    facts = workspace.all_facts(variants)
+    if estimate:
+        facts = {v.id: {**facts[v.id], **workspace.estimates.facts(v)} for v in variants}
+    if kinds is None:
+        own = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
+        kinds = (*ESTIMATE_KINDS, *own) if estimate else own
+    return sections(entries(variants, workspace.names, facts), sort, kinds)
 
 
 def entries(
