@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options, warm_launches
+from irscope.cli import option_values, options, warm_launches
 from irscope.model import UserError
 from irscope.model.text import pluralize, printable
 
@@ -151,7 +151,7 @@ def _options(args: argparse.Namespace) -> WarmOptions:
     options.check_positive(args, "-j")
     options.check_timeout(args)
     return WarmOptions(
-        target=options.target(args.target) if args.target else None,
+        target=option_values.target(args.target) if args.target else None,
         kernels=args.kernel,
         prune=args.prune,
         binary_only=args.binary_only,
