@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irscope.model.text import pluralize, printable
 from irscope.warming.build import WarmResult
-from irscope.warming.manifest import Manifest
+from irscope.warming.manifest import Manifest, WarmEntry
 from irscope.warming.verify import DIFFERS, UNKNOWN, Check
 
 _UNITS = ("B", "kB", "MB", "GB")
@@ -36,6 +36,12 @@ def _counts(folder: Path, result: WarmResult) -> Iterator[str]:
         return
     entries = pluralize(len(result.manifest.entries), "variant")
     yield printable(f"{folder}: {entries} for {', '.join(result.manifest.targets)}: {counts}")
+
+
+def new_entry_text(entry: WarmEntry) -> str:
+    """An entry that the folder lacked, in one line with the inputs that need it."""
+    inputs = ", ".join(entry.inputs)
+    return f"not in the folder before: {entry.kernel} {entry.target} ({entry.config}), for {inputs}"
 
 
 def size_lines(manifest: Manifest) -> Iterator[str]:
