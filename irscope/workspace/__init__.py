@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from irscope.analysis.chart_data import chart as chart
     from irscope.analysis.chart_data import chartable_facts as chartable_facts
     from irscope.analysis.chart_data import lines_text as lines_text
+    from irscope.analysis.chart_data import plotted as plotted
     from irscope.analysis.compilations import Compilations as Compilations
     from irscope.analysis.divergence import Divergence as Divergence
     from irscope.analysis.divergence import Divergences as Divergences
@@ -271,7 +272,7 @@ _EXPORTS = {
     "irscope.analysis.cache_key_diff": "ChangedInput reason_text",
     "irscope.analysis.capture_diff": "FactChange MatchedVariants",
     "irscope.analysis.chart_data": (
-        "EACH AxisScale Chart Point Series axes axis_scale chart chartable_facts lines_text"
+        "EACH AxisScale Chart Point Series axes axis_scale chart chartable_facts lines_text plotted"
     ),
     "irscope.analysis.compilations": "Compilations",
     "irscope.analysis.divergence": "Divergence Divergences",

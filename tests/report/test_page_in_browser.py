@@ -154,6 +154,18 @@ def test_charts_without_a_script_say_what_their_axis_and_lines_are(show: Open) -
     assert "A line joins the best variant with the same num_warps" in page.locator(".plots").inner_text()
 
 
+def test_charts_have_the_same_labels_and_marks_with_and_without_a_script(show: Open) -> None:
+    def drawn(page: Any) -> tuple[list[str], list[str | None]]:
+        chart = page.locator(".plots figure svg").first
+        return chart.locator("text.end").all_text_contents(), [
+            mark.get_attribute("d") for mark in chart.locator("path.mark").all()
+        ]
+
+    (labels, marks), (static_labels, static_marks) = drawn(show()), drawn(show(java_script_enabled=False))
+    assert labels == static_labels and len(labels) > 2
+    assert sorted(marks) == sorted(static_marks) and len(set(marks)) == 2, "a mark per number of warps"
+
+
 def test_without_a_script_table_findings_and_rows_are_there(show: Open) -> None:
     page = show(java_script_enabled=False)
     assert ids(page) == ["#1", "#2", "#3", "#4", "#5"]
