@@ -8,7 +8,6 @@ gets another one.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from irscope.capturing.compile.pool import Start, Stop, Stopped, Worker, spawn
 from irscope.capturing.compile.sweep import compile_sweep, compiled_before, lay_out
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import UserError
+from irscope.model.cores import available_cores
 from irscope.workspace import CaptureWriter, Workspace
 
 if TYPE_CHECKING:
@@ -173,7 +173,7 @@ class Compiler:
         return self._workers[0]
 
     def _add_workers(self, jobs: int) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = available_cores()
         while jobs >= _PARALLEL and len(self._workers) < min(cores, jobs):
             self._workers.append(Worker(self._start))
 
