@@ -50,10 +50,10 @@ class Changes:
 def changes_of(
     pair: Pair, layers: LayerResult, mixer: Mixer, search: PassSearch | None, found: PassResult | None
 ) -> Changes | str:
-    """The changes in the step at fault, or why they cannot be shown."""
+    """The changes in the step at fault, or why they cannot be shown; "" if no step was located."""
     span = layers.located.span
     if span is None:
-        return "no step was located"
+        return ""
     changes = None if search is None or found is None else _of_pass(pair, mixer, search, found)
     if changes is not None:
         return changes
