@@ -21,8 +21,6 @@ from irscope.toolchain.rebuild import PassEdits, RebuildError, Rebuilt, rebuild
 
 # A barrier of all threads: one with operands has no older form.
 _PLAIN_BARRIER = re.compile(r"\bnvvm\.barrier(?=\s*(?:loc\(|$))", re.MULTILINE)
-# The input of the first stage's passes, as the rebuilding child names it.
-SOURCE = "source"
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,10 +77,6 @@ class TensorTraffic:
         sizes, shares = zip(*self.columns, strict=True)
         return max(1.0, (self.tensor_bytes or 0.0) * min(1.0, float(np.interp(programs, sizes, shares))))
 
-    def again_beyond(self, distance: float) -> float:
-        """The bytes per program that it accesses again after more than `distance` bytes."""
-        return sum(size for at, size in self.again.items() if at > distance)
-
 
 @dataclass(frozen=True, slots=True)
 class Accessed:
