@@ -198,10 +198,10 @@ def _by_fact(lower: str) -> GlossaryEntry | None:
     return None
 
 
-def similar_names(text: str, limit: int = 5) -> list[str]:
-    """Words and names spelled similarly to `text`, the most similar first."""
+def similar_names(text: str) -> list[str]:
+    """The five words and names spelled most similarly to `text`, the most similar first."""
     names = {name.lower(): name for entry in glossary_entries() for name in entry.plain_names}
-    found = process.extract(text.lower(), names.keys(), scorer=fuzz.ratio, limit=limit, score_cutoff=60)
+    found = process.extract(text.lower(), names.keys(), scorer=fuzz.ratio, limit=5, score_cutoff=60)
     return [names[name] for name, _, _ in found]
 
 

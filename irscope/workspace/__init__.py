@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from irscope.analysis.capture_diff import FactChange as FactChange
     from irscope.analysis.capture_diff import MatchedVariants as MatchedVariants
     from irscope.analysis.chart_data import EACH as EACH
-    from irscope.analysis.chart_data import AxisScale as AxisScale
     from irscope.analysis.chart_data import Chart as Chart
     from irscope.analysis.chart_data import Point as Point
     from irscope.analysis.chart_data import Series as Series
@@ -272,7 +271,7 @@ _EXPORTS = {
     "irscope.analysis.cache_key_diff": "ChangedInput reason_text",
     "irscope.analysis.capture_diff": "FactChange MatchedVariants",
     "irscope.analysis.chart_data": (
-        "EACH AxisScale Chart Point Series axes axis_scale chart chartable_facts lines_text plotted"
+        "EACH Chart Point Series axes axis_scale chart chartable_facts lines_text plotted"
     ),
     "irscope.analysis.compilations": "Compilations",
     "irscope.analysis.divergence": "Divergence Divergences",

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class Estimates:
     """The estimates that were made so far, by variant, launch and device. Several threads may use it."""
 
-    def __init__(self, workspace: Workspace, cache_: DerivedCache | None = None) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._cache = cache_ or DerivedCache()
+        self._cache = DerivedCache()
         self._known: dict[tuple[int, Launch, str], Estimate | UserError] = {}
         self._made: dict[str, bytes] = {}
         self._lock = Lock()
