@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,31 +28,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def show(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
-    """Opens a page; in the end nothing must have been complained of or asked for."""
-    messages: list[str] = []
-    contexts = []
+def show(open_page: Open, pages: dict[str, Path]) -> Open:
+    """Opens a report."""
 
-    def open_page(
+    def show_(
         name: str = "sweep", anchor: str = "", size: tuple[int, int] = (1400, 900), **options: Any
     ) -> Any:
-        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
-        contexts.append(context)
-        context.set_default_timeout(10_000)
-        page = context.new_page()
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        address = f"{pages[name].as_uri()}{anchor}"
-        page.on(
-            "request", lambda asked: messages.append(asked.url) if asked.url != pages[name].as_uri() else None
-        )
-        page.goto(address)
-        return page
+        return open_page(pages[name], size, anchor, **options)
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not messages
+    return show_
 
 
 def ids(page: Any) -> list[str]:
