@@ -25,7 +25,7 @@ _PLAIN_BARRIER = re.compile(r"\bnvvm\.barrier(?=\s*(?:loc\(|$))", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a build changes sides: `text` is what is handed over, and `stage` the stage that it counts as.
+    """A change of sides within a build: `text` is handed over, and `stage` is the stage that it counts as.
 
     With `inside`, the text is a module between two passes of that stage, and `skip` are the passes that the
     side below does not run, because the one above did.

@@ -243,7 +243,7 @@ def _roughly(
 
 
 def _part(start: int, end: int, n: int, parts: int) -> int:
-    """Where the n-th of equal parts begins."""
+    """The start of the n-th of equal parts."""
     return start + (end - start) * n // parts
 
 

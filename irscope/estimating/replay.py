@@ -186,7 +186,7 @@ class Replay:
     def _asynchronous(
         self, at: int, role: int, time: float, latency: float, state: _State
     ) -> tuple[float, float]:
-        """When the instruction issues, and its latency."""
+        """The cycle in which the instruction issues, and its latency."""
         if role in (_LOAD, _COPY, _TMA):
             state.way = max(state.way, time) + self._given.transfers.get(at, 0.0)
         if role == _LOAD:

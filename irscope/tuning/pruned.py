@@ -1,4 +1,4 @@
-"""Which configs pruning keeps, why it drops the others, and the line that says so."""
+"""The configs that pruning keeps, its reasons to drop the others, and the line that says so."""
 
 from __future__ import annotations
 

@@ -333,7 +333,7 @@ class WarmBuild:
         )
 
     def _library_dirs(self) -> tuple[tuple[str, ...], ...]:
-        """Where production has libcuda: as the options say, or as in the last build."""
+        """The folders of libcuda in production: as the options say, or as in the last build."""
         given = self.options.libcuda
         return library_dirs(given) if given or not self.old.library_dirs else self.old.library_dirs
 

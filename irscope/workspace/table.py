@@ -114,7 +114,7 @@ class TableView:
 
     @property
     def stage_reuse(self) -> StageReuse:
-        """Which variants reused stages of another one, and the seconds that saved."""
+        """The variants that reused stages of another one, and the seconds that saved."""
         facts = {entry.variant.id: entry.facts for entry in self.entries}
         # In the capture's order, in which the columns of a large one are read by the block.
         variants = sorted((entry.variant for entry in self.entries), key=lambda variant: variant.id)

@@ -209,7 +209,7 @@ def _pair(workspace: Workspace, against: Variant, own: Verdict, launch: Launch |
 
 
 def _faster(pair: Comparison, own: Verdict, launch: Launch | str | None) -> tuple[str, int | None]:
-    """Which of the pair is faster by estimate, in words and by id; "" if that is unknown."""
+    """The faster one of the pair by estimate, in words and by id; "" if that is unknown."""
     from irscope.workspace.estimate_text import are_equal, estimate_difference
 
     if pair.mismatch or pair.single or own.estimate is None:

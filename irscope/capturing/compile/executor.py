@@ -1,4 +1,4 @@
-"""Where the jobs of a sweep are compiled: in processes of this machine, or on the workers of a cluster."""
+"""Executors of the jobs of a sweep: processes of this machine, or the workers of a cluster."""
 
 from __future__ import annotations
 

@@ -282,7 +282,7 @@ class Interpreter:
         self._requests.touch(len(self.steps.accesses) + number, blocks, None)
 
     def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
-        """Where the threads of `mask` go after a block."""
+        """The blocks that the threads of `mask` go to after a block, each with its threads."""
         ending: Exit = self.steps.exits[block]
         if not ending.known:
             self.run.stopped = "an indirect branch"

@@ -1,4 +1,4 @@
-"""Which stages and how many rows of tables a page has room for."""
+"""Chooses the stages and the number of table rows that a page has room for."""
 
 from __future__ import annotations
 
