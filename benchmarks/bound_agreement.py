@@ -36,7 +36,7 @@ LATENCY = "latency"
 # Bounds of irscope that leave every unit idle.
 IDLE = (LATENCY, "tail", "program launches")
 _PEAK = "avg.pct_of_peak_sustained_elapsed"
-# What Nsight Compute's breakdown of the speed of light calls a unit, by irscope's name of the bound.
+# The metrics of each unit in Nsight Compute's speed-of-light breakdown, by irscope's name of the bound.
 UNITS: Mapping[str, Sequence[str]] = {
     "memory": ("gpu__dram_throughput", "dram__cycles_active"),
     "L2": ("lts__throughput", "lts__t_sectors", "lts__d_sectors", "lts__lts2xbar_cycles_active"),
@@ -66,7 +66,7 @@ _NOT_WAITING = ("selected", "not_selected")
 
 @dataclass(frozen=True)
 class Measured:
-    """What Nsight Compute measured: the share of its peak of each unit in percent, and the longest stall.
+    """Nsight Compute's results: each unit's share of its peak in percent, and the longest stall.
 
     `local` and `atomics` are the shares of L1's requests to local memory, and of L2's that are atomics.
     """

@@ -143,7 +143,7 @@ def _half(*shape: int) -> Any:
 
 
 def tuned(most: int) -> dict[str, Tuned]:
-    """The kernels by name, each with at most so many configs."""
+    """The kernels by name, each with at most `most` configs."""
     m, n, k = 4096, 4096, 2048
     heads, length, depth = 32, 4096, 64
     rows, columns = 16384, 5120

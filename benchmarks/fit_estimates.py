@@ -35,7 +35,7 @@ Row = tuple[Timed, Measurement]
 
 
 def measurements(judged: Spaces, device: DeviceRates, configs: int) -> list[Row]:
-    """At most so many configs of each space with their work."""
+    """The configs of each space with their work, at most `configs` per space."""
     found = []
     for key, timed in judged.items():
         chosen = random.Random(1).sample(list(timed), min(configs, len(timed)))
@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--launches", nargs="*", type=Path, default=[])
     parser.add_argument("--device", choices=DEVICES, default="H100")
     parser.add_argument("--held-out", nargs="*", default=[], help="kernels to leave out")
-    parser.add_argument("--folds", type=int, help="judge so many parts of the kernels by fits to the others")
+    parser.add_argument("--folds", type=int, help="judge FOLDS parts of the kernels by fits to the others")
     parser.add_argument("--configs", type=int, default=20, help="configs of each space")
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()

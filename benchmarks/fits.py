@@ -48,7 +48,7 @@ class Entry:
         return Target(target["backend"], str(target["arch"]), target["warp_size"])
 
     def use(self) -> Use:
-        """What the full compilation reported."""
+        """The resources in the metadata that the full compilation wrote."""
         found = self.metadata
         return use(found["shared"], found.get("tmem_size"), found["num_warps"], self.target)
 
@@ -105,7 +105,7 @@ def options_of(entry: Entry, target: Target) -> Any:
 
 
 def allocated(entry: Entry, target: Target) -> Use:
-    """What `irscope.fits` finds."""
+    """The resources that `irscope.fits` reads off the allocation passes."""
     from irscope.toolchain.stub_driver import gpu_target
     from irscope.tuning.worker import allocation_of
 
@@ -114,7 +114,7 @@ def allocated(entry: Entry, target: Target) -> Use:
 
 
 def compiled(entry: Entry, target: Target) -> Use:
-    """What the full compilation finds, to the binary."""
+    """The resources after every stage, the binary included."""
     from triton._C.libtriton import ir
     from triton.compiler import make_backend
 
@@ -235,7 +235,7 @@ def main() -> None:
     parser.add_argument("--targets", nargs="*", default=[], help="other compute capabilities, times ten")
     parser.add_argument("--sample", type=int, default=50, help="variants per other target")
     parser.add_argument("--time", type=int, default=0, help="variants to time")
-    parser.add_argument("--most", type=int, help="at most so many entries, chosen at random")
+    parser.add_argument("--most", type=int, help="check at most MOST entries, chosen at random")
     options = parser.parse_args()
     found = [entry for entry in entries(options.caches) if entry.target.backend == "cuda"]
     random.Random(0).shuffle(found)

@@ -29,7 +29,7 @@ Key = tuple[str, Config, tuple[str, ...]]
 
 
 def allocated(source: Any, options: Any, target: Any) -> Use:
-    """What `irscope.fits` finds for Triton's source and parsed options."""
+    """The resources that `irscope.fits` finds for Triton's source and parsed options."""
     from irscope.toolchain.source_text import GeneratedTexts, SourceText
     from irscope.tuning.worker import allocation_of
 

@@ -29,7 +29,7 @@ KINDS = ("ttgir", "llir", "ptx", "sass", "amdgcn", "source")
 
 
 def texts(kind: str, lines: int) -> tuple[str, str, str]:
-    """Two texts of so many lines, and their language."""
+    """Two texts of `lines` lines, and their language."""
     if kind in LARGE:
         (left, language), (right, _) = (large_text(kind, lines, seed) for seed in (1, 2))
         return left, right, language

@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--top", type=float, default=0.1)
     parser.add_argument("--only", nargs="+", default=[], help="kernels")
     parser.add_argument("--ways", nargs="+", choices=WAYS, default=WAYS)
-    parser.add_argument("--seconds", type=float, default=1e6, help="tune for at most so long")
+    parser.add_argument("--seconds", type=float, default=1e6, help="tune for at most SECONDS")
     parser.add_argument("--output", type=Path, help="write the results as JSON")
     parser.add_argument("--way", choices=WAYS, help=argparse.SUPPRESS)
     options = parser.parse_args()

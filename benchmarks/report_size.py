@@ -52,7 +52,7 @@ def compiled(folder: Path) -> Path:
 
 
 def multiplied(capture: Path, path: Path, times: int) -> Path:
-    """The same variants so many times, distinguished by one more config value."""
+    """Copies of the variants, distinguished by one more config value."""
     with CaptureReader(capture) as opened, CaptureWriter.create(path) as writer:
         for variant in opened.variants():
             kernel = writer.add_kernel(

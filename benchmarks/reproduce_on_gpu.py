@@ -321,7 +321,7 @@ def launched(source: str, path: Path, variant: Variant, folder: Path, rehearsal:
 
 
 def outcome(done: subprocess.CompletedProcess[str]) -> tuple[str, str]:
-    """What a script's output says, and the line that explains it."""
+    """The outcome of a reproducer in a word or two, and the lines of its output that explain it."""
     lines = [line for line in done.stdout.splitlines() if "sha256" in line]
     far = [line for line in lines if "differs" in line]
     last = (done.stderr or done.stdout).strip()[-200:]

@@ -101,7 +101,7 @@ def main() -> int:
     return int(cpu[1] >= 1.01 * cpu[0])
 
 
-# What `irscope warm --check` does, without its parser.
+# `irscope warm --check` without its argument parser.
 CHECK = """
 import sys
 from pathlib import Path

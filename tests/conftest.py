@@ -104,3 +104,26 @@ def browser() -> Iterator[Any]:
         started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield started
         started.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Opens an HTML file in a window; in the end, no page may have reported an error or asked for a URL."""
+    messages: list[str] = []
+    contexts = []
+
+    def open_(path: Path, size: tuple[int, int], anchor: str = "", **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
+        contexts.append(context)
+        context.set_default_timeout(10_000)
+        page, own = context.new_page(), path.as_uri()
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda asked: None if asked.url == own else messages.append(asked.url))
+        page.goto(f"{own}{anchor}")
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert not messages

@@ -71,7 +71,7 @@ def _launch(space: Space, limit: int | None) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Launches every config of each kernel once, at each shape.")
     parser.add_argument("--only", nargs="+", default=GROUPS, help="groups of kernels, or kernels")
-    parser.add_argument("--configs", type=int, help="the first so many configs of each kernel")
+    parser.add_argument("--configs", type=int, help="only the first CONFIGS configs of each kernel")
     parser.add_argument("--list", type=Path, help="write the launches to this file instead of launching")
     options = parser.parse_args()
     groups = [name for name in options.only if name in GROUPS + TEST_GROUPS] or GROUPS + TEST_GROUPS

@@ -91,7 +91,7 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="+", choices=GROUPS + TEST_GROUPS, default=GROUPS, help="groups of kernels"
     )
-    parser.add_argument("--seconds", type=float, default=1e9, help="stop after so many seconds")
+    parser.add_argument("--seconds", type=float, default=1e9, help="stop after SECONDS")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     start = time.monotonic()

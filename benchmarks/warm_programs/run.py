@@ -59,7 +59,7 @@ class Program:
 
     @property
     def capture(self) -> Path:
-        """What it did on the GPU."""
+        """The capture of its run on the GPU."""
         return self.work / "captures" / f"{self.stem}.irscope"
 
     def environment(self, kind: str, **more: str) -> dict[str, str]:
@@ -151,7 +151,7 @@ def measure(program: Program, kind: str, round_: int) -> dict[str, Any] | None:
 
 
 def check(program: Program) -> str:
-    """What `irscope warm --check` says of the program with the warm folder."""
+    """The messages of `irscope warm --check` for the program with the warm folder."""
     command = [sys.executable, "-m", "irscope", "warm", "--check", str(program.script)]
     command += ["-o", str(program.folder("warm"))]
     done = subprocess.run(

@@ -26,7 +26,7 @@ from tests.tui.terminal import Terminal  # noqa: E402
 FILM = ROOT / "docs" / "images" / "film.svg"
 SIZE = (104, 30)
 _PATIENCE_SECONDS = 60.0
-# A screen is still if it has not changed for so long.
+# A screen that has not changed for this long is still.
 _STILL_SECONDS = 0.25
 # The app shows this until everything is compared.
 _BUSY = "comparing..."

@@ -28,7 +28,7 @@ from irscope.model import (
 from irscope.model.environment import ENVIRONMENT, OPTION
 from irscope.model.object_values import literal
 
-# The kinds of input, in the order of telling.
+# The kinds of input, in the order in which views list them.
 KINDS = (
     "triton", "backend", "target", "source", "helper", "line", "global", "argument", "constexpr", "range",
     "option", "environment", "component", "hash",

@@ -20,7 +20,7 @@ from irscope.model import Variant, format_value
 
 IMPORTED = "imported from"
 _UNSET = "unset"
-# Of so many variants the closest one is looked for.
+# The most variants among which the closest one is searched for.
 _MAX_CANDIDATES = 500
 
 
@@ -145,7 +145,7 @@ def _only_pairs(old: Sequence[Variant], new: Sequence[Variant], key: _Key) -> It
 
 
 def _without(variant: Variant, names: frozenset[str], by_target: bool) -> Hashable:
-    """What identifies a variant of a kernel, without its parameters called `names`."""
+    """The identity of a variant among those of its kernel, ignoring the parameters in `names`."""
     arguments = frozenset(repr(each) for each in variant.specialization if each.name not in names)
     config = frozenset((name, text) for name, text in _filled_config(variant).items() if name not in names)
     environment = frozenset(variant.environment.items())

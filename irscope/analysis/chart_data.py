@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from irscope.facts.fact import Fact, FactKind, Facts, format_fraction, status_of
+from irscope.facts.fact import Fact, FactKind, Facts, FactValue, format_fraction, status_of
 from irscope.model import Value, Variant, format_value
 from irscope.model.varying import distinct_values
 
@@ -159,12 +159,14 @@ def _in_order(values: Iterable[Value]) -> list[str]:
     return list(dict.fromkeys(map(_text, ordered)))
 
 
+def plotted(value: FactValue | Value) -> int | float | None:
+    """The number that charts draw for a value; None if it is no number or too large."""
+    return value if isinstance(value, int | float) and abs(value) < _MAX_NUMBER else None
+
+
 def _number(fact: Fact | None) -> float | None:
-    """The fact as a number, if it can be drawn."""
-    value = fact.value if fact else None
-    if isinstance(value, int | float) and abs(value) < _MAX_NUMBER:
-        return float(value)
-    return None
+    value = plotted(fact.value) if fact else None
+    return None if value is None else float(value)
 
 
 def _trouble(variant: Variant, facts: Facts) -> str:

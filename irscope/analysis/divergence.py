@@ -96,7 +96,7 @@ def divergences(
     document_b: Documents,
     lines: LineMap = NO_LINES,
 ) -> Divergences:
-    """Where two variants diverge. `lines` are the lines of A's source in B's."""
+    """The places where two variants diverge. `lines` are the lines of A's source in B's."""
     found: dict[str, Divergence] = {}
     for pair, left, right in _since_equal(list(_states(a, b))):
         stage = pair.stage if pair else a[0].stage

@@ -29,7 +29,7 @@ class Compilation:
 
 @dataclass(frozen=True, slots=True)
 class Fragmentation:
-    """What not to specialize on these `arguments` would save: `without` instead of `total` compilations.
+    """The saving if Triton did not specialize on `arguments`: `without` instead of `total` compilations.
 
     `group` are compilations that would then be one: `generic`.
     """
@@ -48,7 +48,7 @@ class Fragmentation:
 
     @property
     def remedy(self) -> str:
-        """What to write: "do_not_specialize=['M']"."""
+        """The argument of `triton.jit` that avoids them: "do_not_specialize=['M']"."""
         return f"do_not_specialize={list(self.arguments)}"
 
 

@@ -107,7 +107,7 @@ def _is_next_power(value: str, constant: object) -> bool:
 
 
 def constants_text(argument: str, name: str, values: Sequence[str]) -> str:
-    """That a constexpr was not varied with an argument that it follows."""
+    """Says that a constexpr was not varied with the argument that it follows."""
     return (
         f"{name} follows {argument} in the recorded launches, but only {', '.join(values)} is "
         f"compiled; add its other values: {name}=..."

@@ -30,7 +30,7 @@ _MOST_SEARCHES = 64
 
 
 class Where(Enum):
-    """Where an instruction is, relative to the loop that its Python line is in."""
+    """The place of an instruction relative to the loop that its Python line is in."""
 
     BEFORE = "before"
     IN = "in"

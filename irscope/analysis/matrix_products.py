@@ -242,7 +242,7 @@ def _instruction_shape(name: str, layout: Layout | None) -> Iterator[str]:
 
 
 def _operand(name: str, operand: _Type) -> str:
-    """Where the first operand is: wgmma reads it from registers or shared memory, tcgen05 also from Tmem."""
+    """The first operand's place: wgmma reads it from registers or shared memory, tcgen05 also from Tmem."""
     if name not in (WGMMA, TCGEN05):
         return ""
     if not operand.in_memory:

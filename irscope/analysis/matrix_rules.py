@@ -21,7 +21,7 @@ _F8 = ("f8E5M2", "f8E4M3FN")
 # The bits of a row of the first operand that one instruction of a warp group or tcgen05 needs.
 _ROW_BITS = 256
 _INT8_EXCEPT = 103
-# Summing f8 with full precision takes place outside of wgmma below so many products.
+# With a smaller max_num_imprecise_acc, f8 products are summed outside of wgmma, with full precision.
 _MIN_IMPRECISE = 32
 
 
@@ -38,7 +38,7 @@ class Machine:
 
 
 def machine_of(variant: Variant, warps: int) -> Machine:
-    """The machine that a variant with so many warps is compiled for."""
+    """The machine that a variant with this number of warps is compiled for."""
     ctas = variant.metadata.get("num_ctas")
     is_cuda = variant.target.backend == CUDA.name and str(variant.target.arch).isdecimal()
     return Machine(int(variant.target.arch) if is_cuda else 0, warps, ctas if isinstance(ctas, int) else 1)

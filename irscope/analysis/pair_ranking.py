@@ -16,7 +16,7 @@ from irscope.model import Variant, format_value
 from irscope.model.row import RowMaker
 from irscope.model.varying import varying
 
-# If no two differ in only one value, all pairs of the first so many variants are candidates.
+# If no two differ in only one value, all pairs of this many variants, the first, are candidates.
 _MOST_COMPARED = 40
 # A pair takes 0.2 ms: the pairs of 1,000 variants would take 10 s, those of 100,000 a day.
 _MOST_PAIRS = 10_000
@@ -93,7 +93,7 @@ def _neighbors(group: Sequence[Variant], values: Mapping[int, Mapping[str, str]]
 
 
 def _spread(groups: Sequence[Sequence[Variant]], most: int) -> list[VariantPair]:
-    """The pairs within each group; if there are more than `most`, so many from all over the groups."""
+    """The pairs within each group; if there are more than `most`, a sample of `most` from all groups."""
     if sum(len(group) * (len(group) - 1) // 2 for group in groups) <= most:
         return [pair for group in groups for pair in combinations(group, 2)]
     # The first with each other one, and each with the next: extremes and steps.

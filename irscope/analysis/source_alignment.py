@@ -1,4 +1,4 @@
-"""Which line of B's source each line of A's is: by the tokens of the statements of matching functions.
+"""Aligns the lines of two sources by the tokens of the statements of matching functions.
 
 Comments, blank lines, docstrings, indentation, line breaks and renamed variables, functions, parameters and
 files change nothing. Statements that were edited match if half of their tokens are equal.

@@ -1,4 +1,4 @@
-"""Where the functions of a variant's IR are in the user's files.
+"""Locates the functions of a variant's IR in the user's files.
 
 The IR names a file and a line, but neither identifies the line of a function: Triton's cache returns the IR
 of an identical kernel in another file, and decorators may have been added above it. So a line is identified

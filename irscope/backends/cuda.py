@@ -34,7 +34,7 @@ _PROPERTIES = (
     r"(\d+) bytes spill stores, (\d+) bytes spill loads"
 )
 _WARNING = r"(?m)^ptxas[\w-]* *(?:info|warning) *: *(?:\(C\d+\) *)?(Potential Performance Loss: .*)$"
-# What ptxas -v puts before each line, and the lines that name the function that the next ones are about.
+# The prefix of each line of ptxas -v, and the lines that name the function that the next ones are about.
 _PREFIX = re.compile(r"^ptxas[\w-]* *info *: *")
 _FUNCTION = r"(?:Function properties for|Compiling entry function) '?([\w$.]+)'?(?: for '\w+')?"
 

@@ -1,1 +1,1 @@
-"""Which version, layer and pass of the compiler, or which commit, made a kernel worse."""
+"""Finds the version, layer and pass of the compiler, or the commit, that made a kernel worse."""

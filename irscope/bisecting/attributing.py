@@ -1,4 +1,4 @@
-"""Which layer of the compiler makes a variant worse on one side than on the other.
+"""Finds the layer of the compiler that makes a variant worse on one side than on the other.
 
 Each stage that one side made is built to the end by the other side, in both directions. A stage whose own
 side, given its text, does not reproduce its own value says nothing, and is left out.
@@ -50,7 +50,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """What a mixed build gave: the value as text and its badness, or why there is none."""
+    """The reading of a mixed build: the value as text and its badness, or why it has none."""
 
     text: str
     badness: float | None
@@ -134,7 +134,7 @@ def _located_layer(
     stages: Sequence[str],
     pair: Pair,
 ) -> Located | None:
-    """Where the value changes if the steps of one layer count as one; None if that does not help."""
+    """Locates the change with the steps of one layer as one step; None if that does not help."""
     layers = [layer_of(stage, pair) for stage in stages]
     inner = [index for index in range(1, len(layers)) if layers[index - 1] == layers[index]]
     merged = [[None if index in inner else value for index, value in enumerate(row)] for row in rows]
@@ -174,7 +174,7 @@ def control(pair: Pair, mixer: Mixer, ours: Cut, theirs: Cut) -> str:
 
 
 def mixed(pair: Pair, compiled: Compiled) -> Mixed:
-    """What a mixed build gave."""
+    """Reads the criterion from a mixed build."""
     failure = compiled.variant.failure
     if failure is not None:
         return Mixed("", None, clipped(one_line(f"not accepted: {failure.summary}"), _MAX_PROBLEM))

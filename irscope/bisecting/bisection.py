@@ -55,7 +55,8 @@ class Cause:
     """Why one version is worse than another: the layer, the pass, the changed lines, and the evidence.
 
     `good` and `bad` are labels; `stages` has the differences of each stage of the two in words. `candidates`
-    are the layers that it may be if it is not known which.
+    are the layers that it may be if it is not known which. `no_changes` says why a step was located, but its
+    changes cannot be shown.
     """
 
     good: str
@@ -71,7 +72,7 @@ class Cause:
 
 @dataclass(frozen=True)
 class SourceCause:
-    """What the first bad commit changed: the edits of the kernel, and where the two compilations diverge."""
+    """The effect of the first bad commit: the edits of the kernel, and where the two compilations diverge."""
 
     edits: tuple[SourceEdit, ...]
     stages: tuple[tuple[str, str], ...]

@@ -1,4 +1,4 @@
-"""Where in a chain of steps a value changes, from what mixed builds measured.
+"""Locates a change of a value in a chain of steps, from the measurements of mixed builds.
 
 A chain goes from a kernel's source to its machine code. Cutting it at a stage, and building what is above the
 cut with one toolchain and what is below with the other, gives one number per cut and direction:
@@ -32,7 +32,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Where both directions say that the value changes.
+    """The span of steps in which both directions say that the value changes.
 
     `span` is None if nothing can be said: `reason` says why. It covers several steps if cuts between them
     could not be built.
@@ -58,7 +58,7 @@ def largest_change(badness: Sequence[float | None]) -> Span | None:
 
 
 def locate(forward: Sequence[float | None], reverse: Sequence[float | None], names: Sequence[str]) -> Located:
-    """Where the badness of both directions changes; `names` are those of the steps, one less than cuts."""
+    """Locates the change of both directions' badness; `names` are those of the steps, one less than cuts."""
     spans = [largest_change(forward), largest_change(reverse)]
     a, b = spans
     if a is None or b is None:

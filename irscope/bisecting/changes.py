@@ -50,10 +50,10 @@ class Changes:
 def changes_of(
     pair: Pair, layers: LayerResult, mixer: Mixer, search: PassSearch | None, found: PassResult | None
 ) -> Changes | str:
-    """The changes in the step at fault, or why they cannot be shown."""
+    """The changes in the step at fault, or why they cannot be shown; "" if no step was located."""
     span = layers.located.span
     if span is None:
-        return "no step was located"
+        return ""
     changes = None if search is None or found is None else _of_pass(pair, mixer, search, found)
     if changes is not None:
         return changes
@@ -70,7 +70,7 @@ def changes_of(
 
 
 def _from_one_input(pair: Pair, mixer: Mixer, before: str) -> tuple[Compiled, Compiled, str]:
-    """What both sides make of one text of a stage, and the text in words; their own if none is accepted."""
+    """Builds one text of a stage with both sides, and says which; their own builds if none is accepted."""
     if before not in pair.good.compiled.stages:
         return pair.good.compiled, pair.bad.compiled, "the same Python"
     for end in (pair.good, pair.bad):

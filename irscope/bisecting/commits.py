@@ -50,7 +50,7 @@ class CommitSearch:
 
 @dataclass(frozen=True, slots=True)
 class CommitRequest:
-    """What to bisect: `range` is GOOD..BAD, `request` names the kernel's file in the user's tree."""
+    """A bisection of commits: `range` is GOOD..BAD, `request` names the kernel's file in the user's tree."""
 
     range: str
     request: SweepRequest
@@ -79,7 +79,7 @@ class CommitTester:
         return Compiled(_capture(path))
 
     def read(self, sha: str, side: Side) -> tuple[Compilation | None, CommitReading]:
-        """What is read at a commit."""
+        """The compilation at a commit and its reading; None and a reading that says why if it failed."""
         commit = self._repository.commit(sha)
         try:
             compiled = self.compile(sha, side)

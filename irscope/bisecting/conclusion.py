@@ -26,7 +26,7 @@ class EvidenceTable:
 
 
 def conclusion(found: Bisection) -> list[str]:
-    """What was found, a sentence per line."""
+    """The results of a bisection, a sentence per line."""
     lines: list[str] = []
     if found.commits is not None:
         lines += _commits(found, found.commits)
@@ -82,6 +82,8 @@ def _versions(found: Bisection) -> Iterator[str]:
         line = cause.changes.python[0]
         number = pluralize(line.operations, "changed operation")
         yield f"Python: {line.file}:{line.line}: {line.text or '(not in the kernel)'} ({number})"
+    if cause.no_changes:
+        yield f"The changed lines are not shown: {cause.no_changes}."
     if len(found.worse) > 1:
         later = "; ".join(f"{good} -> {bad}" for good, bad in found.worse[1:])
         yield f"It gets worse again: {later}. --triton GOOD..BAD looks at one of them."

@@ -1,4 +1,4 @@
-"""What a bisection asks of a compiled variant: the value of a fact, or whether an expectation holds."""
+"""The criterion of a bisection: the value of a fact, or whether an expectation holds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NOT_OF_CODE = ("seconds", "ms", "ms_key", "chosen")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What was read from one compiled variant.
+    """The criterion's value for one compiled variant.
 
     `text` is the value as views show it. `number` is the value if it has an order (for an expectation: 1 if
     it fails, 0 if it holds), else None. `value` is the value itself.

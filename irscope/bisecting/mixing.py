@@ -21,13 +21,11 @@ from irscope.toolchain.rebuild import PassEdits, RebuildError, Rebuilt, rebuild
 
 # A barrier of all threads: one with operands has no older form.
 _PLAIN_BARRIER = re.compile(r"\bnvvm\.barrier(?=\s*(?:loc\(|$))", re.MULTILINE)
-# The input of the first stage's passes, as the rebuilding child names it.
-SOURCE = "source"
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a build changes sides: `text` is what is handed over, and `stage` the stage that it counts as.
+    """A change of sides within a build: `text` is handed over, and `stage` is the stage that it counts as.
 
     With `inside`, the text is a module between two passes of that stage, and `skip` are the passes that the
     side below does not run, because the one above did.
@@ -160,7 +158,7 @@ def _above(above: Compiled, cut: Cut) -> dict[str, bytes]:
 
 
 def _notes(made: Rebuilt) -> str:
-    """What the rebuild changed in its input, for the report."""
+    """The compiler's notes and remarks on the rebuild, which say what it changed in its input."""
     return "\n".join(one.message for one in made.diagnostics if one.severity in ("note", "remark"))
 
 

@@ -1,4 +1,4 @@
-"""Which pass of a stage makes a variant worse, found by changing sides between two passes.
+"""Finds the pass of a stage that makes a variant worse, by changing sides between two passes.
 
 The module that the good side has after some of its passes is given to the bad side, which runs only its
 remaining passes, and the reverse. Both sides' passes are aligned by name. A binary search finds the pass at

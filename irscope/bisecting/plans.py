@@ -1,4 +1,4 @@
-"""Which variants a kernel has on a side, kept like all results: planning again would import Triton."""
+"""The variants of a kernel on a side, cached like all results: planning again would import Triton."""
 
 from __future__ import annotations
 

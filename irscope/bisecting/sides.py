@@ -69,7 +69,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class SideOptions:
-    """What the two ends of a bisection have besides a version: ptxas and environment variables."""
+    """Options of the two ends of a bisection besides their versions: ptxas and environment variables."""
 
     ptxas_good: str | None = None
     ptxas_bad: str | None = None

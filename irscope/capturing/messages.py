@@ -206,9 +206,9 @@ class RunOptions:
     records each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line
     that reads them ("moe.py:96"; "": any other line). `configs` limits the configs of each search of Helion's
     autotuner that are compiled without a GPU. `stubs` are modules to replace by stubs if they are missing.
-    `values` keeps the arguments of each variant's first launch, of at most so many bytes together. Without a
-    GPU, autotuners choose what `pins` say, and the files by which they do so in production are written into
-    Triton's cache.
+    `values` is the most bytes of arguments to keep of each variant's first launch (None: none are kept).
+    Without a GPU, autotuners choose what `pins` say, and the files by which they do so in production are
+    written into Triton's cache.
     """
 
     target: Target | None

@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError
 from irscope.model.files import write_output
 
@@ -52,7 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     compilation.add_argument("--guess", action="store_true", help="guess missing types and constexprs")
     options.add_compilation(compilation)
     options.add_format(parser, "text", "json", "markdown")
-    parser.add_argument("--rows", metavar="N", type=options.count, default=_ROWS, help="lines of a diff (40)")
+    parser.add_argument(
+        "--rows", metavar="N", type=option_values.count, default=_ROWS, help="lines of a diff (40)"
+    )
     options.add_width(parser)
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the report to FILE")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
@@ -157,7 +159,9 @@ def _side_options(args: argparse.Namespace) -> SideOptions:
     from irscope.bisecting.sides import SideOptions, split_range
 
     ptxas = (split_range(args.ptxas) or (args.ptxas, args.ptxas)) if args.ptxas else (None, None)
-    good, bad = (tuple(options.assigned_texts(texts).items()) for texts in (args.env_good, args.env_bad))
+    good, bad = (
+        tuple(option_values.assigned_texts(texts).items()) for texts in (args.env_good, args.env_bad)
+    )
     return SideOptions(ptxas[0], ptxas[1], good, bad)
 
 

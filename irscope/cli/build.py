@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError, parse_value
 from irscope.model.editor import DEFAULT_EDITOR, open_command
 from irscope.model.text import one_line
@@ -140,7 +140,7 @@ def _build_edit(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace, workspace: Workspace, original: Variant) -> EditRequest:
-    """What to build, from the arguments; runs $EDITOR if they ask for it."""
+    """The build that the arguments describe; runs $EDITOR if they ask for it."""
     from irscope.capturing.edits.build import EditRequest, PassEdits, first_stage
     from irscope.capturing.edits.stage_file import read_stage, stage_of
 
@@ -213,9 +213,9 @@ def _build_file(args: argparse.Namespace) -> int:
     path = args.capture
     if args.edit or args.stage or args.name:
         raise UserError(f"--edit, --from and --name need a capture and a variant; {path} is taken as a stage")
-    target = None if args.target is None else options.target(args.target)
+    target = None if args.target is None else option_values.target(args.target)
     passes = PassEdits(tuple(args.skip_pass), _replaced(args.passes))
-    values = {n: parse_value(text) for n, text in options.assigned_texts(args.option).items()}
+    values = {n: parse_value(text) for n, text in option_values.assigned_texts(args.option).items()}
     built = build_file(path, target, values, passes, args.python, args.ptxas, args.timeout)
     output = args.output or path.with_suffix(".irscope")
     options.check_output(argparse.Namespace(output=output), path)

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def compile_helion_kernel(args: argparse.Namespace, sweep: SweepRequest, kernel:
 
     if args.reasons:
         raise UserError("--reasons does not apply to a Helion kernel; irscope run records none either")
-    constants, axes = options.assigned_texts(args.const), options.value_texts(args.config)
+    constants, axes = option_values.assigned_texts(args.const), option_values.value_texts(args.config)
     request = HelionRequest(sweep.file, kernel, args.signature or "", constants, axes, args.configs)
     path = args.output or Path(f"{kernel}.irscope")
     run = RunOptions(None, processes=args.jobs, seconds=args.timeout, passes=args.passes)

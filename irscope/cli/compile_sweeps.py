@@ -58,7 +58,7 @@ class Sweeps:
         return self._print_summary(path, total) or int(rejected > 0)
 
     def _until(self, plans: int) -> float:
-        """When to stop compiling the next of so many plans: each has the same share of the rest."""
+        """The time to stop compiling the next of the remaining `plans`, which share what is left equally."""
         now = time.monotonic()
         return now + max(self.start + float(self.args.budget) - now, 0.0) / plans
 

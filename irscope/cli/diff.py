@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError
 from irscope.workspace import Workspace
 
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rows.add_argument(
         "-n",
         "--rows",
-        type=options.count,
+        type=option_values.count,
         default=_MAX_ROWS,
         metavar="N",
         help=f"at most N rows as text or Markdown (default: {_MAX_ROWS})",

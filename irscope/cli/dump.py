@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError, Variant
 from irscope.model.files import cannot_write, prepare_folder, write_output
 from irscope.model.text import pluralize
@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     """Writes the files. Raises UserError if DIR is not empty or cannot be written."""
     from irscope.cli.progress import count_on_stderr
 
-    wanted = options.split_names(args.stage)
+    wanted = option_values.split_names(args.stage)
     for stage in wanted or ():
         check_stage(stage)
     progress = count_on_stderr("")

@@ -62,7 +62,7 @@ def _reason(error: Exception) -> str:
 
 
 def _saved(error: Exception, command: str) -> str:
-    """Where the traceback was written, as the end of a sentence."""
+    """The file that the traceback was written to, as the end of a sentence."""
     lines = [f"irscope {__version__}, Python {sys.version}, {sys.platform}", f"command: {command}", ""]
     lines += traceback.format_exception(type(error), error, error.__traceback__)
     try:

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.workspace import (
@@ -70,12 +70,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", metavar="A:B", type=_range, help="only rows A to B (exclusive)")
     parser.add_argument("--cols", metavar="A:B", type=_range, help="only columns A to B (exclusive)")
     parser.add_argument(
-        "--plane", metavar="N", type=options.count, default=0, help="which plane of a 3D tensor"
+        "--plane", metavar="N", type=option_values.count, default=0, help="which plane of a 3D tensor"
     )
-    parser.add_argument("--thread", metavar="N", type=options.count, help="mark the elements of thread N")
+    parser.add_argument(
+        "--thread", metavar="N", type=option_values.count, help="mark the elements of thread N"
+    )
     parser.add_argument("--no-swizzle", action="store_true", help="draw it as if it had no swizzle")
     parser.add_argument(
-        "--access", metavar="N", type=options.count, help="draw the banks of access N in the list"
+        "--access", metavar="N", type=option_values.count, help="draw the banks of access N in the list"
     )
     options.add_format(parser, "text", "svg", "json")
     options.add_width(parser)

@@ -150,7 +150,7 @@ def _slides(args: argparse.Namespace) -> int:
 
 
 def _problems(task: Task, path: Path) -> list[str]:
-    """What an edited exercise lacks. Compiling it executes it."""
+    """The unmet goals of an edited exercise. Compiling it executes it."""
     from irscope.learn.exercises import missing
     from irscope.workspace import Workspace
 

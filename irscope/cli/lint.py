@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 
 NAME = "lint"
 SUMMARY = "find common mistakes in kernels' source or in a capture"
@@ -37,7 +37,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.model.text import one_line
     from irscope.workspace import RULES, lint
 
-    select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
+    select, ignore = (option_values.split_names(names) or [] for names in (args.select, args.ignore))
     paths = [path if path.exists() else Path(options.script_path(str(path))) for path in args.paths]
     result = lint(paths, select, ignore)
     if args.format == "json":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sqlite3
 import sys
@@ -26,6 +25,7 @@ from irscope.capturing.messages import Plan, SweepRequest
 from irscope.cli.what_if import Write
 from irscope.cli.written_command import with_options
 from irscope.model import UserError
+from irscope.model.cores import available_cores
 from irscope.model.errors import ArgumentError
 from irscope.tui.live_connection import Publish
 from irscope.workspace import CaptureWriter
@@ -50,7 +50,7 @@ class LiveSweep:
         self._request = request
         self._path = path
         # One core is left for the app, so that it responds to keys while the others compile.
-        self._processes = processes or max(1, len(os.sched_getaffinity(0)) - 1)
+        self._processes = processes or max(1, available_cores() - 1)
         self._seconds = seconds
         self._plan: Plan | None = None
         self._runs: list[tuple[Thread, Stop]] = []

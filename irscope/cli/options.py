@@ -1,4 +1,4 @@
-"""Arguments that several commands share, and their values.
+"""Arguments that several commands share.
 
 `irscope list` imports this module, so anything slow is imported inside the functions.
 """
@@ -10,13 +10,13 @@ import contextlib
 import os
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from irscope.cli import option_values
+
 if TYPE_CHECKING:
     from irscope.capturing.messages import SweepRequest
-    from irscope.model import Expression, Target, Value
     from irscope.report.ci.problems import CiReport
     from irscope.report.terminal.styles import Paint
     from irscope.workspace import CaptureWriter
@@ -88,7 +88,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context",
         metavar="N",
-        type=count,
+        type=option_values.count,
         default=_CONTEXT,
         help=f"equal rows around a change ({_CONTEXT})",
     )
@@ -99,7 +99,7 @@ def add_width(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--width",
         metavar="COLUMNS",
-        type=_columns,
+        type=option_values.columns,
         help="fit this width (default: the terminal's; unlimited in a pipe)",
     )
 
@@ -258,9 +258,9 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
         file=file,
         kernel=kernel_name,
         signature=args.signature,
-        constants=constants(args.const),
-        axes=axes(args.config),
-        targets=tuple(dict.fromkeys(map(target, args.target or ["cuda:90"]))),
+        constants=option_values.constants(args.const),
+        axes=option_values.axes(args.config),
+        targets=tuple(dict.fromkeys(map(option_values.target, args.target or ["cuda:90"]))),
         reasons=args.reasons,
         passes=args.passes,
         guess=getattr(args, "guess", False),
@@ -315,91 +315,3 @@ def check_output(args: argparse.Namespace, source: Path) -> None:
             raise UserError(
                 f"{args.output}: cannot be replaced: the command reads it; choose another name with -o"
             )
-
-
-# Values.
-
-
-def target(text: str) -> Target:
-    """The target called `text`. Raises UserError if it is unknown."""
-    from irscope.model import UserError
-    from irscope.workspace import parse_target
-
-    try:
-        return parse_target(text)
-    except ValueError as error:
-        raise UserError(str(error)) from error
-
-
-def split_names(values: Sequence[str] | None) -> list[str] | None:
-    """The names in the values of a repeated option such as `--stage a,b`; None if it was not given."""
-    if not values:
-        return None
-    return list(dict.fromkeys(name for value in values for name in value.split(",") if name))
-
-
-def count(text: str) -> int:
-    """A number that is 0 or more, for argparse."""
-    if not text.isdecimal():
-        raise argparse.ArgumentTypeError("must be a number, 0 or more")
-    return int(text)
-
-
-def duration(text: str) -> float:
-    """Seconds of a time such as 90, 90s, 5m or 2h, for argparse."""
-    units = {"s": 1, "m": 60, "h": 3600}
-    number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "s")
-    try:
-        seconds = float(number) * units[unit]
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise argparse.ArgumentTypeError("must be a time such as 90, 90s, 5m or 2h")
-    return seconds
-
-
-def _columns(text: str) -> int:
-    if not text.isdecimal() or int(text) < 20:
-        raise argparse.ArgumentTypeError("must be a number of columns, 20 or more")
-    return int(text)
-
-
-def _assignment(text: str) -> tuple[str, str]:
-    from irscope.model import UserError
-
-    name, equals, value = text.partition("=")
-    if not (equals and name.strip().isidentifier()):
-        raise UserError(f"'{text}' is not NAME=VALUE")
-    return name.strip(), value
-
-
-def assigned_texts(texts: Sequence[str]) -> dict[str, str]:
-    """The value of each NAME=VALUE as it was written. Raises UserError if one is something else."""
-    return dict(map(_assignment, texts))
-
-
-def value_texts(texts: Sequence[str]) -> dict[str, list[str]]:
-    """The values of each NAME=V1,V2 as they were written: split at commas outside of brackets."""
-    from irscope.model.text import split_entries
-
-    return {name: split_entries(values) for name, values in assigned_texts(texts).items()}
-
-
-def constants(texts: Sequence[str]) -> dict[str, Value | Expression]:
-    """The value of each `--const`, by name. Raises UserError if one is not NAME=VALUE."""
-    from irscope.model import parse_argument
-
-    return {name: parse_argument(value) for name, value in map(_assignment, texts)}
-
-
-def axes(texts: Sequence[str]) -> dict[str, tuple[Value | Expression, ...]]:
-    """The values of each `--config`, by name. Raises UserError if a name has none."""
-    from irscope.model import UserError, parse_argument
-    from irscope.model.text import split_entries
-
-    found: dict[str, tuple[Value | Expression, ...]] = {}
-    for name, values in map(_assignment, texts):
-        found[name] = tuple(map(parse_argument, split_entries(values)))
-        if not found[name]:
-            raise UserError(f"--config {name}=: specify at least one value")
-    return found

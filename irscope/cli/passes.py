@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError
 from irscope.workspace import Comparison, Workspace, operation_history, pass_changes, pass_report
 
@@ -30,7 +30,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--changed", action="store_true", help="only passes that changed the module")
     parser.add_argument("--name", metavar="GLOB", default="*", help="only passes matching GLOB")
     parser.add_argument(
-        "--line", metavar="N", type=options.count, help="only passes that touched line N of the Python source"
+        "--line",
+        metavar="N",
+        type=option_values.count,
+        help="only passes that touched line N of the Python source",
     )
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--show", metavar="PASS", help="print what a pass changed, by its number or name")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.workspace import Workspace
 
 NAME = "registers"
@@ -26,7 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--stage", help="sass, ptx or amdgcn (default: the machine code; ptx if there is no disassembler)"
     )
     parser.add_argument(
-        "--top", metavar="N", type=options.count, default=10, help="how many values to list (default: 10)"
+        "--top",
+        metavar="N",
+        type=option_values.count,
+        default=10,
+        help="how many values to list (default: 10)",
     )
     options.add_format(parser, "text", "json")
     options.add_width(parser)

@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.workspace import Workspace, encoded
@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
     """Writes the report. Raises UserError if a name matches nothing or FILE exists."""
     from irscope.report.pair_report import check_has_rows
 
-    wanted = options.split_names(args.stage)
+    wanted = option_values.split_names(args.stage)
     for stage in wanted or ():
         check_has_rows(stage)
     options.check_output(args, args.capture)

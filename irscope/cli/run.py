@@ -21,7 +21,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import Expression, UserError, Value, parse_argument, parse_value
 from irscope.model.text import split_entries
 
@@ -67,7 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--values", action="store_true", help="keep the argument values of each variant's first launch"
     )
     parser.add_argument(
-        "--values-limit", metavar="MIB", type=options.count, default=64, help="per launch (default: 64)"
+        "--values-limit", metavar="MIB", type=option_values.count, default=64, help="per launch (default: 64)"
     )
     options.add_helion_configs(parser, "default: 10; without a GPU")
     options.add_workers(parser)
@@ -137,7 +137,7 @@ def _options(args: argparse.Namespace) -> RunOptions:
 
     options.check_positive(args, "-j", "--max-variants", "--configs")
     options.check_timeout(args)
-    target = options.target(args.target) if args.target else None
+    target = option_values.target(args.target) if args.target else None
     sweep = dict(map(_sweep, args.sweep))
     assumed = dict(map(_assumption, args.assume))
     if args.assume_item is not None:

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="MINUTES",
         type=_minutes,
         default=_IDLE_MINUTES,
-        help=f"end a session without input after so many minutes; default: {_IDLE_MINUTES:g}; 0 for never",
+        help=f"end a session after MINUTES without input; default: {_IDLE_MINUTES:g}; 0 for never",
     )
     parser.add_argument(
         "--no-token", action="store_true", help="let everyone who can reach the address connect"

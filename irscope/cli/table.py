@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.workspace import FactKind, TableSection, Workspace, all_kinds, chosen_kinds, table_view
 
 NAME = "table"
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table. Raises UserError if a name matches nothing."""
-    columns = options.split_names(args.columns)
+    columns = option_values.split_names(args.columns)
     kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
         estimate = args.estimate or not _ESTIMATES.isdisjoint((args.sort, *(columns or ())))

@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.model.text import pluralize, printable
@@ -84,7 +84,7 @@ def _compile(args: argparse.Namespace) -> int:
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
-    targets = tuple(dict.fromkeys(map(options.target, args.target)))
+    targets = tuple(dict.fromkeys(map(option_values.target, args.target)))
     kernels = for_targets(read_launches(args.launches), targets)
     repository = open_repository(args.repository)
     recording = Recording(repository, kernels, _environments(args), args.jobs, args.timeout)
@@ -101,7 +101,7 @@ def _environments(args: argparse.Namespace) -> tuple[Environment, ...]:
     """The environments of --triton. Raises UserError if one cannot be had."""
     from irscope.versions.environments import own_triton, prepare
 
-    versions = options.split_names(args.triton)
+    versions = option_values.split_names(args.triton)
     if not versions:
         own = own_triton()
         if own is None:

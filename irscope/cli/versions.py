@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     options.check_output(args, capture)
     if given := [f"--{name}" for name in ("signature", "config", "const", "guess") if getattr(args, name)]:
         raise UserError(f"{given[0]}: is for kernels; a capture has the variants to compile")
-    targets = [options.target(text) for text in args.target]
+    targets = [option_values.target(text) for text in args.target]
     request = captured_request(capture, args.kernel, targets, args.passes)
     for line in left_out(capture, request, args.kernel):
         print(f"irscope: {line}", file=sys.stderr)
@@ -137,7 +137,7 @@ def _compile(
     from irscope.versions.sweep import compile_versions, planned_environments
 
     start = time.monotonic()
-    tritons, assemblers = (options.split_names(given) or [] for given in (args.triton, args.ptxas))
+    tritons, assemblers = (option_values.split_names(given) or [] for given in (args.triton, args.ptxas))
     environments, problems = chosen_environments(tritons, assemblers, lambda line: _say([line]))
     _say(problems)
     if not environments:

@@ -23,14 +23,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options, warm_launches
+from irscope.cli import option_values, options, warm_launches
 from irscope.model import UserError
 from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
     from irscope.capturing.messages import Program
     from irscope.warming.build import WarmBuild
-    from irscope.warming.manifest import WarmEntry
     from irscope.warming.options import WarmOptions
 
 NAME = "warm"
@@ -99,7 +98,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
-    from irscope.report.terminal.warm_text import result_text
+    from irscope.report.terminal.warm_text import new_entry_text, result_text
     from irscope.warming.build import WarmBuild
     from irscope.warming.launch_build import LaunchBuild
     from irscope.warming.run_program import parse_program
@@ -124,18 +123,12 @@ def _build(args: argparse.Namespace) -> int:
                 build.add_capture(Path(text), text)
             else:
                 code = _add_program(build, program, text) or code
-        had = {entry.hash for entry in build.old.entries}
         result = build.finish(shlex.join(sys.argv))
     print(result_text(args.output, result))
-    new = [entry for entry in result.manifest.entries if args.expect_warm and entry.hash not in had]
-    for line in (*result.failures, *result.problems, *map(_new_text, new)):
+    new = result.new if args.expect_warm else ()
+    for line in (*result.failures, *result.problems, *map(new_entry_text, new)):
         print(f"irscope: {printable(line)}", file=sys.stderr)
     return int(bool(code or result.failures or result.problems or new))
-
-
-def _new_text(entry: WarmEntry) -> str:
-    inputs = ", ".join(entry.inputs)
-    return f"not in the folder before: {entry.kernel} {entry.target} ({entry.config}), for {inputs}"
 
 
 def _add_program(build: WarmBuild, program: Program, text: str) -> int:
@@ -151,7 +144,7 @@ def _options(args: argparse.Namespace) -> WarmOptions:
     options.check_positive(args, "-j")
     options.check_timeout(args)
     return WarmOptions(
-        target=options.target(args.target) if args.target else None,
+        target=option_values.target(args.target) if args.target else None,
         kernels=args.kernel,
         prune=args.prune,
         binary_only=args.binary_only,
@@ -195,7 +188,7 @@ def _check(args: argparse.Namespace) -> int:
     return check_programs(args.inputs, args.output)
 
 
-# What runs instead of a build if the option is given.
+# The options that replace the build, and the functions that they run.
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "relocate": _relocate,

@@ -3,45 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from irscope.model import Target, UserError
 from irscope.model.files import write_output
 from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
-    from irscope.warming.launch_build import LaunchBuild
     from irscope.warming.variations import KernelLaunches, VaryOptions
-
-
-class Choices(Protocol):
-    """The manifest of an earlier build, as far as it is needed here."""
-
-    @property
-    def choices(self) -> Mapping[str, Sequence[str]]:
-        """The files with autotuned choices and the inputs that they are for."""
-
-
-class WarmFolder(Protocol):
-    """A build of a warm folder, as far as it is needed here (`warming.build.WarmBuild`)."""
-
-    folder: Path
-
-    @property
-    def old(self) -> Choices:
-        """The manifest of the last build."""
-
-    def cache_here(self) -> AbstractContextManager[None]:
-        """Makes the folder the Triton cache of processes that are started within the block."""
-
-    def add_compiled(self, path: Path, name: str) -> None:
-        """Adds the variants of a capture that were compiled into the folder."""
-
-    def complete(self, name: str) -> None:
-        """The input with this name was built whole."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -82,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def vary_options(args: argparse.Namespace, target: Target | None) -> VaryOptions:
-    """What the options ask for. Raises UserError that names the option that is wrong."""
+    """The launches that the options add. Raises UserError that names the option that is wrong."""
     from irscope.warming.pins import merged
     from irscope.warming.pins_file import read_pins
     from irscope.warming.variations import VaryOptions, parse_axes
@@ -98,17 +69,6 @@ def vary_options(args: argparse.Namespace, target: Target | None) -> VaryOptions
         seconds=args.timeout,
         prices=not args.no_prices,
     )
-
-
-def launch_build(args: argparse.Namespace, options: VaryOptions, build: WarmFolder) -> LaunchBuild:
-    """The part of `build` that is about launches, with what a plan file needs."""
-    from irscope.warming.launch_build import LaunchBuild
-
-    found = LaunchBuild(build.folder, options, build.cache_here, build.old.choices, build.add_compiled)
-    if args.plan is not None:
-        found.add_kernels(plan_kernels(args), str(args.plan))
-        build.complete(str(args.plan))
-    return found
 
 
 def plan_kernels(args: argparse.Namespace) -> tuple[KernelLaunches, ...]:

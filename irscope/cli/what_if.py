@@ -42,7 +42,7 @@ Write = Callable[[CaptureWriter], None]
 
 
 class Storage(Protocol):
-    """Where the variants of what-ifs are stored."""
+    """The storage of the variants of what-ifs."""
 
     @property
     def path(self) -> Path | None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from irscope.cli import options
+from irscope.cli import option_values, options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def complete(args: argparse.Namespace, file: Path, kernel: str | None) -> tuple[
     named, found = written
     if kernel is not None and named not in (None, kernel):
         return kernel, ""
-    given = options.assigned_texts(args.const) | options.assigned_texts(args.config)
+    given = option_values.assigned_texts(args.const) | option_values.assigned_texts(args.config)
     args.signature = found.signature
     args.const = [*args.const, *_missing(found.const, given)]
     args.config = [*_missing(found.config, given), *args.config]
@@ -57,9 +57,9 @@ def with_options(request: SweepRequest, text: str) -> SweepRequest:
     return replace(
         request,
         signature=args.signature or request.signature,
-        constants={**request.constants, **options.constants(args.const)},
-        axes={**request.axes, **options.axes(args.config)},
-        targets=tuple(map(options.target, args.target)) or request.targets,
+        constants={**request.constants, **option_values.constants(args.const)},
+        axes={**request.axes, **option_values.axes(args.config)},
+        targets=tuple(map(option_values.target, args.target)) or request.targets,
     )
 
 

@@ -62,7 +62,7 @@ class Work:
     exceeded: bool = False
 
     def allows(self, pairs: int) -> bool:
-        """Whether an exact alignment may compare so many more; subtracts them."""
+        """Whether an exact alignment may compare this many more pairs; subtracts them."""
         allowed = pairs <= min(self.pairs, _LARGE)
         self.pairs -= pairs if allowed else 0
         self.exceeded |= not allowed
@@ -243,7 +243,7 @@ def _roughly(
 
 
 def _part(start: int, end: int, n: int, parts: int) -> int:
-    """Where the n-th of equal parts begins."""
+    """The start of the n-th of equal parts."""
     return start + (end - start) * n // parts
 
 

@@ -21,7 +21,7 @@ from irscope.languages.document import Document, Layout, Operation
 
 _ALIAS = re.compile(r"#[A-Za-z_]\w*")
 
-# The dialects that define layouts, and their attributes that are none.
+# The dialects that define layouts, and their attributes that are no layouts.
 _LAYOUT_DIALECTS = frozenset(["ttg", "ttng", "gluon", "amdg", "triton_gpu", "triton_nvidia_gpu"])
 _NOT_LAYOUTS = re.compile(r"(?:shared|tensor|global)_memory$|.*_(?:policy|spaces?|modifier)$")
 

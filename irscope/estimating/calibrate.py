@@ -77,7 +77,7 @@ class Measurements:
         return result
 
     def loss(self, device: DeviceRates, constants: Mapping[str, float], start: Mapping[str, float]) -> float:
-        """What a fit minimizes."""
+        """The loss that a fit minimizes: the mean error, plus a penalty for constants far from `start`."""
         moved = [_distance(constants[one.name], start[one.name]) for one in CONSTANTS]
         return float(self.errors(device, constants).mean() + _PULL * sum(move * move for move in moved))
 

@@ -21,9 +21,8 @@ class DeviceRates:
 
     `clock` is in GHz, under load; `memory` (DRAM) and `l2` are bandwidths in GB/s; `l2_bytes` is the size
     of the L2 cache. `tensor` is dense FP16 multiply-adds per multiprocessor and clock; `special` are special
-    functions and `arithmetic` FP32 multiply-adds per multiprocessor and clock. `atomics` are the sectors
-    (32 bytes) to which all of L2 adds per clock, `atomics_per_kib` those of one KiB: it belongs to one unit.
-    `sources` names the documents.
+    functions per multiprocessor and clock. `atomics` are the sectors (32 bytes) to which all of L2 adds per
+    clock, `atomics_per_kib` those of one KiB: it belongs to one unit. `sources` names the documents.
     """
 
     name: str
@@ -34,13 +33,12 @@ class DeviceRates:
     l2_bytes: int
     tensor: int
     special: int = 16
-    arithmetic: int = 128
     atomics: float = 48.0
     atomics_per_kib: float = 1.71
     sources: str = ""
 
     def microseconds(self, cycles: float) -> float:
-        """The time of so many clock cycles."""
+        """Converts clock cycles to microseconds."""
         return cycles / (self.clock * 1e3)
 
 
@@ -59,7 +57,7 @@ H200 = DeviceRates(
     sources="H200 data sheet (4.8 TB/s, 989 TFLOPS dense FP16); H100 white paper",
 )  # fmt: skip
 A100 = DeviceRates(
-    "NVIDIA A100 SXM 80GB", 108, 1.41, 2039, 7200, 40 * MIB, 1024, arithmetic=64, atomics=48,
+    "NVIDIA A100 SXM 80GB", 108, 1.41, 2039, 7200, 40 * MIB, 1024, atomics=48,
     sources="A100 data sheet (2,039 GB/s, 312 TFLOPS dense FP16); A100 white paper (108 SMs, 40 MB L2)",
 )  # fmt: skip
 B200 = DeviceRates(

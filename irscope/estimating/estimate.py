@@ -83,7 +83,7 @@ def estimate_of(
 
 
 def _places_of_atomics(work: Work) -> Iterator[str]:
-    """Where atomics are taken to go if data decides that."""
+    """Says which places are assumed for atomics whose addresses depend on data."""
     for tensor in work.counts.traffic:
         if tensor.direction == "atomic" and tensor.scattered and tensor.tensor_bytes:
             size = f"{tensor.tensor_bytes / 1024:,.0f} KiB"

@@ -20,7 +20,8 @@ _ERROR = 0.1
 _DISTANCE = 0.7
 _OWN = 0.5
 _SAMPLES = 400
-# After so many, the order is that of the estimates; so many of the fastest are considered.
+# The number of configs to put in order, and of the fastest by estimate to choose from; the rest keep the
+# order of their estimates.
 _CHOSEN, _CONSIDERED = 48, 256
 _MOST_KINDS = 16
 

@@ -105,7 +105,7 @@ def dram_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
 
 
 def dram_spread(x: Numbers, c: Mapping[str, float]) -> Values:
-    """How many times as long DRAM takes if a wave reads from so much: it finds fewer of its rows open."""
+    """The factor by which DRAM is slower: the more bytes a wave reads from, the fewer open rows it finds."""
     result: Values = 1 + c["dram spread"] * np.log2(1 + x["wave footprint"] / OPEN_ROWS)
     return result
 

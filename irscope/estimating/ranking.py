@@ -17,7 +17,7 @@ from irscope.facts.measure import measure
 from irscope.facts.occupancy import launch_problem
 from irscope.model import Launch, UserError, Variant
 
-# A variant whose estimate is so many times that of the fastest is not worth measuring.
+# A variant with an estimate of this multiple of the fastest one is not worth measuring.
 _HOPELESS = 3.0
 
 ReadVariant = Callable[[Variant], ReadStage]

@@ -41,7 +41,7 @@ _ROLES = {
 
 @dataclass
 class ReplayInput:
-    """What a replay needs besides the machine code.
+    """The inputs of a replay besides the machine code.
 
     By instruction, for all `warps` of the program: `matrix_cycles` is how long a matrix instruction occupies
     the tensor cores, `transfers` how long a load occupies the way from L2, `wavefronts` how long an access
@@ -186,7 +186,7 @@ class Replay:
     def _asynchronous(
         self, at: int, role: int, time: float, latency: float, state: _State
     ) -> tuple[float, float]:
-        """When the instruction issues, and its latency."""
+        """The cycle in which the instruction issues, and its latency."""
         if role in (_LOAD, _COPY, _TMA):
             state.way = max(state.way, time) + self._given.transfers.get(at, 0.0)
         if role == _LOAD:

@@ -55,7 +55,7 @@ class Work:
 
 
 def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -> Work:
-    """The work of a launch on a device with so many multiprocessors.
+    """The work of a launch on a device with this number of multiprocessors.
 
     Raises UserError if the variant has no PTX, no cubin or no occupancy, or the grid is empty.
     """

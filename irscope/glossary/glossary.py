@@ -44,9 +44,9 @@ _MAX_LINE = 4000
 _MAX_ENTRIES = 12
 # The stage of entries about irscope's own words, which mean something else in a line of a stage.
 _VIEWS = ("views",)
-# The longest terms of the views have so many words.
+# The number of words of the longest terms of the views.
 _MAX_PHRASE = 3
-# A word of so few letters begins many others by chance.
+# The letters of a word so short that others begin with it by chance.
 _SHORT = 3
 
 
@@ -198,10 +198,10 @@ def _by_fact(lower: str) -> GlossaryEntry | None:
     return None
 
 
-def similar_names(text: str, limit: int = 5) -> list[str]:
-    """Words and names spelled similarly to `text`, the most similar first."""
+def similar_names(text: str) -> list[str]:
+    """The five words and names spelled most similarly to `text`, the most similar first."""
     names = {name.lower(): name for entry in glossary_entries() for name in entry.plain_names}
-    found = process.extract(text.lower(), names.keys(), scorer=fuzz.ratio, limit=limit, score_cutoff=60)
+    found = process.extract(text.lower(), names.keys(), scorer=fuzz.ratio, limit=5, score_cutoff=60)
     return [names[name] for name, _, _ in found]
 
 

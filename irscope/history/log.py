@@ -53,7 +53,7 @@ class History:
         return self.folder / CAPTURES / entry.capture
 
     def find(self, triton: str, launches: str, content: str) -> Entry | None:
-        """An entry with these packages, launches and Triton whose capture is there; None if there is none."""
+        """An entry with these packages, launches and Triton whose capture exists; None if there is none."""
         key = (triton, launches, content)
         for entry in self.entries:
             if (entry.triton, entry.launches, entry.content) == key and self.capture(entry).is_file():

@@ -36,7 +36,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Recording:
-    """What to compile: `kernels` of a repository, with each of `environments`.
+    """A run that compiles the `kernels` of a repository with each of `environments`.
 
     `jobs` processes (None: one per core) with a limit of `seconds` per variant.
     """

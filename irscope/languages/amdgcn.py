@@ -26,7 +26,7 @@ _FUNCTION_TYPE = re.compile(r"\.type\s+([\w.$]+),@function")
 # Vector, scalar, accumulation and trap registers, single (`v4`) or in a range (`s[2:3]`), and the named ones.
 _REGISTER = re.compile(r"(?<![\w.$])(?:(?:[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])|vcc|exec|m0)(?!\w)")
 _SINGLE = re.compile(r"(?<![\w.$])([vsa]|ttmp)\d+(?!\w)")
-# What replaces a register; faster than a template before Python 3.12.
+# The replacement of a register: its class. Before Python 3.12, faster than a template.
 _CLASS: Callable[[re.Match[str]], str] = itemgetter(1)
 _RANGE = re.compile(r"(?<![\w.$])([vsa]|ttmp)\[(\d{1,5}):(\d{1,5})\]")
 _LABEL_NUMBER = re.compile(r"(\.L[A-Za-z_]+)\d[\d_]*")

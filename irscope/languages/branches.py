@@ -21,7 +21,7 @@ _MOST_SCOPES = 16
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Where control goes after an operation.
+    """The operations to which control may go after an operation.
 
     `targets` are the indices of the operations that it may jump to. `falls_through` says whether the next
     operation may follow; `known` is False if it may also jump to a place that the text does not name.

@@ -90,7 +90,7 @@ def find_loops(document: Document) -> LoopTree:
 
 
 def _dominator_numbers(graph: ControlFlow) -> list[tuple[int, int]]:
-    """When a walk through the dominator tree enters and leaves each block: dominators enclose."""
+    """The times when a walk of the dominator tree enters and leaves each block: dominators enclose."""
     children: list[list[int]] = [[] for _ in graph.blocks]
     for block, above in enumerate(graph.dominators):
         if above != NONE:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # LLVM's register classes have one or two letters: %p, %rs, %r, %rd, %rq, %f, %fd. `%pm0` is a counter.
 _REGISTER = re.compile(r"%(?!pm)[a-z][a-z]?\d+\b")
 _REGISTER_NUMBER = re.compile(r"(%(?!pm)[a-z][a-z]?)\d+\b")
-# What replaces a register; faster than a template before Python 3.12.
+# The replacement of a register: its class. Before Python 3.12, faster than a template.
 _CLASS: Callable[[re.Match[str]], str] = itemgetter(1)
 _LABEL_NUMBER = re.compile(r"(\$L_[A-Za-z_]*)\d[\d_]*")
 _INSTRUCTION = re.compile(r"(@!?[%\w]+ )?([a-z][\w.:]*)(?: ([^;]*))?;")

@@ -28,7 +28,7 @@ _FUNCTION = re.compile(r"\.text\.([^\s:]+):|Function : (\S+)")
 # General, uniform and predicate registers, convergence barriers, scoreboards; not RZ, PT, SR_TID.X.
 _REGISTER = re.compile(r"\b(?:U?[RP]|S?B|gsb)\d+\b")
 _REGISTER_NUMBER = re.compile(r"\b(U?[RP]|S?B|gsb)\d+\b")
-# What replaces a register; faster than a template before Python 3.12.
+# The replacement of a register: its class. Before Python 3.12, faster than a template.
 _CLASS: Callable[[re.Match[str]], str] = itemgetter(1)
 _LABEL_NUMBER = re.compile(r"\.L_x_\d+")
 _PREDICATE = re.compile(r"!?U?P[\dT]")

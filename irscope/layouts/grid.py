@@ -143,14 +143,9 @@ def _register_cell(
     return GridCell(label, own.warp, own.lane % 2, mark is not None and mark in threads, description)
 
 
-def memory_grid(
-    layout: LinearLayout, addresses: Addresses, bits: int, title: str, window: Window, vec: int = 0
-) -> Grid:
-    """The address of each element: `464 b20` starts at byte 464, in bank 20. `vec` limits the run per cell.
-
-    Raises UnknownLayoutError.
-    """
-    limit = vec or max(1, _CHUNK * 8 // bits)
+def memory_grid(layout: LinearLayout, addresses: Addresses, bits: int, title: str, window: Window) -> Grid:
+    """The address of each element: `464 b20` starts at byte 464, in bank 20. Raises UnknownLayoutError."""
+    limit = max(1, _CHUNK * 8 // bits)
     last = max(range(len(layout.shape)), key=lambda d: _memory_run(addresses, layout.shape, d))
     run = min(limit, _memory_run(addresses, layout.shape, last))
     frame = _frame(layout, window, last, run, _initial_part(layout.shape))

@@ -56,14 +56,14 @@ def owners(layout: LinearLayout) -> dict[Vector, list[RegisterPosition]]:
     }
 
 
-def thread_elements(layout: LinearLayout, warp: int, lane: int, block: int = 0) -> list[Vector]:
-    """The elements that one thread holds, by register. Raises UnknownLayoutError if it does not exist."""
-    for name, value in (("warp", warp), ("lane", lane), ("block", block)):
+def thread_elements(layout: LinearLayout, warp: int, lane: int) -> list[Vector]:
+    """The elements of a thread in the first block by register. Raises UnknownLayoutError if there is none."""
+    for name, value in (("warp", warp), ("lane", lane)):
         if not 0 <= value < layout.size(name):
             raise UnknownLayoutError(f"no {name} {value}: there are {layout.size(name)}")
     if layout.size("register") > MAX_ELEMENTS:
         raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} elements per thread")
-    first = layout.element(warp=warp, lane=lane, block=block)
+    first = layout.element(warp=warp, lane=lane)
     return [xor(first, offset) for offset in layout.elements("register")]
 
 

@@ -14,7 +14,7 @@ from irscope.mcp_server.tokens import clip_tokens, compact_json, tokens
 from irscope.model.text import printable
 
 MOST_TOKENS = 1500
-# What a caller may ask for: less would have room for no item, more is a file.
+# The limits that a caller may set, in tokens: less has no room for an item, more belongs in a file.
 LEAST, LARGEST = 200, 20_000
 # Room for the line that says how to go on.
 _MORE = 40

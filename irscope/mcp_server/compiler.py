@@ -8,7 +8,6 @@ gets another one.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -23,6 +22,7 @@ from irscope.capturing.compile.pool import Start, Stop, Stopped, Worker, spawn
 from irscope.capturing.compile.sweep import compile_sweep, compiled_before, lay_out
 from irscope.capturing.messages import Plan, SweepRequest
 from irscope.model import UserError
+from irscope.model.cores import available_cores
 from irscope.workspace import CaptureWriter, Workspace
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ NO_TRITON = (
     "captures that exist can be opened"
 )
 COMMAND = "irscope mcp"
-# From so many variants on, further workers are worth the time in which they load Triton.
+# The fewest variants for which further workers are worth the time in which they load Triton.
 _PARALLEL = 4
-# A sweep may take so many times the limit of one variant.
+# The time limit of a sweep, as a multiple of the limit of one variant.
 _WHOLE = 5
 _MOST_FILES = 500
 MOST_VARIANTS = 64
@@ -44,7 +44,7 @@ MOST_VARIANTS = 64
 
 @dataclass(frozen=True)
 class Limits:
-    """What a compilation may use: `seconds` to import the file and per variant, `memory` in bytes."""
+    """The limits of a compilation: `seconds` to import the file and per variant, `memory` in bytes."""
 
     seconds: float = 60.0
     memory: int = 8 << 30
@@ -173,7 +173,7 @@ class Compiler:
         return self._workers[0]
 
     def _add_workers(self, jobs: int) -> None:
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        cores = available_cores()
         while jobs >= _PARALLEL and len(self._workers) < min(cores, jobs):
             self._workers.append(Worker(self._start))
 
@@ -184,7 +184,7 @@ class Compiler:
 
 
 def source_stamp(file: Path) -> str:
-    """What identifies the state of a source: its text, and the Python files next to it, which it may import.
+    """A digest of the state of a source: its text, and the Python files next to it, which it may import.
 
     In a large folder, a number that no other state has: then nothing is known to be unchanged.
     """

@@ -55,19 +55,39 @@ Context = ServerRequestContext[Any, Any]
 
 def make_server(session: Session) -> Server[dict[str, Any]]:
     """The server of a session."""
-    # Compilations wait for each other anyway; the others are quick, but a client may send many at once.
-    threads = anyio.CapacityLimiter(4)
+    handlers = _Handlers(session)
+    return Server(
+        "irscope",
+        version=__version__,
+        instructions=INSTRUCTIONS,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+    )
 
-    async def list_tools(_: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+
+class _Handlers:
+    """The answers to the requests of a client, each made in a thread."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        # Compilations wait for each other anyway; the others are quick, but a client may send many at once.
+        self._threads = anyio.CapacityLimiter(4)
+
+    async def list_tools(self, _: Context, __: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=tool_list())
 
-    async def call_tool(_: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(self, _: Context, params: types.CallToolRequestParams) -> types.CallToolResult:
         tool = TOOL_NAMED.get(params.name)
         if tool is None:
             raise MCPError(types.INVALID_PARAMS, f"no tool '{one_line(params.name)}'")
-        answer = await _in_thread(lambda stop: call(session, tool, params.arguments or {}, stop), threads)
+        answer = await _in_thread(
+            lambda stop: call(self._session, tool, params.arguments or {}, stop), self._threads
+        )
         if tool.executes:  # after the answer, which it would slow down
-            threading.Thread(target=session.compiler.warm_up, daemon=True).start()
+            threading.Thread(target=self._session.compiler.warm_up, daemon=True).start()
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=answer.text)],
             structured_content=answer.data,
@@ -75,10 +95,10 @@ def make_server(session: Session) -> Server[dict[str, Any]]:
         )
 
     async def list_resources(
-        _: Context, params: types.PaginatedRequestParams | None
+        self, _: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         start = _start(params.cursor if params else None)
-        found = await _in_thread(lambda _: list(resources.listed(session)), threads)
+        found = await _in_thread(lambda _: list(resources.listed(self._session)), self._threads)
         page = found[start : start + resources.PAGE]
         more = str(start + resources.PAGE) if start + resources.PAGE < len(found) else None
         return types.ListResourcesResult(
@@ -92,7 +112,7 @@ def make_server(session: Session) -> Server[dict[str, Any]]:
         )
 
     async def list_templates(
-        _: Context, __: types.PaginatedRequestParams | None
+        self, _: Context, __: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(
             resource_templates=[
@@ -101,24 +121,15 @@ def make_server(session: Session) -> Server[dict[str, Any]]:
             ]
         )
 
-    async def read_resource(_: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    async def read_resource(
+        self, _: Context, params: types.ReadResourceRequestParams
+    ) -> types.ReadResourceResult:
         try:
-            text = await _in_thread(lambda _: resources.read(session, params.uri), threads)
+            text = await _in_thread(lambda _: resources.read(self._session, params.uri), self._threads)
         except UserError as error:
             raise MCPError(types.INVALID_PARAMS, one_line(str(error))) from None
         content = types.TextResourceContents(uri=params.uri, text=text, mime_type="text/plain")
         return types.ReadResourceResult(contents=[content])
-
-    return Server(
-        "irscope",
-        version=__version__,
-        instructions=INSTRUCTIONS,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-    )
 
 
 def preload() -> None:
@@ -128,7 +139,7 @@ def preload() -> None:
 
 
 def tool_list() -> list[types.Tool]:
-    """What tools/list sends."""
+    """The answer to tools/list."""
     return [
         types.Tool(
             name=tool.name,

@@ -40,7 +40,7 @@ def compact_json(value: Mapping[str, Any] | Sequence[Any]) -> str:
 
 
 def clip_tokens(text: str, most: int) -> str:
-    """The beginning of a text with at most so many tokens; "..." replaces the rest."""
+    """The beginning of a text with at most `most` tokens; "..." replaces the rest."""
     if tokens(text) <= most:
         return text
     low, high = 0, len(text)

@@ -28,7 +28,7 @@ class Pin:
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """What two pins for the same launches have in common."""
+        """The launches that it is for; two pins with the same name conflict."""
         return self.kernel, self.target, self.tuning.key
 
     @property

@@ -61,7 +61,7 @@ class CaptureReport:
         return found
 
     def shown(self, section: TableSection, most: int) -> TableSection:
-        """At most so many variants of a section: those of the pairs and the first others."""
+        """At most `most` variants of a section: those of the pairs and the first others."""
         if len(section.entries) <= most:
             return section
         pairs = set(self.pairs_of)

@@ -46,15 +46,12 @@ class CheckedReproducer:
     output: str = ""
 
 
-def check_reproducer(
-    folder: Path, recorded: Recorded, python: str = "", seconds: float = 0.0
-) -> CheckedReproducer:
+def check_reproducer(folder: Path, recorded: Recorded, python: str = "") -> CheckedReproducer:
     """Runs the script of the reproducer in `folder`, which executes its kernel.py, and compares the stages.
 
-    `python` is another interpreter, with another Triton; `seconds` is the limit (0: what the variant needs
-    at most). Raises UserError if the interpreter cannot be started.
+    `python` is another interpreter, with another Triton. Raises UserError if it cannot be started.
     """
-    seconds = seconds or max(DEFAULT_SECONDS, _SLOWER * sum(recorded.variant.seconds.values()))
+    seconds = max(DEFAULT_SECONDS, _SLOWER * sum(recorded.variant.seconds.values()))
     with tempfile.TemporaryDirectory(prefix="irscope-reproduce-") as name:
         scratch = Path(name)
         copy, dumped = scratch / "repro", scratch / "stages"

@@ -19,6 +19,7 @@ from irscope.analysis.expectations import ALIASES, parse_expectation, unmet
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
 from irscope.model import Artifact, UserError
+from irscope.model.cores import available_cores
 from irscope.reproducing.clean_process import SCRIPT, dumped_stages
 from irscope.reproducing.recorded import Recorded
 from irscope.reproducing.reductions import Program, Reduction, reductions, without_unused
@@ -76,7 +77,7 @@ def minimize(
     started = time.monotonic()
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irscope-minimize-")))
-        count = processes or len(os.sched_getaffinity(0))
+        count = processes or available_cores()
         runners = [_Runner(scratch / str(number), recorded) for number in range(count)]
         for runner in runners:
             stack.callback(runner.stop)
@@ -97,7 +98,8 @@ def minimize(
     )
 
 
-# What a runner found for a program: its artifacts with facts, or what it printed if it does not compile.
+# Whether a smaller program still shows the problem, from its artifacts with facts, or from its output if it
+# does not compile.
 Interesting = Callable[[Recorded, str], bool]
 _Found = tuple[int, Program, Recorded]
 

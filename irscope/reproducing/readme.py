@@ -53,7 +53,7 @@ def readme_text(recorded: Recorded, name: str, findings: Sequence[str], outcome:
 
 
 def _own_finding(recorded: Recorded) -> str:
-    """What the variant's own facts say."""
+    """Whether it compiles and spills, with its facts."""
     failure = recorded.variant.failure
     if failure is not None:
         return f"It does not compile: {failure.summary}"

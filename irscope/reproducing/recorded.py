@@ -126,7 +126,7 @@ def _expression(text: Any) -> str:
 
 
 def recorded_facts(recorded: Recorded) -> dict[str, Any]:
-    """What the script compares: registers and spills as the compiler printed them, and the code's hash."""
+    """The values that the script compares: the hash of the code, and registers and spills as printed."""
     variant = recorded.variant
     found: dict[str, Any] = {"registers": None, "code": None}
     if recorded.binary is not None:

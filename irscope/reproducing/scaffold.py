@@ -108,7 +108,7 @@ def facts(asm, log):
 
 
 def argument(name, spec, aligned, torch):
-    """A recorded argument anew: floats are random, integers 0, which is safe as an index."""
+    """A new argument like a recorded one: floats are random, integers 0, which is safe as an index."""
     if isinstance(spec, dict) and "block" in spec:
         from triton.tools.tensor_descriptor import TensorDescriptor
 

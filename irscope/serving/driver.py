@@ -26,11 +26,11 @@ from textual.message_pump import MessagePump
 
 from irscope.serving import packets
 
-# So many events are sent to the app before it has handled them, or so many seconds have passed.
+# The most events that are sent before the app has handled them, and the longest wait for that.
 _AHEAD, _MOST_SECONDS = 32, 2.0
 # The longest paste, in characters; more is dropped.
 _MAX_PASTE = 1 << 20
-# After the server is gone, the app has so many seconds to end.
+# The seconds that the app has to end after the server is gone.
 _GRACE = 2.0
 _PIECE = 64 << 10
 _ESCAPE = "\x1b"

@@ -1,4 +1,4 @@
-"""Who may connect, how much a client may send, and the headers of every answer."""
+"""The policy of the server: access, limits on what a client sends, and the headers of every answer."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def new_token() -> str:
 
 @dataclass(frozen=True)
 class Access:
-    """Who may connect. `url` is the address that browsers use; `token` is "" if none is needed."""
+    """The rules of access. `url` is the address that browsers use; `token` is "" if none is needed."""
 
     host: str
     url: str

@@ -28,7 +28,7 @@ _LAST_ALLOCATION = "add_allocate_tensor_memory"
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What one block of a kernel uses: bytes of `shared` memory, columns of `tensor_memory`, `warps`.
+    """The resources of one block of a kernel: bytes of `shared` memory, columns of `tensor_memory`, `warps`.
 
     `tensor_memory` is None if the target has none.
     """

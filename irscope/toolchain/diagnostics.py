@@ -1,4 +1,4 @@
-"""What MLIR, LLVM and ptxas report about a stage's text, with its line."""
+"""Parses the messages of MLIR, LLVM and ptxas about a stage's text, with its line."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ _PATTERNS = tuple(
         ),
     )
 )
-# What MLIR adds to a message on lines of its own is a sentence; a dump of the module is not.
 _FAILED_PASS = re.compile(r"Pipeline failed while executing \[`(\w+)`")
 # MLIR adds these to the errors of a pass; they say nothing more.
 _REDUNDANT = re.compile(
     r"(?:A signal was caught|Failures have been detected) while processing (?:an|the) MLIR"
     r"|Ptx assembly aborted"
 )
+# MLIR continues a message with sentences on lines of their own; a dump of the module is not one.
 _SENTENCE = re.compile(r"[A-Z][\w ][^{}%#]*")
 _LONGEST = 10_000  # characters of a line: messages are shorter, dumps of operations need not be
 

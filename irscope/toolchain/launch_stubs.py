@@ -30,7 +30,7 @@ from typing import Any
 
 from irscope.toolchain.patching import patched
 
-# What driver.c and the launchers call of libcuda.
+# The calls of libcuda in driver.c and in the launchers.
 _CUDA_FUNCTION = re.compile(r"\bcu[A-Z]\w+(?=\s*\()")
 _DRIVERS = {"cuda": "triton.backends.nvidia.driver", "hip": "triton.backends.amd.driver"}
 
@@ -63,7 +63,7 @@ class BuiltStub:
 
 @dataclass(frozen=True, slots=True)
 class StubRequest:
-    """What to build: the cache folder, the backends, the launchers, and where production has the drivers.
+    """A build of stubs: the cache folder, the backends, the launchers, and where production has the drivers.
 
     `library_dirs` are the possible results of the driver's search for libcuda; `libhip` are paths of
     libamdhip64. `lookup` builds nothing, and finds the entries of this machine's own platform key.
@@ -205,7 +205,7 @@ def _metadata(launcher: Launcher) -> Any:
 
 
 def _captured(call: Callable[[], Any], platform_key: str) -> _Source:
-    """What Triton would compile in `call`, and the key under which it would look for it."""
+    """The source that Triton would compile in `call`, and the cache key under which it would look for it."""
     from triton.runtime import build
 
     keys: list[str] = []

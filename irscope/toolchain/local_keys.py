@@ -1,4 +1,4 @@
-"""What the keys of Triton's cache depend on on this machine, found in a process of its own."""
+"""The parts of Triton's cache keys that this machine determines, found in a process of its own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class LocalKeys:
     device: str = ""
 
     def driver_library(self, backend: str) -> str:
-        """Where Triton finds the library of a backend's driver here; "" if it does not."""
+        """The place of the library of a backend's driver here; "" if Triton does not find it."""
         return ":".join(self.library_dirs) if backend == "cuda" else self.libhip
 
 
@@ -109,7 +109,7 @@ def main(*words: str) -> int:
 
 
 def _driver_places(backends: set[str]) -> tuple[tuple[str, ...], str, str]:
-    """Where Triton's drivers find libcuda and libamdhip64 on this machine, and why not."""
+    """The folders of libcuda and the path of libamdhip64 on this machine, and why one was not found."""
     directories: tuple[str, ...] = ()
     libhip = searched = ""
     try:

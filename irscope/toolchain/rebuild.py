@@ -75,7 +75,7 @@ class RebuildError(UserError):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """What MLIR, LLVM or ptxas reported, with lines of the given stage if they have one."""
+        """The messages of MLIR, LLVM or ptxas, with lines of the given stage if they have one."""
         return self.rebuilt.diagnostics
 
 
@@ -153,7 +153,7 @@ def _request(
     until: str | None,
     gluon: bool,
 ) -> dict[str, Any]:
-    """What the child reads; raises UserError for a stage that nothing can be built from."""
+    """The request that the child reads. Raises UserError for a stage that nothing can be built from."""
     if stage_named(stage).binary:
         raise UserError(f"{stage} is machine code: nothing is built from it; give a stage above it")
     return {
@@ -240,7 +240,7 @@ def _run(command: Sequence[str], place: Path, variables: Mapping[str, str], seco
 
 
 def _outcome(place: Path, stage: str, status: int | None) -> Rebuilt:
-    """What the child left in its folder. Raises RebuildError if it failed."""
+    """Reads the child's results from its folder. Raises RebuildError if it failed."""
     result = _read_result(place)
     current = _text(place / CURRENT)
     errors, printed = _text(place / "errors"), _text(place / "printed")

@@ -38,6 +38,8 @@ _RESULT = "irscope layout "
 _TYPE = re.compile(r"(?:tensor|!ttg\.memdesc)<(?P<shape>(?:\d+x)+)")
 _ALLOCATED = re.compile(r", (\d+(?:x\d+)*)>$")
 _MOST_ABORTS = 8
+# The time limit of each attempt.
+_SECONDS = 60.0
 
 
 def installed_triton() -> str | None:
@@ -48,16 +50,16 @@ def installed_triton() -> str | None:
         return None
 
 
-def triton_layouts(ttgir: str, target: Target, seconds: float = 60) -> Layouts:
+def triton_layouts(ttgir: str, target: Target) -> Layouts:
     """The linear layouts of a module's types, by `layout_key`.
 
-    `seconds` is the time limit of each attempt. Layouts that Triton cannot convert are omitted; the
-    result is empty if Triton cannot read the module, for example one of another version.
+    Layouts that Triton cannot convert are omitted; the result is empty if Triton cannot read the module, for
+    example one of another version.
     """
     found: Layouts = {}
     fatal: list[str] = []
     while len(fatal) < _MOST_ABORTS:
-        started, converted = _convert_in_process(ttgir, target, [*found, *fatal], seconds)
+        started, converted = _convert_in_process(ttgir, target, [*found, *fatal])
         found |= converted
         unfinished = started - converted.keys()
         if not unfinished:
@@ -66,14 +68,12 @@ def triton_layouts(ttgir: str, target: Target, seconds: float = 60) -> Layouts:
     return {key: bases for key, bases in found.items() if bases}
 
 
-def _convert_in_process(
-    ttgir: str, target: Target, skip: list[str], seconds: float
-) -> tuple[set[str], Layouts]:
+def _convert_in_process(ttgir: str, target: Target, skip: list[str]) -> tuple[set[str], Layouts]:
     """The layouts whose conversion a new process started, and those that it converted."""
     request = {"ttgir": ttgir, "target": [target.backend, target.arch, target.warp_size], "skip": skip}
     try:
         command = python_command("irscope.toolchain.triton_layouts")
-        printed = run_tool(command, json.dumps(request).encode(), seconds).stdout
+        printed = run_tool(command, json.dumps(request).encode(), _SECONDS).stdout
     except subprocess.TimeoutExpired as error:
         printed = error.stdout or b""
     started: set[str] = set()

@@ -1,4 +1,4 @@
-"""Where a text has to be scrolled to horizontally so that the changed token of a row is on screen."""
+"""The horizontal scroll offset that brings the changed token of a row on screen."""
 
 from __future__ import annotations
 

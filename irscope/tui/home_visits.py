@@ -63,7 +63,7 @@ class HomeVisits(ThemePreview):
         self._states = states
         self._background = Background()
         self._opened: list[Workspace] = []
-        # What the caller of the app is to open.
+        # The entry that the caller of the app opens next.
         self.choice: HomeEntry | None = None
         self.wants_home = False
 

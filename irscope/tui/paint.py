@@ -165,7 +165,7 @@ def fitted(segments: list[Segment], width: int, base: Style, cells: int | None =
 
 
 def occurrences(text: str, query: str, start: int, width: int) -> list[Span]:
-    """Where `query` occurs in the part of `text` on screen; with smart case, as in `page.searcher`."""
+    """The occurrences of `query` in the part of `text` on screen; with smart case, as in `page.searcher`."""
     if not query:
         return []
     begin, end = max(start - len(query), 0), start + width + len(query)

@@ -34,7 +34,7 @@ from irscope.workspace import (
 
 # Longer cells are cut; the status line has them in full.
 MAX_CELL = 40
-# So many folded groups determine the width of a column.
+# The folded groups that determine the width of a column: the first ones.
 _MEASURED_GROUPS = 20
 # Of more variants, Python's search for cycles would be a pause that users notice.
 _MANY = 1000

@@ -24,7 +24,7 @@ _MOST_FRAMES = 50
 
 @dataclass(frozen=True)
 class AutotunerCall:
-    """What is launched: `function` is Triton's JITFunction; `grid` is a tuple or a function, None if unknown.
+    """An autotuned launch: `function` is Triton's JITFunction; `grid` a tuple or a function, None if unknown.
 
     `heuristics` are those between the autotuner and the function, in the order in which they apply.
     `hook` is the autotuner's own pre_hook if the user wrote it.

@@ -38,7 +38,7 @@ class Fits:
 def fitting(
     candidates: Sequence[Candidate], most_shared: int | None, processes: int | None, seconds: float
 ) -> Pruned:
-    """Which candidates can be launched, the others with their reasons."""
+    """Finds the candidates that can be launched, and why the others cannot."""
     learned = Learned("fits", str(most_shared), *(candidate.key for candidate in candidates))
     known = Pruned.from_json(learned.read(), len(candidates))
     if known is not None:
@@ -58,7 +58,7 @@ def results_of(
     seconds: float,
     compiled: bool,
 ) -> dict[int, CandidateResult]:
-    """What is known about each candidate by its number, in order; equal compilations run once.
+    """The result of each candidate by its number, in order; equal compilations run once.
 
     Only allocates memory, or, if `compiled`, compiles those that can be launched into Triton's cache.
     """

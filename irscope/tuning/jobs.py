@@ -62,7 +62,7 @@ class Compiled:
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """What is known about a candidate.
+    """The result of checking or compiling a candidate.
 
     `problem` says why it cannot be launched (None: it can), `failure` why it has no result.
     """

@@ -1,4 +1,4 @@
-"""What pruning has learned, kept in Triton's cache: a program that runs again compiles nothing for it."""
+"""Results of pruning, kept in Triton's cache: a program that runs again compiles nothing for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FILE = "irscope_tuning.json"
 
 @cache
 def _code() -> str:
-    """What identifies the code and the constants of irscope that results depend on."""
+    """The sizes and times of irscope's files that results depend on: code and constants."""
     root = Path(irscope.__file__).parent
     files = [file for name in ("estimating", "tuning", "facts") for file in root.glob(f"{name}/**/*.*")]
     states = [(str(file.relative_to(root)), file.stat()) for file in sorted(files) if file.suffix != ".pyc"]

@@ -1,4 +1,4 @@
-"""Which configs pruning keeps, why it drops the others, and the line that says so."""
+"""The configs that pruning keeps, its reasons to drop the others, and the line that says so."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Pruned:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any] | None, number: int) -> Pruned | None:
-        """What `to_json` wrote for so many configs; None if it is nothing of that kind."""
+        """Reads the output of `to_json`; None if it is malformed, or not for this number of configs."""
         try:
             keep = tuple(int(each) for each in (content or {})["keep"])
             drops = {int(at): Drop(**drop) for at, drop in (content or {})["drops"].items()}

@@ -74,7 +74,7 @@ def allocated(job: CandidateJob) -> CandidateResult:
 
 
 def allocation_of(source: SourceText, options: Any, target: Any) -> Allocation:
-    """What a kernel allocates: the stages down to TTGIR and the passes until memory is allocated.
+    """The allocation of a kernel: runs the stages down to TTGIR and the passes until memory is allocated.
 
     `target` is Triton's. Raises whatever the compiler raises.
     """

@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 
 from irscope.capturing.compile.pool import Worker, run_jobs, spawn
+from irscope.model.cores import available_cores
 from irscope.toolchain.job import Job, Outcome
 from irscope.tuning.jobs import CandidateJob, CandidateResult
 from irscope.tuning.worker import RESULT
 
-# Workers without a job end after so many seconds: each has Triton in memory (about 150 MB).
+# The seconds after which a worker without a job ends: each has Triton in memory (about 150 MB).
 _IDLE_SECONDS = 20.0
 # The variables that Triton and LLVM read, and Python's search path; workers have those of their start.
 _PREFIXES = ("TRITON", "LLVM", "MLIR", "PTXAS", "NVPTX", "AMDGCN", "DISABLE_", "ENABLE_", "PYTHON")
@@ -39,7 +40,7 @@ class WorkerPool:
         `processes` of None starts one per core, but not more than jobs; `seconds` is the limit per job.
         """
         with self._lock:
-            self._prepare(min(processes or _cores(), len(jobs)))
+            self._prepare(min(processes or available_cores(), len(jobs)))
             try:
                 for job, outcome in run_jobs(jobs, self._workers, seconds, _ignore):
                     if isinstance(job, CandidateJob):
@@ -91,11 +92,6 @@ def _result(outcome: Outcome) -> CandidateResult:
     if isinstance(result, CandidateResult) and outcome.failure is None:
         return result
     return CandidateResult(failure=outcome.failure)
-
-
-def _cores() -> int:
-    """The cores that this process may use; macOS does not tell the second number."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _environment() -> dict[str, str]:

@@ -52,7 +52,7 @@ class VersionUnavailable(UserError):  # noqa: N818 - a state of the machine, not
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """What to install, such as `triton==3.7.1`, and a file of it that shows that it is complete.
+    """A package to install, such as `triton==3.7.1`, and a file of it that shows that it is complete.
 
     `portable` packages have no compiled modules of a Python version.
     """

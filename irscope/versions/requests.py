@@ -1,4 +1,4 @@
-"""What to compile under each version: the plan of a kernel file, or the variants that a capture has.
+"""Requests to compile under each version: the plan of a kernel file, or the variants of a capture.
 
 add.py::add, --config BLOCK=64,128      a plan per environment, made by a worker of that environment
 old.irscope                             the captured variants, as jobs for the captured kernel's file
@@ -23,7 +23,7 @@ PTXAS = "ptxas"
 
 
 class Request(Protocol):
-    """What to compile, whatever the version."""
+    """The variants to compile with each environment."""
 
     def plans(self, worker: Worker, stop: Stop, seconds: float) -> Iterator[Plan | UserError]:
         """The plan of each kernel in a worker's environment, or why there is none; always in one order."""

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from irscope.capturing.compile.pool import Stop, Worker
 from irscope.capturing.compile.sweep import IMPORT_SECONDS, Sweep, lay_out, unfinished_variant
 from irscope.capturing.messages import Plan
 from irscope.model import Failure, Launch, UserError
+from irscope.model.cores import available_cores
 from irscope.store import CaptureWriter, NewVariant
 from irscope.toolchain.job import Job
 from irscope.versions.environments import Environment
@@ -68,7 +68,7 @@ def planned_environments(
         return list(request.plans(workers[environment], stop, max(seconds, IMPORT_SECONDS)))
 
     try:
-        with ThreadPoolExecutor(processes or _cores()) as threads:
+        with ThreadPoolExecutor(processes or available_cores()) as threads:
             try:
                 found = dict(zip(environments, threads.map(planned, environments), strict=True))
             except BaseException:
@@ -130,7 +130,7 @@ def compile_versions(
         parts.append(EnvironmentJobs.of(layout.environment, jobs, [layout.worker]))
         for job in layout.failures:
             _write(layout, job, _failed(layout, job), writer, progress, launches_of)
-    for place, job, outcome in compile_jobs(parts, processes or _cores(), seconds):
+    for place, job, outcome in compile_jobs(parts, processes or available_cores(), seconds):
         progress.running = f"Triton {layouts[place].environment.name}  {job.config}"
         if outcome is not None:
             new = outcome.added_to(unfinished_variant(job))
@@ -197,7 +197,3 @@ def _write(
     writer.add_variant(sweep.kernel.id, sweep.toolchain.id, triton, new, layout.ids[job])
     progress.done += 1
     progress.failed += new.failure is not None
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0))

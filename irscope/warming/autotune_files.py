@@ -18,7 +18,7 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def modified_times(folder: Path) -> dict[str, int]:
-    """When each file was written (ns), by its path in the folder."""
+    """The time at which each file was written (ns), by its path in the folder."""
     found = {}
     for file in folder.glob(f"*/*{_SUFFIX}"):
         with suppress(OSError):

@@ -45,13 +45,15 @@ DEFAULT_TARGET = parse_target("cuda:90")
 
 @dataclass(frozen=True, slots=True)
 class WarmResult:
-    """What a build did: the manifest, and how many kernels it compiled, wrote, found and removed.
+    """The result of a build: the manifest, and how many kernels it compiled, wrote, found and removed.
 
     `failures` and `problems` are lines for the user: kernels that did not compile, and anything else that
-    production would have to compile. `notes` are lines about what was done.
+    production would have to compile. `notes` are lines about what was done. `new` are the entries that the
+    folder lacked before the build.
     """
 
     manifest: Manifest
+    new: tuple[WarmEntry, ...]
     compiled: int
     written: int
     kept: int
@@ -178,9 +180,11 @@ class WarmBuild:
         script = Path(__file__).with_name("relocate.py").read_bytes()
         (self.folder / "relocate.py").write_bytes(script)
         relocate(self.folder, self.options.at)
+        known = {entry.hash for entry in self.old.entries}
+        new = tuple(entry for entry in manifest.entries if entry.hash not in known)
         counts = self._counts
         return WarmResult(
-            manifest, counts.compiled, counts.written, counts.kept, len(removed),
+            manifest, new, counts.compiled, counts.written, counts.kept, len(removed),
             tuple(self.failures), tuple(self.problems), tuple(self.notes),
         )  # fmt: skip
 
@@ -329,7 +333,7 @@ class WarmBuild:
         )
 
     def _library_dirs(self) -> tuple[tuple[str, ...], ...]:
-        """Where production has libcuda: as the options say, or as in the last build."""
+        """The folders of libcuda in production: as the options say, or as in the last build."""
         given = self.options.libcuda
         return library_dirs(given) if given or not self.old.library_dirs else self.old.library_dirs
 

@@ -21,7 +21,7 @@ from irscope.model import UserError
 
 # Triton cuts names so that they fit into a file system (compiler/compiler.py, `file_name`).
 _MOST_NAME = 150
-# What irscope and Triton leave in entries in addition: the first, logs of ptxas; the second, after a kill.
+# Other files in entries: ptxas's logs, which irscope writes, and those that Triton leaves if it is killed.
 _SIDECAR, _TEMPORARY = "irscope.json", "tmp."
 # The entry with Triton's key of itself, for the next build.
 _TRITON_KEY = "triton_key.json"

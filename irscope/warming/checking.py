@@ -38,7 +38,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What one process wrote."""
+    """The report of one process."""
 
     hits: Mapping[str, str]
     cold: tuple[ColdStart, ...]

@@ -14,7 +14,7 @@ from irscope.toolchain.launch_stubs import BuiltStub, Launcher
 from irscope.warming import cache_folder
 from irscope.warming.manifest import WarmEntry, WarmStub
 
-# What irscope adds to Triton's metadata.
+# The keys that irscope adds to Triton's metadata.
 _OWN_METADATA = frozenset(["origin"])
 
 
@@ -50,7 +50,7 @@ def parameter_types(variant: Variant) -> tuple[str, ...]:
 
 
 def launcher_of(folder: Path, entry: WarmEntry) -> Launcher:
-    """What the launcher of an entry depends on."""
+    """The launcher of an entry: its backend, types, tensor descriptors and warp size."""
     target = parse_target(entry.target)
     try:
         stem = cache_folder.file_stem(entry.kernel)

@@ -22,8 +22,7 @@ class LaunchBuild:
 
     `cache_here` makes the folder the Triton cache of the processes that are started. `before` are the files
     with autotuned choices that earlier builds have written, with the inputs that they are for; `add` adds a
-    capture to the build. `notes` and
-    `problems` are lines for the user.
+    capture to the build. `notes` and `problems` are lines for the user.
     """
 
     folder: Path
@@ -38,7 +37,7 @@ class LaunchBuild:
 
     @contextmanager
     def input(self, name: str) -> Iterator[None]:
-        """What is written within the block, is for the input with this name."""
+        """Attributes the autotuned choices that are written within the block to the input with this name."""
         times = modified_times(self.folder)
         try:
             yield

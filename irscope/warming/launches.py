@@ -10,7 +10,7 @@ from irscope.model import Target
 
 
 class Launches(Protocol):
-    """What inputs need beyond the variants that they launch: varied launches and pinned choices.
+    """Adds to a build what inputs need beyond the variants that they launch: varied launches, pinned choices.
 
     `notes` and `problems` are lines for the user.
     """

@@ -63,7 +63,7 @@ def nearest_entry(cold: Variant, manifest: Manifest) -> WarmEntry | None:
 
 
 def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> str:
-    """What the nearest entry has and what was requested instead, by component; why, if there is no entry."""
+    """The components of a request that differ from the nearest entry, or why there is no entry."""
     if entry is None:
         kernels = {each.kernel for each in manifest.entries}
         entries = pluralize(len(manifest.entries), "entry")

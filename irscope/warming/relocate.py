@@ -119,7 +119,7 @@ def _platform() -> str:
 
 
 def _libcuda_dirs() -> list[str]:
-    """Where Triton's driver finds libcuda on this machine (`libcuda_dirs`); none if it does not."""
+    """The folders in which Triton's driver finds libcuda here (`libcuda_dirs`); empty if there are none."""
     if given := os.environ.get("TRITON_LIBCUDA_PATH"):
         return [given]
     try:

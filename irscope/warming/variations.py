@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-import os
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -23,6 +22,7 @@ from irscope.analysis.fragmentation import (
 from irscope.analysis.launch_correlations import LaunchCase
 from irscope.analysis.launch_variations import recorded_cases
 from irscope.analysis.vary import Axis, axes_of, parse_vary
+from irscope.capturing.compile.executor import started_workers
 from irscope.capturing.compile.pool import Stop, Worker
 from irscope.capturing.compile.sweep import IMPORT_SECONDS, compile_plan
 from irscope.capturing.messages import Plan, WarmPlan, WarmRequest
@@ -48,7 +48,7 @@ class KernelLaunches:
 
 @dataclass(frozen=True, slots=True)
 class VaryOptions:
-    """What to compile of a capture's kernels: what `axes` vary, and of autotuned ones what `pins` chose.
+    """Options of launches to compile: `axes` to vary, and `pins` that choose configs of autotuned kernels.
 
     `target` of None means each variant's own; `kernels` is a glob. `processes` of None starts one per core;
     `seconds` is the time limit per variant. With `prices`, the code is also compiled that not specializing
@@ -66,7 +66,7 @@ class VaryOptions:
 
 @dataclass(frozen=True, slots=True)
 class KernelPlan:
-    """What the launches of one kernel need on one target; `fragments` are arguments that multiply it."""
+    """The compilations of one kernel on one target; `fragments` are arguments that multiply them."""
 
     kernel: str
     target: Target
@@ -140,7 +140,7 @@ def vary(
     The compilations go to the Triton cache of this process's environment (TRITON_CACHE_DIR). Raises
     UserError if the capture cannot be written.
     """
-    with _workers(options.processes) as workers:
+    with started_workers(options.processes) as workers:
         plans, problems = plan_kernels(kernels, options, workers[0])
         with CaptureWriter.create(output, False) as writer:
             failed = sum(
@@ -153,16 +153,6 @@ def vary(
     lines += _price_lines(plans, output, options, command) if options.prices else []
     files = {f"{f.folder}/{f.name}": f.text for plan in plans for f in plan.warm.files}
     return Varied(tuple(plans), files, tuple(lines), tuple(problems), failed)
-
-
-@contextmanager
-def _workers(processes: int | None) -> Iterator[list[Worker]]:
-    workers = [Worker() for _ in range(processes or len(os.sched_getaffinity(0)))]
-    try:
-        yield workers
-    finally:
-        for worker in workers:
-            worker.stop()
 
 
 def plan_kernels(
@@ -238,7 +228,7 @@ def _price_lines(plans: Sequence[KernelPlan], capture: Path, options: VaryOption
 def _compile_apart(plans: Sequence[Plan], folder: Path, options: VaryOptions, command: str) -> None:
     with ExitStack() as stack:
         stack.enter_context(variable_set("TRITON_CACHE_DIR", str(folder / "cache")))
-        workers = stack.enter_context(_workers(options.processes))
+        workers = stack.enter_context(started_workers(options.processes))
         writer = stack.enter_context(CaptureWriter.create(folder / "generic.irscope", False))
         for plan in plans:
             compile_plan(plan, workers, writer, command, options.seconds, lambda *_: None)

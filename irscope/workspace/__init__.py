@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from irscope.analysis.capture_diff import FactChange as FactChange
     from irscope.analysis.capture_diff import MatchedVariants as MatchedVariants
     from irscope.analysis.chart_data import EACH as EACH
-    from irscope.analysis.chart_data import AxisScale as AxisScale
     from irscope.analysis.chart_data import Chart as Chart
     from irscope.analysis.chart_data import Point as Point
     from irscope.analysis.chart_data import Series as Series
@@ -25,14 +24,13 @@ if TYPE_CHECKING:
     from irscope.analysis.chart_data import chart as chart
     from irscope.analysis.chart_data import chartable_facts as chartable_facts
     from irscope.analysis.chart_data import lines_text as lines_text
+    from irscope.analysis.chart_data import plotted as plotted
     from irscope.analysis.compilations import Compilations as Compilations
     from irscope.analysis.divergence import Divergence as Divergence
     from irscope.analysis.divergence import Divergences as Divergences
     from irscope.analysis.expectations import parse_expectation as parse_expectation
     from irscope.analysis.expectations import unmet as unmet
     from irscope.analysis.findings.finding import Finding as Finding
-    from irscope.analysis.kernel_loops import Loop as Loop
-    from irscope.analysis.kernel_loops import TripCount as TripCount
     from irscope.analysis.registers.live_values import LiveValue as LiveValue
     from irscope.analysis.registers.python_names import SourceLine as SourceLine
     from irscope.analysis.registers.register_report import RegisterReport as RegisterReport
@@ -54,10 +52,7 @@ if TYPE_CHECKING:
     from irscope.diff.summary import first_structural as first_structural
     from irscope.diff.summary import short_label as short_label
     from irscope.diff.summary import summarize as summarize
-    from irscope.diff.tokens import changed_spans as changed_spans
-    from irscope.estimating.device_rates import DeviceRates as DeviceRates
     from irscope.estimating.terms import Estimate as Estimate
-    from irscope.estimating.terms import Term as Term
     from irscope.facts.estimate_kinds import ESTIMATE_KINDS as ESTIMATE_KINDS
     from irscope.facts.estimate_kinds import MOST_ESTIMATED as MOST_ESTIMATED
     from irscope.facts.estimate_kinds import microseconds_text as microseconds_text
@@ -103,14 +98,11 @@ if TYPE_CHECKING:
     from irscope.store.capture_file import remove_capture as remove_capture
     from irscope.store.merge_captures import merge_captures as merge_captures
     from irscope.store.output_lock import find_writer as find_writer
-    from irscope.store.overview import CaptureOverview as CaptureOverview
     from irscope.store.overview import overview as overview
     from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
-    from irscope.toolchain.llvm_passes import LlvmPass as LlvmPass
     from irscope.toolchain.python_files import module_file as module_file
     from irscope.workspace.calibration import Calibration as Calibration
     from irscope.workspace.calibration import calibrate_captures as calibrate_captures
-    from irscope.workspace.calibration import device_named as device_named
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.capture_comparison import compare_captures as compare_captures
     from irscope.workspace.capture_listing import captures_in as captures_in
@@ -141,13 +133,9 @@ if TYPE_CHECKING:
     from irscope.workspace.edits import StageEdit as StageEdit
     from irscope.workspace.edits import can_build_from as can_build_from
     from irscope.workspace.edits import edit_names as edit_names
-    from irscope.workspace.edits import original_of as original_of
     from irscope.workspace.equal_variants import equal_text as equal_text
     from irscope.workspace.estimate_comparison import pair_estimate_lines as pair_estimate_lines
-    from irscope.workspace.estimate_text import EstimateLine as EstimateLine
-    from irscope.workspace.estimate_text import estimate_difference as estimate_difference
     from irscope.workspace.estimate_text import estimate_lines as estimate_lines
-    from irscope.workspace.estimate_text import evidence_ranges as evidence_ranges
     from irscope.workspace.fact_table import FactTable as FactTable
     from irscope.workspace.finding_table import FindingRow as FindingRow
     from irscope.workspace.finding_table import FindingTarget as FindingTarget
@@ -157,7 +145,6 @@ if TYPE_CHECKING:
     from irscope.workspace.gate import Violation as Violation
     from irscope.workspace.gate import gate_captures as gate_captures
     from irscope.workspace.gate import gate_pair as gate_pair
-    from irscope.workspace.in_progress import InProgress as InProgress
     from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
     from irscope.workspace.kernel_files import kernel_place as kernel_place
     from irscope.workspace.kernel_files import relative_file as relative_file
@@ -195,7 +182,6 @@ if TYPE_CHECKING:
     from irscope.workspace.picking import Pick as Pick
     from irscope.workspace.picking import never_launched as never_launched
     from irscope.workspace.picking import picks as picks
-    from irscope.workspace.problems import Problem as Problem
     from irscope.workspace.problems import problem_titles as problem_titles
     from irscope.workspace.source_lines import InstructionCounts as InstructionCounts
     from irscope.workspace.source_lines import LineOutcome as LineOutcome
@@ -215,32 +201,30 @@ if TYPE_CHECKING:
     from irscope.workspace.stage_marks import LineMarks as LineMarks
     from irscope.workspace.stage_marks import Pressure as Pressure
     from irscope.workspace.stage_marks import line_marks as line_marks
-    from irscope.workspace.table import UNKNOWN as UNKNOWN
     from irscope.workspace.table import FactColumn as FactColumn
     from irscope.workspace.table import TableCell as TableCell
-    from irscope.workspace.table import TableEntry as TableEntry
-    from irscope.workspace.table import TableSection as TableSection
     from irscope.workspace.table import TableView as TableView
-    from irscope.workspace.table import all_kinds as all_kinds
-    from irscope.workspace.table import chosen_kinds as chosen_kinds
-    from irscope.workspace.table import default_kinds as default_kinds
-    from irscope.workspace.table import minor as minor
-    from irscope.workspace.table import ranked_pairs as ranked_pairs
     from irscope.workspace.table import table_view as table_view
-    from irscope.workspace.table import varying_kinds as varying_kinds
     from irscope.workspace.table_columns import UNMEASURED as UNMEASURED
     from irscope.workspace.table_columns import Column as Column
     from irscope.workspace.table_columns import ColumnSummary as ColumnSummary
     from irscope.workspace.table_columns import columns as columns
     from irscope.workspace.table_columns import constants_text as constants_text
-    from irscope.workspace.table_columns import informative as informative
     from irscope.workspace.table_columns import shown_columns as shown_columns
     from irscope.workspace.table_columns import summarize_columns as summarize_columns
     from irscope.workspace.table_filter import matching as matching
+    from irscope.workspace.table_kinds import all_kinds as all_kinds
+    from irscope.workspace.table_kinds import chosen_kinds as chosen_kinds
+    from irscope.workspace.table_kinds import default_kinds as default_kinds
+    from irscope.workspace.table_kinds import minor as minor
+    from irscope.workspace.table_kinds import varying_kinds as varying_kinds
     from irscope.workspace.table_rows import Folding as Folding
     from irscope.workspace.table_rows import TableRow as TableRow
     from irscope.workspace.table_rows import rows as rows
     from irscope.workspace.table_rows import sorted_variants as sorted_variants
+    from irscope.workspace.table_sections import TableEntry as TableEntry
+    from irscope.workspace.table_sections import TableSection as TableSection
+    from irscope.workspace.table_sections import ranked_pairs as ranked_pairs
     from irscope.workspace.texts import ERROR as ERROR
     from irscope.workspace.texts import PYTHON as PYTHON
     from irscope.workspace.texts import check_stage as check_stage
@@ -251,7 +235,6 @@ if TYPE_CHECKING:
     from irscope.workspace.texts import written_stage as written_stage
     from irscope.workspace.timeline import Timeline as Timeline
     from irscope.workspace.timeline import TimelineStep as TimelineStep
-    from irscope.workspace.timeline import Version as Version
     from irscope.workspace.trends import TRENDS as TRENDS
     from irscope.workspace.trends import KernelTrend as KernelTrend
     from irscope.workspace.trends import Trends as Trends
@@ -268,7 +251,6 @@ if TYPE_CHECKING:
     from irscope.workspace.verdict import Remedy as Remedy
     from irscope.workspace.verdict import Verdict as Verdict
     from irscope.workspace.verdict import finding_point as finding_point
-    from irscope.workspace.verdict import python_line as python_line
     from irscope.workspace.verdict_resources import Resource as Resource
     from irscope.workspace.version_names import version_name as version_name
     from irscope.workspace.version_summary import FactMovement as FactMovement
@@ -278,7 +260,6 @@ if TYPE_CHECKING:
     from irscope.workspace.why_lines import StageLine as StageLine
     from irscope.workspace.why_lines import TextLine as TextLine
     from irscope.workspace.why_lines import compilation_lines as compilation_lines
-    from irscope.workspace.why_lines import evidence_line as evidence_line
     from irscope.workspace.why_lines import pair_lines as pair_lines
     from irscope.workspace.why_lines import reason_lines as reason_lines
     from irscope.workspace.why_lines import without_rest as without_rest
@@ -291,7 +272,7 @@ _EXPORTS = {
     "irscope.analysis.cache_key_diff": "ChangedInput reason_text",
     "irscope.analysis.capture_diff": "FactChange MatchedVariants",
     "irscope.analysis.chart_data": (
-        "AxisScale Chart EACH Point Series axes axis_scale chart chartable_facts lines_text"
+        "EACH Chart Point Series axes axis_scale chart chartable_facts lines_text plotted"
     ),
     "irscope.analysis.compilations": "Compilations",
     "irscope.analysis.divergence": "Divergence Divergences",
@@ -301,16 +282,13 @@ _EXPORTS = {
     "irscope.analysis.registers.python_names": "SourceLine",
     "irscope.analysis.registers.register_report": "RegisterReport TensorInRegisters",
     "irscope.analysis.registers.spilled_values": "SpilledValue",
-    "irscope.analysis.kernel_loops": "Loop TripCount",
     "irscope.analysis.source_map": "PythonLine SourcePlace",
     "irscope.backends": "all_stages all_targets parse_target stage_named stages_of",
     "irscope.backends.instructions": "InstructionKind",
     "irscope.diff.opcode_counts": "by_source_line",
     "irscope.diff.rows": "Change LayoutChange Row StageDiff",
     "irscope.diff.summary": "first_structural short_label summarize",
-    "irscope.diff.tokens": "changed_spans",
-    "irscope.estimating.device_rates": "DeviceRates",
-    "irscope.estimating.terms": "Estimate Term",
+    "irscope.estimating.terms": "Estimate",
     "irscope.facts.estimate_kinds": "ESTIMATE_KINDS MOST_ESTIMATED microseconds_text",
     "irscope.facts.fact": "Evidence Fact FactKind FactValue",
     "irscope.facts.registry": "kinds_for",
@@ -318,8 +296,8 @@ _EXPORTS = {
         "GlossaryEntry entries_in_line entry_for find_entries glossary_entries similar_names"
     ),
     "irscope.languages.document": "Layout",
-    "irscope.languages.lexers": "lexer_for",
     "irscope.languages.language_registry": "line_without_location strip_debug",
+    "irscope.languages.lexers": "lexer_for",
     "irscope.layouts.banks": "BankConflicts",
     "irscope.layouts.color_map": "ColorBy cell_size",
     "irscope.layouts.conversion_cost": "Conversion",
@@ -334,77 +312,73 @@ _EXPORTS = {
     "irscope.store": "CaptureReader CaptureWriter select_variants variant_names",
     "irscope.store.capture_file": "holds_nothing remove_capture",
     "irscope.store.merge_captures": "merge_captures",
-    "irscope.workspace.installed_plugins": "plugin_uses",
     "irscope.store.output_lock": "find_writer",
-    "irscope.store.overview": "CaptureOverview overview",
+    "irscope.store.overview": "overview",
     "irscope.toolchain.disassembler": "find_nvdisasm",
     "irscope.toolchain.python_files": "module_file",
-    "irscope.workspace.calibration": "Calibration calibrate_captures device_named",
+    "irscope.workspace.calibration": "Calibration calibrate_captures",
     "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
     "irscope.workspace.capture_listing": "captures_in",
     "irscope.workspace.checks": "CheckResult CheckRule check read_rules",
     "irscope.workspace.comparison": "Comparison",
+    "irscope.workspace.compile_time": "CompileTimeInput compile_time_inputs",
+    "irscope.workspace.compiler_version": "CompilerVersion",
+    "irscope.workspace.config_source": "config_code",
     "irscope.workspace.detail": "Detail differs_materially rows_at",
     "irscope.workspace.diff_rows": (
         "CHANGES Hunk RowSide Span change_names count_changes counts_text hunk_range hunks "
         "reads_differently row_sides source_line_counts"
     ),
-    "irscope.workspace.compile_time": "CompileTimeInput compile_time_inputs",
-    "irscope.workspace.config_source": "config_code",
-    "irscope.workspace.edits": "StageEdit can_build_from edit_names original_of",
+    "irscope.workspace.edits": "StageEdit can_build_from edit_names",
     "irscope.workspace.equal_variants": "equal_text",
-    "irscope.workspace.estimate_text": "EstimateLine estimate_difference estimate_lines evidence_ranges",
+    "irscope.workspace.estimate_comparison": "pair_estimate_lines",
+    "irscope.workspace.estimate_text": "estimate_lines",
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
     "irscope.workspace.first_difference": "first_differences",
     "irscope.workspace.gate": "GateResult Violation gate_captures gate_pair",
+    "irscope.workspace.installed_plugins": "plugin_uses",
     "irscope.workspace.kernel_files": "kernel_place relative_file",
     "irscope.workspace.kernel_scopes": "Scope ScopeCount mismatch scope_counts scope_of",
-    "irscope.workspace.opening": "opening_pair",
-    "irscope.workspace.table_columns": (
-        "UNMEASURED Column ColumnSummary columns constants_text informative shown_columns summarize_columns"
-    ),
-    "irscope.workspace.table_filter": "matching",
-    "irscope.workspace.table_rows": "Folding TableRow rows sorted_variants",
     "irscope.workspace.layout_comparison": "LayoutComparison",
     "irscope.workspace.line_differences": (
         "LineChange content_span elided_layouts first_change line_changes line_spans"
     ),
-    "irscope.workspace.stage_marks": "LineMarks NO_MARKS Pressure line_marks",
-    "irscope.workspace.value_matching": "ValuePair",
     "irscope.workspace.linting": "LintResult lint",
-    "irscope.workspace.in_progress": "InProgress",
-    "irscope.toolchain.llvm_passes": "LlvmPass",
+    "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.llvm_comparison": "llvm_lines",
     "irscope.workspace.llvm_passes": "LlvmReport effect_text llvm_report",
-    "irscope.workspace.live": "LiveUpdates apply_events",
+    "irscope.workspace.opening": "opening_pair",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
-    "irscope.workspace.estimate_comparison": "pair_estimate_lines",
     "irscope.workspace.picking": "Choice Pick never_launched picks",
-    "irscope.workspace.problems": "Problem problem_titles",
+    "irscope.workspace.problems": "problem_titles",
     "irscope.workspace.source_lines": (
-        "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage "
-        "instruction_counts instruction_lines line_outcomes listings python_rows python_source "
-        "source_chains source_maps"
+        "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage instruction_counts "
+        "instruction_lines line_outcomes listings python_rows python_source source_chains source_maps"
     ),
-    "irscope.workspace.table": (
-        "FactColumn TableCell TableEntry TableSection TableView UNKNOWN all_kinds chosen_kinds "
-        "default_kinds minor ranked_pairs table_view varying_kinds"
+    "irscope.workspace.stage_marks": "NO_MARKS LineMarks Pressure line_marks",
+    "irscope.workspace.table": "FactColumn TableCell TableView table_view",
+    "irscope.workspace.table_columns": (
+        "UNMEASURED Column ColumnSummary columns constants_text shown_columns summarize_columns"
     ),
+    "irscope.workspace.table_filter": "matching",
+    "irscope.workspace.table_kinds": "all_kinds chosen_kinds default_kinds minor varying_kinds",
+    "irscope.workspace.table_rows": "Folding TableRow rows sorted_variants",
+    "irscope.workspace.table_sections": "TableEntry TableSection ranked_pairs",
     "irscope.workspace.texts": (
         "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
     ),
+    "irscope.workspace.timeline": "Timeline TimelineStep",
+    "irscope.workspace.trends": "TRENDS KernelTrend TrendSeries TrendStep Trends read_trends",
+    "irscope.workspace.value_matching": "ValuePair",
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
-    "irscope.workspace.trends": "KernelTrend TRENDS Trends TrendSeries TrendStep read_trends",
-    "irscope.workspace.timeline": "Timeline TimelineStep Version",
-    "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Verdict finding_point python_line",
+    "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Verdict finding_point",
     "irscope.workspace.verdict_resources": "Resource",
     "irscope.workspace.version_names": "version_name",
-    "irscope.workspace.compiler_version": "CompilerVersion",
     "irscope.workspace.version_summary": "FactMovement VersionStep VersionSummary version_summaries",
     "irscope.workspace.why_lines": (
-        "StageLine TextLine compilation_lines evidence_line pair_lines reason_lines without_rest worth_lines"
+        "StageLine TextLine compilation_lines pair_lines reason_lines without_rest worth_lines"
     ),
     "irscope.workspace.workspace": "Workspace",
     "irscope.workspace.written_launches": "add_launches",

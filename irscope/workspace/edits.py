@@ -45,18 +45,6 @@ def edit_names(workspace: Workspace, original: Variant) -> list[str]:
     return [v.edit.name for v in workspace.variants if v.edit is not None and _without_edit(v) == own]
 
 
-def original_of(workspace: Workspace, variant: Variant) -> Variant | None:
-    """The variant that an edit started from; None if the capture does not have it, or for others."""
-    if variant.edit is None:
-        return None
-    own = _without_edit(variant)
-    for other in workspace.variants:
-        name = other.edit.name if other.edit else ""
-        if other.id != variant.id and name == variant.edit.of and _without_edit(other) == own:
-            return other
-    return None
-
-
 def _without_edit(variant: Variant) -> tuple[object, ...]:
     """Everything that identifies a variant except for its edit."""
     environment = {name: value for name, value in variant.environment.items() if name != "edit"}

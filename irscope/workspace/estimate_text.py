@@ -128,7 +128,7 @@ def bar_text(share: float, width: int) -> str:
 
 
 def evidence_ranges(evidence: Sequence[Evidence]) -> str:
-    """Where the lines are, in short: `ptx 120-131, 140`; "" without any."""
+    """The lines in short: `ptx 120-131, 140`; "" without any."""
     by_stage: dict[str, list[int]] = {}
     for one in evidence:
         by_stage.setdefault(one.stage, []).append(one.line + 1)

@@ -8,14 +8,16 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import asdict
 from functools import cache, partial
-from importlib import resources
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+import irscope.estimating
 from irscope.facts.estimate_kinds import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS
 from irscope.facts.fact import Evidence, Fact
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace.derived_cache import DerivedCache, derived_key
+from irscope.workspace.launch_expression import parse_launch
 from irscope.workspace.problems import problem_text
 
 if TYPE_CHECKING:
@@ -24,15 +26,13 @@ if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate
     from irscope.workspace.workspace import Workspace
 
-_PACKAGE = "irscope.estimating"
-
 
 class Estimates:
     """The estimates that were made so far, by variant, launch and device. Several threads may use it."""
 
-    def __init__(self, workspace: Workspace, cache_: DerivedCache | None = None) -> None:
+    def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._cache = cache_ or DerivedCache()
+        self._cache = DerivedCache()
         self._known: dict[tuple[int, Launch, str], Estimate | UserError] = {}
         self._made: dict[str, bytes] = {}
         self._lock = Lock()
@@ -106,6 +106,20 @@ class Estimates:
         return made
 
 
+def estimate_of(
+    workspace: Workspace, variant: Variant, launch: Launch | str | None, device: str | None
+) -> Estimate:
+    """The estimate of a launch; see `Workspace.estimate`."""
+    from irscope.workspace.calibration import device_named
+
+    if isinstance(launch, str):
+        launch = parse_launch(launch).launch_of(variant)
+    if launch is None and not variant.launches:
+        raise UserError(f"#{variant.id} was not launched; give a launch, such as 'grid=(64,), M=4096'")
+    rates, fit = device_named(device) if device else (None, None)
+    return workspace.estimates.of(variant, launch or variant.launches[0], rates, fit)
+
+
 def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None) -> str:
     """The name of an estimate in the cache folder: everything that it depends on."""
     from irscope.estimating.constants import fit_of
@@ -121,10 +135,14 @@ def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fi
 
 @cache
 def _model_digest() -> str:
-    """A hash of the model itself: an estimate of another version of it is made again."""
-    folder = resources.files(_PACKAGE)
-    files = sorted((entry for entry in folder.iterdir() if entry.is_file()), key=lambda entry: entry.name)
-    return hashlib.sha256(b"\0".join(entry.read_bytes() for entry in files)).hexdigest()
+    """A hash of the model's code: an estimate of another version of it is made again."""
+    return code_digest(Path(irscope.estimating.__file__).parent)
+
+
+def code_digest(folder: Path) -> str:
+    """A hash of the modules in a folder and below it."""
+    files = sorted(folder.rglob("*.py"))
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _from_json(content: bytes) -> Estimate | None:

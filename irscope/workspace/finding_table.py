@@ -51,7 +51,7 @@ class FindingRow:
 
 @dataclass(frozen=True)
 class FindingTarget:
-    """Where a finding can be seen: a line of a stage, else a screen, else a column of the table.
+    """The place where a finding can be seen: a line of a stage, else a screen, else a column of the table.
 
     `screen` is "why", "passes" or "layout", `column` the name of a fact, and `subject` what to look for
     there. `variant` is the id of the variant whose error a finding is about.
@@ -98,7 +98,7 @@ def split_sentence(text: str) -> tuple[str, str, str]:
 
 
 def finding_target(pair: Comparison, finding: Finding) -> FindingTarget:
-    """Where to look at a finding: every finding has a place."""
+    """The target of a finding: every finding has one."""
     line = evidence_line(finding)
     if line is not None:
         return FindingTarget(line)

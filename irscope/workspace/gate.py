@@ -199,7 +199,7 @@ def _violations(condition: Condition, sides: _Sides) -> Iterator[Violation]:
 
 
 def _true_for(condition: Condition, pair: GatePair, sides: _Sides) -> str:
-    """What is true for a pair, with the values; "" if the condition is false."""
+    """The values that make the condition true for a pair; "" if it is false."""
     if condition.comparisons:
         return "" if pair.b is None else _compared(condition, pair, sides)
     return _WORD_CHECKS[condition.text](pair, sides)

@@ -75,7 +75,7 @@ class GrowthWatch:
         self._seen = self._state()
 
     def look(self) -> tuple[Growth, bool]:
-        """Who writes the capture now, and whether its files changed since the last call."""
+        """The process that writes the capture now, and whether its files changed since the last call."""
         growth, state = Growth(find_writer(self._path)), self._state()
         changed, self._seen = state != self._seen, state
         return growth, changed

@@ -1,4 +1,4 @@
-"""Which parameters a kernel loads from, according to its source."""
+"""The parameters that a kernel loads from, according to its source."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def scope_of(a: Variant, b: Variant) -> Scope:
 
 
 def mismatch(a: Variant, b: Variant) -> str:
-    """That A and B are different kernels or for different targets; "" if they can be compared."""
+    """Says that A and B are different kernels or for different targets; "" if they can be compared."""
     parts = []
     if a.kernel.name != b.kernel.name:
         parts.append(f"A and B are different kernels: {a.kernel.name} and {b.kernel.name}")

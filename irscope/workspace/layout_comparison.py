@@ -102,7 +102,7 @@ class LayoutComparison:
         return None
 
     def notable(self, most: int) -> list[ValuePair]:
-        """At most so many values to draw, whose layouts differ; of one variant, of any layout.
+        """At most `most` values to draw, whose layouts differ; of one variant, of any layout.
 
         Accumulators of matrix products first, then buffers in shared memory, then other values; the kernel's
         variables before values without a name, and of values with the same difference only the first.

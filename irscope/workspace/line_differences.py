@@ -29,7 +29,7 @@ _OPENING, _CLOSING = "[(", "])"
 # Besides blanks, the edges of a word: `tensor<64x64xf32, #mma>` has the words 64x64xf32 and #mma.
 _EDGES = frozenset(" \t,;<>[](){}=")
 _ELIDED = "…"
-# What comes before the instruction on a line of SASS or AMDGCN: its address.
+# The start of a line: its indentation and, in SASS, the address of the instruction.
 _LEAD = re.compile(r"\s*(?:/\*\w+\*/\s*)?")
 
 
@@ -146,7 +146,7 @@ def _piece(text: str, span: Span) -> Span:
 
 
 def _list_start(text: str, place: int) -> int | None:
-    """Where the list around `place` opens, if that is near; a list that closes before it is skipped."""
+    """The opening of the list around `place`, if it is near; a list that closes before it is skipped."""
     depth = 0
     for at in range(place - 1, max(place - 1 - _REACH, -1), -1):
         depth += (text[at] in _CLOSING) - (text[at] in _OPENING)

@@ -73,7 +73,7 @@ class ParsedStages:
         return self._documents.put(key, document, len(document.lines))
 
     def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
-        """Which Python lines the operations of a stage came from: lines of the source of `other` if given."""
+        """The Python lines of a stage's operations: lines of the source of `other` if given."""
         from irscope.analysis.source_alignment import line_map
         from irscope.analysis.source_map import SourceMap
 
@@ -125,7 +125,7 @@ class ParsedStages:
         return [document.lines[number] for number in range(line, end)]
 
     def _frame(self, variant: Variant) -> SourceFrame:
-        """Where the functions of a variant are in the captured source, by the first stage that says so."""
+        """The places of a variant's functions in the captured source, by the first stage that has them."""
         from irscope.analysis.source_frame import LOCATING_STAGES, SourceFrame, ir_functions
 
         stage = next((name for name in LOCATING_STAGES if name in variant.artifacts), "")

@@ -53,7 +53,7 @@ class Choice:
 
     @property
     def bound(self) -> str:
-        """What limits it, according to the estimate; "" without one."""
+        """The bound of its estimate, such as "memory"; "" if it has none."""
         return self.estimate.bound if self.estimate else ""
 
 
@@ -147,7 +147,10 @@ def never_launched(workspace: Workspace, kernel: str | None, target: str | None)
 
 
 def parse_top(text: str) -> Callable[[int], int]:
-    """How many of so many configs to keep: "8", or "10%", rounded up. Raises UserError for anything else."""
+    """Parses --top, "8" or "10%" (rounded up): from the number of configs to the number to keep.
+
+    Raises UserError for anything else.
+    """
     number = text.removesuffix("%").strip()
     try:
         value = float(number)
@@ -234,7 +237,7 @@ def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:
 
 
 def _limited(pick: Pick, share: Callable[[int], int]) -> Pick:
-    """The pick with all but the first so many configs rejected."""
+    """The pick with only its first accepted configs kept, as many as `share` says."""
     count = share(len(pick.choices))
     best = pick.best
     kept, others = pick.accepted[:count], pick.accepted[count:]

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from irscope.facts.fact import FactValue
 from irscope.facts.registry import kinds_for
 from irscope.model import Value, format_value
-from irscope.workspace.table import TableSection, with_estimates
+from irscope.workspace.table_kinds import with_estimates
+from irscope.workspace.table_sections import TableSection
 
 PlainValue = int | float | str | None
 

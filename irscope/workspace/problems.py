@@ -52,7 +52,7 @@ class Problem:
 
 
 def problem_text(variant: Variant, launch: Launch) -> str:
-    """What a launch is for, in one line: its numbers, constants that are not tuned, and the tensors it reads.
+    """The problem of a launch in one line: its numbers, constants that are not tuned, the tensors it reads.
 
     Equal texts, equal problems.
     """

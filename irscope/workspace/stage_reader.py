@@ -75,7 +75,7 @@ class StageReader:
         return self._parsed.document(variant, stage)
 
     def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
-        """Which Python lines the operations of a stage came from: lines of the source of `other` if given.
+        """The Python lines of a stage's operations: lines of the source of `other` if given.
 
         Raises as `content`.
         """

@@ -113,7 +113,7 @@ class ColumnSummary:
         return min(numbers, default=0), max(numbers, default=0), max(1, sum(self.ranked.values()) // _RARE)
 
     def constant(self, variants: int) -> bool:
-        """Whether all of so many variants have the same value, or none of them has a known one."""
+        """Whether all variants (`variants` is their number) have the same value, or no known one."""
         return not self.counts or (len(self.counts) < 2 and not self.unknown and variants > 1)
 
     def mark(self, column: Column, value: ColumnValue) -> str:
@@ -262,7 +262,7 @@ def constants_text(columns: Sequence[Column], summaries: Sequence[ColumnSummary]
         if column.name in (STATE, *_ALWAYS) or not summary.constant(variants) or not summary.counts:
             continue
         if informative(column, summary):
-            # What was chosen first, then what came out of it; the versions, which rarely matter, last.
+            # Choices come first, then results; the versions, which rarely matter, last.
             rank = 3 if column.name in _VERSIONS else 2 if column.fact else 1 if column.name in _NOUNS else 0
             parts.append((rank, column.constant_text(next(iter(summary.counts)))))
     texts = [text for _, text in sorted(parts, key=lambda part: part[0])]

@@ -22,7 +22,7 @@ from irscope.workspace.workspace import Workspace
 
 # The facts of the page, in its order.
 TRENDS: tuple[FactKind, ...] = (REGISTERS, SPILLS, INSTRUCTIONS, SHARED)
-# A step lists so many variants of a kernel; the others are counted.
+# The most variants of a kernel that a step lists; the others are counted.
 _MAX_VARIANTS = 3
 _SeriesKey = tuple[str, str, str]
 
@@ -67,7 +67,7 @@ class KernelTrend:
 
 @dataclass(frozen=True)
 class TrendStep:
-    """What changed at a commit, against the commit before it in the history.
+    """The changes at a commit, against the commit before it in the history.
 
     `index` is the commit's. `worse`, `better` and `other` are lines that name kernel, target and Triton;
     `edits` are the edits of the Python that changed TTIR.
@@ -205,7 +205,7 @@ def _kernels(collected: _Collected, commits: int) -> Iterator[KernelTrend]:
 
 
 def _step(history: History, before: Entry, after: Entry, place: Mapping[str, int]) -> TrendStep:
-    """What changed between two captures with the same Triton."""
+    """The changes between two captures with the same Triton."""
     index = place[after.commit]
     if before.capture == after.capture:
         return TrendStep(index)

@@ -1,4 +1,4 @@
-"""Which value of A and which of B are the same: results of matching operations, else the same variable."""
+"""Matches the values of A and B: results of matching operations, else the same variable."""
 
 from __future__ import annotations
 

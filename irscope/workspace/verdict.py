@@ -124,7 +124,7 @@ class Verdict:
 
     @property
     def bound(self) -> str:
-        """What limits the launch by estimate: "390 us estimated on H100, bound by latency"; or why not."""
+        """The estimate in words: "390 us estimated on H100, bound by latency"; or why there is none."""
         if self.estimate is None:
             return f"not estimated: {self.no_estimate}"
         time = microseconds_text(self.estimate.microseconds)
@@ -209,7 +209,7 @@ def _pair(workspace: Workspace, against: Variant, own: Verdict, launch: Launch |
 
 
 def _faster(pair: Comparison, own: Verdict, launch: Launch | str | None) -> tuple[str, int | None]:
-    """Which of the pair is faster by estimate, in words and by id; "" if that is unknown."""
+    """The faster one of the pair by estimate, in words and by id; "" if that is unknown."""
     from irscope.workspace.estimate_text import are_equal, estimate_difference
 
     if pair.mismatch or pair.single or own.estimate is None:

@@ -1,4 +1,4 @@
-"""What matters about one variant, the most important first: spills, matrix instructions, memory accesses.
+"""The key points of one variant, the most important first: spills, matrix instructions, memory accesses.
 
 Findings compare two variants; these sentences need only one. They use the same analyses: the register report,
 the rules for matrix instructions, the lint rules for captures and the terms of the estimate.
@@ -167,7 +167,7 @@ def _lint(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
 
 
 def diagnostics(workspace: Workspace, variant: Variant) -> list[Diagnostic]:
-    """What the lint rules that need one variant say about it."""
+    """The diagnostics of the lint rules that need only one variant."""
     from irscope.lint.compiled import CompiledKernel
     from irscope.lint.linter import lint_compiled
 

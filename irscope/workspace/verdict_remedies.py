@@ -1,4 +1,4 @@
-"""What to try about a variant: "try num_warps=8: acc takes 512 registers per thread over 128 threads".
+"""Remedies for a variant: "try num_warps=8: acc takes 512 registers per thread over 128 threads".
 
 Other variants of the capture are the best evidence: one that differs in a single value and lacks the problem.
 Without one, arithmetic with the limits of the target suggests a value, and lint rules bring their fixes. If

@@ -41,7 +41,7 @@ def resources(variant: Variant, facts: Facts) -> tuple[Resource, ...]:
 
 
 def register_limit(device: Device, warps: int) -> int:
-    """The most registers that a thread may have so that one block of so many warps fits.
+    """The most registers that a thread may have so that one block of `warps` warps fits.
 
     Each partition holds a share of the warps; registers are allocated in units.
     """

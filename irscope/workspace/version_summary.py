@@ -1,4 +1,4 @@
-"""Which version of Triton or ptxas made which fact worse, for which configs.
+"""The versions of Triton or ptxas that made a fact worse, with the fact and the configs.
 
 matmul_kernel cuda:90, 10 configs
 Triton 3.7.1 -> 3.8.0: Registers worse in 4 of 10 configs, 128 -> 168 in the worst; first difference: ttgir

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from irscope.workspace.estimates import Estimates
     from irscope.workspace.picking import Pick
     from irscope.workspace.plain_rows import PlainValue
-    from irscope.workspace.table import TableSection
+    from irscope.workspace.table_sections import TableSection
     from irscope.workspace.verdict import Verdict
 
 _Self = TypeVar("_Self", bound="Workspace")  # typing.Self needs Python 3.11
@@ -207,19 +207,9 @@ class Workspace(StageReader):
         capture's order); `kinds` are the facts that can be sorted by (None: all). Raises UserError if
         nothing matches.
         """
-        from irscope.facts.estimate_kinds import ESTIMATE_KINDS
-        from irscope.facts.registry import kinds_of
-        from irscope.workspace.table import entries, sections
+        from irscope.workspace.table_sections import capture_sections
 
-        variants = self.select(kernel, target)
-        facts = self.all_facts(variants)
-        if estimate:
-            facts = {v.id: {**facts[v.id], **self.estimates.facts(v)} for v in variants}
-        found = entries(variants, self.names, facts)
-        if kinds is None:
-            own = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
-            kinds = (*ESTIMATE_KINDS, *own) if estimate else own
-        return sections(found, sort, kinds)
+        return capture_sections(self, kernel, target, sort, kinds, estimate)
 
     def table(
         self, kernel: str | None = None, target: str | None = None, estimate: bool = False
@@ -251,15 +241,9 @@ class Workspace(StageReader):
         `launch` is a recorded one (None: the first), or text: "grid=(cdiv(M, BLOCK_M),), M=4096". Takes about
         0.1 s the first time. Raises UserError if there is no launch, or no estimate for it.
         """
-        from irscope.workspace.calibration import device_named
-        from irscope.workspace.launch_expression import parse_launch
+        from irscope.workspace.estimates import estimate_of
 
-        if isinstance(launch, str):
-            launch = parse_launch(launch).launch_of(variant)
-        if launch is None and not variant.launches:
-            raise UserError(f"#{variant.id} was not launched; give a launch, such as 'grid=(64,), M=4096'")
-        rates = device_named(device) if device else (None, None)
-        return self.estimates.of(variant, launch or variant.launches[0], *rates)
+        return estimate_of(self, variant, launch, device)
 
     def pick(
         self,

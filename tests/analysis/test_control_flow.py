@@ -63,7 +63,7 @@ def test_blocks_are_ordered_after_those_that_dominate_them(successors: Graph):
     )
 
 
-# Structured programs: a number is so many instructions; a list in a tuple is a loop's body; two are branches.
+# Structured programs: a number is a run of instructions, a list in a tuple a loop's body; two are branches.
 Program = list[object]
 programs = st.recursive(
     st.integers(1, 3).map(lambda size: [size]),

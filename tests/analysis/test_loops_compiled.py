@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 import irscope
+from irscope.analysis.kernel_loops import Loop
 from irscope.analysis.loop_mix import LoopMix
 from irscope.analysis.unrolling import classified
 from irscope.backends import backend_of
 from irscope.model import Variant
-from irscope.workspace import Loop, Workspace
+from irscope.workspace import Workspace
 from tests.exhaustive import EXHAUSTIVE
 
 pytestmark = pytest.mark.slow
@@ -151,7 +152,7 @@ def test_unrolling_by_ptxas_and_llvm(captures: dict[str, Workspace]):
     counted = captures["counted"]
     amd = of(counted, "hip:gfx942", TIMES=64)
     (loop,) = main_loops(counted, amd)
-    # The text agrees: so many iterations' loads of 16 bytes (1,024 floats for 256 threads) are in the loop.
+    # The text agrees: the loop has that many iterations' loads of 16 bytes (1,024 floats, 256 threads).
     text = counted.lines(amd, "amdgcn")
     loads = sum("_load_dwordx4" in text[line] for lines in loop.lines for line in lines)
     assert loop.unrolled == loads > 1

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from irscope.bisecting import changes
 from irscope.cli.main import main
 from irscope.versions.environments import own_triton
 from tests.bisecting.test_git import git
@@ -79,11 +80,17 @@ def test_a_skipped_pass_is_named_with_its_evidence(tmp_path, capsys):
 
 
 @pytest.mark.slow
-def test_a_flag_of_llvm_is_attributed_to_llvm(capsys):
+def test_a_flag_of_llvm_is_attributed_to_llvm(capsys, monkeypatch):
     assert bisect(*ADD, "--env-bad", "DISABLE_LLVM_OPT=1", "--fact", "instructions") == 0
     text = capsys.readouterr().out
     assert "Layer: LLVM" in text
     assert "DISABLE_LLVM_OPT=1 is the first bad one" in text
+    assert "Lines of llir that changed" in text
+    monkeypatch.setattr(changes, "_MOST_LINES", 1)
+    assert bisect(*ADD, "--env-bad", "DISABLE_LLVM_OPT=1", "--fact", "instructions") == 0
+    text = capsys.readouterr().out
+    assert "The changed lines are not shown: the llir of both sides is too large to compare." in text
+    assert "that changed" not in text
 
 
 def test_nothing_worse_is_said_and_has_its_exit_code(capsys):
@@ -108,7 +115,7 @@ def make_project(folder, *commits):
 
 
 def over_commits(project, count, capsys):
-    """What is found over the last commits of a project, whose files and worktrees must stay as they are."""
+    """Bisects the last commits of a project, whose files and worktrees must stay as they are."""
     (project / "kernel.py").write_text("edited, not committed\n")
     before = git(project, "status", "--porcelain"), git(project, "worktree", "list")
     words = [project / "kernel.py::scale_kernel", "--signature", "*fp32:16,*fp32:16,i32"]

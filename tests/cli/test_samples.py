@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.cli import options, written_command
+from irscope.cli import option_values, options, written_command
 from irscope.learn.sample_commands import sample_file, samples
 from irscope.learn.sample_commands import written_command as words_in
 from irscope.model import Expression
@@ -67,8 +67,8 @@ def test_the_docstring_gives_what_the_command_line_leaves_out(file: Path) -> Non
     assert kernel == "one"
     assert "docstring" in note
     assert args.signature == "*fp32:16, i32"
-    assert options.constants(args.const) == {"FLAG": True}
-    assert options.axes(args.config) == {"num_warps": (4, 8), "BLOCK": (256,)}
+    assert option_values.constants(args.const) == {"FLAG": True}
+    assert option_values.axes(args.config) == {"num_warps": (4, 8), "BLOCK": (256,)}
     assert args.target == ["cuda:80"]
 
 
@@ -101,4 +101,4 @@ def test_every_sample_says_how_it_is_compiled() -> None:
 
 
 def test_an_option_that_is_an_expression(file: Path) -> None:
-    assert options.constants(["LAYOUT=gl.Layout([1])"]) == {"LAYOUT": Expression("gl.Layout([1])")}
+    assert option_values.constants(["LAYOUT=gl.Layout([1])"]) == {"LAYOUT": Expression("gl.Layout([1])")}

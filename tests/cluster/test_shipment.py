@@ -1,4 +1,4 @@
-"""What a worker of a cluster compiles from a shipment, in processes of this machine."""
+"""Compilations of a cluster's worker from a shipment, in processes of this machine."""
 
 from __future__ import annotations
 

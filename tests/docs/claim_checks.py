@@ -300,7 +300,7 @@ def variants(program: Program, sample: str, *words: str) -> list[dict[str, objec
 
 
 def number_of_configs(sample: str, number: int) -> Check:
-    """A sample compiles to so many variants."""
+    """A sample compiles to this number of variants."""
 
     def check(program: Program) -> None:
         assert len(variants(program, sample, "--target", "cuda:90")) == number

@@ -26,7 +26,7 @@ from pathlib import Path
 from tests.hardening.areas import AREAS, NAMED, generator
 
 MAX_SECONDS, MAX_MEGABYTES = 5.0, 500
-# A case that never ends is interrupted after so many seconds of CPU time.
+# The seconds of CPU time after which a case is interrupted.
 _INTERRUPTED = 30
 # The cases of one child process: a new one then shows which cases need memory.
 _CHUNK = 500

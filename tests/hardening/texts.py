@@ -85,7 +85,7 @@ def diffed(rng: random.Random, folder: Path) -> None:
 
 
 def large_text(kind: str, lines: int, seed: int) -> tuple[str, str]:
-    """A text of so many lines and its language.
+    """A text of `lines` lines and its language.
 
     "repeated": a real stage, over and over; "different": nothing in common with another seed; "similar": few
     distinct lines in random order; "braces": nested as deep as it is long; "one line".

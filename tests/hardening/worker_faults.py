@@ -58,7 +58,7 @@ DISTURBING: dict[str, str] = {
     "streams": "sys.stdout = sys.stderr = None",
     "recursion_limit": "sys.setrecursionlimit(50)",
 }
-# What the import of the file may do, without harm to any variant.
+# Faults of the import of the file that harm no variant.
 AT_IMPORT = ("folder", "umask", "handlers", "prints", "thread", "fork", "fork_sleeps", "daemon", "shell", "at_exit",
              "closes", "streams", "variable")  # fmt: skip
 

@@ -151,16 +151,10 @@ def test_a_sparkline_has_gaps_and_marks():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1400])
-def test_the_page_in_a_browser(browser, folder, tmp_path, width):
+def test_the_page_in_a_browser(open_page, folder, tmp_path, width):
     path = tmp_path / "page.html"
     path.write_text(trends_html(read_trends(folder)))
-    context = browser.new_context(viewport={"width": width, "height": 844})
-    page = context.new_page()
-    messages: list[str] = []
-    page.on("console", lambda message: messages.append(message.text))
-    page.on("pageerror", lambda error: messages.append(str(error)))
-    page.on("request", lambda request: messages.append(request.url) if request.url[:5] != "file:" else None)
-    page.goto(path.as_uri())
+    page = open_page(path, (width, 844))
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.keyboard.press("Tab")  # the theme
     page.keyboard.press("Enter")
@@ -174,5 +168,3 @@ def test_the_page_in_a_browser(browser, folder, tmp_path, width):
     page.focus(".kernel:not([hidden]) summary")
     page.keyboard.press("Enter")
     assert page.locator(".kernel:visible table:visible").count() == 1
-    assert not messages
-    context.close()

@@ -12,7 +12,7 @@ from irscope.mcp_server.tools import TOOLS
 from tests.docs.pages import fits
 from tests.mcp_server.agent import ROOT
 
-sys.path.append(str(ROOT / "docs"))
+sys.path.append(str(ROOT / "docs" / "scripts"))
 
 from agent_outputs import PAGE, answers, calls
 

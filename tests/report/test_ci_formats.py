@@ -29,7 +29,7 @@ COMMANDS = {"diff": DIFF, "check": CHECK, "lint": LINT}
 SCHEMA = Path(os.environ.get("IRSCOPE_SARIF_SCHEMA", ""))
 SCHEMA_URL = "https://json.schemastore.org/sarif-2.1.0.json"
 
-# What the SARIF 2.1.0 schema says about each object that irscope writes; nothing else may be in them.
+# The SARIF 2.1.0 schema of each object that irscope writes; nothing else may be in them.
 TEXT = {"type": "object", "properties": {"text": {"type": "string", "minLength": 1}}, "required": ["text"]}
 LEVEL = {"enum": ["none", "note", "warning", "error"]}
 

@@ -159,6 +159,13 @@ def test_charts_have_the_values_of_the_table(page: str) -> None:
     assert data["axes"][0] == {"name": "BLOCK_M", "ticks": ["64", "96", "128", "256"], "of": [0, 2, 2, 3, 1]}
     (ms,) = (fact for fact in data["facts"] if fact["name"] == "ms")
     assert ms["values"] == [0.5, 0.25, 0.75, None, None] and ms["about"] == "ms; lower is better"
+    assert ms["ticks"] == [
+        [0.0, "0.0"],
+        [0.2, "0.2"],
+        [0.4, "0.4"],
+        [0.6000000000000001, "0.6"],
+        [0.8, "0.8"],
+    ]
 
 
 def test_a_page_leaves_out_the_largest_stages_first_and_says_so(tmp_path: Path) -> None:

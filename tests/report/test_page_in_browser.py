@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -28,31 +28,15 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture
-def show(browser: Any, pages: dict[str, Path]) -> Iterator[Open]:
-    """Opens a page; in the end nothing must have been complained of or asked for."""
-    messages: list[str] = []
-    contexts = []
+def show(open_page: Open, pages: dict[str, Path]) -> Open:
+    """Opens a report."""
 
-    def open_page(
+    def show_(
         name: str = "sweep", anchor: str = "", size: tuple[int, int] = (1400, 900), **options: Any
     ) -> Any:
-        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
-        contexts.append(context)
-        context.set_default_timeout(10_000)
-        page = context.new_page()
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        address = f"{pages[name].as_uri()}{anchor}"
-        page.on(
-            "request", lambda asked: messages.append(asked.url) if asked.url != pages[name].as_uri() else None
-        )
-        page.goto(address)
-        return page
+        return open_page(pages[name], size, anchor, **options)
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not messages
+    return show_
 
 
 def ids(page: Any) -> list[str]:
@@ -152,6 +136,18 @@ def test_charts_without_a_script_say_what_their_axis_and_lines_are(show: Open) -
     assert page.locator(".plots figure svg").first.is_visible()
     assert page.locator(".plots svg text.axis").first.text_content() == "BLOCK_M"
     assert "A line joins the best variant with the same num_warps" in page.locator(".plots").inner_text()
+
+
+def test_charts_have_the_same_labels_and_marks_with_and_without_a_script(show: Open) -> None:
+    def drawn(page: Any) -> tuple[list[str], list[str | None]]:
+        chart = page.locator(".plots figure svg").first
+        return chart.locator("text.end").all_text_contents(), [
+            mark.get_attribute("d") for mark in chart.locator("path.mark").all()
+        ]
+
+    (labels, marks), (static_labels, static_marks) = drawn(show()), drawn(show(java_script_enabled=False))
+    assert labels == static_labels and len(labels) > 2
+    assert sorted(marks) == sorted(static_marks) and len(set(marks)) == 2, "a mark per number of warps"
 
 
 def test_without_a_script_table_findings_and_rows_are_there(show: Open) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -133,26 +133,13 @@ def talk(capture: Path) -> Path:
 
 
 @pytest.fixture
-def show(browser: Any, talk: Path) -> Iterator[Open]:
-    """Opens the talk; in the end nothing must have been complained of or asked for."""
-    messages: list[str] = []
-    contexts = []
+def show(open_page: Open, talk: Path) -> Open:
+    """Opens the talk."""
 
-    def open_page(size: tuple[int, int] = (1280, 720), **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": size[0], "height": size[1]}, **options)
-        contexts.append(context)
-        context.set_default_timeout(10_000)
-        page = context.new_page()
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.on("request", lambda asked: None if asked.url == talk.as_uri() else messages.append(asked.url))
-        page.goto(talk.as_uri())
-        return page
+    def show_(size: tuple[int, int] = (1280, 720), **options: Any) -> Any:
+        return open_page(talk, size, **options)
 
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not messages
+    return show_
 
 
 def current(page: Any) -> str:

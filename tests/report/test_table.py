@@ -17,16 +17,9 @@ from irscope.report.markdown.table_markdown import table_markdown
 from irscope.report.table_csv import table_csv
 from irscope.report.terminal.styles import PLAIN, Paint
 from irscope.report.terminal.table_text import table_text as table_lines
-from irscope.workspace.table import (
-    BOUND,
-    TableView,
-    best,
-    chosen_kinds,
-    default_kinds,
-    entries,
-    sections,
-    table_view,
-)
+from irscope.workspace.table import TableView, best, table_view
+from irscope.workspace.table_kinds import SHOWN_TOGETHER, chosen_kinds, default_kinds
+from irscope.workspace.table_sections import entries, sections
 from tests.report.conftest import KINDS, facts, variant
 
 VARIANTS = [
@@ -115,7 +108,7 @@ def test_a_duplicate_refers_to_the_first():
 def test_registers_are_always_shown_with_stack():
     assert [kind.name for kind in chosen_kinds(["shared", "registers"])] == [
         "shared",
-        *BOUND,
+        *SHOWN_TOGETHER,
     ]
     for width in range(20, 120):
         text = table_text(table_view(section(), SHOWN), width, PLAIN)

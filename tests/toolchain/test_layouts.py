@@ -21,7 +21,7 @@ from irscope.layouts.tensors import tensors_of
 from irscope.model import Expression
 from irscope.toolchain.kernels import FoundKernel, find_kernel
 from irscope.toolchain.triton_layouts import installed_triton, triton_layouts
-from irscope.workspace import InProgress
+from irscope.workspace.in_progress import InProgress
 from irscope.workspace.stage_contents import StageContents
 from tests.conftest import Irscope
 from tests.exhaustive import EXHAUSTIVE

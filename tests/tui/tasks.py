@@ -19,11 +19,11 @@ SIZES = ((80, 24), (120, 40), (200, 50))
 # The prompt of the shell after irscope, with its exit code.
 ENDED = "irscope ended with"
 _PATIENCE_SECONDS = 15.0
-# So long a key may take to act before it counts as without effect.
+# The longest a key may take to act before it counts as without effect.
 _ANSWER_SECONDS = 1.5
-# So long a screen stays as it is if nothing more comes.
+# A screen that has not changed for this long is complete.
 _STILL_SECONDS = 0.4
-# The findings come so long after the last stage was compared.
+# The findings come this long after the last stage was compared.
 _FINDINGS_SECONDS = 0.7
 _POLL_SECONDS = 0.03
 _MOST_ESCAPES = 4

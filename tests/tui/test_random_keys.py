@@ -39,7 +39,7 @@ _EVERY = sorted(
     | {"enter", "escape", "tab", "shift+tab", "ctrl+p", "backspace", "1", "x", "%", "left", "right"}
 )
 _PRESSED = [key for key in _EVERY if key not in _LEFT_OUT]
-# So many Escapes leave whatever is on top of the main screen.
+# The Escapes that leave whatever is on top of the main screen.
 _ESCAPES = 10
 
 

@@ -13,7 +13,8 @@ from irscope.tui.widgets.bars import StatusLine
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.table_bars import TableNote
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import Column, FactTable, InProgress, columns, matching, summarize_columns
+from irscope.workspace import Column, FactTable, columns, matching, summarize_columns
+from irscope.workspace.in_progress import InProgress
 from tests.tui.driving import drawn, press, settled
 
 WIDE = (160, 50)

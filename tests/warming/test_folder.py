@@ -96,6 +96,15 @@ def test_prune_keeps_the_configs_that_were_chosen(capture: Path, tmp_path: Path)
     assert left == ["__grp__scale.json", "scale.cubin", "scale.json"]
 
 
+def test_new_entries_are_those_that_the_folder_lacked(capture: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "warm"
+    chosen = build(capture, folder, prune=True)
+    assert [entry.config for entry in chosen.new] == ["BLOCK=128,num_warps=4"]
+    whole = build(capture, folder)
+    assert [entry.config for entry in whole.new] == ["BLOCK=64,num_warps=4", "BLOCK=256,num_warps=4"]
+    assert build(capture, folder).new == ()
+
+
 def test_a_capture_without_benchmarks_cannot_be_pruned(capture: Path, tmp_path: Path) -> None:
     with WarmBuild(tmp_path / "warm", WarmOptions(prune=True)) as warm, pytest.raises(UserError, match="GPU"):
         warm.finish()

@@ -54,7 +54,7 @@ def warmed(capture: Path, cache: Path, options: VaryOptions) -> Varied:
 
 
 def produced(program: Path, cache: Path, tmp_path: Path, *words: str) -> dict[str, int]:
-    """What Triton compiled and measured on a machine with a fake GPU that has this cache."""
+    """Counts what Triton compiles and measures on a machine with a fake GPU that has this cache."""
     fake_gpu = pytest.importorskip("tests.fake_gpu")
     library = fake_gpu.build_libcuda(tmp_path / "libcuda")
     variables = fake_gpu.production_environment(library, cache) | {"TRITON_CACHE_AUTOTUNING": "1"}

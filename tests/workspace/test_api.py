@@ -14,7 +14,7 @@ import irscope
 from irscope import api
 from tests.report.reports import hostile, sweep
 
-# What production uses is imported without the rest of the API.
+# Names for production come from a module of their own, without the rest of the API.
 NAMES = sorted([*api.__all__, "ColdStart", "ColdStartError", "expect_warm"])
 STAGES = Path(__file__).parents[1] / "data" / "stages"
 

@@ -30,6 +30,19 @@ def test_every_export_is_imported_from_its_module():
         assert getattr(irscope.workspace, name) is getattr(import_module(module), name)
 
 
+def test_every_export_is_used_outside_of_the_package():
+    folder = Path(irscope.workspace.__file__).parent
+    used = {
+        alias.name
+        for path in folder.parent.rglob("*.py")
+        if folder not in path.parents and b"irscope.workspace" in path.read_bytes()
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.ImportFrom) and node.module == "irscope.workspace"
+        for alias in node.names
+    }
+    assert irscope.workspace._MODULE_OF.keys() <= used
+
+
 def test_no_export_has_the_name_of_a_module():
     modules = {path.stem for path in Path(irscope.workspace.__file__).parent.glob("*.py")}
     assert not modules & irscope.workspace._MODULE_OF.keys(), "importing the module would replace the export"

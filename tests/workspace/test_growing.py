@@ -44,7 +44,7 @@ def test_the_writer_cannot_change_the_file_under_a_reader(
                     assert len(opened.variants) == block
                 assert main(["list", str(path)]) == main(["table", str(path)]) == 0
                 assert main(["show", str(path), "#1", "--stage", "ttir"]) == 0
-                # What a failed attempt to open it says about the file.
+                # The error that a failed attempt to open it raises.
                 assert isinstance(connection._unreadable(path, None), UserError)
                 assert app.reread(whole=False) == {block}
                 assert app.content(app.by_id(block), "ttir").startswith(_TTIR.read_bytes())

@@ -14,7 +14,6 @@ from irscope.model.status import OK, cannot_launch
 from irscope.workspace import (
     FactTable,
     Folding,
-    InProgress,
     Scope,
     columns,
     constants_text,
@@ -29,6 +28,7 @@ from irscope.workspace import (
 )
 from irscope.workspace.equal_variants import joined
 from irscope.workspace.finding_table import split_sentence
+from irscope.workspace.in_progress import InProgress
 
 
 def variant(id_: int, config: Mapping[str, Value], kernel: str = "k", target: str = "cuda:90") -> Variant:

@@ -27,7 +27,7 @@ class Severity(enum.IntEnum):
     COUNT = 1  # more or fewer of the same instructions
 
     def weight(self, effect: float = 0.0) -> float:
-        """The weight of a finding with an effect of so many doublings or halvings (0 or more)."""
+        """The weight of a finding; `effect` is its number of doublings or halvings (0 or more)."""
         return self * (1 + effect / (1 + effect))
 
 

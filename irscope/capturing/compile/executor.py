@@ -1,12 +1,14 @@
-"""Where the jobs of a sweep are compiled: in processes of this machine, or on the workers of a cluster."""
+"""Executors of the jobs of a sweep: processes of this machine, or the workers of a cluster."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from irscope.capturing.compile.pool import OnStage, Stop, Worker, run_jobs
+from irscope.model.cores import available_cores
 from irscope.toolchain.job import Job, Outcome
 
 
@@ -48,6 +50,17 @@ class Executor(Protocol):
 
     def cancel(self) -> None:
         """Drops the jobs that are not done, the running ones included; another `run` may follow."""
+
+
+@contextmanager
+def started_workers(processes: int | None) -> Iterator[list[Worker]]:
+    """Worker processes (None: one per core), which end with the block."""
+    workers = [Worker() for _ in range(processes or available_cores())]
+    try:
+        yield workers
+    finally:
+        for worker in workers:
+            worker.stop()
 
 
 class LocalExecutor:

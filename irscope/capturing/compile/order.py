@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from irscope.model import format_value
 from irscope.toolchain.job import Job
 
-# So many are chosen by their distances, 0.3 s of 10,000; the others are taken in equal steps.
+# The most that are chosen by their distances, which takes 0.3 s for 10,000; the others follow in equal steps.
 _MOST_CHOSEN = 2000
 # The golden ratio's fraction: multiples of it, modulo 1, are spread evenly.
 _STEP = 0.6180339887498949

@@ -46,7 +46,7 @@ from irscope.toolchain.child_process import python_command
 from irscope.toolchain.coalescing import split_coalescing_output
 from irscope.toolchain.job import CompilerEvent, Job, Outcome, PassLog, StageCompiled, with_failed_pass
 
-# Of what a process prints, so many bytes from the beginning and as many from the end are kept.
+# The bytes that are kept of the beginning of a process's output, and as many of its end.
 _MAX_OUTPUT = 8 << 20
 _MAX_PRINTED = 500
 _PRINTED_ERROR = re.compile(r"\berror:|LLVM ERROR|\bAssertion\b")
@@ -164,7 +164,7 @@ class Worker:
         return reply.names
 
     def warm_plan(self, request: WarmRequest, stop: Stop, seconds: float) -> WarmPlan:
-        """What a warm cache needs of a kernel; raises as `plan`."""
+        """The compilations of a kernel that a warm cache needs; raises as `plan`."""
         reply = self._ask(request, stop, seconds)
         if not isinstance(reply, WarmPlan):
             raise AssertionError(reply)

@@ -15,7 +15,13 @@ from typing import TypeVar
 from irscope.backends import backend_of
 from irscope.capturing.cluster.cluster import Cluster
 from irscope.capturing.compile.baseline import Baseline
-from irscope.capturing.compile.executor import Executor, LocalExecutor, WorkerRate, executor_of
+from irscope.capturing.compile.executor import (
+    Executor,
+    LocalExecutor,
+    WorkerRate,
+    executor_of,
+    started_workers,
+)
 from irscope.capturing.compile.order import informative_order
 from irscope.capturing.compile.pool import OnStage, Stop, Stopped, Worker
 from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
@@ -79,7 +85,7 @@ def planned(
     UserError if the request does not fit the file, or the cluster cannot be reached; Stopped.
     """
     request = _absolute(request) if cluster else request
-    with _workers(1 if cluster else processes) as workers:
+    with started_workers(1 if cluster else processes) as workers:
         plan = workers[0].plan(request, stop or Stop(), seconds)
         with _executor(request, workers, cluster, seconds) as executor:
             yield plan, executor
@@ -97,21 +103,11 @@ def planned_each(
     Every worker imports the file once. Raises UserError if the file cannot be imported within `seconds`.
     """
     request = _absolute(request) if cluster else request
-    with _workers(1 if cluster else processes) as workers:
+    with started_workers(1 if cluster else processes) as workers:
         names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]), seconds)
         plans = (_plan_or_error(workers, replace(request, kernel=name), seconds) for name in names)
         with _executor(request, workers, cluster, seconds) as executor:
             yield plans, executor
-
-
-@contextmanager
-def _workers(processes: int | None) -> Iterator[list[Worker]]:
-    workers = [Worker() for _ in range(processes or len(os.sched_getaffinity(0)))]
-    try:
-        yield workers
-    finally:
-        for worker in workers:
-            worker.stop()
 
 
 @contextmanager

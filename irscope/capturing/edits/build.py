@@ -47,7 +47,7 @@ _NOT_INHERITED = ("hash", EDIT)
 
 @dataclass(frozen=True, slots=True)
 class EditRequest:
-    """What to build: `stage` from `text` (None: as it is), with passes left out or replaced.
+    """A build that starts at `stage` with `text` (None: the original's), with passes left out or replaced.
 
     `name` identifies the edit ("": a free one). `python` has the Triton to use, and may have another version
     than the original only if `any_triton`. `seconds` is the time limit.

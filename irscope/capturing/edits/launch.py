@@ -37,7 +37,7 @@ class LaunchComparison:
 
     @property
     def lines(self) -> list[str]:
-        """What a person wants to know, in a few lines."""
+        """The comparison as text: whether the results agree and, if measured, both times."""
         if not self.written:
             results = "the original wrote nothing to its synthetic arguments: results say nothing"
         elif not self.differences:

@@ -34,7 +34,7 @@ _KERNELS = (
 
 @dataclass(frozen=True, slots=True)
 class BuiltFile:
-    """What was built from a stage file: a variant with its kernel and versions."""
+    """The build of a stage file: a variant with its kernel and versions."""
 
     source: SourceFunction
     new: NewVariant

@@ -18,6 +18,7 @@ from irscope.capturing.compile.pool import Worker, run_jobs
 from irscope.capturing.compile.supervisor import above_streams, supervise
 from irscope.capturing.messages import JobDone, RecordedJob, WorkerTask, send
 from irscope.capturing.record.recorder import RecordedCompilation
+from irscope.model.cores import available_cores
 from irscope.toolchain.job import Outcome
 from irscope.toolchain.triton_cache import environment_set
 
@@ -36,7 +37,7 @@ def compile_forked(
     by_number = {recorded.number: recorded for recorded in compilations}
     groups: dict[tuple[object, ...], int] = {}
     jobs = [_job(recorded, groups, passes) for recorded in compilations]
-    count = min(processes or len(os.sched_getaffinity(0)), len(jobs))
+    count = min(processes or available_cores(), len(jobs))
     workers = [Worker(partial(fork, serve=partial(_serve, by_number))) for _ in range(count)]
     try:
         for job, outcome in run_jobs(jobs, workers, seconds, lambda _: None):

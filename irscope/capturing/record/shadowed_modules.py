@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType, TracebackType
 
-# What irscope imports outside of the standard library.
+# The packages outside of the standard library that irscope imports.
 _DEPENDENCIES = frozenset(
     ("numpy", "platformdirs", "pygments", "rapidfuzz", "rich", "tomli", "torch", "triton", "zstandard")
 )

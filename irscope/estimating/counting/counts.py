@@ -40,18 +40,20 @@ from irscope.model.no_cycles import cycles_not_collected
 # Programs times threads that are interpreted, as far as there are at least four programs.
 _MOST_THREADS = 8192
 _MOST_WARPS = 64
-# Characters of PTX: reading so many takes two seconds.
+# The longest PTX to interpret, in characters: reading it takes two seconds.
 _LONGEST = 2_500_000
 # Programs that are compared if several warps of each are interpreted.
 _FEWER = 256
 _MOST_MISSING = 0.02
 _DIRECTIONS = {"load": "read", "copy": "read", "store": "write", "atomic": "atomic"}
+# The programs of a launch that are interpreted.
+_FEWEST_PROGRAMS, _MOST_PROGRAMS = 4, 16
 # Preparations that are kept: Python's search for cycles visits all their objects again and again.
 _MOST_PREPARED, _MOST_PREPARED_TEXT = 32, 1_000_000
 
 
 class PreparedProgram:
-    """What counting needs of a variant, whatever the launch."""
+    """A PTX program with the tables that counting any of its launches needs."""
 
     def __init__(self, document: Document) -> None:
         self.program = PtxProgram(document)
@@ -90,8 +92,8 @@ def _counted(opcode: str) -> bool:
     return opcode.partition(".")[0] not in ("mov", "add", "mul", "fma", "sub", "cvt", "selp", "setp")
 
 
-def count_launch(variant: Variant, launch: Launch, ptx: str, programs: int = 16) -> LaunchCounts:
-    """The counts of `launch`; `ptx` is the variant's PTX, `programs` how many are interpreted.
+def count_launch(variant: Variant, launch: Launch, ptx: str) -> LaunchCounts:
+    """The counts of `launch`; `ptx` is the variant's PTX.
 
     Never raises for any text: what is not interpreted is in `unknown`.
     """
@@ -102,14 +104,14 @@ def count_launch(variant: Variant, launch: Launch, ptx: str, programs: int = 16)
             max(0, x * y * z), warps, unknown=(f"{len(ptx):,} characters of PTX are too many",)
         )
     try:
-        return _count(prepared_program(ptx), variant, launch, (x, y, z), programs)
+        return _count(prepared_program(ptx), variant, launch, (x, y, z))
     except Exception as error:  # noqa: BLE001 - the text is untrusted, and one variant must not cost others
         text = f"the PTX could not be interpreted: {type(error).__name__}"
         return LaunchCounts(max(0, x * y * z), warps, unknown=(text,))
 
 
 def _count(
-    prepared: PreparedProgram, variant: Variant, launch: Launch, grid: tuple[int, int, int], programs: int
+    prepared: PreparedProgram, variant: Variant, launch: Launch, grid: tuple[int, int, int]
 ) -> LaunchCounts:
     program, count = prepared.program, prod(grid)
     warps = -(-(program.threads or WARP * _number_of_warps(variant)) // WARP)
@@ -118,7 +120,7 @@ def _count(
         return LaunchCounts(max(0, count), warps, unknown=unknown)
     arguments = launch_arguments(variant, launch, program.parameters)
     block = warps * WARP
-    sampled = sampled_programs(grid, max(4, min(programs, _MOST_THREADS // block)))
+    sampled = sampled_programs(grid, max(_FEWEST_PROGRAMS, min(_MOST_PROGRAMS, _MOST_THREADS // block)))
     values = _values(prepared.steps, program, arguments, grid, sampled, block, block)
     interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block)
     interpreter.execute()

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from irscope.estimating.counting.requests import Touch
 from irscope.estimating.counting.wavefronts import SECTOR, Integers
 
-# Of the iterations of a loop that are repeated, so many are expanded one by one; the others at once.
+# The first repeated iterations of a loop, expanded one by one; the others are expanded together.
 _MOST_EXPANDED = 4
 _MOST_SECTORS = 150_000
 # Distances are counted by their binary logarithm; the last are touches of what was never touched before.
@@ -28,7 +28,7 @@ _BETWEEN_ITERATIONS = 12
 
 @dataclass(slots=True)
 class Footprint:
-    """What some accesses of one program touch.
+    """The sectors that some accesses of one program touch.
 
     `sectors` are the different sectors in ascending order (the number of an address / 32), `touched` how many
     were touched, those of all warps of a program merged per instruction. `again` counts the touches by the

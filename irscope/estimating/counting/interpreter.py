@@ -40,7 +40,7 @@ _MIXER, _MOST_DATA = np.int64(0x9E3779B97F4A7C1), (1 << 30) - 1
 
 @dataclass
 class Run:
-    """What the sampled programs did.
+    """The counters of the sampled programs.
 
     `entries` are the warps that entered each loop from outside (loops x programs), `blocks` the warps that
     executed each block (blocks x programs); `accesses` the metrics of each access
@@ -282,7 +282,7 @@ class Interpreter:
         self._requests.touch(len(self.steps.accesses) + number, blocks, None)
 
     def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
-        """Where the threads of `mask` go after a block."""
+        """The blocks that the threads of `mask` go to after a block, each with its threads."""
         ending: Exit = self.steps.exits[block]
         if not ending.known:
             self.run.stopped = "an indirect branch"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 
 from irscope.backends.instructions import InstructionKind
 from irscope.estimating.counting.memory_traffic import TensorTraffic
-from irscope.estimating.counting.wavefronts import WARP
 from irscope.languages.document import Location
 
 
@@ -39,11 +38,6 @@ class AccessCount:
     def bytes(self) -> float:
         """The bytes that its threads request per program."""
         return self.threads * self.width
-
-    @property
-    def inactive(self) -> float:
-        """The share of the threads of its warps that are masked off."""
-        return 1 - self.threads / (self.warps * WARP) if self.warps else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _MOST_PLACES = 8
 
 @dataclass(frozen=True, slots=True)
 class TensorTraffic:
-    """What a launch reads or writes of one tensor by accesses that move together from program to program.
+    """The traffic of one tensor by accesses that move together from program to program.
 
     `name` is the argument, `direction` "read", "write" or "atomic". `bytes` are the different bytes of one
     program (in whole sectors), `touched` the bytes that it accesses, merged per instruction of the program.
@@ -56,7 +56,7 @@ class TensorTraffic:
     several: bool = False
 
     def unique_bytes(self, programs: float) -> float:
-        """The different bytes that so many consecutive programs access."""
+        """The different bytes that consecutive programs access; `programs` is their number."""
         found = self.different_bytes(programs)
         if not self.tensor_bytes:
             return found
@@ -73,13 +73,9 @@ class TensorTraffic:
         return max(self.bytes, share * self.bytes * programs)
 
     def window_bytes(self, programs: float) -> float:
-        """The bytes of the tensor among which the accesses of so many consecutive programs are scattered."""
+        """The bytes of the tensor among which the accesses of consecutive programs are scattered."""
         sizes, shares = zip(*self.columns, strict=True)
         return max(1.0, (self.tensor_bytes or 0.0) * min(1.0, float(np.interp(programs, sizes, shares))))
-
-    def again_beyond(self, distance: float) -> float:
-        """The bytes per program that it accesses again after more than `distance` bytes."""
-        return sum(size for at, size in self.again.items() if at > distance)
 
 
 @dataclass(frozen=True, slots=True)

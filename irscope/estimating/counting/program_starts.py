@@ -57,7 +57,7 @@ class ProgramStarts(Interpreter):
                 self._note(number, address, active)
 
     def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
-        """What other threads store to shared memory is not known: it is taken to be what this one stored.
+        """Loads from shared memory return what this thread stored last: stores of other threads are unknown.
 
         Programs that store the same then load the same, as those that gather by the same indices do.
         """

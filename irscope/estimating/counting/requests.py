@@ -34,7 +34,7 @@ METRICS = 4
 class Touch:
     """The addresses of one execution of an access in the first program, and how often it is repeated.
 
-    `repeats` are pairs: so many more times, each so many bytes further.
+    `repeats` are pairs: a number of further times, and by how many bytes each of them moves on.
     """
 
     access: int

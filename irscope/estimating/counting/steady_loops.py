@@ -47,7 +47,7 @@ class _Iteration:
 
 @dataclass(frozen=True, slots=True)
 class _Comparison:
-    """What an instruction compared: the difference of its operands, in the active threads (None: all)."""
+    """An executed comparison: the difference of its operands, in the active threads (None: all)."""
 
     index: int
     difference: Array

@@ -1,4 +1,4 @@
-"""What if the block size were a run-time value? One kernel that fails to compile, and two that compile."""
+"""The block size as a run-time value: one kernel that fails to compile, and two that compile."""
 
 import triton
 import triton.language as tl

@@ -39,7 +39,7 @@ def random_product(operands: list[ast.expr], scope: Scope, module: PythonModule)
 
 
 def left_factor(node: ast.expr, module: PythonModule) -> ast.expr | None:
-    """The left factor of a matrix product; None if the expression is none."""
+    """The left factor of a matrix product; None for any other expression."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return node.left
     if isinstance(node, ast.Call) and module.dotted(node.func) in _PRODUCTS and node.args:

@@ -70,7 +70,7 @@ def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
 
 
 def _name(arguments: Arguments) -> str:
-    """What a client calls the file."""
+    """The client's name for the file; "source" if it sent text only."""
     return one_line(str(arguments.get("file") or "source"))
 
 

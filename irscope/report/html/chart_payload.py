@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.report.html.chart_choices import about, charted_kinds, split_of
+from irscope.report.html.chart_choices import MARKS, PROBLEM_MARK, about, charted_kinds, split_of, ticks_of
 from irscope.report.html.markup import Html
 from irscope.report.html.payload import payload
 from irscope.workspace import (
     EACH,
     FactColumn,
     FactKind,
-    FactValue,
     TableSection,
     axes,
     chart,
     minor,
+    plotted,
     table_view,
 )
-
-# As in charts of the app: no real fact is as large.
-_MAX_NUMBER = 1e18
 
 
 def chart_payload(
@@ -36,8 +32,9 @@ def chart_payload(
     - `variants`: `[id, name, problem]`; `config`: `[name, text per variant]` of each value that varies;
     - `axes`: `{name, ticks, of}`, with the index of the tick of each variant; `split` is the axis that
       splits charts over the first one ("" for none);
-    - `facts`: `{name, title, about, unit, better, values, texts}`, with a number or null per variant; `main`
-      are the names of those that are shown first.
+    - `facts`: `{name, title, about, better, values, texts, ticks}`: a number or null per variant, and the
+      `[number, label]` of its axis, from end to end; `main` are the names of those that are shown first;
+    - `marks`: the path of each series' mark, `trouble` that of a variant with a problem.
     """
     view = table_view(section)
     known = {entry.variant.id for entry in section.entries}
@@ -53,6 +50,8 @@ def chart_payload(
             "split": split_of(section, names[0]) if names else "",
             "facts": [_fact(column) for column in view.varying_facts if not minor(column.kind)],
             "main": [kind.name for kind in charted_kinds(section)],
+            "marks": MARKS,
+            "trouble": PROBLEM_MARK,
         },
     )
 
@@ -70,18 +69,13 @@ _NO_FACT = FactKind("", "", "", "", "")
 
 def _fact(column: FactColumn) -> dict[str, Any]:
     kind = column.kind
+    values = [plotted(cell.value) for cell in column.cells]
     return {
         "name": kind.name,
         "title": kind.title,
         "about": about(kind),
-        "unit": kind.unit,
         "better": kind.better,
-        "values": [_number(cell.value) for cell in column.cells],
+        "values": values,
         "texts": [cell.text for cell in column.cells],
+        "ticks": ticks_of([value for value in values if value is not None], kind.unit),
     }
-
-
-def _number(value: FactValue | object) -> float | None:
-    if isinstance(value, int | float) and math.isfinite(value) and abs(value) < _MAX_NUMBER:
-        return value
-    return None

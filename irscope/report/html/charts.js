@@ -2,12 +2,6 @@
 // each other. diff.js comes before this in the same script. Texts of the capture only become text nodes.
 
 const SVG = "http://www.w3.org/2000/svg";
-/** The marks around (0, 0) as in fact_charts.py: series differ in shape as well as in color. */
-const MARKS = [
-  "M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0", "M-3,-3h6v6h-6z", "M0,-4L4,3H-4z", "M0,-4.5L4.5,0L0,4.5L-4.5,0z",
-  "M0,4L4,-3H-4z", "M-4,-1.3h2.7v-2.7h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7z",
-];
-const PROBLEM = "M-3,-3L3,3M-3,3L3,-3";
 const EACH = "each variant, best first", MAIN = "main facts";
 /** How near the pointer must be to a mark, in pixels. */
 const NEAR = 24;
@@ -27,24 +21,10 @@ function choice(label, options, chosen, action) {
   return make("label", {}, `${label} `, select);
 }
 
-/** Round numbers around [low, high], at most `labels` steps apart; from 0 unless `low` is far above it. */
-function scaleOf(low, high, labels) {
-  if (low >= 0 && low < 0.6 * high) low = 0;
-  let span = high - low;
-  if (span <= 1e-9 * Math.max(Math.abs(low), Math.abs(high), 1)) [span, labels] = [Math.max(Math.abs(high), 1), 1];
-  const power = 10 ** Math.floor(Math.log10(span / labels));
-  const step = [1, 2, 5, 10, 20].map((factor) => power * factor).find((one) => span / one <= labels);
-  const first = Math.floor(low / step) * step;
-  return { low: first, high: Math.max(Math.ceil(high / step) * step, first + step), step };
-}
-
-/** The label of a number on an axis: 128, 16k, 0.25, 50%. */
-function labelOf(value, { high, step }, unit) {
-  if (unit === "fraction") return `${Math.round(value * 1000) / 10}%`;
-  for (const [size, letter] of [[1e9, "G"], [1e6, "M"], [1e4, "k"]]) {
-    if (high >= size) return value ? `${value / (letter === "k" ? 1e3 : size)}${letter}` : "0";
-  }
-  return value.toFixed(Math.max(0, -Math.floor(Math.log10(step))));
+/** Where a fact's numbers are on an axis between two places. */
+function placer({ ticks }, from, to) {
+  const low = ticks[0][0], high = ticks.at(-1)[0];
+  return (number) => from + ((number - low) / (high - low)) * (to - from);
 }
 
 /** One picture: a fact over an axis, another fact, or the variants in its own order. */
@@ -56,18 +36,12 @@ class Picture {
     [this.width, this.height] = large ? [720, 380] : [340, 204];
     [this.left, this.right, this.top, this.bottom] = [46, 12, 10, 40];
     this.series = charts.series();
-    const known = charts.shown.filter((index) => fact.values[index] !== null);
+    const known = [...charts.variants.keys()].filter((index) => fact.values[index] !== null);
     this.place(known);
-    this.y = this.linear(known.map((index) => fact.values[index]), this.height - this.bottom, this.top, 4);
+    this.y = placer(fact, this.height - this.bottom, this.top);
     this.points = known.filter((index) => this.x(index) !== null).map((index) =>
-      ({ index, x: this.x(index), y: this.y.at(fact.values[index]), series: charts.seriesOf(index) }));
+      ({ index, x: this.x(index), y: this.y(fact.values[index]), series: charts.seriesOf(index) }));
     this.points.sort((a, b) => a.x - b.x || b.y - a.y);
-  }
-
-  /** A scale from values to pixels. */
-  linear(values, from, to, labels) {
-    const scale = scaleOf(Math.min(...values), Math.max(...values), labels);
-    return { scale, at: (value) => from + ((value - scale.low) / (scale.high - scale.low)) * (to - from) };
   }
 
   /** Chooses where variants are from left to right: `x`, `ticks` and `tickOf`. */
@@ -75,13 +49,9 @@ class Picture {
     const { axis, other } = this.charts;
     const right = this.width - this.right;
     if (other) {
-      const values = known.map((index) => other.values[index]).filter((value) => value !== null);
-      const { scale, at } = this.linear(values.length ? values : [0], this.left, right, 5);
+      const at = placer(other, this.left, right);
       this.x = (index) => (other.values[index] === null ? null : at(other.values[index]));
-      this.ticks = [];
-      for (let value = scale.low; value <= scale.high + scale.step / 2; value += scale.step) {
-        this.ticks.push([at(value), labelOf(value, scale, other.unit)]);
-      }
+      this.ticks = other.ticks.map(([number, label]) => [at(number), label]);
       return;
     }
     const sign = this.fact.better === "high" ? -1 : 1;
@@ -115,10 +85,10 @@ class Picture {
   }
 
   *grid() {
-    const { scale, at } = this.y, right = this.width - this.right;
-    for (let value = scale.low; value <= scale.high + scale.step / 2; value += scale.step) {
-      yield draw("path", { d: `M${this.left},${at(value)}H${right}`, class: "grid" });
-      yield draw("text", { x: this.left - 6, y: at(value) + 4, class: "end" }, labelOf(value, scale, this.fact.unit));
+    const right = this.width - this.right;
+    for (const [number, label] of this.fact.ticks) {
+      yield draw("path", { d: `M${this.left},${this.y(number)}H${right}`, class: "grid" });
+      yield draw("text", { x: this.left - 6, y: this.y(number) + 4, class: "end" }, label);
     }
     for (const [x, name] of this.ticks) {
       yield draw("text", { x, y: this.height - 24 }, name.length > 14 ? `${name.slice(0, 13)}\u2026` : name);
@@ -140,7 +110,7 @@ class Picture {
         if (better) best.set(tick, point);
       }
       const corners = [...best].sort(([a], [b]) => a - b).map(([, point]) => `${point.x},${point.y}`);
-      if (corners.length > 1) yield draw("path", { d: `M${corners.join("L")}`, class: `line s${series % 6}` });
+      if (corners.length > 1) yield draw("path", { d: `M${corners.join("L")}`, class: `line s${series % this.charts.marks.length}` });
     }
   }
 
@@ -149,10 +119,10 @@ class Picture {
     const last = (point) => this.charts.pair.includes(point.index);
     return [...this.points].sort((a, b) => last(a) - last(b)).map((point) => {
       const [id, , problem] = this.charts.variants[point.index];
-      const shape = { d: problem ? PROBLEM : MARKS[point.series % 6], class: `mark ${problem ? "trouble" : `s${point.series % 6}`}` };
+      const shape = problem ? this.charts.problem() : this.charts.mark(point.series);
       const side = this.charts.pair.indexOf(point.index);
       const letter = side < 0 ? [] : [draw("circle", { r: 7, class: "ring" }), draw("text", { x: side ? 13 : -13, y: 4 }, "AB"[side])];
-      const made = draw("g", { transform: `translate(${point.x},${point.y})`, "data-id": id }, draw("path", shape), ...letter);
+      const made = draw("g", { transform: `translate(${point.x},${point.y})`, "data-id": id }, shape, ...letter);
       if (side >= 0) made.classList.add("ab"[side]);
       return (point.element = made);
     });
@@ -200,11 +170,10 @@ class Charts {
 
   async unpack() {
     Object.assign(this, await unpacked(`${this.plots.id}-data`));
-    this.shown = [...this.variants.keys()];
     this.numeric = this.facts.filter((fact) => fact.values.some((value) => value !== null));
     this.axis = this.axes[0] ?? null;
     this.other = null;
-    this.splits = this.axes.filter((one) => one.ticks.length <= MARKS.length);
+    this.splits = this.axes.filter((one) => one.ticks.length <= this.marks.length);
     this.by = this.axes.find((one) => one.name === this.split) ?? null;
     this.only = null;
     const [, a, b] = this.pairs[0] ?? [0, this.variants[0][0], this.variants[1][0]];
@@ -232,6 +201,17 @@ class Charts {
 
   seriesOf(index) {
     return this.by ? this.by.of[index] : 0;
+  }
+
+  /** The mark of a series. */
+  mark(series) {
+    const number = series % this.marks.length;
+    return draw("path", { d: this.marks[number], class: `mark s${number}` });
+  }
+
+  /** The mark of a variant with a problem. */
+  problem() {
+    return draw("path", { d: this.trouble, class: "mark trouble" });
   }
 
   controls() {
@@ -280,11 +260,11 @@ class Charts {
   }
 
   legend() {
-    const key = (shape, name) => draw("svg", { viewBox: "0 0 14 14", class: "key", "aria-hidden": true },
-      draw("path", { d: shape, class: `mark ${name}`, transform: "translate(7,7)" }));
+    const key = (mark) => draw("svg", { viewBox: "0 0 14 14", class: "key", "aria-hidden": true },
+      draw("g", { transform: "translate(7,7)" }, mark));
     const marks = !this.by ? [] : [`${this.by.name}: `, ...this.by.ticks.flatMap((tick, place) =>
-      [key(MARKS[place % 6], `s${place % 6}`), ` ${tick}  `])];
-    if (this.variants.some(([, , problem]) => problem)) marks.push(key(PROBLEM, "trouble"), " cannot be launched");
+      [key(this.mark(place)), ` ${tick}  `])];
+    if (this.variants.some(([, , problem]) => problem)) marks.push(key(this.problem()), " cannot be launched");
     return marks.length ? [make("p", { className: "quiet legend" }, ...marks)] : [];
   }
 

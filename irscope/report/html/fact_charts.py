@@ -5,33 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.model.text import clipped
-from irscope.report.html.chart_choices import MAX_SERIES, about, axis_title, charted_kinds, split_of
+from irscope.report.html.chart_choices import (
+    MARKS,
+    PROBLEM_MARK,
+    about,
+    axis_title,
+    charted_kinds,
+    split_of,
+    ticks_of,
+)
 from irscope.report.html.facts_table import variant_anchor
 from irscope.report.html.markup import Html, element, joined
 from irscope.workspace import (
-    AxisScale,
     Chart,
     FactKind,
     Point,
     TableSection,
     axes,
-    axis_scale,
     chart,
     lines_text,
 )
 
 # With hundreds of variants, the page would otherwise have more points than table cells.
 _MAX_POINTS = 800
-# The mark of each series around (0, 0): series differ in shape as well as in color.
-_MARKS = (
-    "M-3.5,0a3.5,3.5 0 1,0 7,0a3.5,3.5 0 1,0 -7,0",
-    "M-3,-3h6v6h-6z",
-    "M0,-4L4,3H-4z",
-    "M0,-4.5L4.5,0L0,4.5L-4.5,0z",
-    "M0,4L4,-3H-4z",
-    "M-4,-1.3h2.7v-2.7h2.6v2.7h2.7v2.6h-2.7v2.7h-2.6v-2.7h-2.7z",
-)
-_PROBLEM = "M-3,-3L3,3M-3,3L3,-3"
 # The size of the picture in its own units, and the margins for labels.
 _WIDTH, _HEIGHT = 340, 204
 _LEFT, _RIGHT, _TOP, _BOTTOM = 46, 10, 10, 40
@@ -72,7 +68,7 @@ def _static(section: TableSection, kinds: Sequence[FactKind]) -> Html:
     split = split_of(section, axis)
     charts = [chart(variants, facts, kind, axis, split) for kind in kinds]
     if not charts:
-        return element("p", "Enable JavaScript to see charts of so many variants.", class_="quiet")
+        return element("p", "Enable JavaScript to see charts of this many variants.", class_="quiet")
     legend = [_legend(charts[0])] if split else []
     figures = [element("figure", element("figcaption", about(one.kind)), _drawn(one)) for one in charts]
     lines = lines_text(variants, axis, split)
@@ -94,8 +90,7 @@ def _legend(found: Chart) -> Html:
 
 def _drawn(found: Chart) -> Html:
     """The chart: grid and labels, the lines, then the points, each linked to its row in the table."""
-    numbers = [point.y for point in found.points if point.y is not None]
-    picture = _Picture(found, axis_scale(min(numbers), max(numbers), 4))
+    picture = _Picture(found)
     return element(
         "svg",
         *picture.grid(),
@@ -110,18 +105,18 @@ def _drawn(found: Chart) -> Html:
 class _Picture:
     """The coordinates of a chart's elements."""
 
-    def __init__(self, found: Chart, y_scale: AxisScale) -> None:
+    def __init__(self, found: Chart) -> None:
         self._chart = found
-        self._scale = y_scale
+        self._labels = ticks_of([point.y for point in found.points if point.y is not None], found.kind.unit)
+        self._low, self._high = self._labels[0][0], self._labels[-1][0]
         self._width = (_WIDTH - _LEFT - _RIGHT) / len(found.ticks)
         self._offset = min(_SERIES_GAP, self._width / (len(found.series) + 1))
 
     def grid(self) -> Iterator[Html]:
         """A line and a label per round value, the labels of the ticks, and the title of their axis."""
-        for value in self._scale.values():
+        for value, label in self._labels:
             y = self._y(value)
             yield element("path", d=f"M{_LEFT},{y:g}H{_WIDTH - _RIGHT}", class_="grid")
-            label = self._scale.label(value, self._chart.kind.unit)
             yield element("text", label, x=_LEFT - 6, y=f"{y + 4:g}", class_="end")
         every = -(-len(self._chart.ticks) // _TICK_LABELS)
         for tick, text in enumerate(self._chart.ticks):
@@ -135,7 +130,7 @@ class _Picture:
         for place, series in enumerate(self._chart.series):
             corners = "L".join(f"{self._x(tick, place):.4g},{self._y(y):.4g}" for tick, y in series.line)
             if len(series.line) > 1:
-                yield element("path", d=f"M{corners}", class_=f"line s{place % MAX_SERIES}")
+                yield element("path", d=f"M{corners}", class_=f"line s{place % len(MARKS)}")
 
     def points(self) -> Iterator[Html]:
         """A mark per variant, crossed out if it failed or cannot be launched."""
@@ -158,12 +153,12 @@ class _Picture:
         return _LEFT + (tick + 0.5) * self._width + (series - middle) * self._offset
 
     def _y(self, value: float) -> float:
-        share = (value - self._scale.low) / (self._scale.high - self._scale.low)
+        share = (value - self._low) / (self._high - self._low)
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
 
 def _mark(series: int | None, x: float, y: float, *children: Html) -> Html:
     """The mark of a series; None: the mark of a variant with a problem."""
-    shape = _PROBLEM if series is None else _MARKS[series % MAX_SERIES]
-    name = "mark trouble" if series is None else f"mark s{series % MAX_SERIES}"
+    shape = PROBLEM_MARK if series is None else MARKS[series % len(MARKS)]
+    name = "mark trouble" if series is None else f"mark s{series % len(MARKS)}"
     return element("path", *children, d=shape, transform=f"translate({x:.4g},{y:.4g})", class_=name)

@@ -24,7 +24,7 @@ _SHADES = 6
 _MAX_PROBLEMS, _MAX_NAMED, _MAX_MESSAGE = 30, 12, 4000
 # The texts of facts about things that a variant does not have.
 _NOTHING = ("0", "none")
-# The best value is marked if at most one variant in so many has it.
+# The best value is marked if at most one variant in four has it.
 _FEW = 4
 
 

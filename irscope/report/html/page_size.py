@@ -1,4 +1,4 @@
-"""Which stages and how many rows of tables a page has room for."""
+"""Chooses the stages and the number of table rows that a page has room for."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CELL, _ROW = 60, 260
 
 
 class Stages:
-    """The stages of a report's pairs whose data fit into so many bytes; the largest are left out first.
+    """The stages of a report's pairs whose data fit into `room` bytes; the largest are left out first.
 
     `pairs` are the pairs with the stages that stay, `left_out` the names of the others, per pair.
     """
@@ -61,7 +61,7 @@ def most_rows(sections: Sequence[TableSection]) -> int:
 
 
 def fitting_rows(sections: Sequence[TableSection], room: int) -> int:
-    """The most rows per table with which all tables have about so many bytes."""
+    """The most rows per table with which all tables have about `room` bytes."""
     most = most_rows(sections)
     width = 0
     for section in sections:

@@ -42,7 +42,7 @@ def report_html(report: CaptureReport) -> str:
 
 
 def _body(report: CaptureReport, stages: Stages, rows: int) -> list[Html]:
-    """The content of the page with the stages that fit, and so many rows per table."""
+    """The content of the page with the stages that fit, and at most `rows` rows per table."""
     pairs = list(enumerate(stages.pairs, 1))
     charted = max(rows, most_rows(report.sections))
     sections = [

@@ -50,9 +50,9 @@ class _Column:
         return self.heading.split("\n")
 
     @property
-    def bound(self) -> bool:
+    def shown_together(self) -> bool:
         """Whether the column is shown only together with others."""
-        return self.fact is not None and self.fact.bound
+        return self.fact is not None and self.fact.shown_together
 
     def padded(self, text: str) -> str:
         """`text` padded to the width of the column."""
@@ -110,13 +110,13 @@ def _fitting(
 ) -> list[_Column]:
     """Those of `facts` that fit, in order: columns that do not vary are omitted first, then the last ones.
 
-    Bound columns are kept or omitted together.
+    Columns that are only shown together are kept or omitted together.
     """
     kept = list(facts)
     while kept and sum(c.width + len(_GAP) for c in [*lead, *kept, *tail]) - len(_GAP) > width:
-        constant = [c for c in kept if len(set(c.cells)) == 1 and not c.bound]
+        constant = [c for c in kept if len(set(c.cells)) == 1 and not c.shown_together]
         omitted = (constant or kept)[-1]
-        kept = [c for c in kept if c is not omitted and not (omitted.bound and c.bound)]
+        kept = [c for c in kept if c is not omitted and not (omitted.shown_together and c.shown_together)]
     return kept
 
 

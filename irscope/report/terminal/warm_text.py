@@ -7,14 +7,14 @@ from pathlib import Path
 
 from irscope.model.text import pluralize, printable
 from irscope.warming.build import WarmResult
-from irscope.warming.manifest import Manifest
+from irscope.warming.manifest import Manifest, WarmEntry
 from irscope.warming.verify import DIFFERS, UNKNOWN, Check
 
 _UNITS = ("B", "kB", "MB", "GB")
 
 
 def result_text(folder: Path, result: WarmResult) -> str:
-    """What a build did, the folder's sizes, and how to use it."""
+    """The counts of a build, the folder's sizes, and how to use it."""
     lines = [*_counts(folder, result)]
     if result.manifest.entries:
         notes = map(printable, result.notes)
@@ -36,6 +36,12 @@ def _counts(folder: Path, result: WarmResult) -> Iterator[str]:
         return
     entries = pluralize(len(result.manifest.entries), "variant")
     yield printable(f"{folder}: {entries} for {', '.join(result.manifest.targets)}: {counts}")
+
+
+def new_entry_text(entry: WarmEntry) -> str:
+    """An entry that the folder lacked, in one line with the inputs that need it."""
+    inputs = ", ".join(entry.inputs)
+    return f"not in the folder before: {entry.kernel} {entry.target} ({entry.config}), for {inputs}"
 
 
 def size_lines(manifest: Manifest) -> Iterator[str]:

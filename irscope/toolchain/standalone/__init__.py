@@ -15,8 +15,8 @@ from irscope.model.errors import error_line
 from irscope.toolchain.standalone.builder import FileBuilder
 from irscope.toolchain.standalone.values import CannotWriteError
 
-# What a capture keeps next to the stages of a variant, by name: the kernel's file, the call, and, if asked
-# to, the values of the arguments of its first launch.
+# Artifacts of a variant besides its stages: the kernel's file, the call, and, if asked for, the values of the
+# arguments of its first launch.
 KERNEL, CALL, VALUES = "kernel", "call", "values"
 _Proxy = namedtuple("_Proxy", ["constants", "signature"])
 

@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 _GLUON = "triton.experimental.gluon.language"
-# What a reproducer may import: none of it is the user's.
+# The packages that a reproducer may import besides the standard library: none of them is the user's.
 _ROOTS = frozenset(["triton", "torch", "numpy"])
 # Part of torch, but generated kernels are plain Triton once its few functions are in their file.
 _INLINED = "torch._inductor"

@@ -28,7 +28,7 @@ from irscope.tui.widgets.bars import Bar, KeyHints, Label
 from irscope.tui.widgets.home_view import HomeView
 from irscope.tui.widgets.line_view import LineView
 
-# Redraw after so many captures of a folder are read.
+# The captures of a folder that are read between two redraws.
 _BATCH = 10
 _WRITING_SECONDS = 2.0
 

@@ -95,7 +95,7 @@ class LayoutScreen(Screen[None]):
         self._layouts: LayoutComparison | None = None
         self._index = 0
         self._options = DrawingOptions()
-        # What the compact view is colored by; None: not compact.
+        # The property that colors the compact view; None: the view is not compact.
         self._color_by: ColorBy | None = None
         # Per side what it has on its own, then what both have.
         self._descriptions: list[str] = []

@@ -70,7 +70,7 @@ class DiffView(PageView):
         self._whole_change = 0
         self._located = False
         self._strips: dict[tuple[int, int, bool, str], Strip] = {}
-        # What the painter of the lines was made for, and the painter.
+        # The state that the painter of the lines was made for, and the painter.
         self._known_painter: tuple[tuple[object, ...], RowPainter] | None = None
         self._flags: tuple[LineFlags, LineFlags] = (NO_FLAGS, NO_FLAGS)
         # Whether the minimap and the gauge are shown; None: if there is room.

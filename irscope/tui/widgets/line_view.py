@@ -171,12 +171,12 @@ class LineView(ScrollView, can_focus=True):
         self.reveal(new)
         self.post_message(self.CursorMoved(self))
 
-    def reveal(self, index: int, margin: int = 0) -> None:
-        """Scrolls as little as needed to show line `index` with `margin` lines around it."""
+    def reveal(self, index: int) -> None:
+        """Scrolls as little as needed to show line `index`."""
         top = self.scroll_offset.y
-        first = self._first_before(min(index + margin, max(self.line_count() - 1, 0)), self.page_lines)
-        if index < top + margin:
-            self._scroll(index - margin)
+        first = self._first_before(min(index, max(self.line_count() - 1, 0)), self.page_lines)
+        if index < top:
+            self._scroll(index)
         elif top < first:
             self._scroll(min(first, index))
 

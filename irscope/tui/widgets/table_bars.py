@@ -37,7 +37,7 @@ class TableNote(Bar):
 
 
 class MismatchBar(Bar):
-    """That A and B are different kernels or for different targets; stays as long as they are."""
+    """Warns that A and B are different kernels or for different targets; stays as long as they are."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"warning"}
 

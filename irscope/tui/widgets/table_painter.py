@@ -18,7 +18,7 @@ GAP = 2
 _FIXED = 1
 # Cursor, A, B, the sign of a problem or of a group, a blank.
 GUTTER = 5
-# A column of text is cut at the edge of the screen if so many cells of it are left.
+# The fewest cells in which a column of text is shown at the edge of the screen, cut.
 _LEAST_CUT = 8
 _SIGNS = {"best": "▲", "worst": "▼"}
 _STYLES = {"best": "heat--good", "worst": "heat--bad"}

@@ -30,7 +30,7 @@ from irscope.workspace import (
     scope_of,
 )
 
-# While facts are measured, the columns are determined again after so many seconds.
+# The seconds between two updates of the columns while facts are measured.
 _REFRESH_SECONDS = 0.25
 _ESTIMATE = ESTIMATE_KINDS[0].name
 

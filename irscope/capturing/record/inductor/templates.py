@@ -62,7 +62,7 @@ def _kernel(source: str) -> ast.FunctionDef | None:
 
 
 def _constant(name: str, value: ast.expr) -> dict[str, Value]:
-    """A constant with a literal value or an element type (tl.float32); expressions of others are none."""
+    """A constant with a literal value or an element type (tl.float32); {} for any other expression."""
     if isinstance(value, ast.Attribute):
         return {name: parse_value(ast.unparse(value))}
     literal = _literal(value)

@@ -17,7 +17,7 @@ from irscope.report.html.slides.slide import Slide, command, fragment, paragraph
 from irscope.report.html.slides.talk import talk_html
 from irscope.workspace import PYTHON, Workspace, compile_time_inputs
 
-# Question and answer of at most so many characters share a slide.
+# The most characters of a question and an answer that share a slide.
 _SHORT = 900
 
 

@@ -10,6 +10,8 @@ from irscope.report.html.markup import Html, element, joined
 from irscope.workspace import RowSide, entry_for
 
 _CODE = re.compile(r"`([^`]+)`")
+# The characters of a row that fit on a slide.
+_MOST_TEXT = 260
 
 
 @dataclass(frozen=True)
@@ -88,15 +90,15 @@ def code_lines(lines: Iterable[tuple[int | None, str]]) -> Html:
     return element("pre", element("code", *rows), class_="code")
 
 
-def marked_text(side: RowSide, most: int = 260) -> Html:
+def marked_text(side: RowSide) -> Html:
     """The text of a row without its indentation; `mark` elements are the spans that changed.
 
-    At most `most` characters: of a longer text, those from shortly before the first change.
+    Of a long text, only the characters from shortly before the first change.
     """
     start = len(side.text) - len(side.text.lstrip())
-    if side.spans and side.spans[0][0] > start + most * 2 // 3 and len(side.text) - start > most:
-        start = side.spans[0][0] - most // 3
-    stop = min(len(side.text), start + most)
+    if side.spans and side.spans[0][0] > start + _MOST_TEXT * 2 // 3 and len(side.text) - start > _MOST_TEXT:
+        start = side.spans[0][0] - _MOST_TEXT // 3
+    stop = min(len(side.text), start + _MOST_TEXT)
     parts: list[str] = ["..." if side.text[:start].strip() else ""]
     at = start
     for span in side.spans:
