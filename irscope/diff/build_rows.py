@@ -19,7 +19,6 @@ from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between, re
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change, Row
 from irscope.diff.symbols import without_names
-from irscope.diff.tokens import changed_spans
 from irscope.languages.document import Document, Operation
 from irscope.languages.language_registry import language_named
 
@@ -95,33 +94,12 @@ def _anchors(
             continue
         ours, theirs = left.operations[index], right.operations[other]
         change = changes.get(index, Change.EQUAL)
-        first, last = (ours.line, theirs.line), (ours.end - 1, theirs.end - 1)
-        if last[0] == first[0] or last[1] == first[1]:
-            anchors.append((*first, change))
-            continue
-        in_first, in_last = _by_line(left, right, (ours, theirs), change)
-        anchors += [(*first, in_first), (*last, in_last)]
+        anchors.append((ours.line, theirs.line, change))
+        if ours.end > ours.line + 1 and theirs.end > theirs.line + 1:
+            in_last_line = _last_line_has_content(left, ours) or _last_line_has_content(right, theirs)
+            anchors.append((ours.end - 1, theirs.end - 1, change if in_last_line else Change.EQUAL))
     anchors.sort(key=lambda anchor: anchor[:2])
     return anchors
-
-
-def _by_line(
-    left: Document, right: Document, pair: tuple[Operation, Operation], change: Change
-) -> tuple[Change, Change]:
-    """The change of the first and of the last lines of a pair: of those that read differently, if any do.
-
-    Operands can differ although both lines read the same; so can layouts.
-    """
-    ours, theirs = pair
-    if not change or not (_last_line_has_content(left, ours) or _last_line_has_content(right, theirs)):
-        return change, Change.EQUAL
-    differ = [
-        any(changed_spans(left.lines[i], right.lines[j]))
-        for i, j in ((ours.line, theirs.line), (ours.end - 1, theirs.end - 1))
-    ]
-    if change & Change.OPERANDS or not any(differ):
-        return change, change
-    return change if differ[0] else Change.EQUAL, change if differ[1] else Change.EQUAL
 
 
 def _last_line_has_content(document: Document, operation: Operation) -> bool:
