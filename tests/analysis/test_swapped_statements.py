@@ -46,10 +46,14 @@ def capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Pat
     return path
 
 
-def test_both_statements_are_named(capture: Path) -> None:
+def test_both_statements_are_named_in_either_direction(capture: Path) -> None:
     with Workspace(capture) as workspace:
-        found = [finding.text for finding in workspace.compare(*workspace.variants).findings]
-    assert found[:2] == [
-        "line 7: tl.program_id uses axis=0 -> 1",
-        "line 8: tl.program_id uses axis=1 -> 0",
+        old, new = workspace.variants
+        found = [
+            [finding.text for finding in workspace.compare(*pair).findings[:2]]
+            for pair in ((old, new), (new, old))
+        ]
+    assert found == [
+        ["line 7: tl.program_id uses axis=0 -> 1", "line 8: tl.program_id uses axis=1 -> 0"],
+        ["line 7: tl.program_id uses axis=1 -> 0", "line 8: tl.program_id uses axis=0 -> 1"],
     ]
