@@ -35,8 +35,9 @@ def capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Pat
     compiler = Compiler(Limits())
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
-        for name, text in (("old", KERNEL), ("new", SWAPPED)):
-            file = folder / f"{name}.py"
+        for name, text in (("1", KERNEL), ("2", SWAPPED)):
+            file = folder / name / "kernel.py"
+            file.parent.mkdir()
             file.write_text(text)
             axes = {"BLOCK_M": (16,), "BLOCK_N": (64,)}
             signature = "*fp32:16, *fp32:16, i32:16"
