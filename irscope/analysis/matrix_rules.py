@@ -21,6 +21,8 @@ _F8 = ("f8E5M2", "f8E4M3FN")
 # The bits of a row of the first operand that one instruction of a warp group or tcgen05 needs.
 _ROW_BITS = 256
 _INT8_EXCEPT = 103
+# The obstacle of operands that only FMA multiplies as asked for.
+IEEE = 'input_precision="ieee" for f32 operands'
 # With a smaller max_num_imprecise_acc, f8 products are summed outside of wgmma, with full precision.
 _MIN_IMPRECISE = 32
 
@@ -86,7 +88,7 @@ _TOO_OLD = "has no matrix instruction that Triton supports"
 def _types(name: str, product: Product, capability: int) -> Iterator[Obstacle]:
     """The types of the operands and how precisely they are multiplied."""
     if product.a == product.b == "f32" and product.precision == "ieee":
-        yield Obstacle("", 'input_precision="ieee" for f32 operands')
+        yield Obstacle("", IEEE)
     for type_ in dict.fromkeys((product.a, product.b)):
         if type_ not in _BITS and not (name == MMA_SYNC and type_ == "f64"):
             yield Obstacle("", f"it has no instruction for {type_} operands")

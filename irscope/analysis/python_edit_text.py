@@ -17,6 +17,7 @@ _MOST_CODE = 80
 _MOST_DIFFERENCES = 3
 
 _BOUNDS = {1: ("upper bound",), 2: ("lower bound", "upper bound"), 3: ("lower bound", "upper bound", "step")}
+_DOWNWARD = {"lower bound": "start", "upper bound": "end"}
 _MODULES = ("tl", "triton.language", "libdevice", "gl")
 _RANGES = ("range", "static_range")
 # Expressions that say little without the one around them.
@@ -87,6 +88,11 @@ def _loop(a: ast.expr, b: ast.expr) -> Iterator[str]:
     if _plain(a.func) != _plain(b.func):
         yield f"{_plain(a.func)} -> {_plain(b.func)}"
     ours, theirs = _bounds(a), _bounds(b)
+    if any(bounds.get("step", "").startswith("-") for bounds in (ours, theirs)):
+        # A loop that counts down begins at its upper bound.
+        ours, theirs = (
+            {_DOWNWARD.get(name, name): own for name, own in one.items()} for one in (ours, theirs)
+        )
     for name in dict.fromkeys([*ours, *theirs]):
         was, now = ours.get(name, _default(name)), theirs.get(name, _default(name))
         if was != now:

@@ -7,7 +7,7 @@ backend of irscope has, and in the tables whose names begin with `all_`.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -191,7 +191,15 @@ def parse_target(text: str) -> Target:
     for target in known:
         if str(target) == text:
             return target
-    raise ValueError(f"unknown target '{text}'; known: {', '.join(map(str, all_targets()))}")
+    meant = _target_meant(text, known)
+    hint = f"; do you mean {meant}?" if meant else ""
+    raise ValueError(f"unknown target '{text}'{hint}; known: {', '.join(map(str, all_targets()))}")
+
+
+def _target_meant(text: str, known: Iterable[Target]) -> Target | None:
+    """The target of an architecture as nvcc, ptxas or rocminfo writes it: `sm_90a`, `90`, `gfx942`."""
+    name = text.lower().removeprefix("cuda").removeprefix("hip").lstrip(":_").removeprefix("sm").lstrip("_")
+    return next((target for target in known if str(target.arch) in (name, name.rstrip("af"))), None)
 
 
 def device_of(target: Target, metadata: Mapping[str, Any] | None = None) -> Device | None:

@@ -18,6 +18,8 @@ def target(text: str) -> Target:
     from irscope.model import UserError
     from irscope.workspace import parse_target
 
+    if "," in text:
+        raise UserError(f"'{text}' has several targets: repeat the option, as in --target A --target B")
     try:
         return parse_target(text)
     except ValueError as error:

@@ -18,13 +18,14 @@ millisecond; nvdisasm takes a quarter of a second for the same kernel.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irscope.backends.elf import ElfSection, sections
+from irscope.backends.ptx_line_table import line_rows
 
 Integers = NDArray[np.int64]
 SIZE = 16
@@ -116,67 +117,10 @@ def _targets(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64]
 
 
 def _ptx_lines(section: ElfSection | None, count: int) -> Integers:
-    """The PTX line of each instruction from a DWARF 2 line number program (DWARF 2.0.0, section 6.2)."""
+    """The PTX line of each instruction."""
     lines = np.full(count, -1, np.int64)
-    if section is None:
-        return lines
-    data = bytes(section.data)
-    try:
-        rows = _line_rows(data)
-    except (IndexError, ZeroDivisionError, struct.error):
-        return lines
-    for (start, line), (end, _) in zip(rows, [*rows[1:], (count * SIZE, 0)], strict=True):
-        lines[start // SIZE : max(start, end) // SIZE] = line - 1
+    rows = line_rows(section)
+    if rows:
+        for (start, line), (end, _) in pairwise([*rows, (count * SIZE, 0)]):
+            lines[start // SIZE : max(start, end) // SIZE] = line - 1
     return lines
-
-
-def _line_rows(data: bytes) -> list[tuple[int, int]]:
-    """The (address, line) rows of the first sequence of a line number program."""
-    length, _, header = struct.unpack_from("<IHI", data)
-    minimum, _, base, span, first = struct.unpack_from("<BBbBB", data, 10)
-    lengths = data[15 : 15 + first - 1]
-    at, end = 10 + header, min(4 + length, len(data))
-    address, line, rows = 0, 1, []
-    while at < end:
-        code, at = data[at], at + 1
-        if code >= first:
-            address += (code - first) // span * minimum
-            line += base + (code - first) % span
-            rows.append((address, line))
-        elif code == 0:
-            size, at = _unsigned(data, at)
-            if data[at] == 1:
-                return rows
-            at += size
-        elif code == 1:
-            rows.append((address, line))
-        elif code == 2:
-            step, at = _unsigned(data, at)
-            address += step * minimum
-        elif code == 3:
-            step, at = _signed(data, at)
-            line += step
-        elif code == 8:
-            address += (255 - first) // span * minimum
-        elif code == 9:
-            address, at = address + struct.unpack_from("<H", data, at)[0], at + 2
-        else:
-            for _ in range(lengths[code - 1]):
-                _, at = _unsigned(data, at)
-    return rows
-
-
-def _unsigned(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte, at = data[at], at + 1
-        value |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            return value, at
-
-
-def _signed(data: bytes, at: int) -> tuple[int, int]:
-    value, end = _unsigned(data, at)
-    bits = 7 * (end - at)
-    return value - (1 << bits) if value >> (bits - 1) else value, end

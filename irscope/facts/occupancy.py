@@ -53,8 +53,9 @@ def occupancy(device: Device, use: BlockUse) -> Occupancy:
         "warps": device.warps // use.warps,
         "blocks": device.blocks,
         "registers": _blocks_by_registers(device, use),
-        "shared memory": _blocks_by_shared(device, use.shared),
     }
+    if use.shared or device.reserved_shared:
+        room["shared memory"] = _blocks_by_shared(device, use.shared)
     if device.barriers is not None and use.barriers:
         room["barriers"] = device.barriers // use.barriers
     if device.scalar_registers is not None and use.scalar_registers:
@@ -78,7 +79,7 @@ def _blocks_by_shared(device: Device, shared: int) -> int:
     if shared > device.block_shared:
         return 0
     each = _round_up(shared + device.reserved_shared, device.shared_unit)
-    return device.shared // each if each else device.blocks
+    return device.shared // each
 
 
 def _round_up(value: int, unit: int) -> int:

@@ -70,11 +70,32 @@ def row_sides(diff: StageDiff, row: Row) -> tuple[RowSide | None, RowSide | None
 
 
 def reads_differently(diff: StageDiff, row: Row) -> bool:
-    """Whether the texts of a changed row differ; not if only the definition of its layout changed."""
-    if row.change is not Change.LAYOUT or row.left is None or row.right is None:
+    """Whether the texts of a changed row differ.
+
+    Not if only the definition of its layout changed, or an attribute after the regions of its operation,
+    which is on another line: `} {tt.flatten}`.
+    """
+    if not row.change or row.left is None or row.right is None:
         return bool(row.change)
-    left, right = changed_spans(diff.left.lines[row.left], diff.right.lines[row.right])
-    return bool(left or right)
+    if row.change & Change.OPERANDS:
+        return True
+    here = row.change is not Change.LAYOUT and not _differs_at_end(diff, row.left, row.right)
+    return here or _differ(diff, row.left, row.right)
+
+
+def _differ(diff: StageDiff, left: int, right: int) -> bool:
+    return any(changed_spans(diff.left.lines[left], diff.right.lines[right]))
+
+
+def _differs_at_end(diff: StageDiff, left: int, right: int) -> bool:
+    """Whether operations with regions start on two lines, and the texts of their last lines differ."""
+    ends = []
+    for document, line in ((diff.left, left), (diff.right, right)):
+        index = document.operation_of_line.get(line)
+        if index is None or document.operations[index].end <= line + 1:
+            return False
+        ends.append(document.operations[index].end - 1)
+    return _differ(diff, ends[0], ends[1])
 
 
 def change_names(change: Change) -> list[str]:

@@ -70,7 +70,21 @@ class ParsedStages:
             return held
         document = parse(self.text(variant, stage), stage_named(stage).language or "")
         document = self._frame(variant).in_captured_source(document)
+        document = self._in_lines_of_assembly(document, variant, stage)
         return self._documents.put(key, document, len(document.lines))
+
+    def _in_lines_of_assembly(self, document: Document, variant: Variant, stage: str) -> Document:
+        """Machine code with the locations of the assembly that it was made from, if its cubin names them."""
+        from irscope.analysis.machine_locations import in_lines_of_ptx
+        from irscope.backends.ptx_line_table import ptx_line_table
+
+        backend = backend_with_machine_code(stage)
+        if backend is None or backend.assembly == stage:
+            return document
+        if not {backend.assembly, backend.binary} <= variant.artifacts.keys():
+            return document
+        table = ptx_line_table(self._contents.content(variant, backend.binary))
+        return in_lines_of_ptx(document, self.document(variant, backend.assembly), table)
 
     def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
         """The Python lines of a stage's operations: lines of the source of `other` if given."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from irscope.analysis.matrix_rules import IEEE
 from irscope.backends import MAX_THREADS_PER_BLOCK, device_of
 from irscope.facts.estimate_kinds import microseconds_text
 from irscope.facts.fact import number_of, status_of
@@ -44,7 +45,7 @@ def remedies(
     if verdict.variant.failure is not None:
         return list(_timeout(verdict.variant))
     found: dict[str, Remedy] = {}
-    for find in (_duplicate, _launch, partial(_spills, registers=registers), _pipeline, _lint):
+    for find in (_duplicate, _launch, partial(_spills, registers=registers), _precision, _pipeline, _lint):
         for remedy in find(workspace, verdict):
             found.setdefault(remedy.action, remedy)
     if not any(one.basis in ("capture", "rule") for one in found.values()):
@@ -165,6 +166,18 @@ def _blocks(variant: Variant, shape: tuple[int, ...]) -> list[tuple[str, int]]:
         if isinstance(value, int) and not isinstance(value, bool) and value in shape and value >= 32
     ]
     return sorted(sizes, key=lambda pair: -pair[1])
+
+
+def _precision(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
+    """A product of f32 that no tensor core computes, because they do not multiply as precisely."""
+    lines = [str(point.line) for point in verdict.points if point.kind == "matrix" and IEEE in point.text]
+    if lines:
+        yield Remedy(
+            f'input_precision="tf32" in tl.dot of line {", ".join(lines)}',
+            "tensor cores multiply f32 operands as tf32, with 10 bits of mantissa instead of 23; "
+            '"tf32x3" is more precise',
+            "rule",
+        )
 
 
 def _pipeline(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:

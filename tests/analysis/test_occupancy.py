@@ -54,6 +54,14 @@ def test_hopper_limiters(use, blocks, limits):
     assert found.fraction == blocks * use["warps"] / 64
 
 
+@pytest.mark.parametrize("target", ["hip:gfx942", "cuda:75", "cuda:90"])
+def test_shared_memory_that_is_not_used_limits_nothing(target):
+    assert "shared memory" not in resident(target, warps=1, registers=16, shared=0).limits
+    device = device_of(parse_target(target))
+    full = device.block_shared
+    assert resident(target, warps=1, registers=16, shared=full).limits == ("shared memory",)
+
+
 # LLVM prints the waves a SIMD that registers allow as "Occupancy" in the AMDGCN text: what it printed for
 # a matmul on each target (triton 3.9.0), with the VGPRs and SGPRs of its metadata.
 @pytest.mark.parametrize(

@@ -28,6 +28,12 @@ CASES = [
     ("mask=mask", "mask=mask, eviction_policy='evict_first'", 7, "now has eviction_policy='evict_first'"),
     ('sem="relaxed"', 'sem="acq_rel"', 9, "tl.atomic_add uses sem='relaxed' -> 'acq_rel'"),
     ("range(0, K,", "range(0, K // 2,", 6, "the loop's upper bound is now K // 2 (was K)"),
+    (
+        "range(0, K, BLOCK",
+        "range(K - 1, -1, -1",
+        6,
+        "the loop's start is now K - 1 (was 0); the loop's end is now -1",
+    ),
     ("K, BLOCK)", "K, BLOCK * 2)", 6, "the loop's step is now BLOCK * 2 (was BLOCK)"),
     ("tl.exp(", "tl.exp2(", 8, "tl.exp -> tl.exp2"),
     ("dtype=tl.float32", "dtype=tl.float16", 5, "acc accumulates in tl.float16 instead of tl.float32"),

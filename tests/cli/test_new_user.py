@@ -12,6 +12,15 @@ from irscope.cli.run import _note_misplaced
 from irscope.learn.lesson import samples_folder
 from tests.conftest import Irscope
 
+FILL = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def fill(x_ptr):
+    tl.store(x_ptr + tl.arange(0, 128), 1.0)
+"""
+
 
 @pytest.mark.parametrize("name", ["samples/vector_add", "samples/vector_add.py"])
 def test_samples_are_found_by_name_in_any_folder(name, tmp_path, monkeypatch):
@@ -54,6 +63,26 @@ def test_options_after_the_script_that_look_like_ours_are_noted(arguments, noted
     _note_misplaced("train.py", arguments)
     err = capsys.readouterr().err
     assert noted in err and bool(noted) == bool(err)
+
+
+@pytest.mark.parametrize(
+    ("module", "advice"),
+    [("no_such_package_at_all", "pip install no_such_package_at_all"), ("triton.no_such_part", "")],
+)
+def test_only_packages_that_are_missing_are_to_be_installed(module, advice, tmp_path, monkeypatch, capfd):
+    monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
+    package = tmp_path / "kernels"
+    package.mkdir()
+    (package / "__init__.py").write_text(f"import {module}\n")
+    (package / "fill.py").write_text(FILL)
+    capture = str(tmp_path / "fill.irscope")
+    assert main(["compile", str(package / "fill.py"), "--signature", "*fp32", "-o", capture, "-j", "1"]) == 0
+    err = capfd.readouterr().err
+    assert (
+        f"imported without what fails: kernels/__init__.py: ModuleNotFoundError: No module named '{module}'"
+        in err
+    )
+    assert advice in err and bool(advice) == ("pip install" in err)
 
 
 @pytest.mark.slow

@@ -153,6 +153,12 @@ UNMASKED = "x = tl.load(x_ptr + at, mask=at < n); tl.store(y_ptr + at, x)"
             ),
             [],
         ),
+        (
+            launched(
+                UNMASKED, before="rest = 512 - n % 512 if n % 512 else 0; z = torch.empty(n + rest)"
+            ).replace("](x, y", "](x, z"),
+            [],
+        ),
     ],
 )
 def test_accesses_without_a_mask(text, found):

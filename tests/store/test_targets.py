@@ -26,3 +26,25 @@ def test_other_targets_have_their_warp_size(name: str, threads: int):
 def test_invalid_targets_are_rejected(name: str):
     with pytest.raises(ValueError, match="unknown target"):
         target_named(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [("sm_90", "cuda:90"), ("90", "cuda:90"), ("cuda:90a", "cuda:90"), ("gfx942", "hip:gfx942"),
+     ("hip:gfx90A", "hip:gfx90a"), ("cuda:sm100", "cuda:100"), ("CUDA:80", "cuda:80")],
+)  # fmt: skip
+def test_a_target_in_the_spelling_of_another_tool_is_suggested(name: str, meant: str):
+    with pytest.raises(ValueError, match=f"unknown target '{name}'; do you mean {meant}\\?"):
+        parse_target(name)
+
+
+def test_nothing_is_suggested_for_a_name_that_no_tool_has():
+    with pytest.raises(ValueError, match="unknown target 'h100'; known"):
+        parse_target("h100")
+
+
+def test_several_targets_are_several_options(capsys: pytest.CaptureFixture[str]):
+    from irscope.cli.main import main
+
+    assert main(["compile", "samples/vector_add.py", "--target", "cuda:80,cuda:90"]) == 2
+    assert "repeat the option" in capsys.readouterr().err

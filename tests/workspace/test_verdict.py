@@ -103,6 +103,8 @@ def test_a_product_without_tensor_cores_says_why(capture: Path) -> None:
     assert texts["matrix"].text.startswith("tl.dot of line 20 uses no tensor cores (FMA)")
     assert 'input_precision="ieee"' in texts["matrix"].text
     assert texts["matrix"].line == 20
+    assert [one.action for one in found.remedies] == ['input_precision="tf32" in tl.dot of line 20']
+    assert not any("tf32" in one.action for one in verdict_on(capture, 5).remedies)
 
 
 def test_a_variant_that_cannot_launch_names_one_that_can(capture: Path) -> None:

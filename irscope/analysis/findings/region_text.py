@@ -17,6 +17,7 @@ from irscope.backends.instructions import InstructionKind
 from irscope.facts.artifacts import instruction_order
 
 _AROUND = (Where.BEFORE, Where.AFTER)
+_ORDER = (Where.IN, *_AROUND, Where.REMAINDER, Where.OUTSIDE)
 
 
 def loop_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix]:
@@ -48,13 +49,17 @@ def counts_text(counts: Mapping[InstructionKind, int]) -> str:
     return ", ".join(f"{n} x {own.text('{}-byte')}" for own, n in ordered) or "none"
 
 
-def loop_text(chain: Chain, mixes: tuple[LoopMix, LoopMix]) -> str:
-    """`the loop of line 12`; `... (called in line 92)` if a helper's loop is inlined several times."""
+def loop_text(chain: Chain, mixes: tuple[LoopMix, LoopMix], number: int = 1) -> str:
+    """`the loop of line 12`; `... (called in line 92)` if a helper's loop is inlined several times.
+
+    `number` is how many loops the stage has of this statement: `the 3 loops of line 12`.
+    """
     line = line_text(chain[0])
+    loops = "the loop" if number < 2 else f"the {number} loops"
     known = {other for mix in mixes if mix.regions for other in mix.regions.chains}
     if len({other for other in known if other[0] == chain[0]}) > 1:
-        return f"the loop of {line} (called in {line_text(chain[-1])})"
-    return f"the loop of {line}"
+        return f"{loops} of {line} (called in {line_text(chain[-1])})"
+    return f"{loops} of {line}"
 
 
 def line_text(place: SourcePlace) -> str:
@@ -67,9 +72,11 @@ def change_text(was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, Loop
     if all(region == OUTSIDE for region in (*was, *now)):
         return f"{counts_text(was.get(OUTSIDE, {}))} -> {counts_text(now.get(OUTSIDE, {}))}"
     chains = dict.fromkeys(region.loop for region in (*now, *was) if region.loop)
+    if any(_vanished(chain, mixes) for chain in chains):
+        return " -> ".join(_side(counts, mix, mixes) for counts, mix in zip((was, now), mixes, strict=True))
     parts = [part for chain in chains for part in _of_loop(chain, was, now, mixes)]
     a, b = was.get(OUTSIDE, {}), now.get(OUTSIDE, {})
-    if a != b and not any(_vanished(chain, mixes) for chain in chains):
+    if a != b:
         parts.append(f"outside of loops: {counts_text(a)} -> {counts_text(b)}")
     return "; ".join(parts)
 
@@ -82,15 +89,8 @@ def _vanished(chain: Chain, mixes: tuple[LoopMix, LoopMix]) -> bool:
 def _of_loop(
     chain: Chain, was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]
 ) -> Iterator[str]:
-    """The parts about one loop: in it, before it, after it."""
+    """The parts about a loop that both sides have: in it, before it, after it."""
     name = loop_text(chain, mixes)
-    if _vanished(chain, mixes):
-        sides = [
-            _with_loop(chain, side, mix, name) if mix.runs(chain) else f"{_plain(side)} without a loop"
-            for side, mix in zip((was, now), mixes, strict=True)
-        ]
-        yield " -> ".join(sides)
-        return
     inside = Region(Where.IN, chain)
     if inside in was or inside in now:
         yield f"in {name}: {_in_loop(inside, was, now, mixes)}"
@@ -102,11 +102,23 @@ def _of_loop(
             yield f"{where.value} {name}: {counts_text(a)} -> {counts_text(b)}"
 
 
-def _with_loop(chain: Chain, counts: RegionCounts, mix: LoopMix, name: str) -> str:
-    region = Region(Where.IN, chain)
-    own = counts.get(region, {})
-    unit = _unit(mix.passes(region, own), mix.count(chain))
-    return f"{counts_text(mix.per_iteration(counts).get(region, {}))} {unit} of {name}"
+def _side(counts: RegionCounts, mix: LoopMix, mixes: tuple[LoopMix, LoopMix]) -> str:
+    """All instructions of one side by region, for sides with other loops, whose regions do not correspond."""
+    if counts and not any(region.loop for region in counts):
+        return f"{_plain(counts)} without a loop"
+    ordered = sorted(mix.per_iteration(counts).items(), key=lambda item: _ORDER.index(item[0].where))
+    return ", ".join(_in_region(region, own, counts, mix, mixes) for region, own in ordered) or "none"
+
+
+def _in_region(
+    region: Region, own: Counts, counts: RegionCounts, mix: LoopMix, mixes: tuple[LoopMix, LoopMix]
+) -> str:
+    if region == OUTSIDE:
+        return f"{counts_text(own)} outside of loops"
+    if region.where is not Where.IN:
+        return f"{counts_text(own)} {region.where.value} {loop_text(region.loop, mixes)}"
+    loops = loop_text(region.loop, mixes, mix.count(region.loop))
+    return f"{counts_text(own)} {_per(mix.passes(region, counts[region]))} of {loops}"
 
 
 def _plain(counts: RegionCounts) -> str:
@@ -126,6 +138,8 @@ def _in_loop(region: Region, was: RegionCounts, now: RegionCounts, mixes: tuple[
     (a, unit_a), (b, unit_b) = sides
     if (a, unit_a) == (b, unit_b):
         return f"{a} {unit_a} in both"
+    if "none" in (a, b):  # the loops of a side without any do not matter
+        return " -> ".join(one if one == "none" else f"{one} {unit}" for one, unit in sides)
     return f"{a} -> {b} {unit_b}" if unit_a == unit_b else f"{a} {unit_a} -> {b} {unit_b}"
 
 
@@ -159,7 +173,10 @@ def _multiple(counts: Counts, one: Counts) -> bool:
     return counts.keys() == one.keys() and len(times) == 1 and all(not rest for _, rest in times)
 
 
+def _per(passes: int) -> str:
+    return "per iteration" if passes == 1 else f"per {passes} iterations"
+
+
 def _unit(passes: int, loops: int) -> str:
     """`per iteration`. Groups of warps of a warp-specialized kernel can each have a loop of one statement."""
-    unit = "per iteration" if passes == 1 else f"per {passes} iterations"
-    return unit if loops < 2 else f"{unit} of {loops} loops"
+    return _per(passes) if loops < 2 else f"{_per(passes)} of {loops} loops"

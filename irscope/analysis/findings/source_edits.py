@@ -17,6 +17,8 @@ from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity
 from irscope.analysis.python_edit_text import describe
 from irscope.analysis.python_edits import Edit, Statement, edits, lines_reached
+from irscope.analysis.source_alignment import line_map
+from irscope.diff.line_map import LineMap
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence
 from irscope.frontends import HELION
@@ -41,11 +43,12 @@ _Place = tuple[str, int, bool]
 
 @dataclass(frozen=True)
 class _FunctionEdit:
-    """An edit, and the two versions of the function that has it."""
+    """An edit, and the two versions of the function that has it; `matches` are A's lines in B."""
 
     a: SourceFunction
     b: SourceFunction
     edit: Edit
+    matches: LineMap
 
     def places(self) -> Iterator[_Place]:
         """The lines of the statement, as the locations of a pair's diffs have them."""
@@ -56,7 +59,12 @@ class _FunctionEdit:
         if self.edit.after is not None:
             yield from ((self.b.file, line, False) for line in _lines(self.edit.after))
         if self.edit.before is not None:
-            yield from ((self.a.file, line, True) for line in _lines(self.edit.before))
+            yield from map(self._place_of_a, _lines(self.edit.before))
+
+    def _place_of_a(self, line: int) -> _Place:
+        """A line of A: if statements were swapped, its match in B is not the statement after the edit."""
+        match = self.matches.lines.get((self.a.file, line))
+        return (match.file, match.line, False) if match else (self.a.file, line, True)
 
     def places_reached(self) -> Iterator[_Place]:
         """The lines of B that use what the statement computes, and those that it decides about.
@@ -78,8 +86,9 @@ def source_edits(pair: PairContext) -> Iterator[Finding]:
     diff = pair.diffs.get(_STAGE)
     if diff is None or not any(diff.counts.values()):
         return
+    matches = line_map(pair.a.kernel, pair.b.kernel)
     found = [
-        _FunctionEdit(a, b, edit)
+        _FunctionEdit(a, b, edit, matches)
         for a, b in _edited_functions(pair)
         for edit in edits(a.text, a.line, b.text, b.line)
     ]

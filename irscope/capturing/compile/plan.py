@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from importlib import metadata
+from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from pkgutil import resolve_name
@@ -281,5 +282,14 @@ def _import_notes(file: Path) -> tuple[str, ...]:
     skipped = import_file(file).skipped
     more = f" (and {len(skipped) - 1} more)" if len(skipped) > 1 else ""
     modules = dict.fromkeys(match[1] for line in skipped if (match := _NO_MODULE.search(line)))
-    install = f"; what they define needs: pip install {' '.join(modules)}" if modules else ""
+    # A module that an installed package lacks is of another version of that package.
+    missing = [module for module in modules if not _is_installed(module)]
+    install = f"; what they define needs: pip install {' '.join(missing)}" if missing else ""
     return (f"imported without what fails: {skipped[0]}{more}{install}",) if skipped else ()
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except ValueError:  # a module without a spec, which is in sys.modules
+        return True

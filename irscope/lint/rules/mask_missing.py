@@ -218,7 +218,7 @@ def _padded(launch: LaunchSite, parameter: str, module: PythonModule) -> bool:
                 "cdiv" in module.dotted(part.func) or "pad" in module.dotted(part.func)
             ):
                 return True
-            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.FloorDiv):
+            if isinstance(part, ast.BinOp) and isinstance(part.op, ast.FloorDiv | ast.Mod):
                 return True
             if isinstance(part, ast.Name) and part.id not in visited:
                 visited.add(part.id)

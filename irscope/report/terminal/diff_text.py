@@ -9,7 +9,7 @@ from irscope.model.text import one_line, pluralize
 from irscope.report.pair_report import PairReport
 from irscope.report.terminal.rows_text import rows_text, unified
 from irscope.report.terminal.styles import PLAIN, Paint
-from irscope.workspace import StageDiff, reads_differently, source_line_counts, summarize
+from irscope.workspace import Change, StageDiff, reads_differently, source_line_counts, summarize
 
 MAX_SOURCE_LINES = 20
 
@@ -86,7 +86,7 @@ def _stages(pair: PairReport, paint: Paint) -> Iterator[str]:
 def _header(diff: StageDiff, options: DiffOptions, paint: Paint) -> Iterator[str]:
     left, right = (document.text.rstrip().count("\n") + 1 for document in (diff.left, diff.right))
     yield paint(f"{diff.stage}: {left:,} and {right:,} lines", "heading")
-    quiet = sum(bool(row.change) and not reads_differently(diff, row) for row in diff.rows)
+    quiet = sum(row.change is Change.LAYOUT and not reads_differently(diff, row) for row in diff.rows)
     if quiet:
         yield paint(f"{quiet} have equal text but a changed layout (marked ~ where shown)", "dim")
     if diff.equal:
