@@ -11,6 +11,9 @@ from irscope.model import Argument, UserError, Variant, format_value
 from irscope.model.text import split_entries
 from irscope.model.varying import varying
 
+# The start of the type of a tensor descriptor.
+_DESCRIPTOR = "tensordesc<"
+
 
 def _parts(variant: Variant) -> dict[str, str]:
     """Everything that can distinguish a variant: name -> text, in the order used in names."""
@@ -56,8 +59,8 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
     for variant in variants:
         groups.setdefault(variant.kernel.name, []).append(variant)
     for kernel, group in groups.items():
-        # Twice, because 100,000 of them take 200 MB.
-        different = varying(map(parts, group))
+        # Again below, because 100,000 of them take 200 MB.
+        different = [name for name in varying(map(parts, group)) if not _is_implied(name, group)]
         taken: set[str] = set()
         for variant in group:
             part = parts(variant)
@@ -67,6 +70,21 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
             taken.add(name)
             names[variant.id] = name
     return names
+
+
+def _is_implied(name: str, variants: Sequence[Variant]) -> bool:
+    """Whether a part is a tensor descriptor whose type, of up to 100 characters, follows from the constants.
+
+    `x_desc=tensordesc<fp16[64, 64],NVMMASharedLayout(...)>` beside BLOCK=64 tells nothing more.
+    """
+    types: dict[tuple[str, ...], str] = {}
+    for variant in variants:
+        arguments = variant.specialization
+        own = next((one.type for one in arguments if one.name == name), "")
+        constants = (str(variant.config), *(str(one) for one in arguments if one.type == "constexpr"))
+        if not own.startswith(_DESCRIPTOR) or types.setdefault(constants, own) != own:
+            return False
+    return True
 
 
 def select_variants(
@@ -106,9 +124,9 @@ def find_variant(variants: Sequence[Variant], text: str) -> Variant:
         for variant in variants:
             if variant.id == int(match[1]):
                 return variant
-        raise UserError(
-            f"no variant #{match[1]}; there are #1 to #{max((v.id for v in variants), default=0)}"
-        )
+        last = max((variant.id for variant in variants), default=0)
+        known = f"there are #1 to #{last}" if last else "the capture has no variants yet"
+        raise UserError(f"no variant #{match[1]}; {known}")
     names = variant_names(variants)
     exact = [variant for variant in variants if names[variant.id] == text]
     fitting = exact or [variant for variant in variants if _fits(variant, names[variant.id], text)]

@@ -37,6 +37,20 @@ def test_indistinguishable_variants_get_their_number():
     assert variant_names([variant(1, B=1), variant(2, B=1)]) == {1: "B=1", 2: "B=1,#2"}
 
 
+def test_a_descriptor_whose_type_follows_from_the_config_is_not_in_names():
+    blocks = {64: "tensordesc<fp16[64, 64]>", 128: "tensordesc<fp16[128, 64]>"}
+    variants = [variant(id_, n=blocks[block], BLOCK=block) for id_, block in enumerate(blocks, 1)]
+    assert variant_names(variants) == {1: "BLOCK=64", 2: "BLOCK=128"}
+    variants.append(variant(3, n="tensordesc<fp32[64, 64]>", BLOCK=64))
+    assert variant_names(variants)[3] == "BLOCK=64,n=tensordesc<fp32[64, 64]>"
+    assert find_variant(variants, blocks[128]).id == 2
+
+
+def test_a_capture_without_variants_says_so():
+    with pytest.raises(UserError, match="no variant #1; the capture has no variants yet"):
+        find_variant([], "#1")
+
+
 @pytest.mark.parametrize(
     ("text", "id_"),
     [
