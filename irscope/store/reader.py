@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -11,12 +11,14 @@ from typing import Any
 from irscope.model import Artifact, Kernel, Pass, Toolchain, Variant
 from irscope.store import encoding
 from irscope.store.blob_reader import BlobReader
+from irscope.store.connection import in_parts, marks
 from irscope.store.schema import ATTACHMENT
 from irscope.store.stored_variant import StoredVariant, VariantDetails, mark_of
 from irscope.store.summaries import SharedColumns, SummaryRow
 
 # The first version with tables for passes and layouts.
 _WITH_PASSES = 2
+_NEWER_TABLES = frozenset(("pass", "layouts"))
 # Of more variants, the large columns are read when they are asked for. So many take 0.1 s and 10 MB.
 _MOST_READ = 1000
 # The facts of so many variants are decoded together.
@@ -85,14 +87,14 @@ class CaptureReader(BlobReader):
         self.__dict__.pop("large", None)
         if self.large:
             return list(self._stored_variants())
-        return self._whole_variants(self.kernels, self._toolchains())
+        return self._whole_variants(self.kernels, self.toolchains())
 
     def variant(self, id_: int) -> Variant | None:
         """The variant with this id as it is in the file now; None if there is none."""
         for (kernel,) in self._rows("SELECT kernel FROM variant WHERE id = ?", (id_,)):
             if kernel not in self.kernels:
                 self.__dict__.pop("kernels", None)
-        found = self._whole_variants(self.kernels, self._toolchains(), id_, 1)
+        found = self._whole_variants(self.kernels, self.toolchains(), id_, 1)
         return found[0] if found and found[0].id == id_ else None
 
     def _whole_variants(
@@ -166,7 +168,7 @@ class CaptureReader(BlobReader):
             yield Variant(*row.columns, metadata=row.metadata.values, cache_key=row.key)
 
     def _summary_rows(self) -> Iterator[SummaryRow]:
-        kernels, toolchains, shared = self.kernels, self._toolchains(), self._shared_columns
+        kernels, toolchains, shared = self.kernels, self.toolchains(), self._shared_columns
         with self._damage():
             for (
                 id_,
@@ -198,6 +200,26 @@ class CaptureReader(BlobReader):
                     shared.key_components(cache_key),
                     shared.metadata(metadata),
                 )
+
+    def cache_keys(self) -> dict[str, int]:
+        """The variants that compiled, by the digest of their cache key (`identity.cache_key_digest`): ids.
+
+        Of variants with equal keys, the first.
+        """
+        found: dict[str, int] = {}
+        query = "SELECT id, cache_key FROM variant WHERE failure IS NULL AND cache_key != '{}' ORDER BY id"
+        for id_, text in self._rows(query):
+            with self._damage():
+                found.setdefault(encoding.digest(encoding.checked(text).encode()), int(id_))
+        return found
+
+    def rows_of(self, table: str, ids: Iterable[int]) -> Iterator[Mapping[str, Any]]:
+        """The rows of these variants in a table: the columns by name as they are stored, not decoded."""
+        if table in _NEWER_TABLES and self._version < _WITH_PASSES:
+            return
+        column = "id" if table == "variant" else "variant"
+        for some in in_parts(ids):
+            yield from self._rows(f"SELECT * FROM {table} WHERE {column} IN ({marks(some)})", some)  # noqa: S608
 
     def equal_stages(self, id_: int) -> Iterator[tuple[int, str, str]]:
         """Of every variant, its id, its stages, and those whose content is that of the variant `id_`.
@@ -288,7 +310,8 @@ class CaptureReader(BlobReader):
             **{name: decode(row[name]) for name, decode in _DECODERS.items()},
         )
 
-    def _toolchains(self) -> dict[int, Toolchain]:
+    def toolchains(self) -> dict[int, Toolchain]:
+        """The toolchains by id."""
         found = self._rows("SELECT id, versions, command FROM toolchain")
         with self._damage():
             return {
