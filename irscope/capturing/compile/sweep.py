@@ -23,7 +23,7 @@ from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
 from irscope.store import CaptureWriter, NewVariant
-from irscope.store.encoding import Blob, digest
+from irscope.store.encoding import Blob, digest, unpack
 from irscope.store.identity import identity, kernel_digest
 from irscope.toolchain.job import Job
 
@@ -351,9 +351,9 @@ def _write(sweep: Sweep, writer: CaptureWriter, job: Job, new: NewVariant) -> No
 
 
 def _content(new: NewVariant, stage: str) -> bytes | None:
-    """A stage of a variant to be written, if it is not compressed."""
+    """A stage of a variant to be written."""
     content = new.artifacts.get(stage)
-    return content if isinstance(content, bytes) else None
+    return None if content is None else unpack(content)
 
 
 def unfinished_variant(job: Job) -> NewVariant:
