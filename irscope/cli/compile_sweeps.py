@@ -42,18 +42,28 @@ class Sweeps:
         total = Progress(0)
         path = self.args.output or Path(f"{stem}.irscope")
         with options.open_writer(self.args, path) as writer:
-            sweeps = self._sweeps(plans, writer)
             # With a budget, each kernel gets its share, so their number has to be known.
-            found = sweeps if self.args.budget is None and self.baseline is None else list(sweeps)
-            if self.baseline is not None:
-                with counting_bar(str(self.args.baseline)) as copied:
-                    found = reuse(list(found), self.baseline, writer, copied)
+            all_first = self.args.budget is not None or self.baseline is not None
+            found = self._all_sweeps(plans, writer) if all_first else self._sweeps(plans, writer)
             for place, sweep in enumerate(found):
+                if not sweep.ids:
+                    _add(total, sweep.progress())
+                    continue
                 until = self._until(len(found) - place) if isinstance(found, list) else None
                 with compilation_bar(sweep.plan) as report:
                     _add(total, compile_rest(sweep, executor, writer, self.args.timeout, report, until))
         add_derived(path, self.args.sass)
         return self._print_summary(path, total) or int(self._rejected > 0)
+
+    def _all_sweeps(self, plans: Iterable[Plan | UserError], writer: CaptureWriter) -> list[Sweep]:
+        """The sweep of each plan, without the variants that the baseline has."""
+        first = writer.next_id()
+        sweeps = list(self._sweeps(plans, writer))
+        writer.expect(sum(id_ >= first for sweep in sweeps for id_ in sweep.ids.values()))
+        if self.baseline is None:
+            return sweeps
+        with counting_bar(str(self.args.baseline)) as report:
+            return reuse(sweeps, self.baseline, writer, report)
 
     def _sweeps(self, plans: Iterable[Plan | UserError], writer: CaptureWriter) -> Iterator[Sweep]:
         """The sweep of each plan."""

@@ -44,10 +44,10 @@ class Baseline:
 
         Those that are damaged, or lack what compiling the job would record, are left out.
         """
-        found = [copy for sweep in sweeps for copy in self._found(sweep)]
+        found = {copy.identity: copy for sweep in sweeps for copy in self._found(sweep)}
         if found:
             scan = len(found) > _MANY * len(self._ids)
-            yield from VariantCopier(self._capture, writer).copy(found, scan)
+            yield from VariantCopier(self._capture, writer).copy(list(found.values()), scan)
 
     def _found(self, sweep: Sweep) -> Iterator[VariantCopy]:
         keys = dict(zip(sweep.plan.jobs, sweep.plan.keys, strict=True)) if sweep.plan.keys else {}

@@ -70,6 +70,11 @@ class Sweep:
     names: Mapping[Job, str] = field(default_factory=dict)
     reused: int = 0
 
+    def progress(self) -> Progress:
+        """The progress before the first job."""
+        total = len(self.plan.jobs)
+        return Progress(total, kept=total - len(self.ids) - self.reused, reused=self.reused)
+
 
 @contextmanager
 def planned(
@@ -271,8 +276,7 @@ def compile_rest(
 
     At the time `until` (of `time.monotonic`), what is not compiled is left.
     """
-    executor, total = executor_of(workers), len(sweep.plan.jobs)
-    progress = Progress(total, kept=total - len(sweep.ids) - sweep.reused, reused=sweep.reused)
+    executor, progress = executor_of(workers), sweep.progress()
     report(progress, None)
 
     def on_start(job: Job) -> None:
