@@ -82,10 +82,10 @@ def run(args: argparse.Namespace) -> int:
         request = replace(request, keys=baseline is not None)
         sweeps = Sweeps(args, start, baseline)
         if args.guess and request.kernel is None:
-            each = planned_each(request, args.jobs, args.timeout, cluster)
+            each = planned_each(request, args.jobs, args.timeout, cluster, baseline)
             return sweeps.compile(request.file.stem, *stack.enter_context(each))
         plan, executor = stack.enter_context(
-            planned(request, args.jobs, seconds=args.timeout, cluster=cluster)
+            planned(request, args.jobs, seconds=args.timeout, cluster=cluster, baseline=baseline)
         )
         return sweeps.compile(plan.source.name, iter([plan]), executor)
 

@@ -6,15 +6,15 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.capturing.compile.sweep import Progress, compile_plan
+from irscope.capturing.compile.sweep import Progress, Sweep, compile_rest, lay_out, reuse
 from irscope.cli import options
-from irscope.cli.progress import compilation_bar
+from irscope.cli.progress import compilation_bar, counting_bar
 from irscope.model import UserError
 from irscope.model.text import pluralize, printable
 from irscope.workspace import CaptureWriter
@@ -32,42 +32,61 @@ class Sweeps:
     args: argparse.Namespace
     start: float
     baseline: Baseline | None = None
+    _rejected: int = 0
 
     def compile(self, stem: str, plans: Iterable[Plan | UserError], executor: Executor) -> int:
         """Compiles each plan into one capture, STEM.irscope by default; returns the exit code.
 
         A kernel without a plan is reported and left out.
         """
-        total, rejected, printed = Progress(0), 0, set[str]()
+        total = Progress(0)
         path = self.args.output or Path(f"{stem}.irscope")
-        # With a budget, each kernel gets its share, so their number has to be known.
-        found = plans if self.args.budget is None else list(plans)
         with options.open_writer(self.args, path) as writer:
-            for place, plan in enumerate(found):
-                if isinstance(plan, UserError):
-                    rejected += 1
-                    _print_note(plan.command_line_text)
+            # With a budget, each kernel gets its share, so their number has to be known.
+            all_first = self.args.budget is not None or self.baseline is not None
+            found = self._all_sweeps(plans, writer) if all_first else self._sweeps(plans, writer)
+            for place, sweep in enumerate(found):
+                if not sweep.ids:
+                    _add(total, sweep.progress())
                     continue
-                for note in plan.notes:
-                    if note not in printed:
-                        _print_note(note)
-                printed.update(plan.notes)
                 until = self._until(len(found) - place) if isinstance(found, list) else None
-                _add(total, self._compile(plan, executor, writer, until))
+                with compilation_bar(sweep.plan) as report:
+                    _add(total, compile_rest(sweep, executor, writer, self.args.timeout, report, until))
         add_derived(path, self.args.sass)
-        return self._print_summary(path, total) or int(rejected > 0)
+        return self._print_summary(path, total) or int(self._rejected > 0)
 
-    def _until(self, plans: int) -> float:
-        """The time to stop compiling the next of the remaining `plans`, which share what is left equally."""
+    def _all_sweeps(self, plans: Iterable[Plan | UserError], writer: CaptureWriter) -> list[Sweep]:
+        """The sweep of each plan, without the variants that the baseline has."""
+        first = writer.next_id()
+        sweeps = list(self._sweeps(plans, writer))
+        writer.expect(sum(id_ >= first for sweep in sweeps for id_ in sweep.ids.values()))
+        if self.baseline is None:
+            return sweeps
+        with counting_bar(str(self.args.baseline)) as report:
+            return reuse(sweeps, self.baseline, writer, report)
+
+    def _sweeps(self, plans: Iterable[Plan | UserError], writer: CaptureWriter) -> Iterator[Sweep]:
+        """The sweep of each plan."""
+        first, printed = 1, set[str]()
+        for plan in plans:
+            if isinstance(plan, UserError):
+                self._rejected += 1
+                _print_note(plan.command_line_text)
+                continue
+            for note in plan.notes:
+                if note not in printed:
+                    _print_note(note)
+            printed.update(plan.notes)
+            sweep = lay_out(plan, writer, shlex.join(sys.argv), first)
+            first = max([first, *(id_ + 1 for id_ in sweep.ids.values())])
+            yield sweep
+
+    def _until(self, sweeps: int) -> float | None:
+        """The time to stop compiling the next of the remaining `sweeps`, which share what is left equally."""
+        if self.args.budget is None:
+            return None
         now = time.monotonic()
-        return now + max(self.start + float(self.args.budget) - now, 0.0) / plans
-
-    def _compile(
-        self, plan: Plan, executor: Executor, writer: CaptureWriter, until: float | None
-    ) -> Progress:
-        command, seconds = shlex.join(sys.argv), self.args.timeout
-        with compilation_bar(plan) as report:
-            return compile_plan(plan, executor, writer, command, seconds, report, self.baseline, until)
+        return now + max(self.start + float(self.args.budget) - now, 0.0) / sweeps
 
     def _print_summary(self, path: Path, progress: Progress) -> int:
         """Prints how many variants compiled, and each failure; returns the exit code."""

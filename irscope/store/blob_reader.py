@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -75,15 +75,21 @@ class BlobReader:
         with self._damage():
             return self._checked_blob(artifact)[0]
 
-    def intact_blobs(self, digests: Iterable[str]) -> dict[str, Blob]:
-        """The stages with these digests as stored, by digest; those that are damaged are left out."""
-        found: dict[str, Blob] = {}
+    def intact_blobs(self, digests: Iterable[str]) -> Iterator[Blob]:
+        """The stages with these digests as stored; those that are damaged are left out."""
         for some in in_parts(digests):
             query = f"SELECT digest, size, data FROM blob WHERE digest IN ({marks(some)})"  # noqa: S608
-            for digest, size, data in self._rows(query, some):
-                with suppress(UserError), self._damage():
-                    found[digest] = self._checked(digest, size, data)[0]
-        return found
+            yield from self._intact(self._rows(query, some))
+
+    def scanned_blobs(self, digests: Collection[str]) -> Iterator[Blob]:
+        """The same, in order, with one query that reads all stages: quicker for more than a few of them."""
+        found = self._rows("SELECT digest, size, data FROM blob ORDER BY digest")
+        return self._intact(row for row in found if row["digest"] in digests)
+
+    def _intact(self, found: Iterable[Any]) -> Iterator[Blob]:
+        for digest, size, data in found:
+            with suppress(UserError), self._damage():
+                yield self._checked(digest, size, data)[0]
 
     @cached_property
     def _version(self) -> int:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from threading import RLock
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 from urllib.parse import quote_from_bytes
 
 from irscope.backends import UnknownBackendError
@@ -62,7 +62,10 @@ _SIZED = (str, bytes)
 _MAGIC = b"SQLite format 3\0"
 # The last 8 bytes of a rollback journal that names a super-journal (SQLite file format, 3.0).
 _SUPER_JOURNAL = bytes.fromhex("d9d505f920a163d7")
+# Pages of 1 kB that a writer has in memory, and in the log before it moves them into the file.
+_WRITER_PAGES = 16_000
 _SIDECARS = ("-wal", "-shm", "-journal")
+_Value = TypeVar("_Value", str, int)
 
 
 class Damage:
@@ -198,6 +201,9 @@ def connect_writer(path: Path) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode = WAL")
         # NORMAL: a killed process loses nothing; only a power failure can lose the last variants.
         db.execute("PRAGMA synchronous = NORMAL")
+        # A sweep that is copied writes 100 MB: fewer checkpoints, which wait for the disk, and fewer reads.
+        db.execute(f"PRAGMA wal_autocheckpoint = {_WRITER_PAGES}")
+        db.execute(f"PRAGMA cache_size = -{_WRITER_PAGES}")
     except NotACaptureError as error:
         db.close()
         raise UserError(f"{path}: {error}") from error
@@ -235,14 +241,14 @@ def rows(
         yield row
 
 
-def in_parts(values: Iterable[str]) -> Iterator[tuple[str, ...]]:
+def in_parts(values: Iterable[_Value]) -> Iterator[tuple[_Value, ...]]:
     """The values in tuples that a query can have as its parameters."""
     left = iter(values)
     while part := tuple(islice(left, _LIMITS["SQLITE_LIMIT_VARIABLE_NUMBER"])):
         yield part
 
 
-def marks(values: Sequence[str]) -> str:
+def marks(values: Sequence[object]) -> str:
     """The placeholders of so many parameters: `?,?,?`."""
     return ",".join("?" * len(values))
 

@@ -66,6 +66,11 @@ def pack(content: bytes | Blob, level: int = _ZSTD_LEVEL) -> Blob:
     return Blob(digest(content), len(content), _padded(frame, padding + 1))
 
 
+def unpack(content: bytes | Blob) -> bytes:
+    """The content that `pack` returned as stored. Raises ValueError if it is damaged."""
+    return decompress(content.frame, content.size) if isinstance(content, Blob) else content
+
+
 def _lines(content: bytes) -> int:
     """The number of line feeds, or 0 if there are few enough for any capture."""
     lines = content.count(b"\n") if len(content) > _ANY_LINES else 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -20,12 +20,14 @@ from irscope.store.blocks import (
     read_fact_blocks,
     summary_rows,
 )
+from irscope.store.connection import in_parts, marks
 from irscope.store.schema import ATTACHMENT
 from irscope.store.stored_variant import StoredVariant, VariantDetails
 from irscope.store.summaries import SharedColumns, SummaryRow, mark_of
 
 # The first versions with tables for passes and layouts, and for blocks.
 _WITH_PASSES, _WITH_BLOCKS = 2, 3
+_NEWER_TABLES = frozenset(("pass", "layouts"))
 # The facts of so many variants are decoded together.
 _DECODED = 100
 
@@ -92,14 +94,14 @@ class CaptureReader(BlobReader):
         self.__dict__.pop("large", None)
         if self.large:
             return list(self._stored_variants())
-        return self._whole_variants(self.kernels, self._toolchains())
+        return self._whole_variants(self.kernels, self.toolchains())
 
     def variant(self, id_: int) -> Variant | None:
         """The variant with this id as it is in the file now; None if there is none."""
         for (kernel,) in self._rows("SELECT kernel FROM variant WHERE id = ?", (id_,)):
             if kernel not in self.kernels:
                 self.__dict__.pop("kernels", None)
-        found = self._whole_variants(self.kernels, self._toolchains(), id_, 1)
+        found = self._whole_variants(self.kernels, self.toolchains(), id_, 1)
         return found[0] if found and found[0].id == id_ else None
 
     def _whole_variants(
@@ -173,7 +175,7 @@ class CaptureReader(BlobReader):
             yield Variant(*row.columns, metadata=row.metadata.values, cache_key=row.key)
 
     def _summary_rows(self) -> Iterator[SummaryRow]:
-        kernels, toolchains, shared = self.kernels, self._toolchains(), self._shared_columns
+        kernels, toolchains, shared = self.kernels, self.toolchains(), self._shared_columns
         with self._damage():
             blocks = False
             for document in self._blocks(NAMES):
@@ -195,6 +197,26 @@ class CaptureReader(BlobReader):
             "SELECT first, size, data FROM block WHERE kind = ? ORDER BY first", (kind,)
         ):
             yield encoding.loads(self._decompress((kind, first), size, data).decode())
+
+    def cache_keys(self) -> dict[str, int]:
+        """The variants that compiled, by the digest of their cache key (`identity.cache_key_digest`): ids.
+
+        Of variants with equal keys, the first.
+        """
+        found: dict[str, int] = {}
+        query = "SELECT id, cache_key FROM variant WHERE failure IS NULL AND cache_key != '{}' ORDER BY id"
+        for id_, text in self._rows(query):
+            with self._damage():
+                found.setdefault(encoding.digest(encoding.checked(text).encode()), int(id_))
+        return found
+
+    def rows_of(self, table: str, ids: Iterable[int]) -> Iterator[Mapping[str, Any]]:
+        """The rows of these variants in a table: the columns by name as they are stored, not decoded."""
+        if table in _NEWER_TABLES and self._version < _WITH_PASSES:
+            return
+        column = "id" if table == "variant" else "variant"
+        for some in in_parts(ids):
+            yield from self._rows(f"SELECT * FROM {table} WHERE {column} IN ({marks(some)})", some)  # noqa: S608
 
     def equal_stages(self, id_: int) -> Iterator[tuple[int, str, str]]:
         """Of every variant, its id, its stages, and those whose content is that of the variant `id_`.
@@ -294,7 +316,8 @@ class CaptureReader(BlobReader):
             **{name: decode(row[name]) for name, decode in _DECODERS.items()},
         )
 
-    def _toolchains(self) -> dict[int, Toolchain]:
+    def toolchains(self) -> dict[int, Toolchain]:
+        """The toolchains by id."""
         found = self._rows("SELECT id, versions, command FROM toolchain")
         with self._damage():
             return {

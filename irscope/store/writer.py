@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -72,6 +72,28 @@ class NewVariant:
     benchmarks: tuple[Benchmark, ...] = ()
     passes: tuple[NewPass, ...] = ()
     attachments: Mapping[str, bytes | Blob] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class VariantRows:
+    """The rows of a variant in the tables of the capture; `variant` has the columns in their order."""
+
+    variant: tuple[Any, ...]
+    artifacts: Sequence[tuple[int, str, str]]
+    passes: Sequence[tuple[object, ...]]
+    facts: Sequence[tuple[int, int, str]]
+    layouts: Sequence[tuple[int, str]]
+
+    @property
+    def id(self) -> int:
+        """The id of the variant."""
+        return int(self.variant[0])
+
+    @property
+    def digests(self) -> set[str]:
+        """The digests of all contents."""
+        modules = (row[-1] for row in self.passes if row[-1] is not None)
+        return {digest for _, _, digest in self.artifacts}.union(map(str, modules))
 
 
 class CaptureWriter:
@@ -225,14 +247,11 @@ class CaptureWriter:
         name = name or self.identity(kernel, triton_version, new)
         failure = None if new.failure is None else encoding.failure_to_json(new.failure)
         with self._transaction():
-            old = self._db.execute("SELECT id FROM variant WHERE identity = ?", (name,)).fetchone()
-            if old:
-                for statement in _FORGET_VARIANT:
-                    self._db.execute(statement, old)
+            old = self._forget(name)
             cursor = self._db.execute(
                 "INSERT INTO variant VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
-                    old[0] if old else id_,
+                    id_ if old is None else old,
                     name,
                     kernel,
                     toolchain,
@@ -261,6 +280,34 @@ class CaptureWriter:
                 row = (variant, place, each.stage, each.name, each.seconds, module)
                 self._db.execute("INSERT INTO pass VALUES (?, ?, ?, ?, ?, ?)", row)
         return variant
+
+    def add_rows(self, variants: Sequence[VariantRows]) -> None:
+        """Adds (or replaces) variants whose contents are stored, in one transaction."""
+        with self.batch():
+            for rows in variants:
+                self._forget(str(rows.variant[1]))
+            self._insert("variant", [rows.variant for rows in variants])
+            self._insert("artifact", [row for rows in variants for row in rows.artifacts])
+            self._insert("pass", [row for rows in variants for row in rows.passes])
+            self._insert("facts", [row for rows in variants for row in rows.facts])
+            self._insert("layouts", [row for rows in variants for row in rows.layouts])
+
+    def add_blobs(self, blobs: Sequence[Blob]) -> None:
+        """Adds contents that are not stored yet, in one transaction; fastest in the order of digests."""
+        with self.batch():
+            self._insert("blob", [(blob.digest, blob.size, blob.frame) for blob in blobs])
+
+    def _insert(self, table: str, rows: Sequence[tuple[object, ...]]) -> None:
+        if rows:
+            self._db.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks(rows[0])})", rows)  # noqa: S608
+
+    def _forget(self, identity: str) -> int | None:
+        """Deletes the variant with this identity, whose contents stay; its id, if there is one."""
+        old = self._db.execute("SELECT id FROM variant WHERE identity = ?", (identity,)).fetchone()
+        if old:
+            for statement in _FORGET_VARIANT:
+                self._db.execute(statement, old)
+        return int(old[0]) if old else None
 
     def set_measured(
         self, variant: int, launches: tuple[Launch, ...], benchmarks: tuple[Benchmark, ...]

@@ -9,6 +9,7 @@ from typing import Any
 
 from irscope.model import Argument, Config, Failure, Target
 from irscope.model.stage import pass_name
+from irscope.store.encoding import Blob, pack, unpack
 from irscope.store.writer import NewPass, NewVariant
 
 
@@ -123,7 +124,7 @@ def with_failed_pass(failure: Failure, passes: PassLog) -> Failure:
 class Outcome:
     """The result of a job, filled in as its events arrive; the fields are those of `store.NewVariant`."""
 
-    artifacts: dict[str, bytes] = field(default_factory=dict)
+    artifacts: dict[str, bytes | Blob] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     cache_key: dict[str, str] = field(default_factory=dict)
@@ -133,7 +134,24 @@ class Outcome:
     reasons: str | None = None
     passes: tuple[NewPass, ...] = ()
     failure: Failure | None = None
-    attachments: dict[str, bytes] = field(default_factory=dict)
+    attachments: dict[str, bytes | Blob] = field(default_factory=dict)
+
+    def content(self, stage: str) -> bytes | None:
+        """The content of a stage; None if it was not compiled."""
+        found = self.artifacts.get(stage)
+        return None if found is None else unpack(found)
+
+    def packed(self) -> Outcome:
+        """The outcome with all contents compressed as a capture has them: a fifteenth of the bytes."""
+        return replace(
+            self,
+            artifacts={stage: pack(content) for stage, content in self.artifacts.items()},
+            attachments={name: pack(content) for name, content in self.attachments.items()},
+            passes=tuple(
+                each if each.content is None else replace(each, content=pack(each.content))
+                for each in self.passes
+            ),
+        )
 
     def apply(self, event: CompilerEvent) -> None:
         """Adds what an event reports."""

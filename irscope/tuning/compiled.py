@@ -16,7 +16,7 @@ from irscope.tuning.jobs import CandidateJob, CandidateResult, Compiled
 
 def measured(job: CandidateJob, outcome: Outcome) -> CandidateResult:
     """Whether a compiled candidate can be launched, its facts, and the estimated time of its launch."""
-    variant, read = _variant(job, outcome), outcome.artifacts.get
+    variant, read = _variant(job, outcome), outcome.content
     resident = VariantArtifacts(variant, read).occupancy
     if resident is not None and not resident.blocks:
         limits = " and ".join(resident.limits)
@@ -50,9 +50,8 @@ _times: dict[tuple[object, ...], tuple[float, str]] = {}
 def _variant(job: CandidateJob, outcome: Outcome) -> Variant:
     """The candidate as a variant; its id is its number."""
     source = SourceFunction(job.kernel, str(job.file), 1, "")
-    artifacts = {
-        stage: Artifact(stage, digest(content), len(content)) for stage, content in outcome.artifacts.items()
-    }
+    contents = {stage: outcome.content(stage) or b"" for stage in outcome.artifacts}
+    artifacts = {stage: Artifact(stage, digest(content), len(content)) for stage, content in contents.items()}
     return Variant(
         id=job.number,
         kernel=Kernel(0, job.kernel, source, (), ()),

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from irscope.capturing.compile.sweep import Progress, compile_plan, planned_each
 from irscope.capturing.messages import SweepRequest
-from irscope.model import Launch, Target, Variant
+from irscope.model import Failure, Launch, Target, Variant
 from irscope.model.errors import UserError
-from irscope.store import CaptureReader, CaptureWriter
+from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from tests.conftest import Irscope
 
 KERNELS = """
@@ -45,6 +47,7 @@ def old(irscope: Irscope, tmp_path: Path) -> Path:
     assert irscope(*WORDS, "-o", "old.irscope", "--passes").returncode == 0
     with CaptureWriter.resume(tmp_path / "old.irscope") as writer:
         writer.set_measured(1, (Launch((4, 1, 1), ()),), ())
+        writer.add_layouts(2, {"#blocked": [[1], [2]]})
     return tmp_path / "old.irscope"
 
 
@@ -54,7 +57,7 @@ def _variants(path: Path) -> dict[tuple[str, object], Variant]:
 
 
 def test_what_did_not_change_is_copied_exactly(irscope: Irscope, old: Path) -> None:
-    """All stages, passes, times and facts, but not the launches; what changed is compiled."""
+    """All stages, attachments, passes, layouts, times and facts, but not the launches."""
     folder = old.parent
     (folder / "k.py").write_text(KERNELS.replace(") + 1, mask", ") + 3, mask"))
     result = irscope(*WORDS, "-o", "new.irscope", "--baseline", "old.irscope")
@@ -68,15 +71,60 @@ def test_what_did_not_change_is_copied_exactly(irscope: Irscope, old: Path) -> N
             assert variant.artifacts["ptx"] != origin.artifacts["ptx"]
             continue
         assert variant.artifacts == origin.artifacts
-        for each in ("metadata", "seconds", "cache_key", "log", "output"):
+        for each in ("metadata", "seconds", "cache_key", "cached", "log", "output", "reasons"):
             assert getattr(variant, each) == getattr(origin, each)
         assert variant.toolchain.command == origin.toolchain.command
         assert variant.launches == ()
     with CaptureReader(old) as ours, CaptureReader(folder / "new.irscope") as theirs:
         name = ("first", 128)
-        assert ours.passes(before[name]) == theirs.passes(after[name])
-        assert ours.facts_of(before[name]) == theirs.facts_of(after[name])
+        assert before[name].id == 2
+        for read in ("passes", "attached", "layouts", "facts_of"):
+            found = getattr(theirs, read)(after[name])
+            assert found and found == getattr(ours, read)(before[name])
+        for artifact in (*after[name].artifacts.values(), *theirs.attached(after[name]).values()):
+            assert theirs.content(artifact) == ours.content(artifact)
         assert theirs.facts_of(after["first", 64]) is not None  # measured again, without the launch
+
+
+def test_what_is_damaged_is_compiled_again(irscope: Irscope, old: Path) -> None:
+    """A stage that does not match its hash, or columns that are not JSON, leave out only their variants."""
+    before = _variants(old)
+    with closing(sqlite3.connect(old)) as db, db:
+        digest = before["first", 64].artifacts["ptx"].digest
+        ((frame,),) = db.execute(
+            "SELECT data FROM blob WHERE digest = ?", (before["second", 64].artifacts["ptx"].digest,)
+        )
+        size = before["second", 64].artifacts["ptx"].size
+        db.execute("UPDATE blob SET data = ?, size = ? WHERE digest = ?", (frame, size, digest))
+        db.execute("UPDATE variant SET metadata = '[' WHERE id = ?", (before["first", 128].id,))
+        db.execute("UPDATE variant SET output = CAST(x'ff' AS TEXT) WHERE id = ?", (before["second", 64].id,))
+    result = irscope(*WORDS, "-o", "new.irscope", "--baseline", "old.irscope")
+    assert "3 compiled, 1 from old.irscope, 0 failed" in result.stdout, result.stderr
+    after = _variants(old.parent / "new.irscope")
+    assert after["second", 128].artifacts == before["second", 128].artifacts
+    with CaptureReader(old.parent / "new.irscope") as capture:
+        for variant in after.values():
+            assert all(map(capture.content, variant.artifacts.values()))
+
+
+def test_resume_knows_what_was_copied(irscope: Irscope, old: Path) -> None:
+    """A copied variant is the one that a compilation would have added, also in place of a failed one."""
+    with CaptureReader(old) as capture, CaptureWriter.create(old.parent / "new.irscope") as writer:
+        variant = next(each for each in capture.variants() if each.id == 3)
+        kernel = writer.add_kernel(variant.kernel.source, variant.kernel.helpers, variant.kernel.parameters)
+        failed = NewVariant(
+            variant.target,
+            variant.specialization,
+            variant.config,
+            Failure("lost", "", ""),
+            cache_key=variant.cache_key,
+        )
+        versions = variant.toolchain.versions
+        writer.add_variant(kernel, writer.add_toolchain(versions, ""), versions["triton"], failed, 7)
+    words = (*WORDS, "-o", "new.irscope", "--resume")
+    assert "0 compiled, 4 from" in irscope(*words, "--baseline", "old.irscope").stdout
+    assert _variants(old.parent / "new.irscope")["second", 64].id == 7
+    assert "0 compiled, 4 already there" in irscope(*words).stdout
 
 
 @pytest.mark.slow
@@ -90,6 +138,7 @@ def test_a_change_of_what_a_kernel_uses_compiles_it_again(irscope: Irscope, old:
     again = (*WORDS, "-o", "again.irscope", "--baseline", "old.irscope")
     assert "4 compiled, 0 from" in irscope(*again, DISABLE_LLVM_OPT="1").stdout
     assert "0 compiled, 4 from" in irscope(*again, "--force").stdout
+    assert "4 compiled, 0 from" in irscope(*again, "--force", "--reasons").stdout
 
 
 def test_a_baseline_that_is_written_to_is_refused(irscope: Irscope, old: Path) -> None:

@@ -97,7 +97,7 @@ class Connected:
     def workers(self) -> Mapping[str, tuple[str, int]]:
         """The workers that are connected now: address -> name and threads. Raises UserError."""
         try:
-            found = self._client.scheduler_info()["workers"]
+            found = self._client.scheduler_info(n_workers=-1)["workers"]
         except Exception as error:  # Dask raises many kinds for a scheduler that is gone
             raise UserError(
                 f"the connection to {self.address} was lost ({error_line(error)}); --resume compiles the rest"

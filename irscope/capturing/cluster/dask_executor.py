@@ -42,9 +42,8 @@ class _Member:
     since: float = 0.0
     seconds: float = 0.0
 
-    @property
-    def free(self) -> bool:
-        return len(self.jobs) < self.threads + _AHEAD
+    def can_take(self, ahead: int) -> bool:
+        return len(self.jobs) < self.threads + ahead
 
 
 class _Waiting:
@@ -55,6 +54,10 @@ class _Waiting:
         self._given: set[int] = set()
         self._tries: dict[int, int] = {}
         self.again: deque[Job] = deque()
+
+    @property
+    def left(self) -> int:
+        return len(self.again) + len(self._queue)
 
     def take(self, address: str) -> Job | None:
         return self.again.popleft() if self.again else self._queue.take(address)
@@ -110,31 +113,31 @@ class DaskExecutor:
         on_stage: OnStage = lambda *_: None,
         stop: Stop | None = None,
     ) -> Iterator[tuple[Job, Outcome]]:
-        """See Executor; the stages of a job are reported when it is done."""
+        """See Executor; `on_stage` is not called, because a job arrives as a whole."""
         stop, waiting, left = stop or Stop(), _Waiting(jobs), len(jobs)
         while left:
             waiting.again += self._look()
-            for job in self._give(waiting, seconds):
-                on_start(job)
+            self._give(waiting, seconds, on_start)
             for message in self._connected.wait(stop, _LOOK_SECONDS):
                 done = self._apply(message, waiting)
                 if done is None:
                     continue
-                for stage, content in done[1].artifacts.items():
-                    on_stage(done[0], stage, content)
                 left -= 1
+                self._give(waiting, seconds, on_start)  # before the caller stores this one
                 yield done
 
-    def _give(self, waiting: _Waiting, seconds: float) -> list[Job]:
-        """Gives jobs to the workers that can take some; those that no worker had before."""
-        fresh: list[Job] = []
+    def _give(self, waiting: _Waiting, seconds: float, on_start: Callable[[Job], None]) -> None:
+        """Gives jobs to the workers that can take some; `on_start` gets those that no worker had before."""
+        threads = sum(member.threads for member in self._members.values())
         for member in self._members.values():
-            while member.free and (job := waiting.take(member.address)) is not None:
+            # The last jobs wait for whoever is free first, not for a worker that has one.
+            while member.can_take(_AHEAD if waiting.left > threads else 0) and (
+                job := waiting.take(member.address)
+            ):
                 member.since = member.since or time.monotonic()
                 member.jobs[self._connected.submit(member.address, job, seconds)] = job
                 if waiting.is_new(job):
-                    fresh.append(job)
-        return fresh
+                    on_start(job)
 
     def _apply(self, message: Message, waiting: _Waiting) -> tuple[Job, Outcome] | None:
         """Takes a message; the job that is over, if one is."""

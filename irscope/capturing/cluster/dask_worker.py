@@ -101,7 +101,8 @@ def _session(shipment: Shipment) -> _Session:
 def compile_here(name: str, job: Job, seconds: float) -> Outcome:
     """Compiles a job of the sweep with this session name, within `seconds`; a task of Dask.
 
-    Raises UnknownSession if this process was not prepared for it, Stopped if the sweep ends meanwhile.
+    Its contents are compressed here: the client has to store what many workers compile. Raises
+    UnknownSession if this process was not prepared for it, Stopped if the sweep ends meanwhile.
     """
     stop = Stop()
     with _lock:
@@ -120,7 +121,7 @@ def compile_here(name: str, job: Job, seconds: float) -> Outcome:
             session.idle.append((job.group, workers[0]))
             if name not in _sessions:  # it ended while this was compiled
                 session.end()
-        return outcome
+        return outcome.packed()
     finally:
         with _lock:
             session.busy.discard(stop)

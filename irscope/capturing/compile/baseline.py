@@ -8,97 +8,64 @@ benchmarks belong to the older capture.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import islice
+from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from irscope.capturing.messages import Plan
-from irscope.model import UserError, Variant
-from irscope.store import CaptureReader, CaptureWriter, NewVariant
-from irscope.store.copy_variant import Copies
-from irscope.store.identity import cache_key_digest
-from irscope.toolchain.job import Job
+from irscope.model import UserError
+from irscope.store import CaptureReader, CaptureWriter
+from irscope.store.copy_rows import VariantCopier, VariantCopy
 
-# So many variants are one transaction.
-_BATCH = 100
-# The fields that a variant keeps when it is copied, next to its stages and passes.
-_KEPT = ("metadata", "seconds", "cache_key", "cached", "log", "output", "reasons")
+if TYPE_CHECKING:
+    from irscope.capturing.compile.sweep import Sweep
+
+# From this part of its variants on, all contents of a capture are read instead of looked up.
+_MANY = 0.1
 
 
 class Baseline:
     """An older capture that is open, its compiled variants found by their cache keys."""
 
     def __init__(self, capture: CaptureReader) -> None:
-        self.path = capture.path
         self._capture = capture
-        self._variants: dict[str, Variant] = {}
-        for variant in capture.variants():
-            if variant.failure is None and variant.cache_key:
-                self._variants.setdefault(cache_key_digest(variant.cache_key), variant)
 
-    def equal(self, plan: Plan, jobs: Sequence[Job]) -> Iterator[tuple[Job, Variant]]:
-        """Those of the jobs of a plan that have a variant here with the same cache key."""
-        keys = dict(zip(plan.jobs, plan.keys, strict=True)) if plan.keys else {}
-        for job in jobs:
-            variant = self._variants.get(keys.get(job, ""))
-            if variant is not None and self._suffices(job, variant):
-                yield job, variant
+    def load(self) -> None:
+        """Reads the cache keys, which takes 20 us per variant. Raises UserError if one is damaged."""
+        self._ids  # noqa: B018
 
-    def _suffices(self, job: Job, variant: Variant) -> bool:
-        """Whether a variant has all that compiling the job would record."""
-        if job.reasons and variant.reasons is None:
-            return False
-        return not job.passes or bool(self._capture.passes(variant))
+    @cached_property
+    def _ids(self) -> Mapping[str, int]:
+        return self._capture.cache_keys()
 
-    def copy(
-        self,
-        found: Iterator[tuple[Job, Variant]],
-        writer: CaptureWriter,
-        write: Callable[[Job, NewVariant, int], int],
-    ) -> Iterator[Job]:
-        """Copies variants and yields the jobs that are done; a damaged variant is left out.
+    def copy(self, sweeps: Sequence[Sweep], writer: CaptureWriter) -> Iterator[set[int]]:
+        """Copies the variants of the sweeps that are here; yields the ids of some at a time.
 
-        `write` adds the variant of a job, with this toolchain, and returns its id.
+        Those that are damaged, or lack what compiling the job would record, are left out.
         """
-        toolchains: dict[int, int] = {}
-        while batch := list(islice(found, _BATCH)):
-            done: list[Job] = []
-            copies = Copies(writer, self._capture, [variant for _, variant in batch])
-            with writer.batch():
-                for job, variant in batch:
-                    tool = variant.toolchain
-                    if tool.id not in toolchains:
-                        toolchains[tool.id] = writer.add_toolchain(tool.versions, tool.command)
-                    try:
-                        new = _copied(copies, job, variant)
-                    except UserError:
-                        continue
-                    self._add_derived(writer, variant, write(job, new, toolchains[tool.id]))
-                    done.append(job)
-            yield from done
+        found = {copy.identity: copy for sweep in sweeps for copy in self._found(sweep)}
+        if found:
+            scan = len(found) > _MANY * len(self._ids)
+            yield from VariantCopier(self._capture, writer).copy(list(found.values()), scan)
 
-    def _add_derived(self, writer: CaptureWriter, variant: Variant, id_: int) -> None:
-        """Adds the layouts, and the facts unless some are of launches or benchmarks."""
-        facts = None if variant.launches or variant.benchmarks else self._capture.facts_of(variant)
-        if facts is not None:
-            writer.add_facts(id_, *facts)
-        layouts = self._capture.layouts(variant)
-        if layouts is not None:
-            writer.add_layouts(id_, layouts)
-
-
-def _copied(copies: Copies, job: Job, variant: Variant) -> NewVariant:
-    contents = copies.contents(variant)
-    return NewVariant(
-        target=job.target,
-        specialization=job.specialization,
-        config=job.config,
-        artifacts=contents.artifacts,
-        attachments=contents.attachments,
-        passes=contents.passes,
-        **{name: getattr(variant, name) for name in _KEPT},
-    )
+    def _found(self, sweep: Sweep) -> Iterator[VariantCopy]:
+        keys = dict(zip(sweep.plan.jobs, sweep.plan.keys, strict=True)) if sweep.plan.keys else {}
+        for job, id_ in sweep.ids.items():
+            key = keys.get(job, "")
+            if key in self._ids:
+                yield VariantCopy(
+                    source=self._ids[key],
+                    key=key,
+                    id=id_,
+                    identity=sweep.names[job],
+                    kernel=sweep.kernel.id,
+                    target=job.target,
+                    specialization=job.specialization,
+                    config=job.config,
+                    reasons=job.reasons,
+                    passes=job.passes,
+                )
 
 
 @contextmanager

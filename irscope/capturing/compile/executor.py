@@ -64,10 +64,13 @@ def started_workers(processes: int | None) -> Iterator[list[Worker]]:
 
 
 class LocalExecutor:
-    """Worker processes of this machine; whoever started them ends them."""
+    """Worker processes of this machine; whoever started the first ones ends all.
 
-    def __init__(self, workers: list[Worker]) -> None:
-        self._workers = workers
+    If there are more jobs than `workers`, others are added to these, until there are `most`.
+    """
+
+    def __init__(self, workers: list[Worker], most: int = 0) -> None:
+        self._workers, self._most = workers, most
 
     def run(
         self,
@@ -78,6 +81,8 @@ class LocalExecutor:
         stop: Stop | None = None,
     ) -> Iterator[tuple[Job, Outcome]]:
         """See Executor."""
+        missing = min(len(jobs), self._most) - len(self._workers)
+        self._workers += [Worker() for _ in range(missing)]
         return run_jobs(jobs, self._workers, seconds, on_start, on_stage, stop)
 
     def versions(self) -> Mapping[str, Mapping[str, str]]:

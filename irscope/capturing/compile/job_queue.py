@@ -18,11 +18,20 @@ class JobQueue:
         groups: dict[int, deque[Job]] = {}
         for job in jobs:
             groups.setdefault(job.group, deque()).append(job)
+        self._left = len(jobs)
         self._waiting = deque(groups.values())
         self._held: dict[Hashable, deque[Job]] = {}
 
+    def __len__(self) -> int:
+        return self._left
+
     def take(self, worker: Hashable) -> Job | None:
         """The next job for a worker, which may have any name; None if all are taken."""
+        job = self._next(worker)
+        self._left -= job is not None
+        return job
+
+    def _next(self, worker: Hashable) -> Job | None:
         held = self._held.get(worker)
         if held:
             return held.popleft()

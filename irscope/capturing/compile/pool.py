@@ -135,6 +135,7 @@ class Worker:
         self.job: Job | None = None
         self.outcome = Outcome()
         self.deadline = 0.0
+        self._begun: _Request | None = None
         self._tasks = 0
         self._crashed = False
 
@@ -142,6 +143,13 @@ class Worker:
         """Ends this worker's process and returns a new worker of the same kind."""
         self.stop()
         return Worker(self._start)
+
+    def begin(self, request: _Request) -> None:
+        """Sends a request whose answer is asked for later, with the method for it."""
+        self._tasks += 1
+        self._begun = request
+        with suppress(DisconnectedError):  # the worker just died: the method finds out
+            send(self.pipe, request)
 
     def plan(self, request: SweepRequest | WhatIfRequest, stop: Stop, seconds: float) -> Plan:
         """The plan of a request.
@@ -178,9 +186,10 @@ class Worker:
         return reply
 
     def _ask(self, request: _Request, stop: Stop, seconds: float) -> Plan | KernelNames | WarmPlan | Sources:
-        self._tasks += 1
+        if self._begun is not request:
+            self.begin(request)
+        self._begun = None
         try:
-            send(self.pipe, request)
             if not stop.wait([self.pipe], seconds):
                 self._end()
                 raise UserError(f"{request.file}: importing it takes more than {seconds:g} s (--timeout)")

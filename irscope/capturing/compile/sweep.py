@@ -5,9 +5,10 @@ from __future__ import annotations
 import itertools
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
+from itertools import zip_longest
 from pathlib import Path
 from threading import Timer
 from typing import TypeVar
@@ -27,8 +28,9 @@ from irscope.capturing.compile.pool import OnStage, Stop, Stopped, Worker
 from irscope.capturing.messages import KernelsRequest, Plan, SweepRequest
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
+from irscope.model.cores import available_cores
 from irscope.store import CaptureWriter, NewVariant
-from irscope.store.encoding import Blob, digest
+from irscope.store.encoding import Blob, digest, unpack
 from irscope.store.identity import identity, kernel_digest
 from irscope.toolchain.job import Job
 
@@ -62,12 +64,23 @@ Report = Callable[[Progress, int | None], None]
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """A plan matched with a capture; `ids` maps each job that the capture lacks to its variant's id."""
+    """A plan matched with a capture.
+
+    `ids` maps each job that the capture lacks to its variant's id, `names` each job to its identity. `reused`
+    variants were copied from a baseline.
+    """
 
     plan: Plan
     kernel: Kernel
     toolchain: Toolchain
     ids: Mapping[Job, int]
+    names: Mapping[Job, str] = field(default_factory=dict)
+    reused: int = 0
+
+    def progress(self) -> Progress:
+        """The progress before the first job."""
+        total = len(self.plan.jobs)
+        return Progress(total, kept=total - len(self.ids) - self.reused, reused=self.reused)
 
 
 @contextmanager
@@ -77,17 +90,19 @@ def planned(
     stop: Stop | None = None,
     seconds: float = IMPORT_SECONDS,
     cluster: Cluster | None = None,
+    baseline: Baseline | None = None,
 ) -> Iterator[tuple[Plan, Executor]]:
     """The plan of a request, and the executor that will compile it.
 
     `processes` of None starts one worker per core; on a `cluster`, only one, which plans. All start at once,
-    so that the others load triton while the first one plans. `seconds` is the time limit of the plan. Raises
+    so that the others load triton while the first one plans; with a `baseline`, which is loaded meanwhile,
+    the others start when there are jobs for them. `seconds` is the time limit of the plan. Raises
     UserError if the request does not fit the file, or the cluster cannot be reached; Stopped.
     """
     request = _absolute(request) if cluster else request
-    with started_workers(1 if cluster else processes) as workers:
+    with _workers(processes, cluster, baseline) as workers:
         plan = workers[0].plan(request, stop or Stop(), seconds)
-        with _executor(request, workers, cluster, seconds) as executor:
+        with _executor(request, workers, processes, cluster, seconds) as executor:
             yield plan, executor
 
 
@@ -97,26 +112,45 @@ def planned_each(
     processes: int | None,
     seconds: float = IMPORT_SECONDS,
     cluster: Cluster | None = None,
+    baseline: Baseline | None = None,
 ) -> Iterator[tuple[Iterator[Plan | UserError], Executor]]:
     """The plan of each kernel of the request's file (or the error), and the executor; see `planned`.
 
-    Every worker imports the file once. Raises UserError if the file cannot be imported within `seconds`.
+    Every worker imports the file once. With a `baseline`, the next kernel is planned while the plan of the
+    one before is used, so the executor must not be used before the last plan. Raises UserError if the file
+    cannot be imported within `seconds`.
     """
     request = _absolute(request) if cluster else request
-    with started_workers(1 if cluster else processes) as workers:
+    with _workers(processes, cluster, baseline) as workers:
         names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]), seconds)
-        plans = (_plan_or_error(workers, replace(request, kernel=name), seconds) for name in names)
-        with _executor(request, workers, cluster, seconds) as executor:
+        requests = [replace(request, kernel=name) for name in names]
+        plans = _plans(workers, requests, seconds, ahead=baseline is not None)
+        with _executor(request, workers, processes, cluster, seconds) as executor:
             yield plans, executor
 
 
 @contextmanager
+def _workers(
+    processes: int | None, cluster: Cluster | None, baseline: Baseline | None
+) -> Iterator[list[Worker]]:
+    """The processes of this machine that start at once; loads the baseline while they load triton."""
+    with started_workers(1 if cluster or baseline else processes) as workers:
+        if baseline is not None:
+            baseline.load()
+        yield workers
+
+
+@contextmanager
 def _executor(
-    request: SweepRequest, workers: list[Worker], cluster: Cluster | None, seconds: float
+    request: SweepRequest,
+    workers: list[Worker],
+    processes: int | None,
+    cluster: Cluster | None,
+    seconds: float,
 ) -> Iterator[Executor]:
     """The workers of this machine, of which the first has imported the file, or those of a cluster."""
     if cluster is None:
-        yield LocalExecutor(workers)
+        yield LocalExecutor(workers, processes or available_cores())
         return
     with cluster.executor(request, workers[0], seconds) as executor:
         yield executor
@@ -125,6 +159,17 @@ def _executor(
 def _absolute(request: SweepRequest) -> SweepRequest:
     """The request as another machine understands it."""
     return replace(request, file=Path(os.path.abspath(request.file)))  # noqa: PTH100 - links are kept
+
+
+def _plans(
+    workers: list[Worker], requests: Sequence[SweepRequest], seconds: float, ahead: bool
+) -> Iterator[Plan | UserError]:
+    """The plan of each request, or its error; `ahead` begins the next one before it returns the last."""
+    for request, following in zip_longest(requests, requests[1:]):
+        plan = _plan_or_error(workers, request, seconds)
+        if ahead and following is not None and workers[0].alive:
+            workers[0].begin(following)
+        yield plan
 
 
 def _plan_or_error(workers: list[Worker], request: SweepRequest, seconds: float) -> Plan | UserError:
@@ -155,7 +200,29 @@ def lay_out(plan: Plan, writer: CaptureWriter, command: str, first_id: int = 1) 
         if name not in finished
     }
     writer.expect(sum(names[job] not in failed for job in ids))
-    return Sweep(plan, kernel, toolchain, ids)
+    return Sweep(plan, kernel, toolchain, ids, names)
+
+
+def reuse(
+    sweeps: Sequence[Sweep],
+    baseline: Baseline,
+    writer: CaptureWriter,
+    report: Callable[[int, int], None] = lambda *_: None,
+) -> list[Sweep]:
+    """Copies the variants of sweeps that a baseline has; the sweeps without them.
+
+    `report` takes the number that were copied so far, and of all that the capture lacks.
+    """
+    copied, total = set[int](), sum(len(sweep.ids) for sweep in sweeps)
+    for ids in baseline.copy(sweeps, writer):
+        copied |= ids
+        report(len(copied), total)
+    return [_without(sweep, copied) for sweep in sweeps]
+
+
+def _without(sweep: Sweep, copied: Collection[int]) -> Sweep:
+    left = {job: id_ for job, id_ in sweep.ids.items() if id_ not in copied}
+    return replace(sweep, ids=left, reused=len(sweep.ids) - len(left))
 
 
 def compiled_before(plan: Plan, variants: Iterable[Variant]) -> dict[Job, Variant]:
@@ -190,18 +257,26 @@ def compile_plan(
     command: str,
     seconds: float,
     report: Report,
-    baseline: Baseline | None = None,
     until: float | None = None,
 ) -> Progress:
-    """Compiles every job of the plan that the capture lacks; `seconds` is the time limit per job.
+    """Compiles every job of the plan that the capture lacks; see `compile_rest`."""
+    return compile_rest(lay_out(plan, writer, command), workers, writer, seconds, report, until)
 
-    Variants that `baseline` has are copied from it. At the time `until` (of `time.monotonic`), what is not
-    compiled is left.
+
+def compile_rest(
+    sweep: Sweep,
+    workers: Executor | list[Worker],
+    writer: CaptureWriter,
+    seconds: float,
+    report: Report,
+    until: float | None = None,
+) -> Progress:
+    """Compiles every job of a sweep that the capture lacks; `seconds` is the time limit per job.
+
+    At the time `until` (of `time.monotonic`), what is not compiled is left.
     """
-    executor, sweep = executor_of(workers), lay_out(plan, writer, command)
-    progress = Progress(total=len(plan.jobs), kept=len(plan.jobs) - len(sweep.ids))
-    if baseline is not None:
-        sweep = _reuse(sweep, baseline, writer, progress, report)
+    executor, progress = executor_of(workers), sweep.progress()
+    report(progress, None)
 
     def on_start(job: Job) -> None:
         progress.running.append(job)
@@ -237,23 +312,6 @@ def _stop_at(until: float | None) -> Iterator[Stop]:
         yield stop
     finally:
         timer.cancel()
-
-
-def _reuse(
-    sweep: Sweep, baseline: Baseline, writer: CaptureWriter, progress: Progress, report: Report
-) -> Sweep:
-    """Copies what the baseline has of a sweep; the sweep without it."""
-    triton = sweep.toolchain.versions["triton"]
-    left = dict(sweep.ids)
-
-    def write(job: Job, new: NewVariant, toolchain: int) -> int:
-        return writer.add_variant(sweep.kernel.id, toolchain, triton, new, sweep.ids[job])
-
-    for job in baseline.copy(baseline.equal(sweep.plan, list(sweep.ids)), writer, write):
-        id_ = left.pop(job)
-        progress.reused += 1
-        report(progress, id_)
-    return replace(sweep, ids=left)
 
 
 def compile_sweep(
@@ -296,9 +354,9 @@ def _write(sweep: Sweep, writer: CaptureWriter, job: Job, new: NewVariant) -> No
 
 
 def _content(new: NewVariant, stage: str) -> bytes | None:
-    """A stage of a variant to be written, if it is not compressed."""
+    """A stage of a variant to be written."""
     content = new.artifacts.get(stage)
-    return content if isinstance(content, bytes) else None
+    return None if content is None else unpack(content)
 
 
 def unfinished_variant(job: Job) -> NewVariant:
