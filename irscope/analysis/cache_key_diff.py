@@ -19,6 +19,7 @@ from irscope.backends import backend_of
 from irscope.model import Variant
 from irscope.model.environment import OPTION_VARIABLES, variable_value
 from irscope.model.object_values import changed_parameters
+from irscope.model.text import pluralize
 
 # Options that the backends derive from the architecture (parse_options and the defaults in
 # triton/backends/*/compiler.py of 3.6 to 3.9).
@@ -309,11 +310,17 @@ def value_text(name: CacheKeyInput, value: str | None) -> str:
 
 
 def key_sentence(why: Recompilation, number: int) -> str:
-    """How much of the key differs; `number` is the number of its components."""
+    """How much of the key differs; `number` is the number of its components.
+
+    A component can have several inputs (the attributes of all arguments), and an input several components.
+    """
     differing = len({component for reason in why.reasons for component in reason.components})
+    inputs = len(why.reasons)
     if why.whole:
-        verb = "differs" if differing == 1 else "differ"
-        return f"{differing} of the {number} components of Triton's cache key {verb}"
+        verb = "differs" if inputs == 1 else "differ"
+        components = f"{differing} of the {number} components of Triton's cache key"
+        equal = inputs == differing
+        return f"{components} {verb}" if equal else f"{pluralize(inputs, 'input')} {verb}, in {components}"
     return "the capture does not have Triton's cache key; based on the inputs that it does have"
 
 

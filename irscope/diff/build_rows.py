@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from itertools import zip_longest
 
 from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between, refined
+from irscope.diff.classify import classify
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change, Row
 from irscope.diff.symbols import without_names
@@ -125,6 +126,7 @@ class _Side:
         self.lines = document.lines
         self.language = language_named(document.language)
         self.functions = frozenset(document.functions)
+        self.labels = document.labels
         self._headers: dict[int, str] = {}
         self.unmatched = unmatched
         # The lines of operations whose matches are elsewhere.
@@ -220,6 +222,8 @@ class _Filler:
     def _pair(self, i: int, j: int) -> Row:
         if i in self.layout_lines:
             return Row(i, j, self.layout_lines[i][1])
+        if i in self.left.labels and j in self.right.labels:
+            return Row(i, j, classify(self.left.labels[i], self.right.labels[j], self.left.language.name))
         equal = self.left.header_content(i) == self.right.header_content(j)
         return Row(i, j, Change.EQUAL if equal else Change.TEXT)
 

@@ -147,6 +147,8 @@ class Document:
 
     `language` is the name of the language in the stage table, `text` the stage as it is. `operations` are in
     the order of the text. `functions` are the names of its functions, `layouts` the aliases that are layouts.
+    `labels` are the lines that begin a block with arguments, or a further region of an operation, with their
+    normalized texts: `^bb0(%x: f32):`, `partition0(%y: i32) num_warps(4) {`.
     """
 
     language: str
@@ -154,6 +156,7 @@ class Document:
     operations: Sequence[Operation]
     functions: Sequence[str] = ()
     layouts: Mapping[str, Layout] = field(default_factory=dict)
+    labels: Mapping[int, str] = field(default_factory=dict)
 
     @cached_property
     def lines(self) -> Lines:

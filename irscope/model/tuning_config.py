@@ -41,6 +41,7 @@ _DTYPE_ALIASES = {
     "float64": "fp64", "double": "fp64", "float8e5": "fp8e5", "float8e4nv": "fp8e4nv",
     "float8_e5m2": "fp8e5", "float8_e4m3fn": "fp8e4nv", "bool": "int1",
 }  # fmt: skip
+_SHORT_FLOAT = re.compile(r"^(?:fp|(b)f)")
 _DTYPE_TEXT = re.compile(r"(?:tl|gl|torch|triton\.language)\.(\w+)")
 
 
@@ -52,6 +53,11 @@ class Dtype:
 
     def __str__(self) -> str:
         return f"tl.{self.name}"
+
+    @property
+    def attribute(self) -> str:
+        """The element type as an attribute of triton.language: "tl.float16"."""
+        return "tl." + _SHORT_FLOAT.sub(r"\1float", self.name)
 
 
 Value = int | float | bool | str | Dtype | ObjectValue | NamedValue | ListValue | tuple["Value", ...] | None

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from irscope.model import Argument, Config, Failure, Target
+from irscope.model import Argument, Config, Dtype, Failure, Target, parse_value
 from irscope.model.stage import pass_name
 from irscope.store.encoding import Blob, pack, unpack
 from irscope.store.writer import NewPass, NewVariant
+
+# The error if a constexpr should have been an object and is a string.
+_STRING_USED = "'str' object has no attribute"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +121,22 @@ def with_failed_pass(failure: Failure, passes: PassLog) -> Failure:
     if passes.running is None:
         return failure
     return replace(failure, summary=f"in pass {pass_name(passes.running)}: {failure.summary}")
+
+
+def with_dtype_hint(failure: Failure, job: Job) -> Failure:
+    """The failure; if a string was used as an object, its summary names the constexpr that looks like a type.
+
+    A word is a string (`DT=fp16`), and the compiler reads attributes of it: 'str' object has no attribute.
+    """
+    if _STRING_USED not in failure.summary:
+        return failure
+    constants = {each.name: each.value for each in job.specialization} | dict(job.config.values)
+    for name, value in constants.items():
+        dtype = parse_value(f"tl.{value}") if isinstance(value, str) else None
+        if isinstance(dtype, Dtype):
+            hint = f"{name}={value} is a string; the element type is {dtype.attribute}"
+            return replace(failure, summary=f"{failure.summary} ({hint})")
+    return failure
 
 
 @dataclass(slots=True)

@@ -18,6 +18,7 @@ from irscope.workspace import (
     python_rows,
     python_source,
     rows_at,
+    rows_in_place,
     short_label,
     stage_named,
     stages_of,
@@ -168,7 +169,7 @@ class PairState:
         if known is not None and known[0] is diff:
             return known[1]
         left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
-        rows = rows_at(detail, diff.rows, left.lines, right.lines)
+        rows = rows_at(detail, rows_in_place(diff), left.lines, right.lines)
         page = Page(left, right, rows, compared=True, raw=detail is Detail.RAW, layouts=diff.layouts)
         # Pages of 50,000 lines take MB, and users change the detail of the stage that they are reading.
         pages = {key: kept for key, kept in self._pages.items() if key[0] == stage}

@@ -129,6 +129,7 @@ if TYPE_CHECKING:
     from irscope.workspace.diff_rows import hunks as hunks
     from irscope.workspace.diff_rows import reads_differently as reads_differently
     from irscope.workspace.diff_rows import row_sides as row_sides
+    from irscope.workspace.diff_rows import rows_in_place as rows_in_place
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
     from irscope.workspace.edits import StageEdit as StageEdit
     from irscope.workspace.edits import can_build_from as can_build_from
@@ -327,7 +328,7 @@ _EXPORTS = {
     "irscope.workspace.detail": "Detail differs_materially rows_at",
     "irscope.workspace.diff_rows": (
         "CHANGES Hunk RowSide Span change_names count_changes counts_text hunk_range hunks "
-        "reads_differently row_sides source_line_counts"
+        "reads_differently row_sides rows_in_place source_line_counts"
     ),
     "irscope.workspace.edits": "StageEdit can_build_from edit_names",
     "irscope.workspace.equal_variants": "equal_text",

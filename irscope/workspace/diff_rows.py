@@ -13,7 +13,7 @@ from irscope.diff.opcode_counts import LineChange, by_source_line
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.tokens import changed_spans
 from irscope.languages.document import Document
-from irscope.languages.language_registry import line_without_location
+from irscope.languages.language_registry import language_named, line_without_location
 from irscope.languages.mlir import LANGUAGE as MLIR
 from irscope.languages.python import LANGUAGE as PYTHON
 from irscope.model.text import display_line, pluralize
@@ -69,33 +69,41 @@ def row_sides(diff: StageDiff, row: Row) -> tuple[RowSide | None, RowSide | None
     )
 
 
-def reads_differently(diff: StageDiff, row: Row) -> bool:
-    """Whether the texts of a changed row differ.
+def rows_in_place(diff: StageDiff) -> Sequence[Row]:
+    """The rows of a diff with the change of an operation on the lines that differ.
 
-    Not if only the definition of its layout changed, or an attribute after the regions of its operation,
-    which is on another line: `} {tt.flatten}`.
+    An operation with regions can differ on a later line only: `} {tt.flatten}`. Then its first line is equal.
     """
-    if not row.change or row.left is None or row.right is None:
-        return bool(row.change)
-    if row.change & Change.OPERANDS:
-        return True
-    here = row.change is not Change.LAYOUT and not _differs_at_end(diff, row.left, row.right)
-    return here or _differ(diff, row.left, row.right)
+    if not language_named(diff.left.language).has_regions:
+        return diff.rows
+    return [
+        Row(row.left, row.right, Change.EQUAL)
+        if row.change is not Change.EQUAL and _differs_only_below(diff, row)
+        else row
+        for row in diff.rows
+    ]
 
 
-def _differ(diff: StageDiff, left: int, right: int) -> bool:
-    return any(changed_spans(diff.left.lines[left], diff.right.lines[right]))
-
-
-def _differs_at_end(diff: StageDiff, left: int, right: int) -> bool:
-    """Whether operations with regions start on two lines, and the texts of their last lines differ."""
-    ends = []
-    for document, line in ((diff.left, left), (diff.right, right)):
+def _differs_only_below(diff: StageDiff, row: Row) -> bool:
+    """Whether operations with regions start on both sides of a row, with equal first lines."""
+    if row.change & Change.OPERANDS or row.change is Change.LAYOUT or row.left is None or row.right is None:
+        return False
+    for document, line in ((diff.left, row.left), (diff.right, row.right)):
         index = document.operation_of_line.get(line)
         if index is None or document.operations[index].end <= line + 1:
             return False
-        ends.append(document.operations[index].end - 1)
-    return _differ(diff, ends[0], ends[1])
+    return not _texts_differ(diff, row.left, row.right)
+
+
+def reads_differently(diff: StageDiff, row: Row) -> bool:
+    """Whether the texts of a changed row differ; not if only the definition of its layout changed."""
+    if row.change is not Change.LAYOUT or row.left is None or row.right is None:
+        return bool(row.change)
+    return _texts_differ(diff, row.left, row.right)
+
+
+def _texts_differ(diff: StageDiff, left: int, right: int) -> bool:
+    return any(changed_spans(diff.left.lines[left], diff.right.lines[right]))
 
 
 def change_names(change: Change) -> list[str]:

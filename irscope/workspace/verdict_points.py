@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # Rules about one variant; the others compare variants, or say again what another point says.
 _RULES = frozenset(
     ["narrow-access", "strided-access", "mask-missing", "out-of-bounds", "offset-overflow", "launch-overflow",
-     "idle-threads", "redundant-threads", "unspecialized-bound"]
+     "idle-threads", "redundant-threads", "unspecialized-bound", "warp-specialization-ignored"]
 )  # fmt: skip
 # The register report of the variant, made once.
 Registers = Callable[[], RegisterReport]
@@ -102,18 +102,19 @@ def _spills(workspace: Workspace, verdict: Verdict, registers: Registers) -> Ite
         yield KeyPoint("spills", f"spills {amount}{_largest(report)}", None, evidence, variant.id)
         return
     where = Evidence(report.stage, spilled.stage_lines[0]) if spilled.stage_lines else evidence
-    text = f"spills {amount}: mostly {_spilled(spilled)}{_largest(report)}"
+    text = f"spills {amount}: {_spilled(spilled)}{_largest(report)}"
     yield KeyPoint("spills", text, spilled.value.line, where, variant.id)
 
 
 def _spilled(value: SpilledValue) -> str:
-    """`acc of line 90: 695 words, 668 accesses per pass of a loop`."""
+    """`in loops mostly acc of line 90: 695 words, 668 accesses`: values are ranked by accesses in loops."""
     name = (
         f"{value.value.name} of line {value.value.line}" if value.value.name else f"line {value.value.line}"
     )
-    inside = value.loop_loads + value.loop_stores
-    loop = f", {pluralize(inside, 'access')} in loops" if inside else ", none in a loop"
-    return f"{name}: {pluralize(value.words, 'word')}{loop}"
+    words, inside = pluralize(value.words, "word"), value.loop_loads + value.loop_stores
+    if not inside:
+        return f"mostly {name}: {words}, none in a loop"
+    return f"in loops mostly {name}: {words}, {pluralize(inside, 'access')}"
 
 
 def _largest(report: RegisterReport) -> str:

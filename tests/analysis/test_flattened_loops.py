@@ -9,7 +9,10 @@ from pathlib import Path
 import pytest
 
 import irscope
-from irscope.workspace import Comparison, Workspace, reads_differently
+from irscope.report.terminal.rows_text import unified
+from irscope.tui.page import Page
+from irscope.tui.pair_state import PairState
+from irscope.workspace import Comparison, Detail, Workspace
 
 FILE = Path(__file__).with_name("nested_loop_kernels.py")
 SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16"
@@ -47,10 +50,24 @@ def test_no_finding_says_that_nothing_became_nothing(comparison):
     assert not [text for text in texts if re.search(r"none[^:;]* -> none|none per|none without", text)]
 
 
-def test_an_attribute_after_the_region_reads_differently_only_there(comparison):
+FLATTENED = ("} {tt.flatten, tt.warp_specialize}", "} {tt.warp_specialize}")
+
+
+def changed_lines(page: Page) -> list[tuple[str, str]]:
+    """The lines of a page that are marked as changed, of A and of B, without locations."""
+    pairs = [(page.text(row, False) or "", page.text(row, True) or "") for row in page.rows if row.change]
+    return [(a.partition(" loc(")[0].strip(), b.partition(" loc(")[0].strip()) for a, b in pairs]
+
+
+def test_an_attribute_after_the_region_is_a_change_of_its_line_only(comparison):
     diff = comparison.stages["ttir"]
-    changed = [row for row in diff.rows if reads_differently(diff, row)]
-    lines = [(diff.left.lines[row.left].strip(), diff.right.lines[row.right].strip()) for row in changed]
-    assert [(a.partition(" loc(")[0], b.partition(" loc(")[0]) for a, b in lines] == [
-        ("} {tt.flatten, tt.warp_specialize}", "} {tt.warp_specialize}")
+    assert len([row for row in diff.rows if row.change]) == 2, "findings locate the edit by the first line"
+    _ = comparison.workspace.diff(comparison.a, comparison.b, "ttir")
+    pair = PairState(comparison.workspace, comparison.a, comparison.b)
+    for detail in (Detail.REAL, Detail.SHAPES):
+        assert changed_lines(pair.page("ttir", detail)) == [FLATTENED]
+    lines = list(unified(diff, 3))
+    assert [line for line in lines if line[0] in "+-~"] == [
+        f"-    {FLATTENED[0]}",
+        f"+    {FLATTENED[1]}",
     ]

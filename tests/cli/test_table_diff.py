@@ -69,6 +69,25 @@ def test_diff_shows_findings_before_stages_and_rows(irscope, capture):
     assert any("#blocked sizePerThread [1] -> [2]" in line for line in lines)
 
 
+def test_diff_of_two_targets_names_them(irscope, tmp_path):
+    pytest.importorskip("triton")
+    capture = tmp_path / "add.irscope"
+    targets = ["--target", "cuda:80", "--target", "cuda:90", "--target", "hip:gfx942"]
+    words = ["--config", "BLOCK_SIZE=256", "--config", "num_warps=2,4"]
+    done = irscope("compile", "samples/vector_add", "-o", capture, *words, *targets)
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for line in irscope("list", capture).stdout.splitlines()[1:]:
+        name, config, target, _ = line.split(maxsplit=3)
+        found[target, "num_warps=2" in config] = name
+    for a, b in (("cuda:80", "cuda:90"), ("cuda:90", "hip:gfx942")):
+        for warps, config in ((True, "identical configs"), (False, "num_warps 4 -> 2")):
+            lines = irscope("diff", capture, found[a, warps], found[b, True], "--stage", "none").stdout
+            assert lines.split("\n")[2] == f"   {config}; A and B are for different targets: {a} and {b}"
+    same = irscope("diff", capture, found["cuda:90", False], found["cuda:90", True], "--stage", "none")
+    assert same.stdout.split("\n")[2] == "   num_warps 4 -> 2"
+
+
 def test_diff_layouts(irscope, capture):
     narrow = irscope("diff", capture, "#1", "#2", "--width", "139").stdout
     wide = irscope("diff", capture, "#1", "#2", "--width", "140").stdout

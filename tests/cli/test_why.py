@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -15,6 +16,15 @@ KEY = {
     "triton": "f" * 64, "source": "5" * 64, "backend": "ptxas: release 13.0, V13.0.1\n-90",
     "type x": "*fp32", "type BLOCK": "constexpr", "option num_warps": "4", "environment \x1b[31mX": "1",
 }  # fmt: skip
+SCALE = """import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
+"""
 
 
 @pytest.fixture
@@ -88,6 +98,21 @@ def test_without_a_cache_key_unknown_inputs_are_listed(irscope, capture):
     assert "the capture does not have Triton's cache key" in done.stdout
     assert "constexpr BLOCK: 64 -> 128" in done.stdout
     assert "Unknown: options that no config sets" in done.stdout
+
+
+def test_inputs_are_counted_if_their_number_is_not_that_of_the_components(irscope, tmp_path):
+    pytest.importorskip("triton")
+    file, capture = tmp_path / "scale.py", tmp_path / "scale.irscope"
+    file.write_text(SCALE)
+    for signature in ("*fp32:16, *fp32:16, i32:16", "*fp32, *fp32, i32", "*fp32, *fp32, 1"):
+        words = ["compile", file, "-o", capture, "--resume", "--config", "BLOCK=64", "--signature", signature]
+        done = irscope(*words)
+        assert done.returncode == 0, done.stderr
+    # The attributes of all arguments are one component; an argument that equals 1 changes type and constant.
+    attributes, constant = (irscope("why", capture, *pair).stdout for pair in (("#1", "#2"), ("#2", "#3")))
+    assert re.search(r"  3 inputs differ, in 1 of the \d+ components of Triton's cache key:\n", attributes)
+    assert attributes.count("    argument ") == 3
+    assert re.search(r"  1 input differs, in 2 of the \d+ components of Triton's cache key:\n", constant)
 
 
 def test_a_failure_leaves_the_question_open(irscope, capture):

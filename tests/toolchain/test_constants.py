@@ -106,3 +106,27 @@ def test_a_wrong_expression_is_one_line(irscope: Irscope, value: str, problem: s
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith(f"irscope: --const: LAYOUT={value}: ")
     assert problem in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [
+        ("fp16", " (DTYPE=fp16 is a string; the element type is tl.float16)"),
+        ("double", " (DTYPE=double is a string; the element type is tl.float64)"),
+        ("bfloat16", " (DTYPE=bfloat16 is a string; the element type is tl.bfloat16)"),
+        ("wide", ""),
+    ],
+)
+def test_a_string_in_place_of_an_element_type_names_the_type(
+    irscope: Irscope, tmp_path: Path, given: str, hint: str
+):
+    path = tmp_path / "cast.py"
+    path.write_text(
+        "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+        "def cast(x, y, DTYPE: tl.constexpr):\n    tl.store(y, tl.load(x).to(DTYPE).to(tl.float32))\n"
+    )
+    for option in ("--config", "--const"):
+        words = [option, f"DTYPE={given}", "-o", f"{option[2:]}.irscope"]
+        done = irscope("compile", str(path), "--signature", "*fp32, *fp32", *words)
+        assert done.returncode == 1
+        assert f"'str' object has no attribute 'scalar'{hint}\n" in done.stdout + done.stderr

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -51,12 +52,14 @@ SWEEPS: tuple[tuple[str, str, dict[str, Value]], ...] = (
     ("product", POINTERS, {"BLOCK": 64, "PRECISION": "tf32", "num_stages": 12}),
     ("product", POINTERS, {"BLOCK": 64, "PRECISION": "tf32", "num_stages": 3}),
     ("wrong", "*fp32:16", {"BLOCK": 64}),
+    ("product", POINTERS, {"BLOCK": 64, "PRECISION": "tf32", "num_stages": 1, "maxnreg": 64}),
 )
 
 
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Path:
-    """#1 spills, #2 does not; #3 uses no tensor cores, #4 cannot launch, #5 can; #6 fails to compile."""
+    """#1 spills, #2 does not; #3 uses no tensor cores, #4 cannot launch, #5 can; #6 fails to compile;
+    #7 spills in its loop."""
     folder = tmp_path_factory.mktemp("verdict")
     file, path = folder / "kernels.py", folder / "all.irscope"
     file.write_text(KERNELS)
@@ -87,6 +90,26 @@ def test_a_spill_has_its_line_and_the_variant_that_does_not_spill(capture: Path)
     assert found.points[0].line in range(6, 10)
     assert [remedy.action for remedy in found.remedies][:1] == ["without maxnreg"]
     assert not any(point.kind == "spills" for point in verdict_on(capture, 2).points)
+
+
+def test_the_spilled_value_is_named_by_the_order_in_which_it_is_chosen(capture: Path) -> None:
+    for number, in_loops in ((1, False), (7, True)):
+        with Workspace(capture) as workspace:
+            found = workspace.registers(workspace.by_id(number)).spills
+        known = [one for one in found if one.value.line]
+        accesses = [one.loop_loads + one.loop_stores for one in known]
+        first = known[0]
+        amount = f"{first.words} word{'s' if first.words > 1 else ''}"
+        text = verdict_on(capture, number).points[0].text
+        if in_loops:
+            assert accesses[0] == max(accesses) > 0
+            assert re.search(
+                rf": in loops mostly .*line {first.value.line}: {amount}, {accesses[0]} access", text
+            )
+        else:
+            assert max(accesses) == 0
+            assert first.words == max(one.words for one in known)
+            assert re.search(rf": mostly .*line {first.value.line}: {amount}, none in a loop", text)
 
 
 def test_a_pair_says_what_changed(capture: Path) -> None:
@@ -142,6 +165,6 @@ def test_the_command_prints_text_and_json(capture: Path, capsys: pytest.CaptureF
     assert main(["verdict", str(capture), "--format", "json"]) == 1  # two of them cannot launch
     document = json.loads(capsys.readouterr().out)
     assert document["schema"] == "irscope.verdict/1"
-    assert [one["launchable"] for one in document["verdicts"]] == [True, True, True, False, True, False]
+    assert [one["launchable"] for one in document["verdicts"]] == [True, True, True, False, True, False, True]
     assert document["verdicts"][0]["resources"]["registers"][0] <= 24
     assert main(["verdict", str(capture), "#1", "--kernel", "squares"]) == 2

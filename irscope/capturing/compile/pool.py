@@ -44,7 +44,15 @@ from irscope.model.errors import ArgumentError
 from irscope.model.text import clipped
 from irscope.toolchain.child_process import python_command
 from irscope.toolchain.coalescing import split_coalescing_output
-from irscope.toolchain.job import CompilerEvent, Job, Outcome, PassLog, StageCompiled, with_failed_pass
+from irscope.toolchain.job import (
+    CompilerEvent,
+    Job,
+    Outcome,
+    PassLog,
+    StageCompiled,
+    with_dtype_hint,
+    with_failed_pass,
+)
 
 # The bytes that are kept of the beginning of a process's output, and as many of its end.
 _MAX_OUTPUT = 8 << 20
@@ -290,6 +298,8 @@ class Worker:
             summary = error if summary == failure.kind else f"{summary}: {error}"
         message = "\n\n".join(part for part in (failure.message, printed) if part)
         failure = Failure(failure.kind, summary, message)
+        if self.job is not None:
+            failure = with_dtype_hint(failure, self.job)
         self.outcome.failure = with_failed_pass(failure, PassLog(self.outcome.passes))
 
     def _death(self) -> tuple[str, str]:

@@ -44,7 +44,12 @@ def parse(text: str) -> Document:
         if stripped := line.strip():
             builder.add(index, stripped)
     return Document(
-        "mlir", text, builder.finish(len(lines)), tuple(builder.functions), parse_layouts(attributes)
+        "mlir",
+        text,
+        builder.finish(len(lines)),
+        tuple(builder.functions),
+        parse_layouts(attributes),
+        builder.labels,
     )
 
 
@@ -70,6 +75,7 @@ class _Builder:
     def __init__(self, kinds: Mapping[str, str], locations: Mapping[str, Location | None]) -> None:
         self.operations: list[Operation] = []
         self.functions: list[str] = []
+        self.labels: dict[int, str] = {}
         self._kinds = kinds
         self._locations = locations
         self._stack: list[int] = []
@@ -85,9 +91,13 @@ class _Builder:
         if line[0] == "}" and self._stack:
             self._close(index, text, location)
         elif line[0] == "^" and self._stack:
-            self._arguments[self._stack[-1]] += _defined(_NAME.split(text))
+            parts = _NAME.split(text)
+            if arguments := _defined(parts):
+                self._arguments[self._stack[-1]] += arguments
+                self.labels[index] = self._normalize(parts).partition("//")[0].rstrip()
         elif self._previous >= 0 and text.endswith("{") and _REGION_WORD.match(text):
             self._open(self._previous, text)
+            self.labels[index] = self._normalized[self._stack[-1]][-1]
         else:
             self._operation(index, text, location)
 

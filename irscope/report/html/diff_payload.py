@@ -15,6 +15,7 @@ from irscope.workspace import (
     StageDiff,
     change_names,
     row_sides,
+    rows_in_place,
     source_chains,
 )
 
@@ -35,7 +36,7 @@ def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[Sourc
     chains: dict[tuple[int, ...], int] = {}
     document = {
         "kinds": [change_names(kind)[0] for kind in CHANGES],
-        "rows": [_row(diff, row) for row in diff.rows],
+        "rows": [_row(diff, row) for row in rows_in_place(diff)],
         "origins": [
             [chains.setdefault(chain, len(chains)) for chain in source_chains(side, ids)]
             for side, ids in zip((diff.left, diff.right), sources, strict=True)

@@ -21,6 +21,7 @@ from irscope.workspace import (
     change_names,
     hunks,
     row_sides,
+    rows_in_place,
     summarize,
 )
 
@@ -96,7 +97,9 @@ def _stage(diff: StageDiff, context: int | None) -> dict[str, Any]:
             for c in by_source_line(diff)
         ]
         document["rows"] = [
-            _row(diff, row) for hunk in hunks(diff.rows, context, lambda row: row.change) for row in hunk.rows
+            _row(diff, row)
+            for hunk in hunks(rows_in_place(diff), context, lambda row: row.change)
+            for row in hunk.rows
         ]
     return document
 

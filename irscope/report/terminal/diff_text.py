@@ -31,7 +31,8 @@ def diff_text(pair: PairReport, options: DiffOptions, paint: Paint) -> Iterator[
     comparison = pair.comparison
     for index, side in enumerate("AB"):
         yield paint(side, "heading") + one_line(f"  {comparison.describe(index)}")
-    yield one_line(f"   {comparison.config_text or 'identical configs'}")
+    difference = "; ".join(filter(None, [comparison.config_text or "identical configs", comparison.mismatch]))
+    yield one_line(f"   {difference}")
     yield from (f"   {origin}" for origin in comparison.origins)
     yield ""
     yield from _findings(pair, options.all_findings, paint)

@@ -21,6 +21,7 @@ from irscope.workspace import (
     hunks,
     reads_differently,
     row_sides,
+    rows_in_place,
 )
 
 # Carets below a longer line do not help.
@@ -47,7 +48,7 @@ def unified(diff: StageDiff, context: int, paint: Paint = PLAIN, strict: bool = 
     and its new position. Carets below a pair mark what changed if `paint` cannot. `strict` omits all three,
     for tools.
     """
-    for hunk in hunks(diff.rows, context, partial(reads_differently, diff)):
+    for hunk in hunks(rows_in_place(diff), context, partial(reads_differently, diff)):
         if hunk.rows:
             ranges = f"-{hunk_range(hunk.rows, True)} +{hunk_range(hunk.rows, False)}"
             yield paint(f"@@ {ranges} @@ {counts_text(count_changes(hunk.rows))}", "dim")
@@ -70,7 +71,7 @@ def side_by_side(diff: StageDiff, context: int, width: int, paint: Paint = PLAIN
     digits = len(str(max(len(diff.left.lines), len(diff.right.lines))))
     column = (width - 3) // 2
     room = column - digits - 3
-    for hunk in hunks(diff.rows, context, partial(reads_differently, diff)):
+    for hunk in hunks(rows_in_place(diff), context, partial(reads_differently, diff)):
         if hunk.folded:
             yield paint(_fold(hunk, width), "dim")
         for row in hunk.rows:

@@ -1,0 +1,58 @@
+"""Loops with warp_specialize=True that the compiler did not split.
+
+**What it does.** Reports variants whose TTIR has a loop marked `tt.warp_specialize` and whose TTGIR, after
+all passes, has no `ttg.warp_specialize`: all warps execute all of the kernel, as without the request.
+
+**Why is this bad?** The compiler does not say that it ignored the request. A config with it and one without
+have the same machine code, and an autotuner measures both.
+
+**Limits.** Nothing is reported if any loop of the kernel was split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.source_frame import SourceFrame, ir_functions
+from irscope.languages.language_registry import parse
+from irscope.lint.compiled import CompiledKernel
+from irscope.lint.diagnostic import CaptureRule, Diagnostic, lines_text
+from irscope.model import Variant
+
+_REQUEST, _SPLIT = "tt.warp_specialize", "ttg.warp_specialize"
+FIX = (
+    "drop warp_specialize=True for this target, or change the block sizes, num_warps or the loop until TTGIR "
+    f"has {_SPLIT}"
+)
+
+
+def warp_specialization_ignored(compiled: CompiledKernel) -> Iterator[Diagnostic]:
+    """Compares the loops that request warp specialization in TTIR with the operations of the final TTGIR."""
+    lines = {variant.id: _ignored(compiled, variant) for variant in compiled.variants}
+    bad = [variant for variant in compiled.variants if lines[variant.id] is not None]
+    if bad:
+        places = sorted({line for variant in bad for line in lines[variant.id] or ()})
+        at = f" at {lines_text(places)}" if places else ""
+        message = (
+            f"the warp specialization requested{at} of {compiled.kernel.name} has no effect on "
+            f"{compiled.target} in {compiled.share(bad)}, whose TTGIR has no {_SPLIT}: {compiled.listed(bad)}"
+        )
+        yield compiled.diagnostic(RULE, message, FIX, places[0] if places else None)
+
+
+def _ignored(compiled: CompiledKernel, variant: Variant) -> set[int] | None:
+    """The lines of the kernel's file whose request had no effect; None if there is no such request."""
+    ttir = compiled.read(variant, "ttir")
+    if ttir is None or _REQUEST.encode() not in ttir:
+        return None
+    ttgir = compiled.read(variant, "ttgir")
+    if ttgir is None or _SPLIT.encode() in ttgir:
+        return None
+    document = parse(ttir.decode("utf-8", "replace"), "mlir")
+    document = SourceFrame(variant.kernel, ir_functions(document.text)).in_captured_source(document)
+    loops = [one for one in document.operations if one.opcode == "scf.for" and _REQUEST in one.normalized]
+    places = [loop.location.outermost for loop in loops if loop.location]
+    return {place.line for place in places if place.file == variant.kernel.source.file} if loops else None
+
+
+RULE = CaptureRule("IRS211", "warp-specialization-ignored", __doc__, warp_specialization_ignored)
