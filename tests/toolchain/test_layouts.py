@@ -366,7 +366,7 @@ def test_a_layout_that_aborts_tritons_process_is_skipped(monkeypatch: pytest.Mon
     bases = {"lane": [[1]]}
     calls = []
 
-    def convert(ttgir: str, target: Any, skip: list[str], seconds: float) -> tuple[set[str], Any]:
+    def convert(ttgir: str, target: Any, skip: list[str]) -> tuple[set[str], Any]:
         calls.append(skip)
         keys = [key for key in ("first", "fatal", "last") if key not in skip]
         before = keys[: keys.index("fatal")] if "fatal" in keys else keys
