@@ -22,7 +22,9 @@ class DeviceRates:
     `clock` is in GHz, under load; `memory` (DRAM) and `l2` are bandwidths in GB/s; `l2_bytes` is the size
     of the L2 cache. `tensor` is dense FP16 multiply-adds per multiprocessor and clock; `special` are special
     functions per multiprocessor and clock. `atomics` are the sectors (32 bytes) to which all of L2 adds per
-    clock, `atomics_per_kib` those of one KiB: it belongs to one unit. `sources` names the documents.
+    clock, `atomics_per_kib` those of one KiB: it belongs to one unit. `warp_groups` says whether the device has
+    matrix instructions of warp groups or larger (wgmma, tcgen05), so that mma.sync stays below its peak rate.
+    `sources` names the documents.
     """
 
     name: str
@@ -35,6 +37,7 @@ class DeviceRates:
     special: int = 16
     atomics: float = 48.0
     atomics_per_kib: float = 1.71
+    warp_groups: bool = True
     sources: str = ""
 
     def microseconds(self, cycles: float) -> float:
@@ -57,7 +60,7 @@ H200 = DeviceRates(
     sources="H200 data sheet (4.8 TB/s, 989 TFLOPS dense FP16); H100 white paper",
 )  # fmt: skip
 A100 = DeviceRates(
-    "NVIDIA A100 SXM 80GB", 108, 1.41, 2039, 7200, 40 * MIB, 1024, atomics=48,
+    "NVIDIA A100 SXM 80GB", 108, 1.41, 2039, 7200, 40 * MIB, 1024, atomics=48, warp_groups=False,
     sources="A100 data sheet (2,039 GB/s, 312 TFLOPS dense FP16); A100 white paper (108 SMs, 40 MB L2)",
 )  # fmt: skip
 B200 = DeviceRates(
@@ -65,11 +68,11 @@ B200 = DeviceRates(
     sources="DGX B200 data sheet (8 TB/s, 2,250 TFLOPS dense FP16 per GPU)",
 )  # fmt: skip
 _L4 = DeviceRates(
-    "NVIDIA L4", 58, 1.6, 300, 1500, 48 * MIB, 512, atomics=9,
+    "NVIDIA L4", 58, 1.6, 300, 1500, 48 * MIB, 512, atomics=9, warp_groups=False,
     sources="L4 data sheet (300 GB/s); Ada white paper (58 SMs, 48 MB L2)",
 )  # fmt: skip
 _RTX_5090 = DeviceRates(
-    "NVIDIA GeForce RTX 5090", 170, 2.4, 1792, 5000, 96 * MIB, 512, atomics=20,
+    "NVIDIA GeForce RTX 5090", 170, 2.4, 1792, 5000, 96 * MIB, 512, atomics=20, warp_groups=False,
     sources="RTX Blackwell white paper (1,792 GB/s, 170 SMs, 96 MB L2)",
 )  # fmt: skip
 

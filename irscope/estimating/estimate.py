@@ -72,14 +72,25 @@ def estimate_of(
     terms.append(Term(TAIL, times[limiting] * idle, _tail_text(work.numbers, device)))
     terms.append(Term(OVERHEAD, fit.values["overhead"], "launching a kernel that does nothing"))
     ordered = tuple(sorted(terms, key=lambda term: -term.microseconds))
+    limits = tuple(_limits(work))
     notes = (
+        *limits,
         *(f"not counted: {text}" for text in work.counts.unknown),
         *work.counts.assumptions,
         *_places_of_atomics(work),
     )
     bound = TAIL if idle > 0.5 else limiting
     complete = all(text.startswith("argument ") for text in work.counts.unknown)
-    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete)
+    return Estimate(total, bound, ordered, device.name, work.numbers, notes, complete, limits)
+
+
+def _limits(work: Work) -> Iterator[str]:
+    """Say what the model does not know about this kind of kernel."""
+    if any(kind.startswith("tcgen05.mma") for kind in work.counts.matrix()):
+        yield (
+            "tcgen05.mma is not modeled: the time of these products, and of waits for them, is missing, "
+            "so the estimate is too short"
+        )
 
 
 def _places_of_atomics(work: Work) -> Iterator[str]:

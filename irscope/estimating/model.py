@@ -28,7 +28,7 @@ from irscope.estimating.terms import (
     STORES,
     TENSOR,
 )
-from irscope.estimating.work import AGAIN, FAR, REPLAYED
+from irscope.estimating.work import AGAIN, COUNTED_TENSOR, FAR, REPLAYED
 
 Values: TypeAlias = NDArray[np.float64]
 # The bytes of DRAM that can be open: 5 stacks x 32 pseudo-channels x 64 banks x 1 KiB (JEDEC JESD238, HBM3).
@@ -127,6 +127,23 @@ def atomic_cycles(x: Numbers, device: DeviceRates) -> Values:
     return result
 
 
+def group_cycles(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Values:
+    """Return the cycles per program that wgmma keeps the tensor cores of one multiprocessor busy."""
+    result: Values = np.maximum(
+        x["wgmma"] * c["wgmma"] * (COUNTED_TENSOR / device.tensor), x["wgmma operands"]
+    )
+    return result
+
+
+def synchronous_cycles(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Values:
+    """Return the cycles per program that mma.sync keeps the tensor cores of one multiprocessor busy.
+
+    Where nothing larger exists, mma.sync comes as close to the peak rate as wgmma does on Hopper.
+    """
+    efficiency = c["mma"] if device.warp_groups else c["wgmma"]
+    return x["mma"] * (efficiency * COUNTED_TENSOR / device.tensor)
+
+
 def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[str, Values]:
     """The microseconds of each term, by name."""
     clock = device.clock * 1e3
@@ -135,12 +152,11 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
     chain = program_cycles(x, c)
     wave = waves(x, device, c["tail"])
     pipes = np.maximum(x["instructions"] * c["issue"], (x["alu"] + x["double"] * 15) * 0.5)
-    group = np.maximum(x["wgmma"] * c["wgmma"], x["wgmma operands"])
     missed = np.maximum(0.0, 1 - c["code cache"] * 1024 / (x["size"] * 16)) ** 2
     lines = (x["load lines"] + x["copy lines"]) * c["l1 line"]
     times = {
         LATENCY: chain * (wave + x["longest"] - 1) / clock,
-        TENSOR: (group + x["mma"] * c["mma"]) * per_sm,
+        TENSOR: (group_cycles(x, device, c) + synchronous_cycles(x, device, c)) * per_sm,
         MEMORY: dram_bytes(x, device, c["l2 reuse"]) * dram_spread(x, c) / (device.memory * c["dram"] * 1e3),
         L2: l2_bytes(x) / (device.l2 * c["l2"] * 1e3),
         SHARED: (x["shared wavefronts"] * c["shared wavefront"] + x["shuffles"] * c["shuffle"] + lines)

@@ -12,6 +12,10 @@ architecture via microbenchmarking", 2018, section 2; https://github.com/cloudco
 A wait for groups has the number that may stay in flight: DEPBAR (asynchronous copies) in bits 38-43,
 WARPGROUP.DEPBAR (matrix instructions) in bits 72-79. SYNCS with bit 72 waits for a memory barrier.
 
+A branch has the signed distance from the next instruction in words of 4 bytes. Before compute capability 9.0 it
+is in bits 34-81; from 9.0 on, bits 16-23 hold its lowest 8 bits and bits 34-81 the rest. Read off nvdisasm's
+labels for compute capability 7.5 to 12.0 (tests/estimating/test_sass_encoding.py).
+
 The line table .nv_debug_line_sass (DWARF 2) names the PTX line of each instruction. Reading the bytes takes a
 millisecond; nvdisasm takes a quarter of a second for the same kernel.
 """
@@ -30,11 +34,13 @@ from irscope.backends.ptx_line_table import line_rows
 Integers = NDArray[np.int64]
 SIZE = 16
 NONE = 7  # no scoreboard
+_WIDE_BRANCHES = 90  # the first compute capability, times ten, whose branches have 56 bits
 _BRA, _DEPBAR, _WARPGROUP, _SYNCS = 0x147, 0x11A, 0x1C5, 0x1A7
 # Opcodes without the bits of the operand form, from `nvdisasm -hex` of kernels for sm_90.
 OPCODES = {
     0x03B: "LDSM", 0x03C: "HMMA", 0x03F: "DMMA", 0x044: "STSM", 0x108: "MUFU", 0x105: "F2I", 0x106: "I2F",
-    0x110: "F2F", 0x112: "I2F", 0x119: "S2R", 0x11A: "DEPBAR", 0x11D: "BAR", 0x141: "BSYNC", 0x145: "BSSY",
+    0x104: "F2F", 0x110: "F2F", 0x112: "I2F", 0x119: "S2R", 0x11A: "DEPBAR", 0x11D: "BAR", 0x141: "BSYNC",
+    0x145: "BSSY",
     0x147: "BRA", 0x14D: "EXIT", 0x181: "LDG", 0x182: "LDC", 0x183: "LDL", 0x184: "LDS", 0x186: "STG",
     0x187: "STL", 0x188: "STS", 0x189: "SHFL", 0x1AE: "LDGSTS", 0x1AF: "LDGDEPBAR", 0x1C3: "S2UR",
     0x1C5: "WARPGROUP", 0x1F0: "HGMMA", 0x118: "NOP", 0x0CA: "R2UR", 0x028: "DMUL", 0x029: "DADD",
@@ -69,8 +75,12 @@ class MachineInstructions:
         return len(self.opcode)
 
 
-def machine_instructions(cubin: bytes, kernel: str) -> MachineInstructions | None:
-    """The instructions of `kernel` in a cubin; None if the cubin is damaged or does not have the kernel."""
+def machine_instructions(cubin: bytes, kernel: str, arch: int) -> MachineInstructions | None:
+    """Decode the instructions of `kernel` in a cubin.
+
+    `arch` is the compute capability times ten, such as 90. Returns None if the cubin is damaged or does not
+    contain the kernel.
+    """
     try:
         found = {section.name: section for section in sections(cubin)}
     except ValueError:
@@ -89,7 +99,7 @@ def machine_instructions(cubin: bytes, kernel: str) -> MachineInstructions | Non
         control >> 8 & 7,
         control >> 11 & 63,
         _groups(opcode, low, high),
-        _targets(opcode, low, high),
+        _targets(opcode, low, high, wide=arch >= _WIDE_BRANCHES),
         (low >> np.uint64(12) & np.uint64(15)).astype(np.int64) != 7,
         _ptx_lines(found.get(".nv_debug_line_sass"), len(words)),
     )
@@ -104,15 +114,17 @@ def _groups(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64])
     return np.where((opcode == _SYNCS) & (products & 1 == 1), 0, found)
 
 
-def _targets(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64]) -> Integers:
-    """A relative branch has a signed number of words of 4 bytes in bits 16-23 and 34-81."""
+def _targets(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64], *, wide: bool) -> Integers:
+    """Return the index of the instruction that each branch leads to, -1 for other instructions."""
     target = np.full(len(opcode), -1, np.int64)
-    for at in np.flatnonzero(opcode == _BRA):
-        a, b = int(low[at]), int(high[at])
-        words = ((b & 0x3FFFF) << 30 | a >> 34) << 8 | a >> 16 & 0xFF
-        words -= (words >> 55) << 56
-        index = int(at) + 1 + words * 4 // SIZE
-        target[at] = index if 0 <= index < len(opcode) else -1
+    for branch in np.flatnonzero(opcode == _BRA):
+        a, b = int(low[branch]), int(high[branch])
+        words, bits = (b & 0x3FFFF) << 30 | a >> 34, 48
+        if wide:
+            words, bits = words << 8 | a >> 16 & 0xFF, 56
+        words -= (words >> bits - 1) << bits
+        index = int(branch) + 1 + words * 4 // SIZE
+        target[branch] = index if 0 <= index < len(opcode) else -1
     return target
 
 

@@ -11,11 +11,13 @@ from irscope.estimating.model import (
     atomic_places,
     dram_bytes,
     dram_spread,
+    group_cycles,
     l2_bytes,
     memory_latency,
     program_cycles,
     programs_per_sm,
     replayed,
+    synchronous_cycles,
     waves,
 )
 from irscope.estimating.terms import (
@@ -67,12 +69,14 @@ def _per_sm(what: str, x: Numbers, device: DeviceRates, c: Numbers) -> str:
 
 
 def _tensor(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+    arrays = {name: np.float64(value) for name, value in x.items()}
     parts = []
     if x["wgmma"]:
-        fed = " (shared memory cannot feed more)" if x["wgmma operands"] > x["wgmma"] * c["wgmma"] else ""
-        parts.append(f"{max(x['wgmma'] * c['wgmma'], x['wgmma operands']):,.0f} cycles of wgmma{fed}")
+        cycles = float(group_cycles(arrays, device, c))
+        fed = " (shared memory cannot feed more)" if cycles == x["wgmma operands"] else ""
+        parts.append(f"{cycles:,.0f} cycles of wgmma{fed}")
     if x["mma"]:
-        parts.append(f"{x['mma'] * c['mma']:,.0f} cycles of mma.sync")
+        parts.append(f"{float(synchronous_cycles(arrays, device, c)):,.0f} cycles of mma.sync")
     return _per_sm(" + ".join(parts) or "none", x, device, c)
 
 

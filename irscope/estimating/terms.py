@@ -34,8 +34,9 @@ class Estimate:
 
     `microseconds` is the time of the launch, `device` the name of the GPU that it is for. `bound` is the name
     of the largest term. `terms` are in descending order of time. `facts` are the numbers that the terms are
-    made of, by name, with the unit in the name. `notes` say what was not known. `complete` is false if
-    part of the work was not counted: the time is then too short.
+    made of, by name, with the unit in the name. `notes` say what was not known, `limits` among them what the
+    model does not know about this kind of kernel. `complete` is false if the work was not counted to its end:
+    the time is then too short.
     """
 
     microseconds: float
@@ -45,6 +46,7 @@ class Estimate:
     facts: Mapping[str, float] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     complete: bool = True
+    limits: tuple[str, ...] = ()
 
     def term(self, name: str) -> Term | None:
         """The term of a name; None if the launch does not use that resource."""

@@ -29,6 +29,8 @@ FAR = range(20, 36)
 _SHAPE = re.compile(r"m(\d+)n(\d+)k(\d+)")
 # mma.sync reaches 62 % of the rate of wgmma on Hopper (W. Luo et al., 2024, table 7).
 _SYNCHRONOUS = 1.6
+# FP16 multiply-adds per multiprocessor and cycle at which matrix instructions are counted: those of Hopper.
+COUNTED_TENSOR = 2048
 _OPERAND_BYTES = 32  # a matrix instruction multiplies 32 bytes of each row of A, in all types
 # Memory latencies (cycles) at which a launch is replayed; between them, latency is interpolated.
 REPLAYED = (300.0, 700.0, 1200.0)
@@ -72,7 +74,9 @@ def _work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) 
         raise UserError(f"#{variant.id}: no block fits on a multiprocessor")
     if prod(launch.grid) < 1:
         raise UserError(f"#{variant.id}: the launch has an empty grid")
-    code = machine_instructions(binary, str(variant.metadata.get("name", variant.kernel.name)))
+    code = machine_instructions(
+        binary, str(variant.metadata.get("name", variant.kernel.name)), int(variant.target.arch)
+    )
     if code is None:
         raise UserError(f"#{variant.id}: the cubin has no machine code of {variant.kernel.name}")
     counts = count_launch(variant, launch, ptx)
@@ -169,7 +173,7 @@ def _matrix(counts: LaunchCounts, ptx: Sequence[str]) -> dict[str, float]:
 def _cycles(name: str) -> float:
     """M x n x 32 bytes: 16 FP16 multiply-adds for each element of the result (all types take as long)."""
     shape = _SHAPE.search(name)
-    return int(shape[1]) * int(shape[2]) * 16 / 2048 if shape else 0.0
+    return int(shape[1]) * int(shape[2]) * 16 / COUNTED_TENSOR if shape else 0.0
 
 
 def _fed(name: str) -> float:

@@ -155,6 +155,7 @@ def _from_json(content: bytes) -> Estimate | None:
             Term(**{**term, "evidence": tuple(Evidence(**line) for line in term["evidence"])})
             for term in values.pop("terms")
         )
-        return Estimate(**{**values, "terms": terms, "notes": tuple(values.get("notes", ()))})
+        texts = {name: tuple(values.get(name, ())) for name in ("notes", "limits")}
+        return Estimate(**{**values, "terms": terms, **texts})
     except (ValueError, TypeError, KeyError, AttributeError):
         return None

@@ -85,6 +85,12 @@ class Pick:
         return next((choice.estimate.device for choice in self.choices if choice.estimate), "")
 
     @property
+    def limits(self) -> tuple[str, ...]:
+        """What the model does not know about these kernels, without repetitions."""
+        estimates = (choice.estimate for choice in self.choices if choice.estimate)
+        return tuple(dict.fromkeys(text for estimate in estimates for text in estimate.limits))
+
+    @property
     def measured(self) -> tuple[tuple[float, float], ...]:
         """Estimate and measurement, in microseconds, of each config that has both."""
         return tuple(

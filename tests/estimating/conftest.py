@@ -1,4 +1,4 @@
-"""Variants of the kernels in launch_kernels.py, compiled for an H100 once per module of tests."""
+"""Variants of the kernels in launch_kernels.py, compiled once per module of tests, for an H100 by default."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 import irscope
 from irscope.model import Variant
 
-Compiled = Callable[[str, str, dict[str, object]], tuple[irscope.Capture, Variant]]
+Compiled = Callable[..., tuple[irscope.Capture, Variant]]
 
 
 @pytest.fixture(scope="module")
@@ -20,10 +20,12 @@ def compiled(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Co
     folder = tmp_path_factory.mktemp("launches")
     captures: dict[str, irscope.Capture] = {}
 
-    def run(kernel: str, signature: str, config: dict[str, object]) -> tuple[irscope.Capture, Variant]:
+    def run(
+        kernel: str, signature: str, config: dict[str, object], target: str = "cuda:90"
+    ) -> tuple[irscope.Capture, Variant]:
         from tests.estimating import launch_kernels
 
-        name = f"{kernel} {signature} {config}"
+        name = f"{kernel} {signature} {config} {target}"
         if name not in captures:
             os.environ.setdefault("TRITON_CACHE_DIR", str(triton_cache))
             captures[name] = irscope.compile(
@@ -31,7 +33,7 @@ def compiled(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Co
                 folder / f"{len(captures)}.irscope",
                 signature,
                 config={key: [value] for key, value in config.items()},
-                target="cuda:90",
+                target=target,
                 jobs=1,
             )
         (variant,) = captures[name].variants

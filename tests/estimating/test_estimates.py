@@ -106,7 +106,7 @@ def test_ranking_puts_wide_blocks_first_and_rejects_duplicates(capture: irscope.
 
 def test_machine_code_is_decoded_as_nvdisasm_prints_it(capture: irscope.Capture) -> None:
     variant = _variant(capture, 2048)
-    code = machine_instructions(capture.content(variant, "cubin"), "scale_rows")
+    code = machine_instructions(capture.content(variant, "cubin"), "scale_rows", 90)
     assert code is not None
     operations = capture.document(variant, "sass").operations
     assert len(code) == len(operations)
@@ -122,7 +122,7 @@ def test_machine_code_is_decoded_as_nvdisasm_prints_it(capture: irscope.Capture)
 
 @pytest.mark.parametrize("content", [b"", b"\x7fELF", b"\x7fELF" + bytes(200)])
 def test_damaged_cubins_have_no_instructions(content: bytes) -> None:
-    assert machine_instructions(content, "kernel") is None
+    assert machine_instructions(content, "kernel", 90) is None
 
 
 def test_what_cannot_be_counted_is_ranked_last(capture: irscope.Capture) -> None:

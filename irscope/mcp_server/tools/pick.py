@@ -30,7 +30,8 @@ def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
 def _items(pick: Pick, title: str) -> Iterator[Item]:
     heading = one_line(f"{pick.problem.kernel} {pick.problem.target} {title} {pick.device}".rstrip())
     trouble = f"; not estimated: {one_line(pick.trouble)}" if pick.trouble else ""
-    yield Item(f"{heading}{trouble}", [None, heading, None, None, trouble or None])
+    limits = "".join(f"; {text}" for text in pick.limits)
+    yield Item(f"{heading}{trouble}{limits}", [None, heading, None, None, f"{trouble}{limits}" or None])
     for choice in pick.choices:
         time = choice.estimate.microseconds if choice.estimate else None
         shown = "-" if time is None else f"{microseconds_text(time)} us"

@@ -31,6 +31,7 @@ def _pick(pick: Pick) -> dict[str, Any]:
             "constants": {name: json_value(parse_value(text)) for name, text in problem.constants},
         },
         "rank_correlation": pick.correlation,
+        "limits": list(pick.limits),
         "ranking": [_choice(choice) for choice in pick.choices],
     }
 

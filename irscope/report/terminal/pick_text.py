@@ -43,6 +43,7 @@ def _pick(pick: Pick, title: str, width: int | None, paint: Paint) -> Iterator[s
         yield from _table(pick, width, paint)
         if not _by_estimate(pick.accepted):
             yield "in the order to measure them: the estimates of similar configs err alike"
+        yield from map(one_line, pick.limits)
     yield from _rejected(pick, width)
     yield from _measurements(pick)
     if pick.accepted:
