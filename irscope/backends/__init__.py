@@ -202,6 +202,23 @@ def _target_meant(text: str, known: Iterable[Target]) -> Target | None:
     return next((target for target in known if str(target.arch) in (name, name.rstrip("af"))), None)
 
 
+def in_words_of(target: Target, text: str) -> str:
+    """Return a text of irscope's own in the words of the target's vendor.
+
+    "Shared memory per block" -> "LDS per workgroup" (hip). `text` must not quote code: it would change too.
+    """
+    words = backend_of(target).words
+    if not words:
+        return text
+    phrases = "|".join(map(re.escape, words))
+
+    def translated(match: re.Match[str]) -> str:
+        word = words[match[0].lower()]
+        return word[0].upper() + word[1:] if match[0][0].isupper() else word
+
+    return re.sub(rf"\b(?:{phrases})\b", translated, text, flags=re.IGNORECASE)
+
+
 def device_of(target: Target, metadata: Mapping[str, Any] | None = None) -> Device | None:
     """The limits of `target`'s multiprocessor for a kernel with this metadata; None if they are unknown."""
     return backend_of(target).device(target.arch, metadata or {})

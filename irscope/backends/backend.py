@@ -132,6 +132,7 @@ class Backend:
     Artifacts:
       resources: what a variant's kernel takes, from its binary and assembly.
       warnings: performance warnings in the log of the assembler.
+      words: the vendor's words for NVIDIA's, in texts for people: {"shared memory": "LDS"}.
       facts: the names of facts that it has in addition to those of every backend (`irscope table --all`).
 
     Compilation:
@@ -165,6 +166,7 @@ class Backend:
     default_shared: int | None = None
     register_usage: str = ""
     warnings: Callable[[str | None], tuple[str, ...]] = _no_warnings
+    words: Mapping[str, str] = field(default_factory=dict)
     facts: frozenset[str] = frozenset()
     option_defaults: Mapping[str, int | None] = field(default_factory=dict)
     machine_instruction_set: Callable[[], InstructionSet] | None = None

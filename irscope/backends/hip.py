@@ -152,5 +152,13 @@ HIP = Backend(
         "kpack": 1,
     },
     pointer_key="S",
+    # HIP Programming Guide, "Hardware implementation", and AMD's ISA documents.
+    words={
+        "shared memory": "LDS",
+        "multiprocessor": "compute unit",
+        "warps": "wavefronts",
+        "blocks": "workgroups",
+        "block": "workgroup",
+    },
     path_options=("extern_libs",),
 )

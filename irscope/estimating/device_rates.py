@@ -22,8 +22,8 @@ class DeviceRates:
     `clock` is in GHz, under load; `memory` (DRAM) and `l2` are bandwidths in GB/s; `l2_bytes` is the size
     of the L2 cache. `tensor` is dense FP16 multiply-adds per multiprocessor and clock; `special` are special
     functions per multiprocessor and clock. `atomics` are the sectors (32 bytes) to which all of L2 adds per
-    clock, `atomics_per_kib` those of one KiB: it belongs to one unit. `warp_groups` says whether the device has
-    matrix instructions of warp groups or larger (wgmma, tcgen05), so that mma.sync stays below its peak rate.
+    clock, `atomics_per_kib` those of one KiB: it belongs to one unit. `warp_groups` is true if the device has
+    matrix instructions of warp groups or larger (wgmma, tcgen05): mma.sync then stays below its peak rate.
     `sources` names the documents.
     """
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.analysis.duplicates import duplicate_groups
+from irscope.backends import in_words_of
 from irscope.estimating.device_rates import DeviceRates
 from irscope.estimating.estimate import Estimate, estimate
 from irscope.estimating.measuring_order import measuring_order
@@ -132,7 +133,8 @@ def _unlaunchable(variant: Variant, read: ReadVariant) -> tuple[str, str] | None
         return "cannot launch", f"cannot launch: {problem}"
     resident = VariantArtifacts(variant, read(variant)).occupancy
     if resident is not None and not resident.blocks:
-        return "cannot launch", f"cannot launch: no block fits, limited by {' and '.join(resident.limits)}"
+        problem = in_words_of(variant.target, "no block fits")
+        return "cannot launch", f"cannot launch: {problem}, limited by {' and '.join(resident.limits)}"
     return None
 
 

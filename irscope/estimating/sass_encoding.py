@@ -12,9 +12,9 @@ architecture via microbenchmarking", 2018, section 2; https://github.com/cloudco
 A wait for groups has the number that may stay in flight: DEPBAR (asynchronous copies) in bits 38-43,
 WARPGROUP.DEPBAR (matrix instructions) in bits 72-79. SYNCS with bit 72 waits for a memory barrier.
 
-A branch has the signed distance from the next instruction in words of 4 bytes. Before compute capability 9.0 it
-is in bits 34-81; from 9.0 on, bits 16-23 hold its lowest 8 bits and bits 34-81 the rest. Read off nvdisasm's
-labels for compute capability 7.5 to 12.0 (tests/estimating/test_sass_encoding.py).
+A branch contains the signed distance from the next instruction in words of 4 bytes. Before compute capability
+9.0, bits 34-81 hold it; from 9.0 on, bits 16-23 hold its lowest 8 bits and bits 34-81 the rest. Read off the
+labels that nvdisasm prints for compute capability 7.5 to 12.0 (tests/estimating/test_machine_code.py).
 
 The line table .nv_debug_line_sass (DWARF 2) names the PTX line of each instruction. Reading the bytes takes a
 millisecond; nvdisasm takes a quarter of a second for the same kernel.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
-from irscope.backends import backend_of, device_of, instructions_of, stages_for
+from irscope.backends import backend_of, device_of, in_words_of, instructions_of, stages_for
 from irscope.backends.backend import Resources
 from irscope.backends.instructions import InstructionKind, Scan, scan
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
@@ -91,8 +91,10 @@ class VariantArtifacts:
         if not device or not warps or shared is None or resources.registers is None:
             return None
         barriers = 1 if resources.barriers is None else resources.barriers
-        return occupancy(
-            device, BlockUse(warps, resources.registers, shared, barriers, resources.scalar_registers or 0)
+        use = BlockUse(warps, resources.registers, shared, barriers, resources.scalar_registers or 0)
+        resident = occupancy(device, use)
+        return replace(
+            resident, limits=tuple(in_words_of(variant.target, limit) for limit in resident.limits)
         )
 
     def count(self, name: str) -> int | None:

@@ -16,7 +16,7 @@ __all__ = ["FACTS_VERSION", "FACT_KINDS", "from_json", "measure", "to_json"]
 
 # Count up whenever the JSON value of a fact changes, so that stored facts are measured again. A new fact
 # needs no new version: variants whose stored facts lack it are measured again.
-FACTS_VERSION = 4
+FACTS_VERSION = 5
 
 _VALUE_TYPES = (int, float, str, type(None))
 

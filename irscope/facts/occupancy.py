@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from irscope.backends import MAX_THREADS_PER_BLOCK, Device, device_of
+from irscope.backends import MAX_THREADS_PER_BLOCK, Device, device_of, in_words_of
 from irscope.model import Variant
 
 # PTX ISA, "Tensor Memory": a multiprocessor of cc 10.x has 512 columns of 128 lanes.
@@ -92,12 +92,13 @@ def launch_problem(variant: Variant) -> str | None:
     Checks what Triton checks at launch: shared memory, threads per block, tensor memory.
     """
     device = device_of(variant.target)
-    return resource_problem(
+    problem = resource_problem(
         count(variant, "shared"),
         threads_of(variant),
         count(variant, "tmem_size"),
         device.block_shared if device else None,
     )
+    return None if problem is None else in_words_of(variant.target, problem)
 
 
 def resource_problem(

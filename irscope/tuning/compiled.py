@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.backends import backend_of
+from irscope.backends import backend_of, in_words_of
 from irscope.estimating.estimate import estimate
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import ReadStage
@@ -20,7 +20,8 @@ def measured(job: CandidateJob, outcome: Outcome) -> CandidateResult:
     resident = VariantArtifacts(variant, read).occupancy
     if resident is not None and not resident.blocks:
         limits = " and ".join(resident.limits)
-        return CandidateResult(f"no block fits on a multiprocessor, limited by {limits}")
+        problem = in_words_of(variant.target, "no block fits on a multiprocessor")
+        return CandidateResult(f"{problem}, limited by {limits}")
     return CandidateResult(compiled=_estimated(job, variant, read))
 
 

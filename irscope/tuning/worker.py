@@ -15,6 +15,7 @@ from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from typing import Any
 
+from irscope.backends import in_words_of
 from irscope.capturing.compile.supervisor import supervise
 from irscope.capturing.compile.worker import prepare, serve
 from irscope.capturing.messages import JobDone, JobFailed, WorkerTask, send
@@ -138,7 +139,8 @@ def _stopping_early(job: CandidateJob) -> Iterator[None]:
 
 def _problem(allocation: Allocation, job: CandidateJob) -> str | None:
     threads = allocation.warps * job.target.warp_size
-    return resource_problem(allocation.shared, threads, allocation.tensor_memory, job.most_shared)
+    problem = resource_problem(allocation.shared, threads, allocation.tensor_memory, job.most_shared)
+    return None if problem is None else in_words_of(job.target, problem)
 
 
 def _text(job: CandidateJob) -> SourceText:

@@ -12,11 +12,12 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from irscope.analysis.instruction_mix import instructions_by_line
 from irscope.analysis.matrix_products import FMA, MMA_SYNC, TCGEN05, WGMMA, dots_by_place, num_warps
 from irscope.analysis.matrix_rules import machine_of, obstacles
 from irscope.analysis.registers.register_report import RegisterReport
 from irscope.analysis.registers.spilled_values import SpilledValue
-from irscope.backends import backend_of
+from irscope.backends import backend_of, in_words_of
 from irscope.facts.fact import Evidence, evidence_of, number_of, value_of
 from irscope.facts.registry import (
     CONVERSIONS,
@@ -44,6 +45,9 @@ _RULES = frozenset(
 # The register report of the variant, made once.
 Registers = Callable[[], RegisterReport]
 _LOW_OCCUPANCY = 0.25
+_REGISTER = 4  # bytes
+# Fewer narrow loads than this are not worth a point.
+_FEW = 8
 # A compiler message quotes the kernel: "at 12:8:", a line of the function and a column.
 _AT = re.compile(r"at (\d{1,6}):\d+:")
 # "... in the function 'matmul_kernel' in line 1398": a line of the PTX.
@@ -192,9 +196,8 @@ def _occupancy(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     fraction = verdict.occupancy
     if fraction is not None and 0 < fraction < _LOW_OCCUPANCY and verdict.limiter:
         share = f"{round(fraction * 100, 1):g}%"
-        yield KeyPoint(
-            "occupancy", f"{share} of the multiprocessor's warps are resident, limited by {verdict.limiter}"
-        )
+        resident = in_words_of(verdict.variant.target, "of the multiprocessor's warps are resident")
+        yield KeyPoint("occupancy", f"{share} {resident}, limited by {verdict.limiter}")
 
 
 def _pipeline(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
@@ -207,6 +210,27 @@ def _pipeline(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
         yield KeyPoint(
             "pipeline", f"its loop is not pipelined{given}: each iteration waits for its own loads"
         )
+
+
+def _narrow_operands(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
+    """Lines in whose loads from shared memory each thread reads less than a register at once.
+
+    Operands of products on AMD are read so if their elements are not contiguous along K: `ds_read_u16`.
+    """
+    variant, stage = verdict.variant, backend_of(verdict.variant.target).assembly
+    if workspace.key(variant, stage) is None or value_of(workspace.facts(variant), MATRIX) in (None, "none"):
+        return
+    memory = in_words_of(variant.target, "shared memory")
+    for (kind, place), mix in instructions_by_line(workspace.document(variant, stage), stage).items():
+        narrow = sum(number for own, number in mix.counts.items() if 0 < own.width < _REGISTER)
+        if kind != "shared load" or place is None or narrow < _FEW:
+            continue
+        width = max(own.width for own in mix.counts if 0 < own.width < _REGISTER)
+        text = (
+            f"line {place.line} loads from {memory} {pluralize(width, 'byte')} per thread at once "
+            f"({narrow} instructions): its elements are not contiguous there for a thread"
+        )
+        yield KeyPoint("narrow-shared", text, place.line, mix.evidence(stage)[0], variant.id)
 
 
 def _conversions(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
@@ -225,6 +249,7 @@ _FINDERS: tuple[Finder, ...] = (
     _warnings,
     _matrix,
     _pipeline,
+    _narrow_operands,
     _lint,
     _estimated,
     _occupancy,

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.analysis.matrix_rules import IEEE
-from irscope.backends import MAX_THREADS_PER_BLOCK, device_of
+from irscope.backends import MAX_THREADS_PER_BLOCK, device_of, in_words_of
 from irscope.facts.estimate_kinds import microseconds_text
 from irscope.facts.fact import number_of, status_of
 from irscope.facts.registry import BUFFERS, REGISTERS, SHARED
@@ -93,8 +93,9 @@ def _launch(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
     for fewer in range(stages - 1, 0, -1):
         needed = int(shared * fewer / stages)
         if needed <= device.block_shared:
+            memory = in_words_of(own.target, "shared memory")
             reason = (
-                f"{int(buffers)} buffers per tile take most of the {int(shared):,} bytes of shared memory; "
+                f"{int(buffers)} buffers per tile take most of the {int(shared):,} bytes of {memory}; "
                 f"{fewer} need about {needed:,} of {device.block_shared:,}"
             )
             yield Remedy(f"num_stages={fewer}", reason, "rule", (("num_stages", fewer),))
@@ -103,7 +104,8 @@ def _launch(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
 
 def _shared_text(workspace: Workspace, variant: Variant) -> str:
     shared = number_of(workspace.facts(variant), SHARED)
-    return "" if shared is None else f" ({int(shared):,} bytes of shared memory)"
+    memory = in_words_of(variant.target, "shared memory")
+    return "" if shared is None else f" ({int(shared):,} bytes of {memory})"
 
 
 def _spills(workspace: Workspace, verdict: Verdict, registers: Registers) -> Iterator[Remedy]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from irscope.analysis.divergence import Divergences
 from irscope.analysis.findings.severity import Severity, severity_of
-from irscope.backends import backend_of
+from irscope.backends import backend_of, in_words_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
 from irscope.model import Variant
@@ -107,6 +107,11 @@ class PairContext:
         """num_warps in the configs of A and B; None if a config does not set it."""
         a, b = (dict(variant.config.values).get("num_warps") for variant in (self.a, self.b))
         return (a, b) if isinstance(a, int) and isinstance(b, int) else None
+
+    def in_words(self, text: str) -> str:
+        """Return a text of irscope's own in the words of the vendor, if both sides have the same one."""
+        same = self.a.target.backend == self.b.target.backend
+        return in_words_of(self.b.target, text) if same else text
 
     def evidence(self, kind: FactKind) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
         """The lines on each side that prove a fact."""

@@ -75,7 +75,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
-        what = f"{_KINDS[kind][1]} {_place_text(pair, key, pointers)}"
+        what = f"{pair.in_words(_KINDS[kind][1])} {_place_text(pair, key, pointers)}"
         evidence = was.evidence(stage), now.evidence(stage)
         regions = mixes[0].counts(kind, was.lines), mixes[1].counts(kind, now.lines)
         work = tuple(mix.per_iteration(counts) for mix, counts in zip(mixes, regions, strict=True))
@@ -88,7 +88,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         # The count of cp.async is part of the global loads already.
         if same_kinds and kind == "async copy" and not _bulk(was):
             continue
-        text = f"{what}: {change_text(*regions, mixes)}{instead(key, left, right)}"
+        text = f"{what}: {change_text(*regions, mixes)}{pair.in_words(instead(key, left, right))}"
         if ttgir and not same_kinds and kind.startswith("global"):
             text += _layout_text(ttgir, place)
         weight = _weight(kind, _hottest(work[0]), _hottest(work[1]))

@@ -133,8 +133,8 @@ def occupancy(pair: PairContext) -> Iterator[Finding]:
         return
     limits = list(dict.fromkeys(str(value_of(facts, LIMITER)) for _, _, facts in pair.sides()))
     text = (
-        f"{change_text(OCCUPANCY, *fractions)} ({blocks[0]:,} -> {blocks[1]:,} blocks per multiprocessor), "
-        f"limited by {' -> '.join(limits)}"
+        f"{change_text(OCCUPANCY, *fractions)} ({blocks[0]:,} -> {blocks[1]:,} "
+        f"{pair.in_words('blocks per multiprocessor')}), limited by {' -> '.join(limits)}"
     )
     weight = Severity.OCCUPANCY.weight(effect(fractions[0] * _WARPS, fractions[1] * _WARPS))
     yield Finding(text, weight, "occupancy")
@@ -154,7 +154,7 @@ def other_facts(pair: PairContext) -> Iterator[Finding]:
         else:
             weight = _text_weight(kind, str(a), str(b))
         if kind is not THREADS or not _follows_from_warps(pair):
-            yield Finding(change_text(kind, a, b), weight, kind.name, *pair.evidence(kind))
+            yield Finding(pair.in_words(change_text(kind, a, b)), weight, kind.name, *pair.evidence(kind))
 
 
 def _weight(kind: FactKind, a: float, b: float) -> float:
