@@ -258,9 +258,10 @@ def _frame(
     """The window in cells; the part that repeats if no window is given."""
     shape = layout.shape
     if len(shape) == 1:
-        line = min(shape[0], run * _LINE)
-        low, high = _range(window.columns, shape[0], shape[0])
-        return _Frame(shape, 0, (range(low, high, line), range(0, line, min(run, line))), (1, min(run, line)))
+        part = max(repeating[0], run)
+        low, high = _range(window.columns, shape[0], part)
+        line = min(part, run * _LINE)
+        return _Frame(shape, 0, (range(low - low % line, high, line), range(0, line, run)), (1, run))
     rows, columns = shape[-2:]
     down, across = repeating[-2:]
     size = (run, 1) if dimension == len(shape) - 2 else (1, run if dimension == len(shape) - 1 else 1)
@@ -287,7 +288,7 @@ def _range(chosen: tuple[int, int] | None, length: int, part: int) -> tuple[int,
 def _part_notes(frame: _Frame, layout: LinearLayout) -> list[str]:
     shape, (down, across) = layout.shape, frame.starts
     if len(shape) == 1:
-        return []
+        return _line_notes(frame, layout)
     rows = (down.start, down.start + len(down) * frame.size[0])
     columns = (across.start, across.start + len(across) * frame.size[1])
     whole = rows == (0, shape[-2]) and columns == (0, shape[-1])
@@ -307,6 +308,21 @@ def _part_notes(frame: _Frame, layout: LinearLayout) -> list[str]:
             )
     if len(shape) > 2:
         notes.append(f"Plane {frame.plane} of {shape[-3]} along dimension {len(shape) - 3}.")
+    return notes
+
+
+def _line_notes(frame: _Frame, layout: LinearLayout) -> list[str]:
+    """Say which part of a tensor with one dimension is drawn, and how often it repeats."""
+    (size,), (down, across) = frame.shape, frame.starts
+    last = min(size, down[-1] + across[-1] + frame.size[1]) - 1
+    if (down.start, last) == (0, size - 1):
+        return []
+    notes = [f"Elements {down.start} to {last} of {size}."]
+    (part,) = repeating_part(layout)
+    if layout.in_registers and part < size:
+        notes.append(
+            f"The part of {part} repeats {size // part} times in further registers of the same threads."
+        )
     return notes
 
 

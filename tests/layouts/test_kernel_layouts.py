@@ -15,12 +15,14 @@ from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import Addresses
 from irscope.layouts.conversion_cost import ConversionCost, conversion_cost
 from irscope.layouts.describe import describe_thread
-from irscope.layouts.grid import Window, memory_grid
+from irscope.layouts.grid import Window, memory_grid, register_grid
 from irscope.layouts.kernel_layouts import KernelLayouts, title
 from irscope.layouts.ownership import owners, ownership_summary
 from irscope.layouts.tensors import Layouts, find_tensors
 
 from .builders import ADD, ADD_AMD, AMPERE, BLACKWELL, HOPPER, STAGES, kernel, layout
+
+LINE = "#ttg.blocked<{sizePerThread = [4], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>"
 
 
 def one(kernel: KernelLayouts, name: str):
@@ -123,6 +125,26 @@ def test_pictures_draw_the_part_that_repeats_and_windows():
         ampere.picture(accumulator, Window((64, 70)))
     with pytest.raises(UnknownLayoutError, match="no thread 128"):
         ampere.picture(accumulator, Window(), thread=128)
+
+
+def test_a_tensor_with_one_dimension_is_drawn_until_it_repeats():
+    rows = layout(LINE, 65536)
+    grid = register_grid(rows, "", Window())
+    assert [cell.label for cell in grid.cells[0][:2]] == ["T0:0-3", "T1:0-3"]
+    assert sum(map(len, grid.cells)) * 4 == 512
+    assert grid.notes == (
+        "Elements 0 to 511 of 65536.",
+        "The part of 512 repeats 128 times in further registers of the same threads.",
+    )
+
+
+@pytest.mark.parametrize("columns", [(0, 3), (500, 540), (65500, 65536)])
+def test_a_window_of_a_line_is_within_the_tensor(columns: tuple[int, int]):
+    rows = layout(LINE, 65536)
+    grid = register_grid(rows, "", Window(columns=columns))
+    first = int(grid.rows[0])
+    assert first <= columns[0]
+    assert columns[1] <= first + 4 * sum(map(len, grid.cells)) <= 65536
 
 
 def test_pictures_of_buffers_have_addresses_and_can_omit_the_swizzle():

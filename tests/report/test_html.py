@@ -14,10 +14,11 @@ import pytest
 from irscope.model import Failure
 from irscope.report.capture_report import capture_report
 from irscope.report.html.facts_table import facts_table
+from irscope.report.html.layout_svg import layout_svg
 from irscope.report.html.markup import Html, element, joined
 from irscope.report.html.page_size import MIN_ROWS, Stages, fitting_rows
 from irscope.report.html.pair_section import pair_section
-from irscope.workspace import Workspace
+from irscope.workspace import Grid, GridCell, Workspace
 from tests.report.reports import HOSTILE, Outline, hostile, report, sweep
 from tests.report.test_table import section
 
@@ -232,3 +233,30 @@ def test_the_file_is_named_after_the_capture_and_never_overwritten(irscope, tmp_
     assert 'id="pair1-ttir-data"' in page and 'id="pair1-ttgir-data"' not in page
     assert "s.html exists" in irscope("report", capture).stderr
     assert irscope("report", capture, "--force").returncode == 0
+
+
+def test_layouts_in_a_page_have_its_background_and_cells_have_black_text(tmp_path: Path) -> None:
+    """A white box dazzles on a dark page; a file of its own is white, as paper is."""
+    page = report(sweep(tmp_path / "s.irscope"), tmp_path / "page.html", "--pair", "#1", "#2").read_text()
+    drawings = re.findall(r'<div class="scroll"[^>]*role="img"[^>]*><svg.*?</svg>', page, re.DOTALL)
+    assert drawings
+    for drawing in drawings:
+        assert not re.search(r'<rect width="\d+" height="\d+" fill="#ffffff"/>', drawing)
+        cells, others = (
+            re.findall(r'<g text-anchor="middle"[^>]*>', drawing),
+            re.findall("<text [^>]*fill=[^>]*>", drawing),
+        )
+        assert cells
+        assert all('fill="#000000"' in group for group in cells)
+        assert others
+        assert all('fill="currentColor"' in text for text in others)
+    style = re.search(r"\.drawings \.scroll \{([^}]*)\}", page)
+    assert style
+    assert "background" not in style[1]
+
+
+def test_a_layout_in_a_file_of_its_own_is_black_on_white(tmp_path: Path) -> None:
+    grid = Grid("tile", ("0",), ("0", "1"), ((GridCell("T0", 0), None),))
+    picture = layout_svg([grid], "title")
+    assert 'fill="#ffffff"/>' in picture
+    assert "currentColor" not in picture

@@ -89,7 +89,7 @@ def _figure(drawing: LayoutDrawing, side: str, name: str) -> Html:
     if not grid.cells:
         return element("figure", element("figcaption", *caption), *sentences)
     # layout_svg escapes the texts.
-    svg = Html(layout_svg([replace(grid, title="", notes=())], ""))
+    svg = Html(layout_svg([replace(grid, title="", notes=())], "", in_page=True))
     picture = element(
         "div", svg, class_="scroll", tabindex=0, role="img", aria_label=f"layout of {name} {side}".rstrip()
     )

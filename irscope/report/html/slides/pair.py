@@ -186,7 +186,7 @@ def _layout(content: LayoutContent, live: str) -> Slide:
     grids = [
         replace(grid, title=f"{side}: {grid.title}") for side, grid in zip("AB", content.grids, strict=True)
     ]
-    drawing = Html(layout_svg(grids, "").replace(_NAMESPACE, "", 1))
+    drawing = Html(layout_svg(grids, "", in_page=True).replace(_NAMESPACE, "", 1))
     body = [
         paragraph(element("b", "B compared with A: "), content.difference, class_="point"),
         element("div", drawing, class_="drawing scroll"),
