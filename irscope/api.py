@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from irscope.model import Config, Kernel, Target, UserError, Variant
+from irscope.model.notebook import html_paragraph, html_table, html_text
 from irscope.model.text import pluralize
 from irscope.workspace import (
     Choice,
@@ -22,7 +23,6 @@ from irscope.workspace import (
     Finding,
     Pick,
     StageDiff,
-    TableCell,
     TableSection,
     Verdict,
     Workspace,
@@ -58,9 +58,6 @@ __all__ = [
     "open",
     "prune",
 ]
-
-# A notebook shows at most this many rows per kernel; the capture has all.
-MAX_ROWS = 100
 
 
 class Capture(Workspace):
@@ -293,19 +290,12 @@ def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 6
 def _html_table(section: TableSection) -> str:
     view = table_view(section)
     titles = ("#", "variant", *(column.kind.title for column in view.facts), "note")
-    heading = "".join(f"<th>{escape(title)}</th>" for title in titles)
     rows = []
-    for index, entry in enumerate(view.entries[:MAX_ROWS]):
-        facts = (_html_cell(column.cells[index]) for column in view.facts)
-        cells = (f"#{entry.variant.id}", escape(entry.name), *facts, escape(entry.problem or entry.note))
-        rows.append("<tr>" + "".join(f"<td>{cell}</td>" for cell in cells) + "</tr>")
-    more = len(view.entries) - len(rows)
-    rest = f"<p>and {more} more</p>" if more else ""
-    return f"<p><b>{escape(section.title)}</b></p><table><tr>{heading}</tr>{''.join(rows)}</table>{rest}"
-
-
-def _html_cell(cell: TableCell) -> str:
-    return f"<b>{escape(cell.text)}</b>" if cell.best else escape(cell.text)
+    for index, entry in enumerate(view.entries):
+        facts = (html_text(column.cells[index].text, bold=column.cells[index].best) for column in view.facts)
+        note = html_text(entry.problem or entry.note)
+        rows.append((f"#{entry.variant.id}", html_text(entry.name), *facts, note))
+    return html_paragraph(section.title, bold=True) + html_table(titles, rows)
 
 
 def _target(text: str) -> Target:

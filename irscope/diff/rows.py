@@ -138,6 +138,17 @@ class StageDiff:
     rough: bool = False
     without_moves: bool = False
 
+    def __repr__(self) -> str:
+        counts = ", ".join(
+            f"{number} {(change.name or '').lower()}" for change, number in self.counts.items() if number
+        )
+        return f"StageDiff({self.stage}: {counts or 'equal'})"
+
+    def _repr_html_(self) -> str:
+        from irscope.model.notebook import html_paragraph
+
+        return html_paragraph(repr(self))
+
     def in_lines_of_b(self) -> StageDiff:
         """The diff with the locations of both sides as lines of B, so that equal lines compare equal."""
         return replace(self, left=self.lines.in_lines_of_b(self.left), lines=NO_LINES)

@@ -48,6 +48,16 @@ class Estimate:
     complete: bool = True
     limits: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"Estimate({self.microseconds:,.1f} us on {self.device}, bound by {self.bound})"
+
+    def _repr_html_(self) -> str:
+        from irscope.model.notebook import html_list, html_paragraph, html_table, html_text
+
+        rows = [(html_text(t.name), f"{t.microseconds:,.1f}", html_text(t.text)) for t in self.terms]
+        notes = html_list(self.notes)
+        return html_paragraph(repr(self), bold=True) + html_table(("term", "us", "made of"), rows) + notes
+
     def term(self, name: str) -> Term | None:
         """The term of a name; None if the launch does not use that resource."""
         return next((term for term in self.terms if term.name == name), None)

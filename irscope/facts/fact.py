@@ -101,6 +101,10 @@ class FactKind:
         return {name: getattr(self, name) for name in names}
 
 
+# The characters of a value in the text of a Fact.
+_MOST_SHOWN = 80
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """A figure of one variant; `str(fact)` is the value as every view shows it.
@@ -116,6 +120,17 @@ class Fact:
     def __str__(self) -> str:
         """The value as every view shows it."""
         return self.kind.format(self.value)
+
+    def __repr__(self) -> str:
+        from irscope.model.text import clipped, one_line
+
+        return f"Fact({self.kind.name}: {clipped(one_line(str(self)), _MOST_SHOWN)})"
+
+    def _repr_html_(self) -> str:
+        from irscope.model.notebook import html_text
+
+        unit = f" {self.kind.unit}" if self.kind.unit and self.value is not None else ""
+        return f"{html_text(self.kind.label or self.kind.title, bold=True)}: {html_text(f'{self}{unit}')}"
 
 
 Facts = Mapping[str, Fact]

@@ -214,6 +214,18 @@ class Variant:
     launches: tuple[Launch, ...] = ()
     benchmarks: tuple[Benchmark, ...] = ()
 
+    def __repr__(self) -> str:
+        from irscope.model.text import one_line
+
+        return f"Variant(#{self.id} {one_line(f'{self.kernel.name} {self.config}')}, {self.target})"
+
+    def _repr_html_(self) -> str:
+        from irscope.model.notebook import html_paragraph
+
+        state = f"failed to compile: {self.failure.summary}" if self.failure else ", ".join(self.artifacts)
+        heading = f"#{self.id} {self.kernel.name} {self.config}, {self.target}"
+        return html_paragraph(heading, bold=True) + html_paragraph(state)
+
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables and checks it was compiled with, as far as the capture has them."""

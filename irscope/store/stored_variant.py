@@ -101,9 +101,6 @@ class StoredVariant(Variant):
 
     __hash__ = None  # type: ignore[assignment]
 
-    def __repr__(self) -> str:
-        return repr(Variant(*(getattr(self, name) for name in _FIELDS)))
-
     def __reduce__(self) -> tuple[type[Variant], tuple[Any, ...]]:
         return Variant, tuple(getattr(self, name) for name in _FIELDS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedies, verdict
 from irscope.analysis.divergence import Divergences, divergences
@@ -17,7 +17,7 @@ from irscope.backends import is_source_stage, stage_named, stages_of
 from irscope.diff.rows import StageDiff
 from irscope.diff.summary import first_structural
 from irscope.facts.fact import Fact
-from irscope.model import Variant, format_value
+from irscope.model import UserError, Variant, format_value
 from irscope.model.object_values import changed_parameters
 from irscope.model.text import one_line
 from irscope.workspace.compiler_version import chosen_values
@@ -65,7 +65,28 @@ class Comparison:
         self.b = b
 
     def __repr__(self) -> str:
-        return f"Comparison('{self.heading(0)}', '{self.heading(1)}')"
+        return one_line(f"Comparison('{self.heading(0)}', '{self.heading(1)}')")
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text("\n".join([repr(self), *(f"  {text}" for text in self._shown())]))
+
+    def _repr_html_(self) -> str:
+        from irscope.model.notebook import html_list, html_paragraph
+
+        heading = html_paragraph(f"A {self.heading(0)}  B {self.heading(1)}", bold=True)
+        return heading + html_list(self._shown(), ordered=True)
+
+    def _shown(self) -> list[str]:
+        """Return the findings that a notebook shows, or in one sentence why there are none."""
+        try:
+            findings = self.findings
+        except UserError as error:
+            return [one_line(f"no findings: {error}")]
+        shown = [one_line(finding.text) for finding in most_important(findings)]
+        more = len(findings) - len(shown)
+        if not shown:
+            return ["no findings"]
+        return [*shown, f"and {more} more: .findings"] if more else shown
 
     @property
     def variants(self) -> tuple[Variant, Variant]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from irscope.facts.estimate_kinds import microseconds_text
 from irscope.model import Benchmark, Launch, UserError, Variant
+from irscope.model.text import one_line, pluralize
 from irscope.workspace.calibration import device_named
 from irscope.workspace.launch_expression import parse_launch
 from irscope.workspace.problems import Problem, problems, requested_problem
@@ -51,6 +52,15 @@ class Choice:
     reason: str
     measured: float | None = None
 
+    def __repr__(self) -> str:
+        time = f"{microseconds_text(self.estimate.microseconds)} us" if self.estimate else "not estimated"
+        return f"Choice(#{self.variant.id} {one_line(self.name)}: {one_line(self.rejected or time)})"
+
+    def _repr_html_(self) -> str:
+        from irscope.model.notebook import html_paragraph
+
+        return html_paragraph(repr(self))
+
     @property
     def bound(self) -> str:
         """The bound of its estimate, such as "memory"; "" if it has none."""
@@ -68,6 +78,30 @@ class Pick:
     problem: Problem
     choices: tuple[Choice, ...]
     trouble: str = ""
+
+    def __repr__(self) -> str:
+        """Return one line: what is launched, how many configs there are, and the best one."""
+        configs = f"{pluralize(len(self.choices), 'config')}, {len(self.accepted)} worth measuring"
+        best = f", first {self.best!r}" if self.best else ""
+        problem = one_line(f"{self.problem.kernel} {self.problem.target} {self.problem.text}")
+        return f"Pick({problem}: {configs}{best})"
+
+    def _repr_html_(self) -> str:
+        from irscope.model.notebook import html_paragraph, html_table, html_text
+
+        heading = f"{self.problem.kernel}  {self.problem.target}  {self.problem.text}  {self.device}"
+        rows = [
+            (
+                f"#{choice.variant.id}",
+                html_text(choice.name),
+                microseconds_text(choice.estimate.microseconds) if choice.estimate else "?",
+                html_text(choice.bound),
+                html_text(choice.rejected or ""),
+            )
+            for choice in self.choices
+        ]
+        titles = ("#", "config", "estimate us", "bound by", "need not be measured because")
+        return html_paragraph(heading, bold=True) + html_table(titles, rows)
 
     @cached_property
     def accepted(self) -> tuple[Choice, ...]:

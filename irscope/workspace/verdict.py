@@ -16,7 +16,7 @@ from irscope.facts.estimate_kinds import microseconds_text
 from irscope.facts.fact import Evidence, status_of, value_of
 from irscope.facts.registry import LIMITER, OCCUPANCY
 from irscope.model import Launch, UserError, Value, Variant
-from irscope.model.text import one_line
+from irscope.model.text import one_line, pluralize
 from irscope.workspace.launch_expression import parse_launch
 from irscope.workspace.verdict_resources import Resource, resources
 
@@ -121,6 +121,19 @@ class Verdict:
     more: int
     remedies: tuple[Remedy, ...]
     pair: PairVerdict | None = None
+
+    def __repr__(self) -> str:
+        points = pluralize(len(self.points) + self.more, "point")
+        problem = f", {one_line(self.problem)}" if self.problem else ""
+        return f"Verdict(#{self.variant.id} {one_line(self.name)}{problem}: {points})"
+
+    def _repr_html_(self) -> str:
+        from irscope.model.notebook import html_list, html_paragraph
+
+        heading = html_paragraph(f"#{self.variant.id} {self.name}", bold=True)
+        points = html_list((point.text for point in self.points), ordered=True)
+        remedies = html_list(f"try {remedy.action}: {remedy.reason}" for remedy in self.remedies)
+        return heading + html_paragraph(self.problem or self.bound) + points + remedies
 
     @property
     def bound(self) -> str:

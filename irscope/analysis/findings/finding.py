@@ -11,6 +11,7 @@ from irscope.backends import backend_of, in_words_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
 from irscope.model import Variant
+from irscope.model.text import one_line
 
 # The findings that a view shows unless it is asked for all.
 MOST_SHOWN = 10
@@ -42,6 +43,14 @@ class Finding:
     def __str__(self) -> str:
         """The sentence."""
         return self.text
+
+    def __repr__(self) -> str:
+        return f"Finding({one_line(self.text)!r})"
+
+    def _repr_html_(self) -> str:
+        from irscope.model.notebook import html_paragraph
+
+        return html_paragraph(self.text)
 
     @property
     def severity(self) -> Severity:
