@@ -200,15 +200,15 @@ class Program:
 class RunOptions:
     """How to capture a program.
 
-    `target` of None uses this machine's GPU. `sweep` maps (kernel, name) to values under which that
-    kernel's launches are compiled too. `kernels` is a glob on kernel names. `most` limits the number of
-    variants. `processes` of None starts one per core; `seconds` is the time limit per variant. `passes`
-    records each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line
-    that reads them ("moe.py:96"; "": any other line). `configs` limits the configs of each search of Helion's
-    autotuner that are compiled without a GPU. `stubs` are modules to replace by stubs if they are missing.
-    `values` is the most bytes of arguments to keep of each variant's first launch (None: none are kept).
-    Without a GPU, autotuners choose what `pins` say, and the files by which they do so in production are
-    written into Triton's cache.
+    `target` of None uses this machine's GPU. `sweep` maps (kernel, name) to values under which that kernel's
+    launches are compiled too. `kernels` is a glob on kernel names. `most` limits the number of variants per
+    kernel. `processes` of None starts one per core; `seconds` is the time limit per variant. `passes` records
+    each compiler pass. `assumed` are values for numbers that only a GPU could compute, by the line that reads
+    them ("moe.py:96"; "": any other line). `configs` limits the configs of each search of Helion's autotuner
+    that are compiled without a GPU. `stubs` are modules to replace by stubs if they are missing. `values` is
+    the most bytes of arguments to keep of each variant's first launch (None: none are kept). Without a GPU,
+    autotuners choose what `pins` say, and the files by which they do so in production are written into
+    Triton's cache.
     """
 
     target: Target | None

@@ -114,3 +114,25 @@ for number in range(100):
     scale[(1,)](x, 4096, 2.0, BLOCK=2 ** (number % 10), **options).asm
     print("finished", number + 1, flush=True)
 """
+
+TWO_KERNELS = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def one(x, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), 1.0)
+
+
+@triton.jit
+def two(x, B: tl.constexpr):
+    tl.store(x + tl.arange(0, B), 2.0)
+
+
+x = torch.empty(1024, device="cuda")
+for block in (64, 128, 256, 256):
+    one[(1,)](x, B=block)
+two[(1,)](x, B=64)
+"""

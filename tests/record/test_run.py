@@ -260,3 +260,12 @@ def test_wrong_use_is_reported_in_one_line(irscope: Irscope, words: list[str], m
     assert done.returncode == 2
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_the_limit_of_variants_is_per_kernel(irscope: Irscope, tmp_path: Path, script):
+    done = irscope("run", "--target", "cuda:90", "--max-variants", "2", script(programs.TWO_KERNELS))
+    assert captured(tmp_path / "script.irscope") == {
+        "one": ["B=64,num_warps=4,num_stages=3", "B=128,num_warps=4,num_stages=3"],
+        "two": ["B=64,num_warps=4,num_stages=3"],
+    }
+    assert "the limit of 2 variants per kernel (--max-variants) left out 1 of one\n" in done.stderr

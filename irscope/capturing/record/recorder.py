@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -15,7 +16,6 @@ from irscope.capturing.compile.plan import versions
 from irscope.capturing.importers.compilation import ImportedCompilation
 from irscope.capturing.messages import (
     KernelRecorded,
-    Note,
     Record,
     RunOptions,
     ToolchainUsed,
@@ -50,6 +50,9 @@ class Generated:
     config: SourceConfig | None = None
     complete: Callable[[NewVariant], NewVariant] = lambda variant: variant
 
+
+# The most kernels that a line about the limit of variants names.
+_MOST_NAMED = 5
 
 # A kernel (a JITFunction) -> its front end's description; None if another front end generated it.
 FindGenerated = Callable[[Any], Generated | None]
@@ -96,7 +99,9 @@ class Recorder:
     _generated: dict[tuple[SourceFunction, tuple[SourceFunction, ...]], int] = field(default_factory=dict)
     _versions: dict[str, str] = field(default_factory=dict)
     _loaded: int = 0
-    _full: bool = False
+    # The variants of each kernel, by its number or its family, and those that the limit leaves out.
+    _captured: Counter[int | str | None] = field(default_factory=Counter)
+    _left_out: dict[str, set[tuple[str, ...]]] = field(default_factory=dict)
 
     def request(
         self, source: Any, target: Any, options: Any, tuned: TunedNames
@@ -125,10 +130,11 @@ class Recorder:
         with self._lock:
             if key in self.known:
                 return self.known[key], False
-            if self._at_limit():
-                return None, False
             generated = self._generated_from(source.fn)
             own = next((each.config for each in generated if each.config is not None), None)
+            counted_as = own.family if own is not None and own.family else self._known_kernel(source.fn)
+            if self._is_left_out(counted_as, name, key):
+                return None, False
             tuned = tuned if own is None else TunedNames(autotuned=True)
             variant = NewVariant(
                 requested_target(target),
@@ -147,6 +153,7 @@ class Recorder:
             self._send_toolchain(variant.target)
             files = {stage: path for each in generated for stage, path in each.files.items()}
             number, kernel = self._count(), self._kernel(source.fn, own)
+            self._captured[kernel if counted_as is None else counted_as] += 1
             found = RecordedCompilation(number, kernel, source, options, target, variant, tuned, files=files)
             self.known[key] = found
         return found, True
@@ -194,12 +201,13 @@ class Recorder:
             self.excluded.add(name)
             return
         with self._lock:
-            if self.is_recorded(found.key) or self._at_limit():
+            kernel = self._sources.get(found.source)
+            if self.is_recorded(found.key) or self._is_left_out(kernel, name, (found.key,)):
                 return
             self._send_toolchain(found.new.target)
-            kernel = self._sources.get(found.source)
             if kernel is None:
                 kernel = self._new_kernel(found.source, (), found.parameters)
+            self._captured[kernel] += 1
             number = self._count()
             self.send(VariantDone(number, kernel, found.new, files))
             self._loaded += 1
@@ -209,15 +217,24 @@ class Recorder:
         """The number of variants so far, which is the next one's number."""
         return len(self.known) + self._loaded
 
-    def _at_limit(self) -> bool:
-        """Whether no more variants are to be captured; says so once."""
-        if self.options.most is None or self._count() < self.options.most:
+    def _is_left_out(self, counted_as: int | str | None, name: str, key: tuple[str, ...]) -> bool:
+        """Return True if the kernel has as many variants as may be captured, and remember this one.
+
+        `counted_as` is the kernel's number or family, None if it has no variant yet.
+        """
+        if self.options.most is None or self._captured[counted_as] < self.options.most:
             return False
-        if not self._full:
-            self._full = True
-            limit = f"the limit of {pluralize(self.options.most, 'variant')} is reached"
-            self.send(Note(f"{limit}: no more are captured"))
+        self._left_out.setdefault(name, set()).add(key)
         return True
+
+    def left_out(self) -> str:
+        """Return a line that says how many variants of which kernels the limit left out; "" if none."""
+        if not self._left_out or self.options.most is None:
+            return ""
+        counts = [f"{len(keys):,} of {name}" for name, keys in self._left_out.items()]
+        more = [pluralize(len(counts) - _MOST_NAMED, "other kernel")] if len(counts) > _MOST_NAMED else []
+        limit = f"the limit of {pluralize(self.options.most, 'variant')} per kernel"
+        return f"{limit} (--max-variants) left out {', '.join([*counts[:_MOST_NAMED], *more])}"
 
     def _send_toolchain(self, target: Target) -> None:
         if not self._count():
@@ -244,11 +261,16 @@ class Recorder:
         self.excluded.clear()
         self._finished.clear()
         self._loaded = 0
-        self._full = False
+        self._captured.clear()
+        self._left_out.clear()
+
+    def _known_kernel(self, function: Any) -> int | None:
+        """Return the number of a kernel, or None if it was not sent yet."""
+        return self._kernels.get(_kernel_key(function))
 
     def _kernel(self, function: Any, config: SourceConfig | None) -> int:
         """The number of a kernel, sent only once: reading its text takes as long as a small compilation."""
-        key = f"{function.cache_key} {function.fn.__qualname__}"
+        key = _kernel_key(function)
         if key not in self._kernels:
             helpers = tuple(source_function(helper) for helper in called_functions(function))
             names = tuple(parameter.name for parameter in function.params)
@@ -285,6 +307,11 @@ class Recorder:
         self._sources[source] = number
         self.send(KernelRecorded(number, source, helpers, parameters, family))
         return number
+
+
+def _kernel_key(function: Any) -> str:
+    """Return the text that tells a kernel of the program from the others."""
+    return f"{function.cache_key} {function.fn.__qualname__}"
 
 
 def _assumed(options: RunOptions) -> dict[str, str]:

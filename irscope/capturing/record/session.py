@@ -65,7 +65,7 @@ def recording(options: RunOptions, link: Link, device: int = 0) -> Iterator[Fork
         raise UserError(NEEDS_TRITON)
     recorder = Recorder(options, link.put)
     with ExitStack() as stack:
-        stack.callback(_note_if_empty, recorder, link)
+        stack.callback(_send_notes, recorder, link)
         stack.enter_context(_swept_at_end(recorder, link))
         if options.target is None:
             stack.enter_context(recording_on_gpu(recorder))
@@ -76,9 +76,10 @@ def recording(options: RunOptions, link: Link, device: int = 0) -> Iterator[Fork
         yield ForkHooks(deferred.clear, lambda: compile_pending(deferred, options, link))
 
 
-def _note_if_empty(recorder: Recorder, link: Link) -> None:
-    if reason := recorder.why_empty():
-        link.put(Note(reason))
+def _send_notes(recorder: Recorder, link: Link) -> None:
+    for note in (recorder.why_empty(), recorder.left_out()):
+        if note:
+            link.put(Note(note))
 
 
 @contextmanager
