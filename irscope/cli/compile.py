@@ -31,13 +31,17 @@ SUMMARY = "compile a kernel under each of its configs and store every stage"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares FILE.py[::KERNEL] and what to compile it for."""
-    parser.add_argument("kernel", metavar="FILE.py[::KERNEL]", help="the file and the @triton.jit function")
+    parser.add_argument(
+        "kernel",
+        metavar="FILE.py[::KERNEL]",
+        help="the file and the @triton.jit function; with --guess, also a folder",
+    )
     options.add_compilation(parser)
     options.add_helion_configs(parser, "default: the kernel's own configs, or Helion's default")
     parser.add_argument(
         "--guess",
         action="store_true",
-        help="guess missing types and constexprs; without ::KERNEL, compile every kernel of the file",
+        help="guess missing types and constexprs; without ::KERNEL, compile every kernel of it",
     )
     parser.add_argument("--sass", action="store_true", help="disassemble every cubin too")
     parser.add_argument(
@@ -68,6 +72,8 @@ def run(args: argparse.Namespace) -> int:
     from irscope.cli.compile_sweeps import Sweeps, add_derived
 
     start = time.monotonic()
+    if Path(args.kernel).is_dir():
+        return _compile_folder(args, Path(args.kernel), start)
     request = options.sweep_request(args, args.kernel)
     if (kernel := helion_kernel(request.file, request.kernel)) is not None:
         _refuse(args, "a Helion kernel", "cluster", "baseline", "budget")
@@ -88,6 +94,21 @@ def run(args: argparse.Namespace) -> int:
             planned(request, args.jobs, seconds=args.timeout, cluster=cluster, baseline=baseline)
         )
         return sweeps.compile(plan.source.name, iter([plan]), executor)
+
+
+def _compile_folder(args: argparse.Namespace, folder: Path, start: float) -> int:
+    """Compile every kernel in the files of a folder into one capture."""
+    from irscope.capturing.compile.sweep import planned_requests
+    from irscope.cli.compile_sweeps import Sweeps
+
+    _refuse(args, "a folder", "cluster", "configs")
+    requests = options.folder_requests(args, folder)
+    with ExitStack() as stack:
+        baseline = _baseline(args, stack)
+        requests = [replace(request, keys=baseline is not None) for request in requests]
+        planned = planned_requests(requests, args.jobs, args.timeout, baseline)
+        sweeps = Sweeps(args, start, baseline)
+        return sweeps.compile(folder.resolve().name, *stack.enter_context(planned))
 
 
 def _refuse(args: argparse.Namespace, what: str, *names: str) -> None:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,14 +38,19 @@ class Sweeps:
     def compile(self, stem: str, plans: Iterable[Plan | UserError], executor: Executor) -> int:
         """Compiles each plan into one capture, STEM.irscope by default; returns the exit code.
 
-        A kernel without a plan is reported and left out.
+        A kernel without a plan is reported and left out. If none has one, nothing is written: UserError.
         """
         total = Progress(0)
         path = self.args.output or Path(f"{stem}.irscope")
+        accepted = self._accepted(plans)
+        first = next(accepted, None)
+        if first is None:  # each plan was rejected, with a line that says why
+            raise UserError(f"nothing to compile: {path} was not written")
+        accepted = chain([first], accepted)
         with options.open_writer(self.args, path) as writer:
             # With a budget, each kernel gets its share, so their number has to be known.
             all_first = self.args.budget is not None or self.baseline is not None
-            found = self._all_sweeps(plans, writer) if all_first else self._sweeps(plans, writer)
+            found = self._all_sweeps(accepted, writer) if all_first else self._sweeps(accepted, writer)
             for place, sweep in enumerate(found):
                 if not sweep.ids:
                     _add(total, sweep.progress())
@@ -55,7 +61,16 @@ class Sweeps:
         add_derived(path, self.args.sass)
         return self._print_summary(path, total) or int(self._rejected > 0)
 
-    def _all_sweeps(self, plans: Iterable[Plan | UserError], writer: CaptureWriter) -> list[Sweep]:
+    def _accepted(self, plans: Iterable[Plan | UserError]) -> Iterator[Plan]:
+        """Yield the plans, and print why the others were rejected."""
+        for plan in plans:
+            if isinstance(plan, UserError):
+                self._rejected += 1
+                _print_note(plan.command_line_text)
+            else:
+                yield plan
+
+    def _all_sweeps(self, plans: Iterable[Plan], writer: CaptureWriter) -> list[Sweep]:
         """The sweep of each plan, without the variants that the baseline has."""
         first = writer.next_id()
         sweeps = list(self._sweeps(plans, writer))
@@ -65,14 +80,10 @@ class Sweeps:
         with counting_bar(str(self.args.baseline)) as report:
             return reuse(sweeps, self.baseline, writer, report)
 
-    def _sweeps(self, plans: Iterable[Plan | UserError], writer: CaptureWriter) -> Iterator[Sweep]:
+    def _sweeps(self, plans: Iterable[Plan], writer: CaptureWriter) -> Iterator[Sweep]:
         """The sweep of each plan."""
         first, printed = 1, set[str]()
         for plan in plans:
-            if isinstance(plan, UserError):
-                self._rejected += 1
-                _print_note(plan.command_line_text)
-                continue
             for note in plan.notes:
                 if note not in printed:
                     _print_note(note)

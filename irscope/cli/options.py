@@ -152,7 +152,8 @@ def add_compilation(parser: Arguments) -> None:
         metavar="NAME=V1,V2",
         action="append",
         default=[],
-        help="values of a constexpr or of num_warps, num_stages, num_ctas, maxnreg; repeat for the product",
+        help="values of a constexpr or of an option such as num_warps, num_stages, num_ctas, maxnreg, "
+        "enable_fp_fusion; repeat for the product",
     )
     add_target(parser)
     add_workers(parser)
@@ -243,7 +244,6 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     A missing signature is taken from the docstring of the file, which is printed unless `quiet`. Raises
     UserError if the arguments are invalid.
     """
-    from irscope.capturing.messages import SweepRequest
     from irscope.cli import written_command
 
     check_positive(args, "-j")
@@ -254,9 +254,28 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     kernel_name, note = written_command.complete(args, file, name or None)
     if note and not quiet:
         print(f"irscope: {note}", file=sys.stderr)
-    request = SweepRequest(
+    return _request(args, file, kernel_name)
+
+
+def folder_requests(args: argparse.Namespace, folder: Path) -> list[SweepRequest]:
+    """Return the request for each kernel in the files of a folder. Raises UserError without --guess."""
+    from irscope.capturing.compile.folder import folder_kernels
+    from irscope.model import UserError
+
+    check_positive(args, "-j")
+    check_timeout(args)
+    if not args.guess:
+        raise UserError(f"{folder} is a folder: add --guess, which compiles every kernel in its files")
+    return [_request(args, file, kernel) for file, kernel in folder_kernels(folder)]
+
+
+def _request(args: argparse.Namespace, file: Path, kernel: str | None) -> SweepRequest:
+    """Return the request in the arguments for a kernel of a file."""
+    from irscope.capturing.messages import SweepRequest
+
+    return SweepRequest(
         file=file,
-        kernel=kernel_name,
+        kernel=kernel,
         signature=args.signature,
         constants=option_values.constants(args.const),
         axes=option_values.axes(args.config),
@@ -265,7 +284,6 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
         passes=args.passes,
         guess=getattr(args, "guess", False),
     )
-    return request
 
 
 def _kernel_file(name: str) -> Path:

@@ -38,7 +38,12 @@ _SUFFIX = ".irscope"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declares what to compile, under which versions, and the commands on environments."""
-    parser.add_argument("input", metavar="KERNEL|CAPTURE", nargs="?", help="FILE.py[::KERNEL], or a capture")
+    parser.add_argument(
+        "input",
+        metavar="KERNEL|CAPTURE",
+        nargs="?",
+        help="FILE.py[::KERNEL], a folder with --guess, or a capture",
+    )
     parser.add_argument(
         "--triton",
         metavar="V1,V2",
@@ -93,8 +98,12 @@ def _compile_kernel(args: argparse.Namespace) -> int:
 
     if args.kernel is not None:
         raise UserError("--kernel: is for captures; name the kernel of a file as FILE.py::KERNEL")
-    request = options.sweep_request(args, args.input)
-    return _compile(args, FileRequest(request), request.kernel or "", lambda path: None, lambda _: ())
+    if Path(args.input).is_dir():
+        requests, stem = options.folder_requests(args, Path(args.input)), Path(args.input).resolve().name
+    else:
+        requests = [options.sweep_request(args, args.input)]
+        stem = requests[0].kernel or ""
+    return _compile(args, FileRequest(requests), stem, lambda path: None, lambda _: ())
 
 
 def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
@@ -143,7 +152,8 @@ def _compile(
     if not environments:
         raise UserError("none of the versions can be had")
     with planned_environments(request, environments, args.jobs, args.timeout) as planned:
-        _say(_notes(planned))
+        rejected = list(dict.fromkeys(line for each in planned for line in each.rejected))
+        _say([*rejected, *_notes(planned)])
         path = args.output or Path(f"{stem or planned[0].plans[0].source.name}-versions{_SUFFIX}")
         begin(path)
         with options.open_writer(args, path) as writer, counting_bar("variants") as bar:
@@ -158,7 +168,7 @@ def _compile(
             )
     _print_result(args, path, progress, time.monotonic() - start)
     _summarize(args, path, problems)
-    return int(bool(problems or progress.failed))
+    return int(bool(problems or rejected or progress.failed))
 
 
 def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgress, seconds: float) -> None:

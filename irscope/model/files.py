@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from irscope.model.errors import UserError
@@ -31,11 +32,22 @@ def check_regular(path: Path, use: str = "read") -> os.stat_result:
     return state
 
 
+def python_files(path: Path) -> Iterator[Path]:
+    """Yield `path`, or the Python files in that folder and its subfolders, sorted, without hidden ones."""
+    if path.is_file():
+        yield path
+        return
+    for file in sorted(path.rglob("*.py")):
+        if not any(part.startswith(".") for part in file.relative_to(path).parts) and file.is_file():
+            yield file
+
+
 def output_target(path: Path) -> Path:
     """The file that writing to `path` replaces or creates: the target of a symbolic link, else `path`.
 
-    Raises UserError if there is something other than a regular file.
+    Raises UserError if there is something other than a regular file, or if `path` is `-`.
     """
+    _refuse_stdout(path)
     try:
         target = Path(os.path.realpath(path)) if path.is_symlink() else path
         check_regular(target, "replaced")
@@ -48,6 +60,7 @@ def output_target(path: Path) -> Path:
 
 def prepare_folder(folder: Path, force: bool) -> None:
     """Makes a folder for output. Raises UserError if it has files, unless `force`, or cannot be made."""
+    _refuse_stdout(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         occupied = any(folder.iterdir())
@@ -78,6 +91,12 @@ def write_output(path: Path, content: bytes, force: bool) -> None:
     finally:
         with contextlib.suppress(OSError, ValueError):
             part.unlink(missing_ok=True)
+
+
+def _refuse_stdout(path: Path) -> None:
+    """Raise UserError if `path` is `-`, by which other programs mean stdout."""
+    if str(path) == "-":
+        raise UserError("-: is not the name of a file here; name one with -o, or leave -o out")
 
 
 def unfinished(target: Path) -> Path:

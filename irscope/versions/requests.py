@@ -1,6 +1,7 @@
 """Requests to compile under each version: the plan of a kernel file, or the variants of a capture.
 
 add.py::add, --config BLOCK=64,128      a plan per environment, made by a worker of that environment
+kernels/, --guess                       a plan per environment and kernel in the files of the folder
 old.irscope                             the captured variants, as jobs for the captured kernel's file
 """
 
@@ -31,16 +32,28 @@ class Request(Protocol):
 
 @dataclass(frozen=True)
 class FileRequest:
-    """A kernel of a file under the configs of a sweep."""
+    """Kernels of files, each under the configs of a sweep."""
 
-    sweep: SweepRequest
+    sweeps: Sequence[SweepRequest]
 
     def plans(self, worker: Worker, stop: Stop, seconds: float) -> Iterator[Plan | UserError]:
-        """The plan of the sweep."""
+        """The plan of each sweep. Importing a file may end the worker; another one plans the rest."""
+        current = worker
         try:
-            yield worker.plan(self.sweep, stop, seconds)
-        except UserError as error:
-            yield error
+            for sweep in self.sweeps:
+                if not current.alive:
+                    current = current.replacement() if current is not worker else worker.another()
+                yield _plan_or_error(sweep, current, stop, seconds)
+        finally:
+            if current is not worker:
+                current.stop()
+
+
+def _plan_or_error(sweep: SweepRequest, worker: Worker, stop: Stop, seconds: float) -> Plan | UserError:
+    try:
+        return worker.plan(sweep, stop, seconds)
+    except UserError as error:
+        return error
 
 
 @dataclass(frozen=True)

@@ -44,12 +44,14 @@ class PlannedEnvironment:
     """The plans of an environment, one per kernel, and its worker.
 
     `problems` has what planning a kernel failed with, by the kernel's place; its plan is another version's.
+    `rejected` says what is wrong with each kernel that no version can plan.
     """
 
     environment: Environment
     plans: Sequence[Plan]
     problems: Mapping[int, str]
     worker: Worker
+    rejected: Sequence[str] = ()
 
 
 @contextmanager
@@ -91,6 +93,7 @@ def _planned(
 ) -> PlannedEnvironment:
     plans: list[Plan] = []
     problems: dict[int, str] = {}
+    rejected: list[str] = []
     for place, own in enumerate(found[environment]):
         if isinstance(own, Plan):
             plans.append(in_environment(own, environment))
@@ -99,7 +102,9 @@ def _planned(
         if isinstance(other, Plan):
             problems[len(plans)] = str(own)
             plans.append(in_environment(_as_of(other, environment), environment))
-    return PlannedEnvironment(environment, plans, problems, worker)
+        else:
+            rejected.append(own.command_line_text)
+    return PlannedEnvironment(environment, plans, problems, worker, rejected)
 
 
 def _as_of(plan: Plan, environment: Environment) -> Plan:

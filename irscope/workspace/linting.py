@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any
 from irscope.lint.diagnostic import Diagnostic
 from irscope.lint.rules import RULES
 from irscope.model import UserError
+from irscope.model.files import python_files
 
 _KEYS = ("select", "ignore")
 
@@ -56,7 +57,7 @@ def lint(paths: Sequence[Path], select: Sequence[str] = (), ignore: Sequence[str
             files.append(str(path))
             problems += _lint_capture(path, select, ignore)
             continue
-        for file in _python_files(path):
+        for file in python_files(path):
             files.append(str(file))
             settings = settings_for(file)
             _check_names([*settings.select, *settings.ignore], str(settings.file))
@@ -120,16 +121,6 @@ def _reason(error: Exception) -> str:
     line = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
     message = error.msg if isinstance(error, SyntaxError) else str(error)
     return f"not valid Python{line}: {message}"
-
-
-def _python_files(path: Path) -> Iterator[Path]:
-    """`path`, or the Python files in that folder and its subfolders, sorted, without hidden ones."""
-    if path.is_file():
-        yield path
-        return
-    for file in sorted(path.rglob("*.py")):
-        if not any(part.startswith(".") for part in file.relative_to(path).parts) and file.is_file():
-            yield file
 
 
 @lru_cache(maxsize=1024)

@@ -277,6 +277,43 @@ def optional(x, b, n, HAS_B: tl.constexpr, EVEN: tl.constexpr):
 """
 
 
+def test_a_value_in_the_signature_replaces_a_heuristic(tmp_path: Path) -> None:
+    file = tmp_path / "given_heuristic.py"
+    file.write_text(OPTIONAL)
+    for signature in ("*fp16, *fp16, i32, EVEN=True", "*fp16, *fp16, i32, False, True"):
+        (job,) = planned(f"{file}::optional", "--signature", signature).jobs
+        assert {one.name: one.value for one in job.specialization}["EVEN"] is True
+        assert job.config.get("EVEN") is None
+
+
+TUNED_FOR_AMD = """
+import triton
+import triton.language as tl
+
+@triton.autotune([triton.Config({"N": 64, "waves_per_eu": 1})], key=[])
+@triton.jit
+def tuned(x, N: tl.constexpr):
+    tl.store(x + tl.arange(0, N), 1)
+"""
+
+
+def test_an_option_that_the_target_lacks_is_attributed_to_the_decorator(tmp_path: Path) -> None:
+    file = tmp_path / "tuned_for_amd.py"
+    file.write_text(TUNED_FOR_AMD)
+    words = (f"{file}::tuned", "--signature", "*fp16")
+    with pytest.raises(UserError) as error:
+        planned(*words)
+    assert error.value.command_line_text == (
+        "the autotune configs of tuned set 'waves_per_eu', which is neither a tl.constexpr of it nor an "
+        "option of cuda:90; it is one of hip: --target hip:gfx90a"
+    )
+    assert len(planned(*words, "--target", "hip:gfx942").jobs) == 1
+    with pytest.raises(UserError, match="'N': leave it out; --config N=VALUE overrides them"):
+        planned(f"{file}::tuned", "--signature", "*fp16, N=32", "--target", "hip:gfx942")
+    with pytest.raises(UserError, match=r"known: .*num_warps.*, enable_fp_fusion, "):
+        planned(*words, "--target", "hip:gfx942", "--config", "nun_warps=4")
+
+
 def test_a_heuristic_may_ask_whether_an_argument_is_none(tmp_path: Path) -> None:
     file = tmp_path / "optional_arguments.py"
     file.write_text(OPTIONAL)
@@ -367,6 +404,21 @@ def test_every_kernel_of_a_file_compiles_with_guesses(irscope: Irscope, tmp_path
     with CaptureReader(tmp_path / "all.irscope") as capture:
         compiled = {variant.kernel.name for variant in capture.variants() if variant.failure is None}
     assert compiled == {"scale", "unspecialized", "looped"}
+
+
+def test_no_capture_is_written_without_a_plan(irscope: Irscope, tmp_path: Path) -> None:
+    done = irscope("compile", PLAIN, "--guess", "--config", "BLOKC=64", "-o", "none.irscope")
+    assert done.returncode == 2
+    assert "'BLOKC' is unknown" in done.stderr
+    assert done.stderr.endswith("irscope: nothing to compile: none.irscope was not written\n")
+    assert not (tmp_path / "none.irscope").exists()
+
+
+def test_no_file_is_called_as_others_call_stdout(irscope: Irscope, tmp_path: Path) -> None:
+    done = irscope("compile", f"{PLAIN}::looped", "--guess", "-o", "-")
+    assert done.returncode == 2
+    assert "-: is not the name of a file here" in done.stderr
+    assert not (tmp_path / "-").exists()
 
 
 def test_an_existing_file_is_never_overwritten_without_force(irscope: Irscope, tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from importlib import metadata
@@ -15,7 +16,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 import irscope
-from irscope.backends import backend_of
+from irscope.backends import all_targets, backend_of
 from irscope.capturing.compile.heuristics import HeuristicError, with_heuristics
 from irscope.capturing.compile.job_keys import job_keys
 from irscope.capturing.compile.suggestion import (
@@ -26,6 +27,7 @@ from irscope.capturing.compile.suggestion import (
     with_guesses,
 )
 from irscope.capturing.messages import Plan, SweepRequest
+from irscope.capturing.record.requested_config import NOT_CONFIGURABLE
 from irscope.model import OPTION_NAMES, Argument, Config, Expression, Target, UserError, Value, parse_argument
 from irscope.model.errors import ArgumentError
 from irscope.toolchain.compiler import launch_options
@@ -77,10 +79,7 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
     elif request.signature is None and any(not p.constexpr for p in known):
         raise missing_signature(request, found, known, given)
     entries = bind_signature(request.signature or "", known, given)
-    if twice := [name for name in entries if name in given]:
-        raise ArgumentError(
-            "signature", f"'{twice[0]}' also has a value from a config, a const or a heuristic: drop one"
-        )
+    _check_given_once(entries, request, configs)
     constants = {p.name: p.default for p in known if p.constexpr and p.has_default and p.name not in given}
     constants |= {name: plain("const", name, value) for name, value in request.constants.items()}
     for name, (type_, hint) in entries.items():
@@ -101,6 +100,24 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
         notes=(*_notes(found), *filter(None, [note])),
         keys=job_keys(found, jobs) if request.keys else (),
     )
+
+
+def _check_given_once(
+    entries: Mapping[str, tuple[str, str]], request: SweepRequest, configs: Sequence[Config]
+) -> None:
+    """Raise ArgumentError if a parameter in the signature also has a value from elsewhere.
+
+    A value in the signature for what a heuristic computes replaces the heuristic, as --const does.
+    """
+    in_configs = {name for config in configs for name, _ in config.values}
+    for name in entries:
+        if name in request.constants:
+            raise ArgumentError("signature", f"'{name}' also has a value from --const: drop one")
+        if name in request.axes:
+            raise ArgumentError("signature", f"'{name}' also has values from --config: drop one")
+        if name in in_configs:
+            problem = f"the autotune configs set '{name}': leave it out; --config {name}=VALUE overrides them"
+            raise ArgumentError("signature", problem)
 
 
 def _jobs(
@@ -176,6 +193,16 @@ def option_names(target: Target) -> frozenset[str]:
     from triton.compiler import make_backend
 
     return frozenset(vars(make_backend(gpu_target(target)).parse_options({})))
+
+
+def settable_options(target: Target) -> list[str]:
+    """Return the options of the target that a config may set to a number, a text or a flag."""
+    from triton.compiler import make_backend
+
+    defaults = vars(make_backend(gpu_target(target)).parse_options({}))
+    plain = {name for name, value in defaults.items() if value is None or isinstance(value, int | str)}
+    first = [name for name in OPTION_NAMES if name in plain]
+    return first + sorted(plain - set(first) - NOT_CONFIGURABLE)
 
 
 def _with_launch_keywords(request: SweepRequest, known: tuple[SignatureItem, ...]) -> SweepRequest:
@@ -255,8 +282,28 @@ def check_names(
                 raise ArgumentError(
                     "config", f"'{name}' is a run-time parameter; put its type in the signature"
                 )
-            usable = sorted(constexprs) + [option for option in OPTION_NAMES if option in options]
-            raise ArgumentError("config", f"'{name}' is unknown for {target}; known: {', '.join(usable)}")
+            if name not in request.axes and any(name in dict(config.values) for config in found.configs):
+                raise UserError(_unknown_in_decorator(found, name, target))
+            usable = ", ".join([*sorted(constexprs), *settable_options(target)])
+            raise ArgumentError("config", f"'{name}' is unknown for {target}; known: {usable}")
+
+
+def _unknown_in_decorator(found: FoundKernel, name: str, target: Target) -> str:
+    """Return the problem with an autotune config that sets what the target does not have."""
+    kernel = found.function.fn.__name__
+    problem = f"the autotune configs of {kernel} set '{name}', which is neither a tl.constexpr of it"
+    problem = f"{problem} nor an option of {target}"
+    other = next(
+        (each for each in all_targets() if each.backend != target.backend and _has(each, name)), None
+    )
+    return problem if other is None else f"{problem}; it is one of {other.backend}: --target {other}"
+
+
+def _has(target: Target, option: str) -> bool:
+    """Return True if the target has the option; False if this Triton lacks the target's backend."""
+    with suppress(Exception):  # a plug-in's backend may raise anything
+        return option in option_names(target)
+    return False
 
 
 def check_complete(

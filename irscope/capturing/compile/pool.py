@@ -150,6 +150,10 @@ class Worker:
     def replacement(self) -> Worker:
         """Ends this worker's process and returns a new worker of the same kind."""
         self.stop()
+        return self.another()
+
+    def another(self) -> Worker:
+        """Start a new worker of the same kind."""
         return Worker(self._start)
 
     def begin(self, request: _Request) -> None:

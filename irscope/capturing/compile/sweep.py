@@ -130,6 +130,19 @@ def planned_each(
 
 
 @contextmanager
+def planned_requests(
+    requests: Sequence[SweepRequest],
+    processes: int | None,
+    seconds: float = IMPORT_SECONDS,
+    baseline: Baseline | None = None,
+) -> Iterator[tuple[Iterator[Plan | UserError], Executor]]:
+    """The plan of each request, whose files may differ, and the executor; see `planned_each`."""
+    with _workers(processes, None, baseline) as workers:
+        plans = _plans(workers, requests, seconds, ahead=baseline is not None)
+        yield plans, LocalExecutor(workers, processes or available_cores())
+
+
+@contextmanager
 def _workers(
     processes: int | None, cluster: Cluster | None, baseline: Baseline | None
 ) -> Iterator[list[Worker]]:

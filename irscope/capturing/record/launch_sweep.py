@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from irscope.capturing.compile.plan import settable_options
 from irscope.capturing.record.recorder import RecordedCompilation
 from irscope.capturing.record.requested_config import TunedNames
-from irscope.model import OPTION_NAMES, Expression, UserError, Value
+from irscope.model import Expression, UserError, Value
 from irscope.toolchain.constants import Constants
 
 # The values of a sweep, by kernel and name.
@@ -23,7 +24,7 @@ def sweep_problems(recorded: RecordedCompilation, sweep: Sweep) -> Iterator[str]
     constants = [parameter.name for parameter in recorded.source.fn.params if parameter.is_constexpr]
     for kernel, of in sweep:
         if kernel == name and of not in constants and of not in vars(recorded.options):
-            usable = ", ".join([*constants, *OPTION_NAMES])
+            usable = ", ".join([*constants, *settable_options(recorded.variant.target)])
             yield f"sweep: '{of}' is neither a tl.constexpr of {kernel} nor an option; known: {usable}"
     yield from _sweep_values(recorded, sweep)[1]
 

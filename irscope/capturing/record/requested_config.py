@@ -12,7 +12,7 @@ from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.toolchain.constants import plain_value
 
 # Options that do not configure the kernel: where the code runs and how it is checked.
-_NO_CONFIG = frozenset(
+NOT_CONFIGURABLE = frozenset(
     [
         "arch", "backend_name", "debug", "sanitize_overflow", "instrumentation_mode",
         "fpsan_homomorphic_casts", "warp_size",
@@ -139,7 +139,7 @@ def _option_values(options: Any, target: Any) -> Iterator[tuple[str, Value]]:
     for name in ("num_warps", "num_stages"):
         yield name, given[name]
     default = vars(_defaults(target))
-    others = [name for name in given if name not in OPTION_NAMES[:2] and name not in _NO_CONFIG]
+    others = [name for name in given if name not in OPTION_NAMES[:2] and name not in NOT_CONFIGURABLE]
     for name in sorted(others, key=lambda name: name not in OPTION_NAMES):
         if given[name] != default.get(name):
             yield name, _libraries(given[name]) if name == "extern_libs" else plain_value(given[name])
