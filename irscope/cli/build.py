@@ -199,7 +199,7 @@ def _store(path: Path, original: Variant, built: BuiltVariant) -> int:
 
     kernel, same = original.kernel, built.versions == dict(original.toolchain.versions)
     command = original.toolchain.command if same else shlex.join(sys.argv)
-    with CaptureWriter.resume(path) as writer:
+    with CaptureWriter.resume(path, amends=True) as writer:
         toolchain = writer.add_toolchain(built.versions, command)
         stored = writer.add_kernel(kernel.source, kernel.helpers, kernel.parameters)
         return writer.add_variant(stored, toolchain, built.versions.get("triton", ""), built.new)

@@ -107,7 +107,7 @@ class LiveSweep:
             if self._writing:
                 self._waiting.append(write)
             else:
-                with CaptureWriter.resume(self._path) as writer:
+                with CaptureWriter.resume(self._path, amends=True) as writer:
                     write(writer)
 
     @contextmanager

@@ -87,6 +87,25 @@ def main(argv: list[str] | None = None) -> int:
     return code
 
 
+def _note_incomplete(capture: object) -> None:
+    """Say on stderr if the writer of a command's capture ended before it had compiled everything."""
+    if not isinstance(capture, os.PathLike) or not os.path.lexists(f"{os.path.realpath(capture)}-lock"):
+        return
+    from pathlib import Path
+
+    from irscope.model.errors import UserError
+    from irscope.workspace import overview
+    from irscope.workspace.growth import incomplete_note
+
+    path = Path(capture)
+    try:
+        note = incomplete_note(path, overview(path).variants)
+    except UserError:  # the command says what is wrong with the file
+        return
+    if note:
+        print(f"irscope: {note}", file=sys.stderr)
+
+
 def _open_standard_streams() -> None:
     """Opens the standard streams that are closed, so that no file gets their numbers.
 
@@ -112,6 +131,8 @@ def _run(words: list[str]) -> int:
 
     from irscope.model.errors import UserError
 
+    if words[0] not in ("tui", "serve"):  # the app shows it itself
+        _note_incomplete(getattr(args, "capture", None))
     try:
         code: int = modules[words[0]].run(args)
     except UserError as error:

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     """Runs the program and returns its exit code."""
     from irscope.capturing.messages import SubprocessOptions
     from irscope.capturing.record.background_writer import BackgroundWriter, summary
-    from irscope.capturing.record.program import run_captured
+    from irscope.capturing.record.program import how_interrupted, run_captured
     from irscope.capturing.record.session import with_default_target
     from irscope.cli.progress import counting_bar, recording_bar
     from irscope.workspace import Workspace, holds_nothing, remove_capture
@@ -95,7 +95,8 @@ def run(args: argparse.Namespace) -> int:
     with recording_bar() as report_written:
         writer = BackgroundWriter(partial(options.open_writer, args, path), command, report_written)
         code = run_captured(program, subprocesses, writer)
-        written = writer.close()
+        on_gpu = run_options.target is None
+        written = writer.close(how_interrupted(code, writer.written.finished, on_gpu))
     if written.variants:
         with counting_bar("facts") as report:
             Workspace(path).store_facts(report)

@@ -222,7 +222,8 @@ def _tidy(path: Path, temporary: bool) -> bool:
     """Leaves the capture as a single file, or removes it if it is empty; returns whether it was."""
     from irscope.workspace import CaptureReader, CaptureWriter, remove_capture
 
-    with CaptureWriter.resume(path):  # merges SQLite's log, which was open while the app was reading
+    # Merges SQLite's log, which was open while the app was reading.
+    with CaptureWriter.resume(path, amends=True):
         pass
     with CaptureReader(path) as capture:
         empty = not capture.variants()

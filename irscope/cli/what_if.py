@@ -88,7 +88,8 @@ class OwnCapture:
         with self._lock:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             exists = self.path.exists()
-            with CaptureWriter.resume(self.path) if exists else CaptureWriter.create(self.path) as writer:
+            open_ = partial(CaptureWriter.resume, amends=True) if exists else CaptureWriter.create
+            with open_(self.path) as writer:
                 write(writer)
             self.variants += 1
 
@@ -96,7 +97,8 @@ class OwnCapture:
         """Leaves the capture as a single file; returns the lines that name it, "" without a capture."""
         if not self.variants:
             return ""
-        with self._lock, CaptureWriter.resume(self.path):  # merges the log, which the app kept open
+        # Merges the log, which the app kept open.
+        with self._lock, CaptureWriter.resume(self.path, amends=True):
             pass
         name, of = shlex.quote(str(self.path)), shlex.quote(str(self._of))
         return (

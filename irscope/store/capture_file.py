@@ -34,10 +34,10 @@ def remove_capture(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def opening(path: Path, target: Path) -> Iterator[OutputLock]:
+def opening(path: Path, target: Path, amends: bool = False) -> Iterator[OutputLock]:
     """The lock of a capture that is being opened, released if that fails; errors become UserErrors."""
     try:
-        lock = OutputLock(target, path)
+        lock = OutputLock(target, path, amends)
         try:
             yield lock
         except BaseException:

@@ -46,37 +46,52 @@ class FoundWriter:
 class OutputLock:
     """A lock on `target`, held until `release`; the operating system releases it if the process dies.
 
+    If `amends`, a capture that an earlier writer left incomplete is still incomplete after `release`.
     Raises UserError, which names the holder, if another writer has it; OSError if it cannot be made.
     """
 
-    def __init__(self, target: Path, shown: Path) -> None:
+    def __init__(self, target: Path, shown: Path, amends: bool = False) -> None:
         self._path = str(lock_file(target))
         self._descriptor = -1
+        self._mark = b""
+        self.planned: int | None = None
         if _held.get(self._path) == os.getpid():
             raise _busy(shown, f"process {os.getpid()}, this one,")
         if fcntl is not None:
             self._descriptor = _locked(self._path, shown)
+            if amends:
+                self._mark = os.pread(self._descriptor, 2 * _MAX_HOLDER, 0)
         _held[self._path] = os.getpid()
         self.plan(None)
 
     def plan(self, variants: int | None) -> None:
         """Records in the lock's file who holds it, and how many variants the capture will have."""
+        self.planned = variants
         if self._descriptor < 0 or _held.get(self._path) != os.getpid():
             return
         command = one_line(clipped(shlex.join(sys.argv), _MAX_HOLDER // 2))
         lines = [f"process {os.getpid()} ({command})", *([] if variants is None else [f"planned {variants}"])]
-        text = "\n".join(lines).encode("utf-8", "replace")
-        os.pwrite(self._descriptor, text, 0)
-        os.ftruncate(self._descriptor, len(text))
+        self._write("\n".join(lines).encode("utf-8", "replace"))
 
-    def release(self) -> None:
-        """Releases the lock and removes its file; does nothing in a process forked from the holder."""
+    def release(self, incomplete: bool = False) -> None:
+        """Releases the lock and removes its file; does nothing in a process forked from the holder.
+
+        If the capture is `incomplete`, the file stays, as that of a killed writer does.
+        """
         if _held.get(self._path) != os.getpid():
             return
         del _held[self._path]
-        if self._descriptor >= 0:
+        if self._descriptor < 0:
+            return
+        if self._mark:
+            self._write(self._mark)
+        elif not incomplete:
             Path(self._path).unlink(missing_ok=True)  # before others can lock it: they look at its links
-            os.close(self._descriptor)
+        os.close(self._descriptor)
+
+    def _write(self, text: bytes) -> None:
+        os.pwrite(self._descriptor, text, 0)
+        os.ftruncate(self._descriptor, len(text))
 
 
 def lock_file(path: Path) -> Path:
@@ -94,7 +109,9 @@ def find_writer(path: Path) -> FoundWriter | None:
     if fcntl is None or _held.get(name) == os.getpid():
         return None
     try:
-        descriptor = os.open(name, os.O_RDONLY | _FLAGS & ~(os.O_RDWR | os.O_CREAT))
+        # Without waiting: a stranger may have left a named pipe.
+        flags = os.O_RDONLY | os.O_NONBLOCK | _FLAGS & ~(os.O_RDWR | os.O_CREAT)
+        descriptor = os.open(name, flags)
     except OSError:
         return None
     try:

@@ -107,6 +107,7 @@ class CaptureWriter:
         self.path = path
         self._db, self._lock = connection, lock
         self._batch = False
+        self._incomplete = False
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> CaptureWriter:
@@ -125,12 +126,16 @@ class CaptureWriter:
             return cls(path, connect_writer(target), lock)
 
     @classmethod
-    def resume(cls, path: Path) -> CaptureWriter:
-        """Opens the capture at `path` to add to it. Raises UserError if it is not one or is being written."""
+    def resume(cls, path: Path, amends: bool = False) -> CaptureWriter:
+        """Opens the capture at `path` to add to it. Raises UserError if it is not one or is being written.
+
+        A capture that an earlier writer left incomplete is complete afterwards, unless this one only `amends`
+        what it has.
+        """
         target = output_target(path)
         if not target.exists():
             raise UserError(f"{path}: cannot be read: No such file or directory")
-        with opening(path, target) as lock:
+        with opening(path, target, amends) as lock:
             db = connect_writer(target)
             try:
                 with db:
@@ -144,7 +149,10 @@ class CaptureWriter:
     def __enter__(self) -> CaptureWriter:
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
+        planned = self._lock.planned
+        if error is not None and planned is not None and planned > self._number():
+            self._incomplete = True
         self.close()
 
     def close(self) -> None:
@@ -161,7 +169,7 @@ class CaptureWriter:
                 self._db.execute("PRAGMA journal_mode = DELETE")
             self._db.close()
         finally:
-            self._lock.release()
+            self._lock.release(self._incomplete)
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
@@ -178,7 +186,15 @@ class CaptureWriter:
 
     def expect(self, variants: int) -> None:
         """Records that so many new variants will be added, for those who read the file meanwhile."""
-        self._lock.plan(self._id("SELECT count(*) FROM variant", ()) + variants)
+        self._lock.plan(self._number() + variants)
+
+    def leave_incomplete(self, variants: int) -> None:
+        """Mark the capture, once it is closed, as one that lacks so many variants; 0 if that is unknown."""
+        self._lock.plan(self._number() + variants if variants else None)
+        self._incomplete = True
+
+    def _number(self) -> int:
+        return self._id("SELECT count(*) FROM variant", ())
 
     def add_toolchain(self, versions: Mapping[str, str], command: str) -> int:
         """The id of this set of versions (name -> version) and command; adds it if it is new."""

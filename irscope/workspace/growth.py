@@ -66,6 +66,13 @@ class Growth:
         return f"The writer has ended, {variants:,} of {self.writer.planned:,}; {rest}"
 
 
+def incomplete_note(path: Path, variants: int) -> str:
+    """Return a line that says that the writer of a capture ended too early; "" if it did not."""
+    growth = Growth(find_writer(path))
+    text = growth.ended(variants)
+    return f"{path} is incomplete. {text}" if text else ""
+
+
 class GrowthWatch:
     """Looks at the files of a capture for changes by other processes."""
 

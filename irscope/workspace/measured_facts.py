@@ -67,6 +67,6 @@ def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> Non
         measured[variant.id] = to_json(workspace.facts(variant))
         report(len(measured), len(missing))
     workspace.close()
-    with CaptureWriter.resume(workspace.path) as writer:
+    with CaptureWriter.resume(workspace.path, amends=True) as writer:
         for id_, values in measured.items():
             writer.add_facts(id_, FACTS_VERSION, values)

@@ -76,7 +76,10 @@ class StageContents:
     def _store_in_capture(self) -> None:
         from irscope.store import CaptureWriter  # here, because few commands derive anything
 
-        with contextlib.suppress(UserError, sqlite3.Error), CaptureWriter.resume(self.path) as writer:
+        with (
+            contextlib.suppress(UserError, sqlite3.Error),
+            CaptureWriter.resume(self.path, amends=True) as writer,
+        ):
             for (variant, stage), content in self._derived.items():
                 if variant not in self._homes:
                     writer.add_artifact(variant, stage, content)

@@ -22,6 +22,6 @@ def add_launches(path: Path, text: str, ids: Collection[int] | None = None) -> N
             for variant in capture.variants
             if not variant.launches and variant.failure is None and (ids is None or variant.id in ids)
         }
-    with CaptureWriter.resume(path) as writer:
+    with CaptureWriter.resume(path, amends=True) as writer:
         for id_, launch in launches.items():
             writer.set_measured(id_, (launch,), ())

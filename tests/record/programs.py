@@ -136,3 +136,24 @@ for block in (64, 128, 256, 256):
     one[(1,)](x, B=block)
 two[(1,)](x, B=64)
 """
+
+# Launches 30 variants, each of which takes a while to compile.
+MANY = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def squares(x, N: tl.constexpr, B: tl.constexpr):
+    offsets = tl.arange(0, B)[:, None] * N + tl.arange(0, B)[None, :]
+    tile = tl.load(x + offsets)
+    for _ in tl.static_range(8):
+        tile = tl.dot(tile, tile)
+    tl.store(x + offsets, tile)
+
+
+x = torch.empty(1024, 1024, device="cuda")
+for n in range(1024, 1054):
+    squares[(1,)](x, N=n, B=32)
+"""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from irscope.model.text import pluralize
 from irscope.store.reader import CaptureReader
 from tests.conftest import Irscope
 from tests.exhaustive import EXHAUSTIVE
@@ -182,6 +183,34 @@ def test_a_killed_run_leaves_the_finished_variants(tmp_path: Path, script, who: 
     process.communicate(timeout=60)
     assert process.returncode == (-9 if who == "parent" else 137)
     assert captured(tmp_path / "script.irscope") == {"scale": ["BLOCK=256,num_warps=4,num_stages=3"]}
+
+
+@pytest.mark.parametrize(
+    ("number", "how"), [(signal.SIGTERM, "was ended by SIGTERM"), (signal.SIGINT, "was ended by Ctrl-C")]
+)
+def test_an_interrupted_run_says_so_and_marks_its_capture(
+    irscope: Irscope, tmp_path: Path, script, number: int, how: str
+):
+    capture = tmp_path / "script.irscope"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "irscope", "run", "--target", "cuda:90", "-j", "1", script(programs.MANY)],
+        cwd=tmp_path, env=os.environ | {"TRITON_CACHE_DIR": str(tmp_path / "cache")},
+        stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    while not (capture.exists() and captured(capture)) and process.poll() is None:
+        time.sleep(0.1)
+    process.send_signal(number)
+    _, printed = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert "Traceback" not in printed
+    finished = len(captured(capture)["squares"])
+    assert 0 < finished < 30
+    assert f"0 failed; interrupted: the program {how}, " in printed
+    missing = pluralize(30 - finished, "launched variant")
+    assert f" {missing} not compiled: --resume compiles the rest" in printed
+    incomplete = f"script.irscope is incomplete. The writer has ended, {finished} of 30; `irscope run"
+    for command in ("list", "verdict"):
+        assert incomplete in irscope(command, "script.irscope").stderr
 
 
 @pytest.mark.parametrize("seed", range(4 if EXHAUSTIVE else 2))

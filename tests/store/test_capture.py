@@ -17,7 +17,9 @@ from irscope.backends import parse_target
 from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, UserError
 from irscope.model.origin import ORIGIN, Origin, ProgramLine, origin_to_json
 from irscope.store import CaptureReader, CaptureWriter, NewVariant, encoding
+from irscope.store.output_lock import find_writer
 from irscope.store.schema import SCHEMA_VERSION
+from irscope.workspace.growth import incomplete_note
 
 SOURCE = SourceFunction("kernel", "k.py", 3, "def kernel(x_ptr, BLOCK): ...\n")
 TARGET = parse_target("cuda:90")
@@ -349,3 +351,28 @@ def test_summaries_have_what_a_list_shows(tmp_path: Path):
         assert (summary.config, summary.specialization) == (variant.config, variant.specialization)
         assert (summary.origin, summary.failure) == (variant.origin, variant.failure)
     assert summaries[0].origin == origin
+
+
+def test_an_interrupted_capture_is_incomplete_until_it_is_resumed(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    write(path, new(64))
+    with pytest.raises(KeyboardInterrupt), CaptureWriter.resume(path) as writer:
+        writer.expect(2)
+        writer.add_variant(1, 1, "3.9.0", new(128))
+        raise KeyboardInterrupt
+    for amends in (True, False):  # one that only adds facts completes nothing
+        found = find_writer(path)
+        assert found is not None
+        assert (found.running, found.planned) == (False, 3)
+        assert incomplete_note(path, 2).startswith(f"{path} is incomplete. The writer has ended, 2 of 3; ")
+        CaptureWriter.resume(path, amends=amends).close()
+    assert find_writer(path) is None
+    assert incomplete_note(path, 2) == ""
+    assert [file.name for file in tmp_path.iterdir()] == ["a.irscope"]
+
+
+def test_a_named_pipe_for_a_lock_blocks_nobody(tmp_path: Path):
+    path = tmp_path / "a.irscope"
+    write(path, new(64))
+    os.mkfifo(f"{path}-lock")
+    assert find_writer(path) is None

@@ -35,24 +35,39 @@ OpenCapture = Callable[[], CaptureWriter]
 
 @dataclass(slots=True)
 class WrittenCounts:
-    """The size of the capture so far; `total` is None until the program starts to compile."""
+    """The size of the capture so far; `total` is None until the program starts to compile.
+
+    `finished` is true once a program has sent everything. If it ended before, `interrupted` says how, and
+    `missing` how many variants it had launched that were not compiled.
+    """
 
     kernels: int = 0
     variants: int = 0
     failed: int = 0
     kept: int = 0
     total: int | None = None
+    finished: bool = False
+    interrupted: str = ""
+    missing: int = 0
     notes: list[str] = field(default_factory=list)
 
 
 def summary(path: Path, written: WrittenCounts) -> str:
     """One line that summarizes the capture."""
     name = shlex.quote(str(path))
+    missing = f"{pluralize(written.missing, 'launched variant')} not compiled"
+    if written.interrupted and not written.variants and not written.kept:
+        lost = f", {missing}" if written.missing else ""
+        return f"interrupted: the program {written.interrupted}{lost}; {name} was not written"
     if not written.kernels:
         return f"no Triton kernel was captured; {name} was not written"
     kept = f", {written.kept} there already" if written.kept else ""
     variants = f"{pluralize(written.variants, 'variant')} of {pluralize(written.kernels, 'kernel')}"
-    return f"{name}: {variants}{kept}, {written.failed} failed; browse: irscope {name}"
+    text = f"{name}: {variants}{kept}, {written.failed} failed"
+    if written.interrupted:
+        rest = f", {missing}: --resume compiles the rest" if written.missing else ""
+        text = f"{text}; interrupted: the program {written.interrupted}{rest}"
+    return f"{text}; browse: irscope {name}"
 
 
 @dataclass(slots=True)
@@ -85,6 +100,8 @@ class BackgroundWriter:
         # The family that each kernel counts as, by the kernel's id in the capture.
         self._families: dict[int, str | int] = {}
         self._measurements: dict[int, _Measurements] = {}
+        # How many variants the capture gets from what the program has begun to compile.
+        self._requested = 0
         self._thread = threading.Thread(target=self._serve, args=(open_,), name="irscope", daemon=True)
         self._thread.start()
         if (error := self._opened.get()) is not None:
@@ -100,8 +117,12 @@ class BackgroundWriter:
         self._queue.put((question, answer.put))
         return answer.get()
 
-    def close(self) -> WrittenCounts:
-        """Writes the queue and closes the capture. Raises the first error of the thread."""
+    def close(self, interrupted: str = "") -> WrittenCounts:
+        """Writes the queue and closes the capture. Raises the first error of the thread.
+
+        `interrupted` says how the program ended if it could not send everything: the capture is then marked.
+        """
+        self.written.interrupted = interrupted
         self._queue.put(None)
         self._thread.join()
         if self._error is not None:
@@ -126,6 +147,9 @@ class BackgroundWriter:
                 except Exception as error:  # noqa: BLE001 - raised again in close(); the program goes on
                     self._error = error
                 reply(answer)
+            if self.written.interrupted:
+                self.written.missing = self._missing_variants()
+                writer.leave_incomplete(self.written.missing)
 
     def _handle(self, record: Record, writer: CaptureWriter) -> Answer:
         match record:
@@ -145,14 +169,20 @@ class BackgroundWriter:
             case MissingQuery():
                 return self._missing(record, writer)
             case CompilationsStarted(total):
+                self._requested = self.written.variants + total
                 self.written.total = total
                 writer.expect(max(total - self.written.variants, 0))
             case Note(text):
                 self.written.notes.append(text)
             case Finished():
-                pass
+                self.written.finished = True
         self._on_change(self.written)
         return Answer()
+
+    def _missing_variants(self) -> int:
+        """Return how many variants the program launched, or began to compile, that are not written."""
+        launched = sum(measurements.id is None for measurements in self._measurements.values())
+        return max(launched - self.written.kept, self._requested - self.written.variants, 0)
 
     def _missing(self, query: MissingQuery, writer: CaptureWriter) -> Answer:
         finished = writer.finished()

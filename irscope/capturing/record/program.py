@@ -46,6 +46,8 @@ from irscope.toolchain.child_process import python_command
 
 # How often the end of the program is noticed if a process that it forked keeps the pipe open, in seconds.
 _POLL_SECONDS = 0.2
+# The exit code of a program that Ctrl-C ends; that of one that signal N ends is 128 + N.
+_CTRL_C, _SIGNALED = 130, 128
 _WATCHER = Path(__file__).with_name("program_watcher.py")
 
 
@@ -69,6 +71,21 @@ def run_captured(program: Program, subprocesses: SubprocessOptions, writer: Back
             code = child.wait()
         watcher.send(b".")
     return code if code >= 0 else 128 - code
+
+
+def how_interrupted(code: int, finished: bool, on_gpu: bool) -> str:
+    """Return how a program ended that could not send everything, "" if it could; `code` is its exit code.
+
+    On a GPU, everything is recorded when it is compiled: only a signal interrupts that.
+    """
+    if finished:
+        return ""
+    if code == _CTRL_C:
+        return "was ended by Ctrl-C"
+    if code > _SIGNALED:
+        with suppress(ValueError):
+            return f"was ended by {signal.Signals(code - _SIGNALED).name}"
+    return "" if on_gpu else "ended without Python's cleanup, as os._exit does"
 
 
 def _write_records(pipe: Connection, child: subprocess.Popen[bytes], writer: BackgroundWriter) -> None:
@@ -175,7 +192,10 @@ def main(descriptor: str) -> int:
                 print_missing()
             if not recording():
                 link.put(Note(NO_KERNEL_LAUNCHED))
-            stack.close()
+            try:
+                stack.close()
+            except KeyboardInterrupt:  # while it compiles what the program launched
+                return _CTRL_C
             link.ask(Finished())
     return code
 
