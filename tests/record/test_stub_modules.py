@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import subprocess
 from contextlib import suppress
 
 import pytest
 
+from irscope.capturing.fake_cuda.driver_queries import noticed_driver_queries, print_driver_queries
 from irscope.capturing.fake_cuda.stub_modules import print_missing, stub_modules
 from irscope.toolchain.stub_driver import NeedsGpuError
 
@@ -33,3 +35,25 @@ def test_extension_modules_that_are_missing_are_named_with_what_to_do(capsys: py
     assert line.startswith(
         "irscope: the extension module no_such_4_cuda is missing: install it, or --stub-module"
     )
+
+
+def test_questions_to_the_driver_are_named_with_what_to_do(capsys: pytest.CaptureFixture[str]):
+    with noticed_driver_queries():
+        for command in (["nvidia-smi", "-L"], "nvidia-smi", ["no-such-program"]):
+            with suppress(OSError):
+                subprocess.run(command, check=False, capture_output=True)
+        try:
+            try:
+                raise ModuleNotFoundError("No module named 'pynvml'")
+            except ModuleNotFoundError as missing:
+                raise RuntimeError("no clock rate") from missing
+        except RuntimeError as error:
+            print_driver_queries(error)
+    smi, nvml = capsys.readouterr().err.splitlines()
+    assert smi.startswith("irscope: the program ran nvidia-smi, which finds no GPU here: ")
+    assert "GEMS_VENDOR=nvidia" in smi
+    assert nvml.startswith("irscope: the program asked NVML, which answers nothing without a GPU: ")
+    assert "nvidia-ml-py" in nvml
+    with noticed_driver_queries():
+        print_driver_queries(ValueError("something else"))
+    assert capsys.readouterr().err == ""

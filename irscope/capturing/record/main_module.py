@@ -22,8 +22,8 @@ from irscope.toolchain.stub_driver import NeedsGpuError
 ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
 
 
-def run_program(program: Program) -> int:
-    """Runs the program to its end, threads included, and returns its exit code.
+def run_program(program: Program) -> tuple[int, BaseException | None]:
+    """Runs the program to its end, threads included; returns its exit code, and what it raised.
 
     Prints what the program raises, as Python would. The code is 130 for Ctrl-C and 1 if the program had to
     stop because it needs a GPU.
@@ -31,17 +31,17 @@ def run_program(program: Program) -> int:
     try:
         {"script": _run_script, "module": _run_module, "code": _run_code}[program.kind](program)
     except SystemExit as exit_:
-        return _exit_code(exit_.code)
+        return _exit_code(exit_.code), exit_
     except NeedsGpuError as stop:
         _print_stop(stop)
-        return 1
+        return 1, stop
     except BaseException as error:  # noqa: BLE001 - the program's own: Python prints it and exits
         error.__traceback__ = without_own_frames(error.__traceback__)
         sys.excepthook(type(error), error, error.__traceback__)
-        return 130 if isinstance(error, KeyboardInterrupt) else 1
+        return (130 if isinstance(error, KeyboardInterrupt) else 1), error
     finally:
         _join_threads()
-    return 0
+    return 0, None
 
 
 def reporting_stops(hook: ExceptHook) -> ExceptHook:

@@ -19,6 +19,7 @@ from pathlib import Path
 from types import FrameType
 
 from irscope.capturing.after_import import after_import
+from irscope.capturing.fake_cuda.driver_queries import noticed_driver_queries, print_driver_queries
 from irscope.capturing.fake_cuda.stub_modules import print_missing, stub_modules
 from irscope.capturing.messages import (
     DisconnectedError,
@@ -184,12 +185,14 @@ def main(descriptor: str) -> int:
     with ExitStack() as stack:
         if start.subprocesses.options.target is not None:
             stack.enter_context(stub_modules(start.subprocesses.options.stubs))
+            stack.enter_context(noticed_driver_queries())
         recording = _record_after_import(stack, start.subprocesses.options, link, shadowed)
         shadowed.give_to_program()
-        code = run_program(start.program)
+        code, error = run_program(start.program)
         with shadowed.set_aside():
             if code:
                 print_missing()
+                print_driver_queries(error)
             if not recording():
                 link.put(Note(NO_KERNEL_LAUNCHED))
             try:
