@@ -298,3 +298,16 @@ def test_the_limit_of_variants_is_per_kernel(irscope: Irscope, tmp_path: Path, s
         "two": ["B=64,num_warps=4,num_stages=3"],
     }
     assert "the limit of 2 variants per kernel (--max-variants) left out 1 of one\n" in done.stderr
+
+
+def test_a_librarys_tuner_measures_what_it_would_and_stores_nothing(irscope: Irscope, tmp_path: Path):
+    for name, text in programs.LIBRARY_TUNER.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    for _ in range(2):  # what the first run measured is not real: the second measures again
+        done = irscope("run", "--force", "--target", "cuda:90", "script.py")
+        assert done.returncode == 0, done.stderr
+        assert "scale: flag_gems' tuner measures 3 configs before it launches one" in done.stderr
+        configs = captured(tmp_path / "script.irscope")["scale"]
+        assert [config.partition(",")[0] for config in configs] == ["B=32", "B=64", "B=128"]
+    assert not (tmp_path / "tuned.json").exists()

@@ -10,8 +10,9 @@ from functools import partial
 from typing import Any
 
 from irscope.capturing.after_import import after_import
+from irscope.capturing.fake_cuda import flag_gems_caches
 from irscope.capturing.fake_cuda.unknown_value import Assumptions, checked_arguments
-from irscope.capturing.messages import CompilationsStarted, MissingQuery, RunOptions, VariantDone
+from irscope.capturing.messages import CompilationsStarted, MissingQuery, Note, RunOptions, VariantDone
 from irscope.capturing.record.deferred import DeferredCompilations
 from irscope.capturing.record.forked import compile_forked
 from irscope.capturing.record.frontends import recorded_frontends
@@ -36,6 +37,8 @@ def recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Itera
         stack.callback(driver.set_active, before)
         fake = partial(_fake_cuda, stub, recorder.options, stack)
         fake() if "torch" in sys.modules else after_import(("torch",), fake)
+        keep = partial(_keep_caches, recorder, stack)
+        keep() if flag_gems_caches.MODULE in sys.modules else after_import((flag_gems_caches.MODULE,), keep)
         stack.enter_context(patched(JITFunction, "run", checked_arguments(JITFunction.run)))
         deferred = DeferredCompilations(
             recorder,
@@ -59,6 +62,12 @@ def _fake_cuda(stub: StubDriver, options: RunOptions, stack: ExitStack) -> None:
         from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
 
     stack.enter_context(fake_cuda(stub.target, Assumptions(options.assumed)))
+
+
+def _keep_caches(recorder: Recorder, stack: ExitStack) -> None:
+    """From now on, flag_gems' autotuner does not store invented times."""
+    caches = flag_gems_caches.flag_gems_caches_in_memory(lambda line: recorder.send(Note(line)))
+    stack.enter_context(caches)
 
 
 def _without_torch_modes() -> AbstractContextManager[None]:
