@@ -166,3 +166,18 @@ def test_malformed_edits_in_a_capture_are_read_as_far_as_possible() -> None:
     assert edit_from_metadata({EDIT: {"name": 3}}) is None
     broken = {"name": "x", "of": 1, "skipped": "cse", "replaced": [["a"], 3, ["a", 1]], "diff": None}
     assert edit_from_metadata({EDIT: broken}) == Edit("x")
+
+
+def test_a_stage_of_another_kernel_is_refused(adds: Path, irscope: Run) -> None:
+    text = stage(adds, 3, "ptx")
+    other = adds.with_name("other.ptx")
+    for edited, problem in (
+        (text.replace("add_kernel", "mul_kernel"), "has the kernel mul_kernel, and #3 is add_kernel: "),
+        (".version 8.0\n", "has no kernel, and #3 is add_kernel: "),
+    ):
+        other.write_text(edited)
+        done = irscope("build", adds, "#3", other, *ARGUMENTS)
+        assert done.returncode == 2
+        assert done.stderr.startswith(f"irscope: the edited ptx {problem}")
+    with CaptureReader(adds) as reader:
+        assert len(reader.variants()) == 6

@@ -15,10 +15,12 @@ from typing import Any
 
 from irscope.backends import backend_of, stages_of
 from irscope.backends.elf import code_digest
+from irscope.capturing.edits.stage_file import kernel_names
 from irscope.model import UserError, Variant
 from irscope.model.edit import EDIT, Edit, edit_to_json
 from irscope.model.environment import ENVIRONMENT, environment_components
 from irscope.model.stage import gluon_stage
+from irscope.model.text import printable
 from irscope.store.writer import NewVariant
 from irscope.toolchain.diagnostics import Diagnostic
 from irscope.toolchain.pass_edits import PassEditError
@@ -84,6 +86,7 @@ def build_variant(
     text = before if request.text is None else request.text
     if text == before and not request.passes and request.ptxas is None:
         raise UserError(f"{request.stage} of #{original.id} was not changed; there is nothing to build")
+    _check_kernel(original, request.stage, before, text)
     earlier = _earlier_passes(original, request)
     passes = _joined(earlier, request.passes)
     with ThreadPoolExecutor(1) as pool:
@@ -133,6 +136,17 @@ def _text(original: Variant, read: ReadStage, stage: str) -> str:
         ]
         raise UserError(f"#{original.id} has no {stage}; it has {', '.join(has) or 'no stage'}")
     return content.decode("utf-8", "replace")
+
+
+def _check_kernel(original: Variant, stage: str, before: str, text: str) -> None:
+    """Raise UserError if a stage defines another kernel than the original's: nothing could launch it."""
+    expected, found = kernel_names(before), kernel_names(text)
+    if expected and not set(expected) & set(found):
+        of = f"has the kernel {printable(found[0])}" if found else "has no kernel"
+        raise UserError(
+            f"the edited {stage} {of}, and #{original.id} is {printable(expected[0])}: "
+            "edit the stage of that variant, or keep the name of its kernel"
+        )
 
 
 def _earlier_passes(original: Variant, request: EditRequest) -> PassEdits:

@@ -76,7 +76,7 @@ def build_file(
     stage, text = stage_of(path), read_stage(path)
     found = target or _target(path, text)
     built = rebuild(stage, text, found, options, edits=passes, python=python, ptxas=ptxas, seconds=seconds)
-    name = next((match[1] for pattern in _KERNELS if (match := pattern.search(text))), path.stem)
+    name = next(iter(kernel_names(text)), path.stem)
     new = NewVariant(
         found,
         (),
@@ -88,6 +88,11 @@ def build_file(
     )
     source = SourceFunction(name, str(path), 1, "")
     return BuiltFile(source, new, {"triton": built.triton}, built.diagnostics)
+
+
+def kernel_names(text: str) -> list[str]:
+    """Return the names of the kernels that the text of a stage defines, in any language."""
+    return [name for pattern in _KERNELS for name in pattern.findall(text)]
 
 
 def _target(path: Path, text: str) -> Target:
