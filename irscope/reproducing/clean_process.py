@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,6 +19,7 @@ from irscope.languages.language_registry import parse, strip_debug
 from irscope.model import UserError, Variant
 from irscope.reproducing.recorded import Recorded
 from irscope.toolchain.run_tool import run_tool
+from irscope.toolchain.temporary_folders import temporary_folder
 
 SCRIPT = "reproduce.py"
 DEFAULT_SECONDS = 300.0
@@ -52,7 +52,7 @@ def check_reproducer(folder: Path, recorded: Recorded, python: str = "") -> Chec
     `python` is another interpreter, with another Triton. Raises UserError if it cannot be started.
     """
     seconds = max(DEFAULT_SECONDS, _SLOWER * sum(recorded.variant.seconds.values()))
-    with tempfile.TemporaryDirectory(prefix="irscope-reproduce-") as name:
+    with temporary_folder("irscope-reproduce-") as name:
         scratch = Path(name)
         copy, dumped = scratch / "repro", scratch / "stages"
         copy.mkdir()

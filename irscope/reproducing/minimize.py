@@ -7,7 +7,6 @@ import json
 import os
 import re
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,6 +24,7 @@ from irscope.reproducing.recorded import Recorded
 from irscope.reproducing.reductions import Program, Reduction, reductions, without_unused
 from irscope.reproducing.script import KERNEL_FILE, script_text
 from irscope.toolchain.child_process import python_command
+from irscope.toolchain.temporary_folders import temporary_folder
 
 DEFAULT_SECONDS = 300.0
 _SECONDS_PER_COMPILATION = 60.0
@@ -76,7 +76,7 @@ def minimize(
     """
     started = time.monotonic()
     with ExitStack() as stack:
-        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irscope-minimize-")))
+        scratch = Path(stack.enter_context(temporary_folder("irscope-minimize-")))
         count = processes or available_cores()
         runners = [_Runner(scratch / str(number), recorded) for number in range(count)]
         for runner in runners:

@@ -14,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 
 from irscope.backends import parse_target
+from irscope.toolchain.run_tool import run_tool
 
 _REMEMBER = "--remember"
 
@@ -57,9 +58,10 @@ def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
 
     words = python_command(__name__, *([_REMEMBER] if cache else []), *targets)
     variables = dict(os.environ) | ({"TRITON_CACHE_DIR": str(cache)} if cache else {})
-    done = subprocess.run(words, capture_output=True, text=True, check=False, env=variables)
+    done = run_tool(words, environment=variables)
     if done.returncode:
-        raise OSError((done.stderr.strip().splitlines() or ["the process ended"])[-1])
+        errors = done.stderr.decode(errors="replace").strip().splitlines()
+        raise OSError((errors or ["the process ended"])[-1])
     given = json.loads(done.stdout.splitlines()[-1])
     return LocalKeys(**{**given, "library_dirs": tuple(given["library_dirs"])})
 

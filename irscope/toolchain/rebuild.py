@@ -11,7 +11,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,6 +23,7 @@ from irscope.toolchain.child_process import python_command
 from irscope.toolchain.diagnostics import Diagnostic, diagnostics_of, first_error, with_lines
 from irscope.toolchain.rebuild_child import CURRENT, REQUEST, RESULT
 from irscope.toolchain.run_tool import run_tool
+from irscope.toolchain.temporary_folders import temporary_folder
 
 # The most bytes of the compiler's output that are read: dumps of a large module exceed it.
 _OUTPUT_LIMIT = 16 * 1024 * 1024
@@ -124,7 +124,7 @@ def rebuild_each(
 
     That saves loading Triton for each. If LLVM ends the process, the stages after that have no result.
     """
-    with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
+    with temporary_folder("irscope-") as folder:
         places = {stage: Path(folder, stage) for stage in texts}
         for stage, place in places.items():
             place.mkdir()
@@ -202,7 +202,7 @@ class _Child:
     def rebuild(self, text: str) -> Rebuilt:
         """Rebuilds from `text` once. Raises RebuildError."""
         stage = self.request["stage"]
-        with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
+        with temporary_folder("irscope-") as folder:
             place = Path(folder)
             _write_request(place, self.request, text)
             _, *rest = python_command("irscope.toolchain.rebuild_child", folder)

@@ -16,7 +16,6 @@ import datetime
 import fnmatch
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -32,6 +31,7 @@ from irscope.model import SourceFunction, Target, UserError, Variant
 from irscope.store import CaptureReader
 from irscope.toolchain.launch_stubs import Launcher, StubRequest, build_stubs
 from irscope.toolchain.local_keys import LocalKeys, local_keys
+from irscope.toolchain.temporary_folders import temporary_folder
 from irscope.warming import cache_folder
 from irscope.warming.entries import config_key, launcher_of, parameter_types, warm_stub, write_from_capture
 from irscope.warming.launches import Launches
@@ -124,7 +124,7 @@ class WarmBuild:
         self, program: Program, name: str, report: Callable[[WrittenCounts], None] = lambda _: None
     ) -> int:
         """Runs a program and adds everything that it compiles; returns its exit code."""
-        with tempfile.TemporaryDirectory(prefix="irscope-warm-") as temporary:
+        with temporary_folder("irscope-warm-") as temporary:
             with self.launches.input(name) if self.launches else nullcontext():
                 code = run_into(program, self.folder, Path(temporary), self.run_options, report)
             captures = sorted(Path(temporary).glob("*.irscope"))

@@ -8,7 +8,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any
 
 from irscope.capturing.record.startup_path import startup_path
 from irscope.model import UserError
+from irscope.toolchain.temporary_folders import temporary_folder
 from irscope.warming.check_process import VARIABLE
 from irscope.warming.cold_start import ColdStart
 from irscope.warming.manifest import Manifest, read_manifest
@@ -52,7 +52,7 @@ def check_program(command: Sequence[str], folder: Path | None) -> Check:
     if folder is not None and not folder.is_dir():
         raise UserError(f"{folder}: no such folder; irscope warm -o {folder} builds it")
     manifest = None if folder is None else read_manifest(folder)
-    with tempfile.TemporaryDirectory(prefix="irscope-check-") as reports:
+    with temporary_folder("irscope-check-") as reports:
         code = _run(command, _environment(Path(reports), folder))
         found = list(_read_reports(Path(reports)))
     hits = {hash_: name for report in found for hash_, name in report.hits.items()}

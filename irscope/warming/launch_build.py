@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from irscope.model import Target
+from irscope.toolchain.temporary_folders import temporary_folder
 from irscope.warming.autotune_files import modified_times, remove_files, write_files, written_since
 from irscope.warming.variations import KernelLaunches, VaryOptions, launches_of, to_vary, unmatched, vary
 
@@ -76,7 +76,7 @@ class LaunchBuild:
             return self._add_kernels(kernels, name)
 
     def _add_kernels(self, kernels: Sequence[KernelLaunches], name: str) -> frozenset[tuple[str, Target]]:
-        with tempfile.TemporaryDirectory(prefix="irscope-warm-") as temporary, self.cache_here():
+        with temporary_folder("irscope-warm-") as temporary, self.cache_here():
             output = Path(temporary) / "launches.irscope"
             varied = vary(kernels, output, self.options)
             self.add(output, name)

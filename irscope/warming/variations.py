@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -33,6 +32,7 @@ from irscope.model.text import pluralize
 from irscope.model.tuning_pin import Pin
 from irscope.store import CaptureReader, CaptureWriter
 from irscope.toolchain.patching import variable_set
+from irscope.toolchain.temporary_folders import temporary_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ def _price_lines(plans: Sequence[KernelPlan], capture: Path, options: VaryOption
     with ExitStack() as stack:
         captures = [stack.enter_context(CaptureReader(capture))]
         if generic:
-            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="irscope-prices-")))
+            folder = Path(stack.enter_context(temporary_folder("irscope-prices-")))
             _compile_apart(generic, folder, options, command)
             captures.append(stack.enter_context(CaptureReader(folder / "generic.irscope")))
         known = [(variant, reader) for reader in captures for variant in reader.variants()]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from irscope.model.element_types import torch_name
 from irscope.toolchain.child_process import python_command
 from irscope.toolchain.replayed_arguments import ReplayedTensor, argument_object
 from irscope.toolchain.run_tool import run_tool
+from irscope.toolchain.temporary_folders import temporary_folder
 
 # The content of a stage of a variant; None if it does not have it.
 ReadStage = Callable[[Variant, str], bytes | None]
@@ -58,7 +58,7 @@ def compare_launches(
     """Launches both on this machine's GPU. Raises UserError if that is not possible."""
     grid = (*launch.grid, 1, 1)[:3]
     request = {"grid": list(grid), "arguments": _arguments(original, launch)}
-    with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
+    with temporary_folder("irscope-") as folder:
         place = Path(folder)
         (place / REQUEST).write_text(json.dumps(request))
         for side, variant in (("a", original), ("b", edit)):
