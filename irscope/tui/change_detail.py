@@ -57,6 +57,9 @@ def _changed(page: Page, row: Row, left: str, right: str) -> Iterator[Piece]:
     elif row.change & Change.LAYOUT and (layouts := _layouts(page, left, right)):
         yield "same text, other layout  ", "detail--label"
         yield from _each(layouts)
+    elif page.operands and (operands := page.operands.of_row(row)):
+        yield "same text, other constant  ", "detail--label"
+        yield operands, "span--right"
     elif row.change & Change.OPERANDS:
         yield "same text, but an operand is the result of another operation", "detail--label"
     else:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from irscope.workspace import Change, LayoutChange, Row, line_without_location
+from irscope.workspace import Change, LayoutChange, OperandNotes, Row, line_without_location
 
 # Equal rows are folded, except this many next to a change.
 CONTEXT = 3
@@ -51,7 +51,7 @@ class Page:
     """Two sides and the rows that align them; one text if `right` is None.
 
     `compared`: a diff aligned the rows. `raw`: every difference in the text counts, even names and locations.
-    `layouts` are the layouts that differ.
+    `layouts` are the layouts that differ, `operands` describes the operands that do.
     """
 
     left: PageSide
@@ -60,6 +60,7 @@ class Page:
     compared: bool = False
     raw: bool = False
     layouts: Sequence[LayoutChange] = ()
+    operands: OperandNotes | None = None
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:

@@ -12,6 +12,7 @@ from irscope.workspace import (
     ERROR,
     PYTHON,
     Detail,
+    OperandNotes,
     Workspace,
     differs_materially,
     failure_lines,
@@ -170,7 +171,8 @@ class PairState:
             return known[1]
         left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
         rows = rows_at(detail, rows_in_place(diff), left.lines, right.lines)
-        page = Page(left, right, rows, compared=True, raw=detail is Detail.RAW, layouts=diff.layouts)
+        raw, operands = detail is Detail.RAW, OperandNotes(diff)
+        page = Page(left, right, rows, compared=True, raw=raw, layouts=diff.layouts, operands=operands)
         # Pages of 50,000 lines take MB, and users change the detail of the stage that they are reading.
         pages = {key: kept for key, kept in self._pages.items() if key[0] == stage}
         self._pages = {**pages, (stage, detail): (diff, page)}

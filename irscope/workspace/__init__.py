@@ -170,6 +170,7 @@ if TYPE_CHECKING:
     from irscope.workspace.llvm_passes import effect_text as effect_text
     from irscope.workspace.llvm_passes import llvm_report as llvm_report
     from irscope.workspace.opening import opening_pair as opening_pair
+    from irscope.workspace.operand_notes import OperandNotes as OperandNotes
     from irscope.workspace.pass_comparison import PassChange as PassChange
     from irscope.workspace.pass_comparison import PassComparison as PassComparison
     from irscope.workspace.pass_comparison import PassDifference as PassDifference
@@ -350,6 +351,7 @@ _EXPORTS = {
     "irscope.workspace.llvm_comparison": "llvm_lines",
     "irscope.workspace.llvm_passes": "LlvmReport effect_text llvm_report",
     "irscope.workspace.opening": "opening_pair",
+    "irscope.workspace.operand_notes": "OperandNotes",
     "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
     "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
     "irscope.workspace.picking": "Choice Pick never_launched picks",

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.diff.classify import classify
 from irscope.diff.opcode_counts import LineChange, by_source_line
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.tokens import changed_spans
@@ -85,14 +86,39 @@ def rows_in_place(diff: StageDiff) -> Sequence[Row]:
 
 
 def _differs_only_below(diff: StageDiff, row: Row) -> bool:
-    """Whether operations with regions start on both sides of a row, with equal first lines."""
-    if row.change & Change.OPERANDS or row.change is Change.LAYOUT or row.left is None or row.right is None:
+    """Return True if the lines below the first one show the whole change of an operation with regions.
+
+    They show changes of the text. Changes of operands and of layouts' definitions are in no line's text.
+    """
+    if row.left is None or row.right is None:
         return False
-    for document, line in ((diff.left, row.left), (diff.right, row.right)):
-        index = document.operation_of_line.get(line)
-        if index is None or document.operations[index].end <= line + 1:
-            return False
-    return not _texts_differ(diff, row.left, row.right)
+    index, other = diff.left.operation_of_line.get(row.left), diff.right.operation_of_line.get(row.right)
+    if index is None or other is None:
+        return False
+    left, right = diff.left.operations[index], diff.right.operations[other]
+    if left.end <= row.left + 1 or right.end <= row.right + 1:
+        return False
+    if row.change & ~classify(left.normalized, right.normalized, diff.left.language):
+        return False
+    if _texts_differ(diff, row.left, row.right):
+        return False
+    return _texts_differ(diff, left.end - 1, right.end - 1) or _labels_differ(diff, index, other)
+
+
+def _labels_differ(diff: StageDiff, index: int, other: int) -> bool:
+    """Return True if two operations open their regions with lines of other text."""
+    return _own_labels(diff.left, index) != _own_labels(diff.right, other)
+
+
+def _own_labels(document: Document, index: int) -> list[str]:
+    """Return the lines that open the later regions of an operation, without names."""
+    operation = document.operations[index]
+    inner = [child for child in document.operations if child.parent == index]
+    return [
+        document.labels[line]
+        for line in range(operation.line + 1, operation.end)
+        if line in document.labels and not any(child.line <= line < child.end for child in inner)
+    ]
 
 
 def reads_differently(diff: StageDiff, row: Row) -> bool:

@@ -14,6 +14,7 @@ from irscope.workspace import (
     Finding,
     Layout,
     LayoutChange,
+    OperandNotes,
     Row,
     RowSide,
     StageDiff,
@@ -96,8 +97,9 @@ def _stage(diff: StageDiff, context: int | None) -> dict[str, Any]:
             }
             for c in by_source_line(diff)
         ]
+        notes = OperandNotes(diff)
         document["rows"] = [
-            _row(diff, row)
+            _row(diff, row, notes)
             for hunk in hunks(rows_in_place(diff), context, lambda row: row.change)
             for row in hunk.rows
         ]
@@ -124,9 +126,11 @@ def _layout(layout: Layout | None) -> dict[str, Any] | None:
     }
 
 
-def _row(diff: StageDiff, row: Row) -> dict[str, Any]:
+def _row(diff: StageDiff, row: Row, notes: OperandNotes) -> dict[str, Any]:
     left, right = row_sides(diff, row)
-    return {"change": change_names(row.change), "a": _side(left), "b": _side(right)}
+    record = {"change": change_names(row.change), "a": _side(left), "b": _side(right)}
+    operands = notes.of_row(row)
+    return {**record, "operands": operands} if operands else record
 
 
 def _side(side: RowSide | None) -> dict[str, Any] | None:

@@ -12,6 +12,7 @@ from irscope.report.terminal.styles import PLAIN, Paint, spans_to_pieces
 from irscope.workspace import (
     Change,
     Hunk,
+    OperandNotes,
     RowSide,
     Span,
     StageDiff,
@@ -45,9 +46,10 @@ def unified(diff: StageDiff, context: int, paint: Paint = PLAIN, strict: bool = 
 
     It is for reading, not for `patch`: rows that differ only in names or locations are equal and appear as on
     the left. `~` marks a row whose text is equal but whose layout changed, `>` a moved operation, at its old
-    and its new position. Carets below a pair mark what changed if `paint` cannot. `strict` omits all three,
-    for tools.
+    and its new position. Carets below a pair mark what changed if `paint` cannot, and a line names the
+    constants that changed if the texts do not show them. `strict` omits all of these, for tools.
     """
+    notes = OperandNotes(diff)
     for hunk in hunks(rows_in_place(diff), context, partial(reads_differently, diff)):
         if hunk.rows:
             ranges = f"-{hunk_range(hunk.rows, True)} +{hunk_range(hunk.rows, False)}"
@@ -58,6 +60,8 @@ def unified(diff: StageDiff, context: int, paint: Paint = PLAIN, strict: bool = 
                 yield f"{row.change.mark}{(left or right or _EMPTY).text}"
             elif reads_differently(diff, row):
                 yield from _pair(left, right, paint, carets=not strict and not paint.attributes)
+                if not strict and not _marks_something(left, right) and (note := notes.of_row(row)):
+                    yield paint(f"?{_indentation(left)}{note}", "dim")
             else:
                 mark = " " if strict else row.change.mark
                 yield f"{mark}{(left or right or _EMPTY).text}"
@@ -68,6 +72,7 @@ def side_by_side(diff: StageDiff, context: int, width: int, paint: Paint = PLAIN
 
     A line that does not fit is cut so that its first change is visible.
     """
+    notes = OperandNotes(diff)
     digits = len(str(max(len(diff.left.lines), len(diff.right.lines))))
     column = (width - 3) // 2
     room = column - digits - 3
@@ -82,6 +87,8 @@ def side_by_side(diff: StageDiff, context: int, width: int, paint: Paint = PLAIN
                 _cell(right, "+" if differs else row.change.mark, "added", digits, room, paint),
             )
             yield " \u2502 ".join(halves).rstrip()
+            if differs and not _marks_something(left, right) and (note := notes.of_row(row)):
+                yield paint(f"{' ' * (digits + 3)}{note}"[:width], "dim")
 
 
 def _fold(hunk: Hunk, width: int) -> str:
@@ -96,6 +103,15 @@ def _pair(left: RowSide | None, right: RowSide | None, paint: Paint, carets: boo
         yield paint("+", "added") + _painted(right, "added", paint)
         if carets and right.spans and len(right.text) <= _MAX_CARETS:
             yield f"?{_carets(right.spans)}"
+
+
+def _marks_something(left: RowSide | None, right: RowSide | None) -> bool:
+    return any(side.spans for side in (left, right) if side is not None)
+
+
+def _indentation(side: RowSide | None) -> str:
+    text = side.text if side else ""
+    return text[: len(text) - len(text.lstrip())]
 
 
 def _painted(side: RowSide, style: str, paint: Paint) -> str:

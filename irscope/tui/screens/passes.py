@@ -26,7 +26,7 @@ from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.pass_view import PassView
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.wrapped_bar import WrappedBar
-from irscope.workspace import PassChange, PassComparison, PassLine, entry_for, rows_in_place
+from irscope.workspace import OperandNotes, PassChange, PassComparison, PassLine, entry_for, rows_in_place
 from irscope.workspace.pass_comparison import BOTH, IN_A, IN_B
 
 _TOP = (0, False)
@@ -297,7 +297,9 @@ def _page(change: PassChange) -> Page:
     diff = change.diff
     if diff is not None:
         left, right = (PageSide(side.lines, side.language) for side in (diff.left, diff.right))
-        return Page(left, right, rows_in_place(diff), compared=True, layouts=diff.layouts)
+        return Page(
+            left, right, rows_in_place(diff), compared=True, layouts=diff.layouts, operands=OperandNotes(diff)
+        )
     if change.after is not None:
         return plain_page(PageSide(change.after.lines, change.after.language), None)
     return plain_page(PageSide([f"{change.step.name}: {change.note}"]), None)
