@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from irscope.analysis.capture_matching import match_variants
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.findings.severity import effect
+from irscope.analysis.hardware_use import hardware_use_changes
 from irscope.facts.fact import Facts, FactValue, number_of, value_of
 from irscope.facts.registry import (
     CODE,
@@ -160,6 +161,8 @@ def compare_pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> Matc
     changes = [*_lost(a, b, facts_a, facts_b)]
     if not identical:
         changes += _moved(facts_a, facts_b)
+        if a.target == b.target:
+            changes += _hardware_use(facts_a, facts_b)
     stacks = value_of(facts_a, STACK), value_of(facts_b, STACK)
     return MatchedVariants(a, b, identical, stacks, tuple(sorted(changes, key=lambda change: -change.weight)))
 
@@ -191,6 +194,13 @@ def _moved(facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:
         if kind in IMPROVED_BY_SPILLS and (spills(facts_a) if worse else spills(facts_b)):
             continue  # the side with fewer registers spills
         yield FactChange(kind.name, a, b, worse, weight=kind.weight * effect(a * scale, b * scale))
+
+
+def _hardware_use(facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:
+    """Yield a change for each unit or technique that only one of the two uses: tensor cores, a pipeline."""
+    for use, lost in hardware_use_changes(facts_a, facts_b):
+        was, now = value_of(facts_a, use.kind), value_of(facts_b, use.kind)
+        yield FactChange(use.kind.name, was, now, lost, use.weight)
 
 
 def _timed(pairs: Sequence[MatchedVariants]) -> list[tuple[float, float]]:

@@ -14,6 +14,8 @@ from tests.analysis.builders import variant
 GOOD = {
     "code": "a", "launchable": "yes", "registers": 64, "stack": 0, "shared": 1024, "occupancy": 0.5,
     "load_width": 16, "store_width": 16, "instructions": 100, "threads": 128,
+    "pipeline_depth": 3, "async_copies": "27 x cp.async", "matrix": "4 x wgmma.m64n128k16",
+    "warp_specialization": "none",
 }  # fmt: skip
 
 
@@ -50,6 +52,16 @@ def compare(old, new):
         ({"code": "a", "seconds": {"llir": 3.0}}, [], []),
         ({"code": "b", "seconds": {"llir": 0.01}}, [], []),
         ({"code": "b", "registers": 32, "stack": 2128, "occupancy": 1.0}, ["stack"], []),
+        ({"code": "b", "shared": 0, "pipeline_depth": 1}, ["pipeline_depth"], ["shared"]),
+        ({"code": "b", "shared": 512, "pipeline_depth": 2}, [], ["shared"]),
+        ({"code": "b", "async_copies": "none"}, ["async_copies"], []),
+        ({"code": "b", "async_copies": "4 x cp.async"}, [], []),
+        ({"code": "b", "async_copies": "2 x cp.async.bulk.tensor load"}, [], ["async_copies"]),
+        ({"code": "b", "matrix": "none"}, ["matrix"], []),
+        ({"code": "b", "matrix": "16 x mma.sync.m16n8k16"}, ["matrix"], []),
+        ({"code": "b", "matrix": "4 x tcgen05.mma.kind::f16"}, [], ["matrix"]),
+        ({"code": "b", "matrix": "2 x wgmma.m64n256k16"}, [], []),
+        ({"code": "b", "warp_specialization": "default: 4 warps"}, [], ["warp_specialization"]),
     ],
 )
 def test_better_and_worse_facts_are_listed(values, worse, better):
@@ -101,3 +113,14 @@ def test_identical_variants_are_matched_in_order():
     found = compare([made(1), made(2)], [made(7), made(8), made(9)])
     assert [(pair.a.id, pair.b.id) for pair in found.pairs] == [(1, 7), (2, 8)]
     assert [one.id for one in found.only_b] == [9]
+
+
+def test_a_lost_tma_load_is_worse_though_stores_remain():
+    old = made(async_copies="2 x cp.async.bulk.tensor load, 1 x cp.async.bulk.tensor store")
+    (pair,) = compare([old], [made(code="b", async_copies="1 x cp.async.bulk.tensor store")]).pairs
+    assert [change.name for change in pair.worse] == ["async_copies"]
+
+
+def test_units_that_another_target_has_are_not_compared():
+    (pair,) = compare([made()], [made(target="cuda:80", code="b", matrix="16 x mma.sync.m16n8k16")]).pairs
+    assert pair.changes == ()

@@ -16,7 +16,7 @@ from irscope.analysis.loop_mix import LoopMix
 from irscope.analysis.unrolling import classified
 from irscope.backends import backend_of
 from irscope.model import Variant
-from irscope.workspace import Workspace
+from irscope.workspace import Workspace, gate_pair
 from tests.exhaustive import EXHAUSTIVE
 
 pytestmark = pytest.mark.slow
@@ -198,3 +198,13 @@ def test_every_instruction_is_in_one_region(captures: dict[str, Workspace]):
                 remainder = sum(mix.region(line).where.value == "remainder" for line in lines)
                 counted = sum(counts.get(kind, 0) for counts in regions.values())
                 assert counted + remainder == len(lines)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_the_gate_calls_a_lost_pipeline_worse(captures: dict[str, Workspace], target: str):
+    capture = captures["matmul"]
+    deep, flat = of(capture, target, num_stages=4), of(capture, target, num_stages=1)
+    lost = gate_pair(capture.compare(deep, flat), ["worse"])
+    assert lost.failed and "Pipeline 4 -> 1" in lost.violations[0].text
+    gained = gate_pair(capture.compare(flat, deep), ["worse"])
+    assert not any("Pipeline" in violation.text for violation in gained.violations)
