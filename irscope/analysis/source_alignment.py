@@ -6,7 +6,7 @@ files change nothing. Statements that were edited match if half of their tokens 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from rapidfuzz.distance import Indel
@@ -20,6 +20,8 @@ from irscope.model import Kernel, SourceFunction
 _MOST_PAIRS = 40 * 40
 # The share of equal tokens from which on two statements are the same one, edited.
 _SIMILAR = 0.5
+# The tokens from which on an equal statement elsewhere is the same one: `else:` and `pass` are anywhere.
+_SHORTEST_MOVED = 4
 
 _Pairs = list[tuple[Statement, Statement]]
 
@@ -30,12 +32,15 @@ def line_map(a: Kernel, b: Kernel) -> LineMap:
     lines: dict[FileLine, MatchedLine | None] = {}
     for function in _functions(a):
         lines.update(dict.fromkeys(_file_lines(function)))
+    moved: dict[FileLine, MatchedLine] = {}
     for left, right in _function_pairs(a, b):
-        lines.update(_matched_lines(left, right))
+        matched, elsewhere = _matched_lines(left, right)
+        lines.update(matched)
+        moved.update(elsewhere)
     known = frozenset(key for function in _functions(b) for key in _file_lines(function))
     if a.source.text and b.source.text:
-        return LineMap(lines, known)
-    return LineMap(lines, known, (_definition(a.source), _definition(b.source)))
+        return LineMap(lines, known, moved=moved)
+    return LineMap(lines, known, (_definition(a.source), _definition(b.source)), moved)
 
 
 def _definition(function: SourceFunction) -> FileLine:
@@ -87,13 +92,39 @@ _FUNCTION_KEYS: tuple[Callable[[SourceFunction], Hashable], ...] = (
 )
 
 
-def _matched_lines(left: SourceFunction, right: SourceFunction) -> Iterator[tuple[FileLine, MatchedLine]]:
+def _matched_lines(
+    left: SourceFunction, right: SourceFunction
+) -> tuple[dict[FileLine, MatchedLine], dict[FileLine, MatchedLine]]:
+    """Return the lines of the statements that match in order, and of those that B has at another place."""
     if left.text == right.text:
-        for index, key in enumerate(_file_lines(left)):
-            yield key, MatchedLine(right.file, right.line + index)
-        return
-    for ours, theirs in _statement_pairs(statements(left.text), statements(right.text)):
-        yield from _lines_of(ours, theirs, left, right)
+        lines = enumerate(_file_lines(left))
+        return {key: MatchedLine(right.file, right.line + index) for index, key in lines}, {}
+    ours, theirs = statements(left.text), statements(right.text)
+    pairs = _statement_pairs(ours, theirs)
+    matched, moved = (
+        {key: match for pair in own for key, match in _lines_of(*pair, left, right)}
+        for own in (pairs, _moved(ours, theirs, pairs))
+    )
+    return matched, moved
+
+
+def _moved(left: Sequence[Statement], right: Sequence[Statement], pairs: _Pairs) -> _Pairs:
+    """Return the pairs of statements that only changed places: each the only one of its text on its side."""
+    taken = {id(statement) for pair in pairs for statement in pair}
+    ours, theirs = (_by_texts([own for own in side if id(own) not in taken]) for side in (left, right))
+    return [
+        (found[0], theirs[texts][0])
+        for texts, found in ours.items()
+        if len(found) == 1 and len(theirs.get(texts, ())) == 1
+    ]
+
+
+def _by_texts(side: Sequence[Statement]) -> Mapping[Hashable, list[Statement]]:
+    found: dict[Hashable, list[Statement]] = {}
+    for statement in side:
+        if len(statement.texts) >= _SHORTEST_MOVED:
+            found.setdefault(statement.texts, []).append(statement)
+    return found
 
 
 def _lines_of(

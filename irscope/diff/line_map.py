@@ -51,11 +51,19 @@ class LineMap:
     `lines` maps the captured lines of A to their matches in B, None without one. `right` are B's captured
     lines. `kernels` are the `def` lines of A's and B's kernel if one of them was captured without its source:
     its lines keep their distance from the `def`. Other files are not in the map.
+
+    `moved` has the matches of lines without one in `lines`: of statements that B has at another place. They
+    are out of order, so the diff does not use them to align operations; `in_lines_of_b` does.
     """
 
     lines: Mapping[FileLine, MatchedLine | None] = field(default_factory=dict)
     right: Collection[FileLine] = frozenset()
     kernels: tuple[FileLine, FileLine] | None = None
+    moved: Mapping[FileLine, MatchedLine] = field(default_factory=dict)
+
+    def match(self, line: FileLine) -> MatchedLine | None:
+        """Return B's line of a line of A, also if the statement moved; None if B does not have it."""
+        return self.lines.get(line) or self.moved.get(line)
 
     def move(self, location: Location) -> Location:
         """A's location as one of B's, without its inlined-at chain; as it is if its line was not captured."""
@@ -97,7 +105,11 @@ class LineMap:
 
     def in_lines_of_b(self, document: Document) -> Document:
         """A's document with B's lines."""
-        return document.relocated(self.move) if self.moves else document
+        return document.relocated(self._move_also_moved) if self.moves else document
+
+    def _move_also_moved(self, location: Location) -> Location:
+        match = self.moved.get((location.file, location.line))
+        return Location(match.file, *match.place(location.column)) if match else self.move(location)
 
     @cached_property
     def inverse(self) -> LineMap:
@@ -116,7 +128,9 @@ class LineMap:
                 columns, places = zip(*sorted(found), strict=True)
                 lines[key] = replace(own, line=places[0][0], columns=columns, places=places)
         kernels = None if self.kernels is None else (self.kernels[1], self.kernels[0])
-        return LineMap(lines, self.lines.keys(), kernels)
+        moved = LineMap(self.moved).inverse.lines if self.moved else {}
+        found = {line: match for line, match in moved.items() if match is not None}
+        return LineMap(lines, self.lines.keys(), kernels, found)
 
     @property
     def moves(self) -> bool:

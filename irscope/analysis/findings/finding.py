@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 
@@ -15,6 +16,14 @@ from irscope.model.text import one_line
 
 # The findings that a view shows unless it is asked for all.
 MOST_SHOWN = 10
+_ARROW = " -> "
+_CLAUSES = re.compile(r"[:;()]")
+# Words can be before numbers and a unit after them: `instructions 115 -> 115 per iteration`.
+_EQUAL_SIDES = re.compile(
+    r"(?:(?P<text>.+) -> (?P=text)|[^\d>]*\b(?P<number>\d.*) -> (?P=number)(?: [^\d>]*)?)"
+)
+# In `covers`: all other findings that are not more severe.
+EVERYTHING = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +36,7 @@ class Finding:
     and `evidence_b` are the lines on each side that prove it.
 
     `covers` are findings that this one explains, by kind ("matrix") or by kind and subject
-    ("layout #mma"): they say nothing to a reader of this one. `covered` is true if
+    ("layout #mma"), or EVERYTHING: they say nothing to a reader of this one. `covered` is true if
     another finding explains this one: views show it only with all others.
     """
 
@@ -59,7 +68,7 @@ class Finding:
 
     def covered_by(self, keys: Set[str]) -> bool:
         """Whether `keys`, the `covers` of other findings, name this one."""
-        return self.kind in keys or f"{self.kind} {self.subject}" in keys
+        return EVERYTHING in keys or self.kind in keys or f"{self.kind} {self.subject}" in keys
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:
@@ -68,16 +77,28 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
     matrix (weight 256, covers "ldmatrix"), occupancy (8), ldmatrix (16)
     -> matrix, occupancy, ldmatrix (covered)
     """
-    ordered = sorted(found, key=lambda finding: (-finding.weight, finding.kind, finding.subject))
+    differing = [finding for finding in found if not says_no_change(finding.text)]
+    ordered = sorted(differing, key=lambda finding: (-finding.weight, finding.kind, finding.subject))
     covering = [finding for finding in ordered if finding.covers]
     own, covered = [], []
     for finding in ordered:
-        covers = [other.covers for other in covering if other.severity >= finding.severity]
+        covers = [
+            other.covers for other in covering if other is not finding and other.severity >= finding.severity
+        ]
         if finding.covered or finding.covered_by(frozenset().union(*covers)):
             covered.append(replace(finding, covered=True))
         else:
             own.append(finding)
     return own + covered
+
+
+def says_no_change(text: str) -> bool:
+    """Return True if each change in a sentence has two equal sides: `115 per iteration -> 115 per iteration`.
+
+    The rule holds for every finding, whoever wrote it: what reads the same on both sides is not a difference.
+    """
+    changes = [clause.strip() for clause in _CLAUSES.split(text) if _ARROW in clause]
+    return bool(changes) and all(_EQUAL_SIDES.fullmatch(change) for change in changes)
 
 
 def most_important(found: Sequence[Finding]) -> Sequence[Finding]:

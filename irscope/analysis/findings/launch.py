@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.analysis.duplicates import are_duplicates
-from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.finding import EVERYTHING, Finding, PairContext
 from irscope.analysis.findings.severity import Severity
 from irscope.facts.fact import status_of
-
-# Findings about TTGIR, which have no effect if the machine code is identical.
-_WITHOUT_EFFECT = frozenset(["layout", "conversions", "buffers", "passes", "matrix path"])
 
 
 def launch_problems(pair: PairContext) -> Iterator[Finding]:
@@ -27,7 +24,7 @@ def launch_problems(pair: PairContext) -> Iterator[Finding]:
 
 
 def identical_code(pair: PairContext) -> Iterator[Finding]:
-    """Both sides have the same machine code."""
+    """Both sides have the same machine code, so that no other difference has an effect."""
     if are_duplicates(pair.a, pair.b, pair.facts_a, pair.facts_b):
         text = "A and B have identical machine code; benchmarking both is redundant"
-        yield Finding(text, Severity.IDENTICAL.weight(), "identical", covers=_WITHOUT_EFFECT)
+        yield Finding(text, Severity.IDENTICAL.weight(), "identical", covers=frozenset([EVERYTHING]))

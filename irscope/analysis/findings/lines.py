@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
 from irscope.analysis.findings.instead import instead
 from irscope.analysis.findings.moved_copies import located_copies
+from irscope.analysis.findings.paired_lines import paired_lines
 from irscope.analysis.findings.region_text import change_text, explained, loop_mixes
 from irscope.analysis.findings.severity import Severity, effect
+from irscope.analysis.findings.unchanged import Unchanged
 from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import (
     InstructionMix,
@@ -67,7 +69,9 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     use_b = memory_use(pair.b, ttir.right, right) if ttir else MemoryUse()
     stages = {diff.stage: (diff.left, diff.right) for diff in (ttir, ttgir) if diff}
     left, right = located_copies(left, right, stages)
+    left, use_a = paired_lines(left, right, use_a, use_b)
     mixes = loop_mixes(pair)
+    unchanged = Unchanged()
     for kind, place in sorted(left.keys() | right.keys(), key=repr):
         if kind not in _KINDS:
             continue
@@ -81,8 +85,9 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         work = tuple(mix.per_iteration(counts) for mix, counts in zip(mixes, regions, strict=True))
         if work[0] == work[1]:
             if because:
-                text = f"{what} stay {was.width}-byte{because}"
-                yield Finding(text, _narrow_weight(was.width), kind, *evidence, subject=place_subject(place))
+                text, weight = f"{what} stay {was.width}-byte", _narrow_weight(was.width)
+                subject = place_subject(place)
+                unchanged.add(because, Finding(text, weight, kind, *evidence, subject=subject))
             continue
         same_kinds = was.counts.keys() == now.counts.keys()
         # The count of cp.async is part of the global loads already.
@@ -96,6 +101,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
             weight = max(weight, _narrow_weight(max(was.width, now.width)))
         covered = not because and explained(*regions, mixes)
         yield Finding(text + because, weight, kind, *evidence, subject=place_subject(place), covered=covered)
+    yield from unchanged.findings()
 
 
 def _place_text(pair: PairContext, key: tuple[str, KernelPlace], pointers: str) -> str:

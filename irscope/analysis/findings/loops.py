@@ -175,11 +175,12 @@ def _pipelining(chain: Chain, a: _Side, b: _Side) -> Iterator[str]:
 def _length(was: Loop, now: Loop) -> list[str]:
     """The instructions per iteration, if they differ by more than a little."""
     known = was.unrolled is not None and now.unrolled is not None
-    same = (was.unrolled, now.unrolled) in ((1, 1), (None, None))
+    same = was.unrolled == now.unrolled
     a, b = was.instructions, now.instructions
-    if same and effect(a, b) > _SMALL:
-        return [f"{a:,} -> {b:,} instructions per iteration"]
-    if known and not same:
+    if same:
+        per = _iterations(now.unrolled)
+        return [f"{a:,} -> {b:,} instructions per {per}"] if effect(a, b) > _SMALL else []
+    if known:
         passes = [f"{own.instructions:,} per {_iterations(own.unrolled)}" for own in (was, now)]
         return [f"instructions {' -> '.join(passes)}"]
     return []

@@ -38,6 +38,7 @@ from irscope.facts.registry import (
 )
 from irscope.facts.spills import spilled_registers_text
 from irscope.facts.spills import spills as has_spills
+from irscope.model import Variant
 
 # ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
 _MAX_REGISTERS = 255
@@ -63,6 +64,8 @@ _SEVERITIES = {
     CONVERSIONS: Severity.LAYOUT,
 }
 _FAMILY = re.compile(r"v_[a-z]+|[a-z]+\d*")
+# The name of the function and the line of the assembly in a warning.
+_WARNING_PLACE = re.compile(r" (?:in|at|near) (?:the )?(?:function '[^']*'|line \d+)")
 # A resource that moved by less, about 9 percent, is only another count.
 _SMALL = 0.125
 
@@ -104,13 +107,18 @@ def _spill_text(facts: Facts) -> str:
 
 
 def assembler_warnings(pair: PairContext) -> Iterator[Finding]:
-    """Performance warnings that the assembler gives for one side only."""
+    """Performance warnings that the assembler gives for one side only, wherever in its text."""
     for side, own, other in (("A", pair.a, pair.b), ("B", pair.b, pair.a)):
-        warnings = backend_of(own.target).warnings
-        for warning in warnings(own.log):
-            if other.log is not None and warning not in warnings(other.log):
+        warnings = {_WARNING_PLACE.sub("", text): text for text in reversed(_warnings(own))}
+        known = {_WARNING_PLACE.sub("", text) for text in _warnings(other)}
+        for key, warning in reversed(warnings.items()):
+            if other.log is not None and key not in known:
                 text = f"ptxas warns about {side}: {warning}"
                 yield Finding(text, Severity.LOOP.weight(), "ptxas", subject=side)
+
+
+def _warnings(variant: Variant) -> tuple[str, ...]:
+    return backend_of(variant.target).warnings(variant.log)
 
 
 def registers(pair: PairContext) -> Iterator[Finding]:
@@ -153,6 +161,8 @@ def other_facts(pair: PairContext) -> Iterator[Finding]:
             continue
         else:
             weight = _text_weight(kind, str(a), str(b))
+        if kind.format(a) == kind.format(b):
+            continue
         if kind is not THREADS or not _follows_from_warps(pair):
             yield Finding(pair.in_words(change_text(kind, a, b)), weight, kind.name, *pair.evidence(kind))
 

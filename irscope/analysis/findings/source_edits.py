@@ -19,7 +19,7 @@ from irscope.analysis.python_edit_text import describe
 from irscope.analysis.python_edits import Edit, Statement, edits, lines_reached
 from irscope.analysis.source_alignment import line_map
 from irscope.diff.line_map import LineMap
-from irscope.diff.rows import StageDiff
+from irscope.diff.rows import Change, StageDiff
 from irscope.facts.fact import Evidence
 from irscope.frontends import HELION
 from irscope.languages.document import Document
@@ -63,7 +63,7 @@ class _FunctionEdit:
 
     def _place_of_a(self, line: int) -> _Place:
         """A line of A: if statements were swapped, its match in B is not the statement after the edit."""
-        match = self.matches.lines.get((self.a.file, line))
+        match = self.matches.match((self.a.file, line))
         return (match.file, match.line, False) if match else (self.a.file, line, True)
 
     def places_reached(self) -> Iterator[_Place]:
@@ -106,10 +106,12 @@ def source_edits(pair: PairContext) -> Iterator[Finding]:
     if shown and _generated_from_one_source(pair):
         yield _generated(shown, left, right)
         return
+    # A helper that was taken out of the kernel computes the same.
+    only_order = not any(number for change, number in diff.counts.items() if change is not Change.MOVED)
     for one in shown[:_MOST]:
         evidence_a = tuple(left[place] for place in one.places() if place in left)
         evidence_b = tuple(right[place] for place in one.places() if place in right)
-        weight = _MOVE_WEIGHT if one.edit.moved else _WEIGHT
+        weight = _MOVE_WEIGHT if one.edit.moved or only_order else _WEIGHT
         yield Finding(_sentence(one, pair), weight, "source edit", evidence_a, evidence_b)
     if len(shown) > _MOST:
         rest = pluralize(len(shown) - _MOST, "more edited statement")
