@@ -68,9 +68,10 @@ def test_findings_name_the_pointer_and_the_reason_even_if_the_width_is_equal():
         f for f in findings(PairContext(*made, {}, {}, diffs)) if f.kind.startswith("global")
     )
     assert load.text == (
-        f"Global loads of x_ptr (line 8: x = tl.load(x_ptr)) stay 4-byte; both are narrow because {MASK}"
+        f"Global loads of x_ptr (line 8: x = tl.load(x_ptr)) stay 4-byte; both are narrow because {MASK}; "
+        "1 other access too"
     )
-    assert store.text.startswith("Global stores of out_ptr (line 9) stay 4-byte; both")
+    assert store.covered and store.text.startswith("Global stores of out_ptr (line 9) stay 4-byte; both")
     lines = text(name, "ptx").split("\n")
     assert load.evidence_a
     assert all("ld.global.b32" in lines[evidence.line] for evidence in load.evidence_a)
