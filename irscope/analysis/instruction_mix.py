@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.generated_code import user_line
@@ -53,18 +53,38 @@ def instructions_by_line(document: Document, stage: str) -> Mapping[tuple[str, K
     return found
 
 
-def place_text(place: KernelPlace, kernel: Kernel, of: str = "") -> str:
+def place_text(place: KernelPlace, kernel: Kernel, of: str = "", helpers: Sequence[str] = ()) -> str:
     """`of line 14 (x = tl.load(x_ptr))`, or with `of` `of x_ptr (line 14: x = tl.load(x_ptr))`.
 
-    `kernel` is B's, or A's for a line that B does not have: `line 14 of A`.
+    `kernel` is B's, or A's for a line that B does not have: `line 14 of A`. `helpers` are called in the line:
+    `of x_ptr (line 14: x = fetch(x_ptr), in fetch)`.
     """
     if place is None:
         return f"of {of or 'unknown lines'}"
     line = f"line {place.line} of A" if place.removed else f"line {place.line}"
-    source = _source_line(place, kernel)
+    inside = f"in {' and '.join(helpers)}" if helpers else ""
+    source = ", ".join(filter(None, [_source_line(place, kernel), inside]))
     if of:
         return f"of {of} ({line}: {source})" if source else f"of {of} ({line})"
     return f"of {line} ({source})" if source else f"of {line}"
+
+
+def helpers_of(lines: Iterable[int], document: Document, kernel: Kernel, of_a: Kernel) -> tuple[str, ...]:
+    """Return the names of the helpers, not Triton's own, that the operations on some lines are written in.
+
+    `kernel` is B's; `of_a` has the lines that B does not have.
+    """
+    names: dict[str, None] = {}
+    for line in lines:
+        index = document.operation_of_line.get(line)
+        location = None if index is None else document.operations[index].location
+        if location is None or location.inlined_at is None:
+            continue
+        for helper in (of_a if location.removed else kernel).own_functions[1:]:
+            length = helper.text.count("\n") + 1
+            if location.file == helper.file and 0 <= location.line - helper.line < length:
+                names[helper.name] = None
+    return tuple(names)
 
 
 def _source_line(place: SourcePlace, kernel: Kernel) -> str:

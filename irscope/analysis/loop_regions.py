@@ -40,10 +40,14 @@ class Where(Enum):
 
 
 class Region(NamedTuple):
-    """A part of a kernel: before, in or after a loop. `loop` is the position of its statement in Python."""
+    """A part of a kernel: before, in or after a loop. `loop` is the position of its statement in Python.
+
+    `around` is that of the loop in which this part is before or after `loop`; () if it runs once.
+    """
 
     where: Where
     loop: Chain = ()
+    around: Chain = ()
 
 
 OUTSIDE = Region(Where.OUTSIDE)
@@ -141,7 +145,8 @@ class LoopRegions:
                 ] or headers
             earlier, later = self._before_and_after(tuple(headers))
             if block in later or block in earlier:
-                return Region(Where.AFTER if block in later else Where.BEFORE, home)
+                outer = around[0].chain if around else ()
+                return Region(Where.AFTER if block in later else Where.BEFORE, home, outer)
         if not around:
             return OUTSIDE
         return Region(Where.REMAINDER if around[0].remainder else Where.IN, around[0].chain)

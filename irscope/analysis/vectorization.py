@@ -20,12 +20,16 @@ from irscope.analysis.global_accesses import (
     width_limits,
 )
 from irscope.analysis.instruction_mix import InstructionMix, KernelPlace
+from irscope.analysis.source_map import kernel_place
 from irscope.facts.occupancy import threads_of
 from irscope.languages.document import Document
 from irscope.model import Variant
 
 Key = tuple[str, KernelPlace]  # "global load" or "global store", and its place
 
+_DESCRIPTOR_ACCESS = re.compile(r"tt\.descriptor_(?:load|gather|store|scatter|reduce)\b")
+# MLIR makes names of values unique with a number.
+_UNIQUE = re.compile(r"_\d+$")
 # A line with more pointers is described without them.
 _MOST_POINTERS = 3
 # Three times the largest of 3,290 real kernels; the time grows faster than the text.
@@ -36,7 +40,8 @@ _MOST_OPERATIONS = 5_000
 class MemoryUse:
     """The global loads and stores of a variant according to TTIR, by kind and place.
 
-    `pointers` names the parameters that they point into ("x_ptr and y_ptr"); `narrow` says why they
+    `pointers` names the parameters that they point into ("x_ptr and y_ptr"), and the descriptors of
+    asynchronous copies; `narrow` says why they
     move less than 16 bytes at once, if known.
     """
 
@@ -51,22 +56,43 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
     if len(ttir.operations) > _MOST_OPERATIONS:
         return MemoryUse()
     flow = AxisFlow(ttir)
+    pointers, narrow = _descriptors(ttir), {}
     by_key: dict[Key, list[GlobalAccess]] = {}
     for access in global_accesses(ttir, flow):
         by_key.setdefault((access.kind, access.place), []).append(access)
     decisions = match_decisions(parse_decisions(variant.reasons or ""), ttir)
     threads = threads_of(variant)
-    pointers, narrow = {}, {}
     for key, own in by_key.items():
         names = list(dict.fromkeys(name for access in own for name in access.pointers))
         if names and len(names) <= _MOST_POINTERS:
             pointers[key] = _listed(names)
+            if key[0] == "global load" and ("scalar load", key[1]) in work:
+                pointers["scalar load", key[1]] = pointers[key]
         width = work[key].width if key in work else WIDEST
         reasons = {_reason(access, flow, threads, width, decisions) for access in own} if threads else set()
         # The sentence is about the line, so the reason must hold for all of its accesses.
         if len(reasons) == 1 and (reason := reasons.pop()):
             narrow[key] = reason
     return MemoryUse(pointers, narrow)
+
+
+def _descriptors(ttir: Document) -> dict[Key, str]:
+    """Return the descriptors that each place loads and stores by; numbers are no names."""
+    names: dict[Key, dict[str, None]] = {}
+    for operation in ttir.operations:
+        if _DESCRIPTOR_ACCESS.match(operation.opcode) and operation.operands:
+            name = descriptor_name(operation.operands[0])
+            names.setdefault(("async copy", kernel_place(operation.location)), {})[name] = None
+    return {
+        key: _listed(list(own))
+        for key, own in names.items()
+        if len(own) <= _MOST_POINTERS and not any(name.isdecimal() for name in own)
+    }
+
+
+def descriptor_name(value: str) -> str:
+    """Return the variable that a value of TTIR or TTGIR is named after: `%a_desc_25` is `a_desc`."""
+    return _UNIQUE.sub("", value.removeprefix("%"))
 
 
 def _reason(

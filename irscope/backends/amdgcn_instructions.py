@@ -17,6 +17,11 @@ _LDS_ATOMIC = re.compile(
     r"|cond_sub|sub_clamp)|min_num|max_num)(?:_rtn)?_([a-z]+\d+)(?:_[a-z]|$)?"
 )
 _MATRIX = ("v_mfma_", "v_wmma_", "v_smfmac_", "v_swmmac_")
+_SCALAR_LOAD = re.compile(r"s_(?:buffer_)?load_(\w+)")
+# The address of the kernel's arguments is in the first scalar registers (LLVM, "Initial Kernel Execution
+# State"): Triton's kernels ask for nothing that comes before it.
+_FROM_ARGUMENTS = re.compile(r", s\[0:1\], ")
+_WRITES_ADDRESS = re.compile(r"\ts_(?!cmp|bitcmp|cbranch|waitcnt|store)\w+[ \t]+s(?:\[[01]:\d+\]|[01]),")
 # The scope of an instruction on gfx12 (LLVM, "AMDGPU memory model gfx12"); the narrowest is not printed.
 _SCOPE = re.compile(r"\bscope:SCOPE_(SE|DEV|SYS)\b")
 _SCOPES = {"SE": "workgroup", "DEV": "agent", "SYS": "system"}
@@ -93,4 +98,26 @@ def _width(suffix: str) -> int:
     return 1 if "byte" in suffix else 2 if "short" in suffix else 0
 
 
-AMDGCN = InstructionSet(_INSTRUCTION, _kinds)
+class _Reader:
+    """Classifies the instructions of one text, in order: scalar loads of the kernel's arguments are none.
+
+    s_load_dwordx8 s[4:11], s[0:1], 0x8        arguments: s[0:1] has their address when the kernel starts
+    s_load_dword s2, s[2:3], 0x0               a load of the kernel
+    """
+
+    def __init__(self) -> None:
+        self._arguments_known = True
+
+    def __call__(self, opcode: str, line: str) -> tuple[InstructionKind, ...]:
+        if not opcode.startswith("s_"):
+            return _kinds(opcode, line)
+        kinds: tuple[InstructionKind, ...] = ()
+        match = _SCALAR_LOAD.match(opcode)
+        if match and not (self._arguments_known and _FROM_ARGUMENTS.search(line)):
+            kinds = (InstructionKind("scalar load", "s_load", _width(match[1])),)
+        if self._arguments_known and _WRITES_ADDRESS.match(line):
+            self._arguments_known = False
+        return kinds
+
+
+AMDGCN = InstructionSet(_INSTRUCTION, _kinds, _Reader)

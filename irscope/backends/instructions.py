@@ -11,8 +11,9 @@ from dataclasses import dataclass
 class InstructionKind:
     """The effect of an instruction.
 
-    `kind` is "global load", "global store", "global atomic", the same for "shared", "local load",
-    "local store", "tensor memory load", "tensor memory store", "matrix" or "async copy". `name` is the
+    `kind` is "global load", "global store", "global atomic", the same for "shared", "scalar load" (one of
+    global memory for a whole wave), "local load", "local store", "tensor memory load", "tensor memory
+    store", "matrix" or "async copy". `name` is the
     instruction where its kind has several: a matrix instruction's kind and shape, how an async copy is
     made, `ldmatrix` among shared loads, the operation and type of an atomic. `width` is the bytes that one
     instruction moves per thread (0: none, or not in the opcode). `scope` and `order` are those of an
@@ -40,22 +41,29 @@ class Scan:
     lines: Mapping[InstructionKind, list[int]]
 
 
+# Opcode and line -> the effects of the instruction.
+KindsOf = Callable[[str, str], tuple[InstructionKind, ...]]
+
+
 @dataclass(frozen=True)
 class InstructionSet:
     """How to recognize instructions in an assembly text.
 
     `pattern` matches the start of a line that holds an instruction; its first group is the opcode.
     `kinds` says what the instruction with this opcode on this line does: none,
-    one or two effects.
+    one or two effects. If that depends on the instructions before it, `new_reader` makes such a function for
+    each text.
     """
 
     pattern: re.Pattern[str]
-    kinds: Callable[[str, str], tuple[InstructionKind, ...]]
+    kinds: KindsOf
+    new_reader: Callable[[], KindsOf] | None = None
 
 
 def scan(text: str, instruction_set: InstructionSet) -> Scan:
     """The instructions of `text` by kind, from one pass over its lines."""
-    match_line, kinds_of = instruction_set.pattern.match, instruction_set.kinds
+    match_line = instruction_set.pattern.match
+    kinds_of = instruction_set.new_reader() if instruction_set.new_reader else instruction_set.kinds
     instructions = 0
     lines: dict[InstructionKind, list[int]] = {}
     for index, line in enumerate(text.split("\n")):

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
 from irscope.backends import layout_dialects
 from irscope.diff.matching import UNMATCHED
@@ -103,6 +103,8 @@ class LayoutMatch:
         changed.sort(key=lambda change: -change.uses)
         ours = self._unmatched(self._left, self._left_aliases, self._right, {a for a, _ in self.pairs})
         theirs = self._unmatched(self._right, self._right_aliases, self._left, {b for _, b in self.pairs})
+        both, ours, theirs = _of_equal_kinds(ours, theirs)
+        changed += [_compare(a, b, 0) for a, b in both]
         changed += [LayoutChange(layout, None, (), 0) for layout in ours]
         changed += [LayoutChange(None, layout, (), 0) for layout in theirs]
         return tuple(changed)
@@ -149,10 +151,31 @@ class LayoutMatch:
                 if pair[side] not in done:
                     done.add(pair[side])
                     pairs[pair] = None
-        return list(pairs)
+        return self._without_other_kinds(pairs)
+
+    def _without_other_kinds(self, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+        """Return the pairs without those of two kinds of which one has a match of its own kind.
+
+        A barrier that matches a tile by chance does not turn the tile's layout into that of barriers.
+        """
+        alike = {pair for pair in pairs if self._left[pair[0]].kind == self._right[pair[1]].kind}
+        ours, theirs = {a for a, _ in alike}, {b for _, b in alike}
+        return [(a, b) for a, b in pairs if (a, b) in alike or (a not in ours and b not in theirs)]
 
     def _same(self, left: str, right: str) -> bool:
         return _content(self._left[left]) == _content(self._right[right])
+
+
+def _of_equal_kinds(
+    ours: Sequence[Layout], theirs: Sequence[Layout]
+) -> tuple[list[tuple[Layout, Layout]], list[Layout], list[Layout]]:
+    """Return the pairs of layouts whose kind each side has once, and the rest of each side."""
+    counts = Counter(layout.kind for layout in ours), Counter(layout.kind for layout in theirs)
+    kinds = {kind for kind, number in counts[0].items() if number == counts[1][kind] == 1}
+    right = {layout.kind: layout for layout in theirs}
+    pairs = [(layout, right[layout.kind]) for layout in ours if layout.kind in kinds]
+    rest = ([layout for layout in side if layout.kind not in kinds] for side in (ours, theirs))
+    return pairs, *rest
 
 
 def _content(layout: Layout) -> tuple[str, tuple[tuple[str, str], ...]]:

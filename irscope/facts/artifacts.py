@@ -101,11 +101,11 @@ class VariantArtifacts:
         """A count in Triton's metadata."""
         return count(self.variant, name)
 
-    def instructions_by_width(self, kind: str) -> Measured:
-        """Instructions of a kind, counted by width or name: "4 x 16 B, 1 x 4 B", "2 x wgmma.m64n64k16"."""
+    def instructions_by_width(self, *kinds: str) -> Measured:
+        """Instructions of some kinds, by width or name: "4 x 16 B, 1 x 4 B", "2 x wgmma.m64n64k16"."""
         if self.scan is None:
             return Measured(None)
-        return self._listed([own for own in self.scan.lines if own.kind == kind])
+        return self._listed([own for own in self.scan.lines if own.kind in kinds])
 
     def global_stores(self) -> Measured:
         """The global stores by width; a kernel that writes by atomics only is not said to write nothing."""

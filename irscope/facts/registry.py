@@ -188,8 +188,8 @@ STORE_WIDTH = _fact(
     lambda v: v.widest("global store"), label="Widest global store", weight=8.0,
 )  # fmt: skip
 GLOBAL_LOADS = _fact(
-    "global_loads", "Global loads", "", "", "loads from global memory by width, including cp.async",
-    lambda v: v.instructions_by_width("global load"), weight=5.0,
+    "global_loads", "Global loads", "", "", "loads from global memory by width, with cp.async and s_load",
+    lambda v: v.instructions_by_width("global load", "scalar load"), weight=5.0,
 )  # fmt: skip
 GLOBAL_STORES = _fact(
     "global_stores", "Global stores", "", "", "stores to global memory by width, excluding atomics",

@@ -29,6 +29,8 @@ def _other_way(key: Key, own: Mixes, other: Mixes) -> str:
     copies = sorted(copy.name for copy in own.get(("async copy", place), InstructionMix()).counts)
     loads = [name.removesuffix(" load") for name in copies if "store" not in name]
     stores = [name.removesuffix(" store") for name in copies if "store" in name]
+    if kind == "global load" and ("scalar load", place) in own:
+        return "loads once per wave by s_load"
     if kind == "global load" and loads:
         return f"loads by {loads[0]}"
     if kind == "global store" and stores:

@@ -7,8 +7,10 @@ from dataclasses import replace
 
 from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity, effect
-from irscope.diff.rows import LayoutChange
+from irscope.diff.layout_changes import aliases
+from irscope.diff.rows import LayoutChange, StageDiff
 from irscope.facts.fact import Evidence
+from irscope.languages.document import Layout
 
 
 def layouts(pair: PairContext) -> Iterator[Finding]:
@@ -18,24 +20,47 @@ def layouts(pair: PairContext) -> Iterator[Finding]:
     """
     diff, warps = pair.diffs.get("ttgir"), pair.configured_warps()
     for change in diff.layouts if diff else ():
-        finding = _layout_finding(change)
+        finding = _layout_finding(change, _others_of_kind(diff, change) if diff else 0)
         only_warps = [name for name, *_ in change.fields] == ["warpsPerCTA"]
         yield replace(finding, covered=only_warps and warps is not None and warps[0] != warps[1])
 
 
-def _layout_finding(change: LayoutChange) -> Finding:
-    """One layout: "#mma instrShape [16, 64, 16] -> [16, 32, 16]"."""
+def _others_of_kind(diff: StageDiff, change: LayoutChange) -> int:
+    """Return how many layouts of the same kind the side has that lacks a layout; 0 if both sides have it."""
+    if change.left and change.right:
+        return 0
+    layout, lacking = (change.left, diff.right) if change.left else (change.right, diff.left)
+    used = {name for names in aliases(lacking) for name in names}
+    return sum(
+        layout is not None and other.kind == layout.kind
+        for name, other in lacking.layouts.items()
+        if name in used
+    )
+
+
+def _layout_finding(change: LayoutChange, others: int) -> Finding:
+    """One layout: "#mma instrShape [16, 64, 16] -> [16, 32, 16]"; the other side has `others` of its kind."""
     left, right = change.left, change.right
     if left and right:
-        fields = ", ".join(f"{name} {a} -> {b}" for name, a, b in change.fields)
+        fields = ", ".join(f"{name} {a or 'none'} -> {b or 'none'}" for name, a, b in change.fields)
         # Layouts of two kinds have no common fields.
         text = f"{left.alias} {fields if left.kind == right.kind else f'{left.kind} -> {right.kind}'}"
     elif right:
-        text = f"Only B has the layout {right.alias}, {right.kind}"
+        text = f"Only B has the layout {right.alias}, {_described(right, others)}"
     else:
-        text = f"Only A has the layout {left.alias}, {left.kind}" if left else "A layout changed"
+        text = (
+            f"Only A has the layout {left.alias}, {_described(left, others)}" if left else "A layout changed"
+        )
     evidence_a = (Evidence("ttgir", left.line),) if left else ()
     evidence_b = (Evidence("ttgir", right.line),) if right else ()
     weight = Severity.LAYOUT.weight(effect(1, 1 + change.uses))
     alias = left.alias if left else right.alias if right else ""
     return Finding(text, weight, "layout", evidence_a, evidence_b, subject=alias)
+
+
+def _described(layout: Layout, others: int) -> str:
+    """Return the kind of a layout; with its fields if the other side has layouts of that kind too."""
+    if not others:
+        return layout.kind
+    fields = ", ".join(f"{name} {value}" for name, value in layout.fields.items())
+    return f"{layout.kind} with {fields}; the other side has {others} of this kind with other fields"

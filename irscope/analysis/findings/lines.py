@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
 from irscope.analysis.findings.instead import instead
 from irscope.analysis.findings.moved_copies import located_copies
-from irscope.analysis.findings.paired_lines import paired_lines
+from irscope.analysis.findings.paired_lines import Key, paired_lines
 from irscope.analysis.findings.region_text import change_text, explained, loop_mixes
 from irscope.analysis.findings.severity import Severity, effect
 from irscope.analysis.findings.unchanged import Unchanged
@@ -16,6 +16,7 @@ from irscope.analysis.global_accesses import WIDEST
 from irscope.analysis.instruction_mix import (
     InstructionMix,
     KernelPlace,
+    helpers_of,
     instructions_by_line,
     mean_width,
     place_subject,
@@ -41,6 +42,7 @@ from irscope.languages.document import Document
 _KINDS = {
     "global load": (Severity.MEMORY, GLOBAL_LOADS.label),
     "global store": (Severity.MEMORY, GLOBAL_STORES.label),
+    "scalar load": (Severity.MEMORY, "Scalar loads"),
     "matrix": (Severity.MEMORY, MATRIX.label),
     "async copy": (Severity.MEMORY, ASYNC_COPIES.label),
     "shared load": (Severity.RESOURCES, SHARED_LOADS.label),
@@ -79,7 +81,13 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
-        what = f"{pair.in_words(_KINDS[kind][1])} {_place_text(pair, key, pointers)}"
+        helpers = dict.fromkeys(
+            (
+                *helpers_of(now.lines, assembly.right, pair.b.kernel, pair.b.kernel),
+                *helpers_of(was.lines, assembly.left, pair.b.kernel, pair.a.kernel),
+            )
+        )
+        what = f"{pair.in_words(_KINDS[kind][1])} {_place_text(pair, key, pointers, list(helpers))}"
         evidence = was.evidence(stage), now.evidence(stage)
         regions = mixes[0].counts(kind, was.lines), mixes[1].counts(kind, now.lines)
         work = tuple(mix.per_iteration(counts) for mix, counts in zip(mixes, regions, strict=True))
@@ -104,11 +112,11 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     yield from unchanged.findings()
 
 
-def _place_text(pair: PairContext, key: tuple[str, KernelPlace], pointers: str) -> str:
+def _place_text(pair: PairContext, key: Key, pointers: str, helpers: Sequence[str]) -> str:
     """The place of a finding as its sentence has it: `of x_ptr (line 14: x = tl.load(x_ptr))`."""
     place = key[1]
     kernel = pair.a.kernel if place and place.removed else pair.b.kernel
-    return place_text(place, kernel, "the kernel" if key == ("async copy", None) else pointers)
+    return place_text(place, kernel, "the kernel" if key == ("async copy", None) else pointers, helpers)
 
 
 def _hottest(counts: RegionCounts) -> Counts:

@@ -5,17 +5,18 @@ location of the kernel:
 
     a = a_desc.load([row, k])    ->    ttng.async_tma_copy_global_to_local %a_desc_25[...]   (line of `def`)
 
-By source line, these loads would have disappeared. Their descriptor still names the load.
+On cuda:100, the copy of a tile that is transposed has the line of the matrix product. By source line, these
+loads would have disappeared. Their descriptor still names the load.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from irscope.analysis.instruction_mix import InstructionMix, KernelPlace
 from irscope.analysis.source_map import kernel_place
-from irscope.languages.document import Document, Operation
+from irscope.analysis.vectorization import descriptor_name
+from irscope.languages.document import Document
 
 Mixes = Mapping[tuple[str, KernelPlace], InstructionMix]
 
@@ -23,8 +24,6 @@ _COPY = "async copy"
 _TMA_LOAD = "cp.async.bulk.tensor load"
 _MOVED = ("ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather")
 _LOADS = ("tt.descriptor_load", "tt.descriptor_gather")
-# MLIR makes names of values unique with a number: %a_desc, %a_desc_25.
-_NUMBER = re.compile(r"_\d+$")
 
 
 def located_copies(
@@ -45,25 +44,38 @@ def located_copies(
 
 
 def _located(mixes: Mixes, ttir: Document | None, ttgir: Document | None) -> Mixes:
-    """The copies at the line of the kernel's `def` moved to the lines of their loads, or to None."""
-    key = _COPY, _kernel_place(ttgir)
-    if ttgir is None or key[1] is None or key not in mixes:
+    """Move the copies to the lines of their loads, those of the kernel's `def` line to None if unknown."""
+    if ttgir is None:
         return mixes
-    found = {other: mix for other, mix in mixes.items() if other != key}
-    moved = mixes[key]
-    (kind, *others) = moved.counts
-    places = _places(ttir, ttgir, key[1]) if ttir and not others and kind.name == _TMA_LOAD else []
-    if not places or len(moved.lines) % len(places):
-        found[_COPY, None] = moved
-        return found
-    # One operation becomes as many instructions as every other one.
+    kernel = _kernel_place(ttgir)
+    loads = _places_of_loads(ttir) if ttir else {}
+    found = dict(mixes)
+    for place, places in _places_of_copies(ttgir, loads).items():
+        if (_COPY, place) not in mixes or all(other == place for other in places):
+            continue
+        moved = mixes[_COPY, place]
+        if [kind.name for kind in moved.counts] == [_TMA_LOAD] and not len(moved.lines) % len(places):
+            del found[_COPY, place]
+            _distribute(moved, places, found)
+    if kernel is not None and (_COPY, kernel) in found:
+        found[_COPY, None] = found.pop((_COPY, kernel))
+    return found
+
+
+def _distribute(
+    moved: InstructionMix, places: Sequence[KernelPlace], found: dict[tuple[str, KernelPlace], InstructionMix]
+) -> None:
+    """Add copies to the places of their operations, in order.
+
+    One operation becomes as many instructions as every other one.
+    """
+    (kind,) = moved.counts
     share = len(moved.lines) // len(places)
     for index, line in enumerate(sorted(moved.lines)):
         place = places[index // share]
         mix = found.get((_COPY, place), InstructionMix())
         counts = {**mix.counts, kind: mix.counts.get(kind, 0) + 1}
         found[_COPY, place] = InstructionMix(counts, [*mix.lines, line])
-    return found
 
 
 def _merged(mixes: Mixes) -> Mixes:
@@ -84,21 +96,33 @@ def _kernel_place(ttgir: Document | None) -> KernelPlace:
     return next((kernel_place(one.location) for one in operations if one.opcode == "tt.func"), None)
 
 
-def _places(ttir: Document, ttgir: Document, kernel: KernelPlace) -> list[KernelPlace]:
-    """The places of the loads that the copies at the kernel's line were made from, in order.
-
-    Empty if a copy's descriptor is not a parameter, or several lines load from it.
-    """
+def _places_of_loads(ttir: Document) -> Mapping[str, set[KernelPlace]]:
+    """Return the places of the loads by each descriptor."""
     loads: dict[str, set[KernelPlace]] = {}
     for operation in ttir.operations:
         if operation.opcode in _LOADS and operation.operands:
-            loads.setdefault(operation.operands[0], set()).add(kernel_place(operation.location))
-    moved = [one for one in ttgir.operations if one.opcode in _MOVED and kernel_place(one.location) == kernel]
-    places = [loads.get(_descriptor(operation, loads), set()) for operation in moved]
-    return [next(iter(own)) for own in places] if all(len(own) == 1 for own in places) else []
+            place = kernel_place(operation.location)
+            loads.setdefault(descriptor_name(operation.operands[0]), set()).add(place)
+    return loads
 
 
-def _descriptor(operation: Operation, known: Mapping[str, object]) -> str:
-    """The descriptor that an operation copies from, without the number that makes its name unique."""
-    name = operation.operands[0] if operation.operands else ""
-    return name if name in known else _NUMBER.sub("", name)
+def _places_of_copies(
+    ttgir: Document, loads: Mapping[str, set[KernelPlace]]
+) -> Mapping[KernelPlace, Sequence[KernelPlace]]:
+    """Return the places of the loads that the copies of each place were made from, in order.
+
+    A place is left out if a copy's descriptor is not known, or several other lines load from it.
+    """
+    places: dict[KernelPlace, list[KernelPlace]] = {}
+    unknown: set[KernelPlace] = set()
+    for operation in ttgir.operations:
+        if operation.opcode not in _MOVED:
+            continue
+        place = kernel_place(operation.location)
+        own = loads.get(descriptor_name(operation.operands[0]) if operation.operands else "", set())
+        if place in own:
+            own = {place}
+        if len(own) != 1:
+            unknown.add(place)
+        places.setdefault(place, []).extend(own)
+    return {place: own for place, own in places.items() if place not in unknown and own}

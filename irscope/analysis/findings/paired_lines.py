@@ -20,10 +20,11 @@ def paired_lines(a: Mixes, b: Mixes, use_a: MemoryUse, use_b: MemoryUse) -> tupl
     """Return A's instructions and memory use with its removed lines as the lines of B that do the same.
 
     Lines correspond if they have instructions of one kind, access the same arguments, and each side has
-    equally many of them.
+    equally many of them. Without arguments, only lines that B does not have are the same work elsewhere; with
+    them, those of the other branch of a condition are too.
     """
-    gone = _by_work((key for key in a if key[1] is not None and key[1].removed), use_a)
-    new = _by_work((key for key in b if key[1] is not None and key not in a), use_b)
+    gone = _by_work((key for key in a if key not in b and _can_move(key, use_a)), use_a)
+    new = _by_work((key for key in b if key not in a and key[1] is not None), use_b)
     keys: dict[Key, Key] = {}
     for work, own in gone.items():
         others = new.get(work, [])
@@ -35,6 +36,10 @@ def paired_lines(a: Mixes, b: Mixes, use_a: MemoryUse, use_b: MemoryUse) -> tupl
     pointers = {keys.get(key, key): text for key, text in use_a.pointers.items()}
     narrow = {keys.get(key, key): text for key, text in use_a.narrow.items()}
     return moved, MemoryUse(pointers, narrow)
+
+
+def _can_move(key: Key, use: MemoryUse) -> bool:
+    return key[1] is not None and (key[1].removed or bool(use.pointers.get(key)))
 
 
 def _line(key: Key) -> tuple[str, int]:

@@ -95,11 +95,22 @@ def _of_loop(
     if inside in was or inside in now:
         yield f"in {name}: {_in_loop(inside, was, now, mixes)}"
         name = "the loop"
-    for where in _AROUND:
-        region = Region(where, chain)
+    for region in _next_to(chain, was, now):
         a, b = was.get(region, {}), now.get(region, {})
         if a != b:
-            yield f"{where.value} {name}: {counts_text(a)} -> {counts_text(b)}"
+            place = f"{region.where.value} {name}{_repeated(region, mixes)}"
+            yield f"{place}: {counts_text(a)} -> {counts_text(b)}"
+
+
+def _next_to(chain: Chain, was: RegionCounts, now: RegionCounts) -> list[Region]:
+    """Return the regions before the loop, then those after it."""
+    regions = [region for region in dict.fromkeys((*was, *now)) if region.loop == chain]
+    return [region for where in _AROUND for region in regions if region.where is where]
+
+
+def _repeated(region: Region, mixes: tuple[LoopMix, LoopMix]) -> str:
+    """Return `, per iteration of the loop of line 8` for a part of an outer loop; "" if it runs once."""
+    return f", per iteration of {loop_text(region.around, mixes)}" if region.around else ""
 
 
 def _side(counts: RegionCounts, mix: LoopMix, mixes: tuple[LoopMix, LoopMix]) -> str:
@@ -116,7 +127,8 @@ def _in_region(
     if region == OUTSIDE:
         return f"{counts_text(own)} outside of loops"
     if region.where is not Where.IN:
-        return f"{counts_text(own)} {region.where.value} {loop_text(region.loop, mixes)}"
+        loop = f"{loop_text(region.loop, mixes)}{_repeated(region, mixes)}"
+        return f"{counts_text(own)} {region.where.value} {loop}"
     loops = loop_text(region.loop, mixes, mix.count(region.loop))
     return f"{counts_text(own)} {_per(mix.passes(region, counts[region]))} of {loops}"
 

@@ -84,16 +84,22 @@ def _by_name(tensors: Iterable[LiveTensor]) -> Mapping[str, LiveTensor]:
 
 def _change_text(a: LiveTensor, b: LiveTensor) -> str:
     type_ = a.type if a.type == b.type else f"{a.type} -> {b.type}"
-    threads = str(a.threads) if a.threads == b.threads else f"{a.threads} -> {b.threads}"
-    return f"{b.name} {type_} over {threads} threads takes {a.registers} -> {b.registers}"
+    return f"{b.name} {type_} over {_holders_text(a, b)} takes {a.registers} -> {b.registers}"
+
+
+def _holders_text(a: LiveTensor, b: LiveTensor) -> str:
+    """Return `128 threads`, `128 -> 256 threads`, `128 threads -> 2 CTAs of 128 threads`."""
+    if a.holders == b.holders:
+        return b.holders
+    if a.ctas == b.ctas == 1:
+        return f"{a.threads} -> {b.holders}"
+    return f"{a.holders} -> {b.holders}"
 
 
 def _demand(side: str, pressure: TensorPressure) -> Iterator[str]:
     largest = list(_by_name(pressure.tensors).items())[:_LISTED]
     if 2 * sum(one.registers for _, one in largest) >= pressure.registers:
-        listed = (
-            f"{name} {one.type} over {one.threads} threads takes {one.registers}" for name, one in largest
-        )
+        listed = (f"{name} {one.type} over {one.holders} takes {one.registers}" for name, one in largest)
         yield f"{side}'s largest tensors: {', '.join(listed)}"
 
 

@@ -54,8 +54,8 @@ class LiveTensor:
     """A tensor in registers: the variable ("" if unknown), its value, and its elements per thread.
 
     `location` is that of the operation that defines it, `line` its line in the stage (index from 0). `loop`
-    says whether it is carried by a loop. `threads` is the number of threads that hold it together. An
-    element that a thread holds twice counts once.
+    says whether it is carried by a loop. `threads` is the number of threads of a block that hold it together,
+    `ctas` that of the blocks of a cluster that share it. An element that a thread holds twice counts once.
     """
 
     name: str
@@ -68,6 +68,12 @@ class LiveTensor:
     threads: int
     elements: int
     loop: bool = False
+    ctas: int = 1
+
+    @property
+    def holders(self) -> str:
+        """Return who holds it together: `128 threads`, `2 CTAs of 128 threads`."""
+        return f"{self.threads} threads" if self.ctas == 1 else f"{self.ctas} CTAs of {self.threads} threads"
 
     @property
     def registers(self) -> int:
@@ -77,7 +83,7 @@ class LiveTensor:
     @property
     def replicated(self) -> bool:
         """Whether several threads hold each element."""
-        return self.elements * self.threads > prod(self.shape)
+        return self.elements * self.threads * self.ctas > prod(self.shape)
 
     @property
     def type(self) -> str:
@@ -86,7 +92,7 @@ class LiveTensor:
 
     def __str__(self) -> str:
         return (
-            f"{self.name or self.value}: {self.type} in {self.layout} over {self.threads} threads: "
+            f"{self.name or self.value}: {self.type} in {self.layout} over {self.holders}: "
             f"{pluralize(self.registers, 'register')} per thread"
         )
 
@@ -313,4 +319,10 @@ class _Analysis:
             layout.size("lane") * layout.size("warp"),
             elements_per_thread(layout),
             loop=operation.opcode in _LOOPS and tensor.name in operation.arguments,
+            ctas=_sharing_blocks(layout),
         )
+
+
+def _sharing_blocks(layout: LinearLayout) -> int:
+    """Return how many blocks of a cluster hold different parts of a tensor."""
+    return 2 ** sum(any(basis) for basis in layout.bases.get("block", ()))

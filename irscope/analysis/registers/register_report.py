@@ -44,7 +44,7 @@ class TensorInRegisters:
         """`acc is 64x128 f32 over 128 threads: 64 registers per thread`."""
         one = self.tensor
         share = f"{pluralize(one.registers, 'register')} per thread"
-        return f"{self.name} is {one.type} over {one.threads} threads: {share}"
+        return f"{self.name} is {one.type} over {one.holders}: {share}"
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,7 @@ def _tensor(one: TensorInRegisters) -> dict[str, Any]:
         "element": tensor.element,
         "layout": tensor.layout,
         "threads": tensor.threads,
+        "ctas": tensor.ctas,
         "registers": tensor.registers,
         "carried_by_loop": tensor.loop,
         "place": _line(one.line),
