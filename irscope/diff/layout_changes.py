@@ -174,8 +174,10 @@ def _of_equal_kinds(
     kinds = {kind for kind, number in counts[0].items() if number == counts[1][kind] == 1}
     right = {layout.kind: layout for layout in theirs}
     pairs = [(layout, right[layout.kind]) for layout in ours if layout.kind in kinds]
-    rest = ([layout for layout in side if layout.kind not in kinds] for side in (ours, theirs))
-    return pairs, *rest
+    left_over, right_over = (
+        [layout for layout in side if layout.kind not in kinds] for side in (ours, theirs)
+    )
+    return pairs, left_over, right_over
 
 
 def _content(layout: Layout) -> tuple[str, tuple[tuple[str, str], ...]]:

@@ -129,8 +129,8 @@ class LineMap:
                 lines[key] = replace(own, line=places[0][0], columns=columns, places=places)
         kernels = None if self.kernels is None else (self.kernels[1], self.kernels[0])
         moved = LineMap(self.moved).inverse.lines if self.moved else {}
-        found = {line: match for line, match in moved.items() if match is not None}
-        return LineMap(lines, self.lines.keys(), kernels, found)
+        known = {line: match for line, match in moved.items() if match is not None}
+        return LineMap(lines, self.lines.keys(), kernels, known)
 
     @property
     def moves(self) -> bool:

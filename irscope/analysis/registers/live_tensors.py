@@ -325,4 +325,4 @@ class _Analysis:
 
 def _sharing_blocks(layout: LinearLayout) -> int:
     """Return how many blocks of a cluster hold different parts of a tensor."""
-    return 2 ** sum(any(basis) for basis in layout.bases.get("block", ()))
+    return 1 << sum(any(basis) for basis in layout.bases.get("block", ()))
