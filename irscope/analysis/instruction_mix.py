@@ -14,6 +14,8 @@ from irscope.facts.fact import Evidence
 from irscope.languages.document import Document
 from irscope.model import Kernel
 
+# The own functions of two kernels without helpers.
+_TWO_KERNELS = 2
 KernelPlace = SourcePlace | None  # a line of the kernel itself; None: unknown
 
 
@@ -75,7 +77,7 @@ def helpers_of(lines: Iterable[int], document: Document, kernel: Kernel, of_a: K
     `kernel` is B's; `of_a` has the lines that B does not have.
     """
     names: dict[str, None] = {}
-    for line in lines:
+    for line in lines if len(kernel.own_functions) + len(of_a.own_functions) > _TWO_KERNELS else ():
         index = document.operation_of_line.get(line)
         location = None if index is None else document.operations[index].location
         if location is None or location.inlined_at is None:

@@ -81,21 +81,15 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
-        helpers = dict.fromkeys(
-            (
-                *helpers_of(now.lines, assembly.right, pair.b.kernel, pair.b.kernel),
-                *helpers_of(was.lines, assembly.left, pair.b.kernel, pair.a.kernel),
-            )
-        )
-        what = f"{pair.in_words(_KINDS[kind][1])} {_place_text(pair, key, pointers, list(helpers))}"
+        helpers = _helpers(pair, assembly, was, now)
+        what = f"{pair.in_words(_KINDS[kind][1])} {_place_text(pair, key, pointers, helpers)}"
         evidence = was.evidence(stage), now.evidence(stage)
         regions = mixes[0].counts(kind, was.lines), mixes[1].counts(kind, now.lines)
         work = tuple(mix.per_iteration(counts) for mix, counts in zip(mixes, regions, strict=True))
         if work[0] == work[1]:
             if because:
-                text, weight = f"{what} stay {was.width}-byte", _narrow_weight(was.width)
-                subject = place_subject(place)
-                unchanged.add(because, Finding(text, weight, kind, *evidence, subject=subject))
+                stays = f"{what} stay {was.width}-byte", _narrow_weight(was.width), kind
+                unchanged.add(because, Finding(*stays, *evidence, subject=place_subject(place)))
             continue
         same_kinds = was.counts.keys() == now.counts.keys()
         # The count of cp.async is part of the global loads already.
@@ -110,6 +104,13 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         covered = not because and explained(*regions, mixes)
         yield Finding(text + because, weight, kind, *evidence, subject=place_subject(place), covered=covered)
     yield from unchanged.findings()
+
+
+def _helpers(pair: PairContext, assembly: StageDiff, a: InstructionMix, b: InstructionMix) -> Sequence[str]:
+    """Return the names of the helpers whose instructions these are, on either side."""
+    of_b = helpers_of(b.lines, assembly.right, pair.b.kernel, pair.b.kernel)
+    of_a = helpers_of(a.lines, assembly.left, pair.b.kernel, pair.a.kernel)
+    return list(dict.fromkeys((*of_b, *of_a)))
 
 
 def _place_text(pair: PairContext, key: Key, pointers: str, helpers: Sequence[str]) -> str:
