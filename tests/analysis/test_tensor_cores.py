@@ -197,6 +197,22 @@ def test_amd_names_the_option_or_the_only_size_that_differs(tmp_path: Path) -> N
     assert any(text.endswith("because BLOCK_K = 4 is too small") for text in texts)
 
 
+@pytest.mark.slow
+def test_amd_names_the_target_if_the_precision_has_no_effect(tmp_path: Path) -> None:
+    from tests.toolchain import dots
+
+    # The default of input_precision is tf32 on gfx942 and ieee on gfx950; products of bf16 ignore it.
+    tiles = {"BLOCK_M": [64], "BLOCK_N": [64], "BLOCK_K": [64], "PRECISION": [None]}
+    signature = "*bf16:16, *bf16:16, *fp32:16, i32:16"
+    targets = "hip:gfx942", "hip:gfx950"
+    path = tmp_path / "x.irscope"
+    with irscope.compile(dots.matmul, path, signature, config=tiles, target=targets, jobs=1) as capture:
+        old, new = capture.variants
+        texts = [of(list(capture.compare(*pair).findings))[0].text for pair in ((old, new), (new, old))]
+    assert texts[0].endswith("MFMA 32x32x8 -> 32x32x16, because of the target (hip:gfx942 -> hip:gfx950)")
+    assert texts[1].endswith("MFMA 32x32x16 -> 32x32x8, because of the target (hip:gfx950 -> hip:gfx942)")
+
+
 @settings(phases=[Phase.generate])
 @given(st.data())
 def test_damaged_text_raises_nothing(data: st.DataObject) -> None:

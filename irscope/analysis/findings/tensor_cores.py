@@ -310,7 +310,7 @@ def _options(variant: Variant) -> list[object]:
 
 
 def _shape_cause(a: _Side, b: _Side) -> str:
-    """Why an instruction of AMD has another shape, if an option or the precision says so."""
+    """Return why an instruction of AMD has another shape: an option, the target or the precision; "" if unknown."""
     path_a, path_b, product_a, product_b = a.dot.path, b.dot.path, a.dot.product, b.dot.product
     if not (path_a and path_b and product_a and product_b) or path_a.name != MFMA:
         return ""
@@ -320,6 +320,11 @@ def _shape_cause(a: _Side, b: _Side) -> str:
         and path_a.shape.split("x")[0] != path_b.shape.split("x")[0]
     ):
         return f", because of {option}"
-    if product_a.precision != precision and replace(product_a, precision=precision) == product_b:
-        return f', because input_precision="{precision}"'
-    return ""
+    # TTIR has a precision for every product, by default that of the target; only f32 operands need one.
+    same_precision = product_a.a != "f32" or product_a.precision == precision
+    if replace(product_a, precision=precision) != product_b:
+        return ""
+    if a.variant.target != b.variant.target:
+        only_target = same_precision or a.variant.config == b.variant.config
+        return f", because of the target ({a.variant.target} -> {b.variant.target})" if only_target else ""
+    return "" if same_precision else f', because input_precision="{precision}"'
