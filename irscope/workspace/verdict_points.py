@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -166,17 +167,23 @@ def best_instruction(capability: int) -> str:
 
 
 def _lint(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
-    for one in diagnostics(workspace, verdict.variant):
+    for one in diagnostics(workspace, verdict):
         own = one.file == verdict.variant.kernel.source.file
         yield KeyPoint(one.rule.name, one.message, one.line if own else None)
 
 
-def diagnostics(workspace: Workspace, variant: Variant) -> list[Diagnostic]:
-    """The diagnostics of the lint rules that need only one variant."""
+def diagnostics(workspace: Workspace, verdict: Verdict) -> list[Diagnostic]:
+    """Return the diagnostics of the lint rules that need only one variant.
+
+    The rules read launches from the variant, so a launch that was given takes the place of recorded ones.
+    """
     from irscope.lint.compiled import CompiledKernel
     from irscope.lint.linter import lint_compiled
 
+    variant = verdict.variant
     facts = {variant.id: workspace.facts(variant)}
+    if verdict.launch is not None and verdict.launch not in variant.launches:
+        variant = replace(variant, launches=(verdict.launch,))
     return lint_compiled([CompiledKernel([variant], workspace.names, facts, workspace.find_content)], _RULES)
 
 

@@ -190,7 +190,7 @@ def _pipeline(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
 
 
 def _lint(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
-    for one in diagnostics(workspace, verdict.variant):
+    for one in diagnostics(workspace, verdict):
         yield Remedy(one.fix, f"{one.rule.name}, line {one.line}", "lint")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from irscope.capturing.messages import SweepRequest
 from irscope.cli.main import main
 from irscope.mcp_server.compiler import Compiler, Limits
 from irscope.model import Target, UserError, Value
-from irscope.workspace import Verdict, Workspace
+from irscope.workspace import Verdict, Workspace, add_launches
 
 KERNELS = """\
 import triton
@@ -155,6 +156,20 @@ def test_the_bound_needs_a_launch(capture: Path) -> None:
     assert found.estimate is not None
     with pytest.raises(UserError, match="give the value of n"):
         verdict_on(capture, 2, launch="grid=(64,)")
+
+
+def test_a_given_launch_is_judged_like_a_recorded_one(capture: Path, tmp_path: Path) -> None:
+    launch = "grid=(1,), K=64, a_ptr=[4096], b_ptr=[4096], c_ptr=[100]"
+    recorded = tmp_path / "recorded.irscope"
+    shutil.copy(capture, recorded)
+    add_launches(recorded, launch, [7])
+    given, stored = verdict_on(capture, 7, launch=launch), verdict_on(recorded, 7)
+    assert any(remedy.reason == "out-of-bounds, line 21" for remedy in given.remedies)
+    assert (given.points, given.more) == (stored.points, stored.more)
+    assert list(map(str, given.remedies)) == list(map(str, stored.remedies))
+    # A launch that is given is judged instead of the recorded one.
+    fitting = verdict_on(recorded, 7, launch=launch.replace("100", "4096"))
+    assert not any("out-of-bounds" in remedy.reason for remedy in fitting.remedies)
 
 
 def test_the_command_prints_text_and_json(capture: Path, capsys: pytest.CaptureFixture[str]) -> None:
