@@ -33,7 +33,7 @@ _COMMAND = "irscope bisect"
 # Failures that another attempt may not have: the process was ended, or could not start.
 _MAYBE_PASSING = ("exited", "timeout")
 # Part of every key: results of another version of irscope are made again.
-_FORMAT = f"1 {irscope.__version__}"
+_FORMAT = f"2 {irscope.__version__}"
 
 
 @dataclass(frozen=True, slots=True)

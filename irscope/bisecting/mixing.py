@@ -8,17 +8,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from irscope.analysis.cache_key_diff import VARIABLE_OPTIONS
 from irscope.analysis.pass_history import PassStep
 from irscope.bisecting.compiling import Compiled, digest_of, opened
 from irscope.bisecting.kept import KeptResults
 from irscope.bisecting.sides import Side
 from irscope.model import Failure, Variant
+from irscope.model.environment import OPTION_VARIABLES
 from irscope.model.stage import OPTIMIZE, TO_LLVM
 from irscope.store import CaptureWriter, NewVariant
 from irscope.toolchain.diagnostics import Diagnostic
 from irscope.toolchain.rebuild import PassEdits, RebuildError, Rebuilt, rebuild
 
+# Options that environment variables set. Each side has its own, so they do not travel with a stage.
+_OF_THE_SIDE = frozenset([*OPTION_VARIABLES, *VARIABLE_OPTIONS.values()])
 # A barrier of all threads: one with operands has no older form.
 _PLAIN_BARRIER = re.compile(r"\bnvvm\.barrier(?=\s*(?:loc\(|$))", re.MULTILINE)
 
@@ -101,7 +106,7 @@ class Mixer:
         run = partial(
             rebuild,
             target=variant.target,
-            options=variant.metadata,
+            options=_options_of_stages(variant),
             metadata=variant.metadata,
             environment=side.all_variables,
             edits=PassEdits(skip=tuple(skip)) if skip else None,
@@ -128,6 +133,20 @@ def _with_renamed_operations(text: str) -> str:
     if "nvvm.barrier0" in text:
         return text.replace("nvvm.barrier0", "nvvm.barrier")
     return _PLAIN_BARRIER.sub("nvvm.barrier0", text)
+
+
+def _options_of_stages(variant: Variant) -> dict[str, Any]:
+    """Return the options that belong to a variant's stages, whoever builds the rest of them.
+
+    What its config sets belongs to them. What only the environment set is left out: the side that builds
+    reads its own variables.
+    """
+    chosen = dict(variant.config.values)
+    return {
+        name: value
+        for name, value in variant.metadata.items()
+        if name in chosen or name not in _OF_THE_SIDE
+    }
 
 
 def named_passes(compiled: Compiled, stage: str) -> list[PassStep]:
