@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from irscope.analysis.axis_info import AxisInfo, scalar, transfer, unknown
@@ -21,6 +21,8 @@ _TYPE = re.compile(r": (!tt\.ptr|i\d+\b)?")
 _BOUNDS = 3
 
 _Infos = dict[Definition, AxisInfo]
+# The parameters that are taken to be divisible by 16, and the one that is taken to be 1.
+_Assumed = tuple[frozenset[Definition], Definition | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class AxisFlow:
         self.operations = ttir.operations
         self.sources = definitions(ttir)
         self._lines = ttir.lines
-        self._known: dict[frozenset[Definition], Mapping[Definition, AxisInfo]] = {}
+        self._known: dict[_Assumed, Mapping[Definition, AxisInfo]] = {}
 
     @cached_property
     def parameters(self) -> Mapping[Definition, ParameterAxis]:
@@ -53,11 +55,16 @@ class AxisFlow:
                 found.update({Definition(index, True, at): parameter for at, parameter in enumerate(read)})
         return found
 
-    def infos(self, aligned: frozenset[Definition] = frozenset()) -> Mapping[Definition, AxisInfo]:
-        """The axis info by value, as if the parameters `aligned` were divisible by 16; missing: unknown."""
-        if aligned not in self._known:
-            self._known[aligned] = self._flow(aligned)
-        return self._known[aligned]
+    def infos(
+        self, aligned: frozenset[Definition] = frozenset(), one: Definition | None = None
+    ) -> Mapping[Definition, AxisInfo]:
+        """Return the axis info by value; values without one are unknown.
+
+        It is as if the parameters `aligned` were divisible by 16, and as if the parameter `one` were 1.
+        """
+        if (aligned, one) not in self._known:
+            self._known[aligned, one] = self._flow(aligned, one)
+        return self._known[aligned, one]
 
     def origins(self, value: Definition, pointer: bool = False) -> frozenset[Definition]:
         """The parameters that a value depends on; `pointer`: only those that a pointer points into."""
@@ -82,11 +89,13 @@ class AxisFlow:
         carried = value.position - value.argument
         return before[:_BOUNDS] if carried < 0 else before[_BOUNDS + carried : _BOUNDS + carried + 1]
 
-    def _flow(self, aligned: frozenset[Definition]) -> Mapping[Definition, AxisInfo]:
+    def _flow(self, aligned: frozenset[Definition], one: Definition | None) -> Mapping[Definition, AxisInfo]:
         given = {
             value: scalar(ALIGNED if value in aligned else parameter.divisibility)
             for value, parameter in self.parameters.items()
         }
+        if one is not None:
+            given[one] = replace(scalar(1), constant=1)
         carried: _Infos = {}  # loop-carried values, as far as the iterations so far know them
         infos: _Infos = {}
         for number in range(_MAX_ITERATIONS):

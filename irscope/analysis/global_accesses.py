@@ -7,7 +7,7 @@ divisibility, the mask's constancy and the number of elements per thread allow (
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -112,12 +112,7 @@ def blamed(access: GlobalAccess, flow: AxisFlow, threads: int) -> Blame:
     """A minimal set of parameters that would widen the access if they were known to be divisible by 16."""
     into = flow.origins(access.pointer)
     masking = flow.origins(access.mask) if access.mask is not None else frozenset()
-    suspects = [
-        value
-        for value in sorted(into | masking)
-        if (parameter := flow.parameters[value]).divisibility % ALIGNED
-        and (parameter.pointer or parameter.integer)
-    ]
+    suspects = _unaligned(into | masking, flow)
     widest = _width(access, flow, suspects, threads)
     if widest <= _width(access, flow, (), threads):
         return Blame((), ())
@@ -126,13 +121,48 @@ def blamed(access: GlobalAccess, flow: AxisFlow, threads: int) -> Blame:
         fewer = [other for other in needed if other != value]
         if _width(access, flow, fewer, threads) == widest:
             needed = fewer
-    names = flow.parameters
+    return _blame(access, flow, needed)
+
+
+def unit_stride(access: GlobalAccess, flow: AxisFlow, threads: int) -> tuple[str, ...]:
+    """Return the integer parameters that would widen the access if they were known to be 1.
+
+    They are strides: with one of them equal to 1, neighboring elements are next to each other in memory.
+    """
+    into = flow.origins(access.pointer)
+    suspects = _unaligned(into, flow)
+    widest = _width(access, flow, suspects, threads)
+    return tuple(
+        flow.parameters[value].name
+        for value in sorted(into)
+        if flow.parameters[value].integer and _width(access, flow, suspects, threads, value) > widest
+    )
+
+
+def _unaligned(values: Iterable[Definition], flow: AxisFlow) -> list[Definition]:
+    """Return the parameters that could be divisible by 16, but are not known to be."""
+    return [
+        value
+        for value in sorted(values)
+        if (parameter := flow.parameters[value]).divisibility % ALIGNED
+        and (parameter.pointer or parameter.integer)
+    ]
+
+
+def _blame(access: GlobalAccess, flow: AxisFlow, needed: Sequence[Definition]) -> Blame:
+    into, names = flow.origins(access.pointer), flow.parameters
     return Blame(
         tuple(names[value].name for value in needed if value in into),
         tuple(names[value].name for value in needed if value not in into),
     )
 
 
-def _width(access: GlobalAccess, flow: AxisFlow, aligned: Sequence[Definition], threads: int) -> int:
-    found = width_limits(access, flow.infos(frozenset(aligned)), threads)
+def _width(
+    access: GlobalAccess,
+    flow: AxisFlow,
+    aligned: Sequence[Definition],
+    threads: int,
+    one: Definition | None = None,
+) -> int:
+    found = width_limits(access, flow.infos(frozenset(aligned), one), threads)
     return found.width if found else 0

@@ -6,7 +6,7 @@ Based on the axis info of TTIR and, if recorded, on the log of Triton's coalesci
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from irscope.analysis.axis_flow import ALIGNED, AxisFlow
@@ -17,6 +17,7 @@ from irscope.analysis.global_accesses import (
     GlobalAccess,
     blamed,
     global_accesses,
+    unit_stride,
     width_limits,
 )
 from irscope.analysis.instruction_mix import InstructionMix, KernelPlace
@@ -41,12 +42,14 @@ class MemoryUse:
     """The global loads and stores of a variant according to TTIR, by kind and place.
 
     `pointers` names the parameters that they point into ("x_ptr and y_ptr"), and the descriptors of
-    asynchronous copies; `narrow` says why they
-    move less than 16 bytes at once, if known.
+    asynchronous copies; `narrow` says why they move less than 16 bytes at once, if known. `strided`
+    has the parameters of which one would have to be 1 for more, which matters only next to a variant
+    that knows it.
     """
 
     pointers: Mapping[Key, str] = field(default_factory=dict)
     narrow: Mapping[Key, str] = field(default_factory=dict)
+    strided: Mapping[Key, tuple[str, ...]] = field(default_factory=dict)
 
 
 def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionMix]) -> MemoryUse:
@@ -56,7 +59,7 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
     if len(ttir.operations) > _MOST_OPERATIONS:
         return MemoryUse()
     flow = AxisFlow(ttir)
-    pointers, narrow = _descriptors(ttir), {}
+    pointers, narrow, strided = _descriptors(ttir), {}, {}
     by_key: dict[Key, list[GlobalAccess]] = {}
     for access in global_accesses(ttir, flow):
         by_key.setdefault((access.kind, access.place), []).append(access)
@@ -73,7 +76,23 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
         # The sentence is about the line, so the reason must hold for all of its accesses.
         if len(reasons) == 1 and (reason := reasons.pop()):
             narrow[key] = reason
-    return MemoryUse(pointers, narrow)
+        elif threads:
+            strides = {unit_stride(access, flow, threads) for access in own}
+            if len(strides) == 1:
+                strided[key] = strides.pop()
+    return MemoryUse(pointers, narrow, strided)
+
+
+def strides_text(names: Sequence[str], constants: Collection[str]) -> str:
+    """Return `sn is not known to be 1`, or "" without names.
+
+    Any of `names` would do. If some of them are among `constants`, which the other variant knows to be 1,
+    they are the ones to name.
+    """
+    chosen = [name for name in names if name in constants] or list(names)
+    if len(chosen) > 1:
+        return f"none of {_listed(chosen)} is known to be 1"
+    return f"{chosen[0]} is not known to be 1" if chosen else ""
 
 
 def _descriptors(ttir: Document) -> dict[Key, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from irscope.analysis.cache_key import constexpr_values
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
 from irscope.analysis.findings.instead import instead
 from irscope.analysis.findings.moved_copies import located_copies
@@ -25,7 +26,7 @@ from irscope.analysis.instruction_mix import (
 from irscope.analysis.loop_mix import Counts, RegionCounts
 from irscope.analysis.loop_regions import Where
 from irscope.analysis.source_map import kernel_place
-from irscope.analysis.vectorization import MemoryUse, memory_use
+from irscope.analysis.vectorization import MemoryUse, memory_use, strides_text
 from irscope.backends.instructions import InstructionKind
 from irscope.diff.rows import StageDiff
 from irscope.facts.registry import (
@@ -37,6 +38,7 @@ from irscope.facts.registry import (
     SHARED_STORES,
 )
 from irscope.languages.document import Document
+from irscope.model import Variant
 
 # How severe another width or name of each kind of instruction is, and the kind's name.
 _KINDS = {
@@ -80,6 +82,9 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         key = kind, place
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
+        if not because and was.width != now.width:
+            strides = _strides(use_a, key, pair.b), _strides(use_b, key, pair.a)
+            because = _because(*strides) if "" in strides else ""
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
         helpers = _helpers(pair, assembly, was, now)
         what = f"{pair.in_words(_KINDS[kind][1])} {_place_text(pair, key, pointers, helpers)}"
@@ -128,6 +133,12 @@ def _hottest(counts: RegionCounts) -> Counts:
         for kind, number in own.items():
             total[kind] = total.get(kind, 0) + number
     return total
+
+
+def _strides(use: MemoryUse, key: tuple[str, KernelPlace], other: Variant) -> str:
+    """Return why an access is narrow if it would be wide with a stride of 1; "" if it would not."""
+    ones = [name for name, value in constexpr_values(other).items() if value == 1]
+    return strides_text(use.strided.get(key, ()), ones)
 
 
 def _because(a: str | None, b: str | None) -> str:
