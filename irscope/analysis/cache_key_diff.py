@@ -43,6 +43,8 @@ VARIABLE_OPTIONS = {"TRITON_DEFAULT_FP_FUSION": "enable_fp_fusion", "TRITON_OVER
 
 # A tensor descriptor's type: the text before its block shape, the sizes, and the text after it.
 _DESCRIPTOR = re.compile(r"(tensordesc(?:_im2col)?<[^\[\]<>]{1,40}\[)([\d, ]{0,100})(\].{0,200})")
+# The value of a global that is a tl.constexpr.
+_CONSTEXPR = re.compile(r"constexpr\[(.*)\]", re.DOTALL)
 _MISSING = "nothing"
 _MAX_VALUE_LENGTH = 60
 
@@ -306,6 +308,8 @@ def value_text(name: CacheKeyInput, value: str | None) -> str:
         return "empty"
     if name.kind == "environment":
         value = variable_value(value)
+    if name.kind == "global" and (match := _CONSTEXPR.fullmatch(value)):
+        value = match[1]
     return value if len(value) <= _MAX_VALUE_LENGTH else f"{value[:_MAX_VALUE_LENGTH]}..."
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from irscope.analysis.cache_key_diff import Recompilation, recompilation, remedies, verdict
+from irscope.analysis.cache_key_diff import Recompilation, reason_text, recompilation, remedies, verdict
 from irscope.analysis.divergence import Divergences, divergences
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.findings import findings
@@ -19,7 +19,7 @@ from irscope.diff.summary import first_structural
 from irscope.facts.fact import Fact
 from irscope.model import UserError, Variant, format_value
 from irscope.model.object_values import changed_parameters
-from irscope.model.text import one_line
+from irscope.model.text import one_line, pluralize
 from irscope.workspace.compiler_version import chosen_values
 from irscope.workspace.kernel_scopes import mismatch
 from irscope.workspace.pair_estimates import PairEstimates, estimate_findings, pair_estimates
@@ -27,6 +27,11 @@ from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
+
+
+# The inputs of a compilation that a kernel's author names, besides the config; views show a few of them.
+_NAMED_INPUTS = ("argument", "global")
+_MOST_INPUTS = 3
 
 
 class StageDiffs(Mapping[str, StageDiff]):
@@ -140,6 +145,19 @@ class Comparison:
             changes = [(f"{name}.{parameter}", a, b) for parameter, a, b in parts] or [(name, left, right)]
             texts += [f"{of} {a or 'unset'} -> {b or 'unset'}" for of, a, b in changes]
         return ", ".join(texts)
+
+    @property
+    def input_text(self) -> str:
+        """The inputs other than the config that differ: `argument n: i32 -> 1; global SCALE: 2.0 -> 3.0`.
+
+        "" if none does, or for other kernels or targets, which take other arguments.
+        """
+        if self.mismatch:
+            return ""
+        reasons = [reason for reason in self.recompilation.reasons if reason.input.kind in _NAMED_INPUTS]
+        rest = len(reasons) - _MOST_INPUTS
+        texts = [reason_text(reason) for reason in reasons[:_MOST_INPUTS]]
+        return "; ".join([*texts, *([pluralize(rest, "more input")] if rest > 0 else [])])
 
     @property
     def mismatch(self) -> str:

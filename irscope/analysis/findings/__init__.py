@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from irscope.analysis.findings.atomics import atomics
 from irscope.analysis.findings.finding import Finding, PairContext, ranked
+from irscope.analysis.findings.globals import globals_read
 from irscope.analysis.findings.launch import identical_code, launch_problems
 from irscope.analysis.findings.layouts import layouts
 from irscope.analysis.findings.lines import line_findings
@@ -55,6 +56,7 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     warp_specialization,
     layouts,
     source_edits,
+    globals_read,
     first_divergence,
     first_different_stage,
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity
@@ -49,11 +49,19 @@ def first_different_stage(pair: PairContext) -> Iterator[Finding]:
             f"All compared stages are equal{shapes}: {', '.join(names)}", weight, "stages", covered=True
         )
         return
-    text = f"First real difference: {diff.stage} ({_counts_text(diff)})"
+    text = f"First real difference: {diff.stage} ({_counts_text(diff)}){_constants_text(pair, names, diff)}"
     rows = [row for row in diff.rows if row.change.structural][:1]
     evidence_a = tuple(Evidence(diff.stage, row.left) for row in rows if row.left is not None)
     evidence_b = tuple(Evidence(diff.stage, row.right) for row in rows if row.right is not None)
     yield Finding(text, weight, "stages", evidence_a, evidence_b, covered=True)
+
+
+def _constants_text(pair: PairContext, names: Sequence[str], real: StageDiff) -> str:
+    """Return `; constants differ from ttir on` if nothing else differs in the stages before the real one."""
+    before = [pair.diffs[name] for name in names[: names.index(real.stage)]]
+    kinds = {kind for diff in before for kind, number in diff.counts.items() if number}
+    first = next((diff.stage for diff in before if not diff.equal), "")
+    return f"; constants differ from {first} on" if kinds == {Change.CONSTANT} else ""
 
 
 def _counts_text(diff: StageDiff) -> str:

@@ -18,7 +18,9 @@ def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
     pair = workspace.compare(a, workspace.variant(arguments["b"]))
     estimate = pair.estimates.text if pair.estimates else ""
     head = [f"A {pair.describe(0)}", f"B {pair.describe(1)}"]
-    head.append(pair.mismatch or pair.config_text or "equal config")
+    head.append(
+        pair.mismatch or "; ".join(filter(None, [pair.config_text, pair.input_text])) or "equal config"
+    )
     if pair.duplicate:
         head.append("identical machine code: measure only one")
     data = {

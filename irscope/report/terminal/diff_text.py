@@ -31,7 +31,8 @@ def diff_text(pair: PairReport, options: DiffOptions, paint: Paint) -> Iterator[
     comparison = pair.comparison
     for index, side in enumerate("AB"):
         yield paint(side, "heading") + one_line(f"  {comparison.describe(index)}")
-    difference = "; ".join(filter(None, [comparison.config_text or "identical configs", comparison.mismatch]))
+    config = comparison.config_text or "identical configs"
+    difference = "; ".join(filter(None, [config, comparison.input_text, comparison.mismatch]))
     yield one_line(f"   {difference}")
     yield from (f"   {origin}" for origin in comparison.origins)
     yield ""
