@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from irscope.analysis.findings.arithmetic import arithmetic
 from irscope.analysis.findings.atomics import atomics
+from irscope.analysis.findings.computations import computations
 from irscope.analysis.findings.finding import Finding, PairContext, ranked
 from irscope.analysis.findings.globals import globals_read
 from irscope.analysis.findings.launch import identical_code, launch_problems
@@ -57,6 +59,8 @@ FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     layouts,
     source_edits,
     globals_read,
+    computations,
+    arithmetic,
     first_divergence,
     first_different_stage,
 )

@@ -13,7 +13,7 @@ import re
 import textwrap
 from collections.abc import Iterator
 
-from irscope.analysis.cache_key_diff import recompilation, reason_text
+from irscope.analysis.cache_key_diff import reason_text, recompilation
 from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity
 from irscope.analysis.instruction_mix import place_subject, place_text
@@ -65,7 +65,7 @@ def _reading_lines(function: SourceFunction, name: str) -> list[int]:
 
 
 def _has_other_number(diff: StageDiff) -> bool:
-    """Return True if a constant of floats differs: integers can be sizes, which results need not depend on."""
+    """Return True if a constant of floats differs: one of integers can be a size."""
     constants = (row.left for row in diff.rows if Change.CONSTANT in row.change and row.left is not None)
     return any(_FLOATS.search(diff.left.lines[line]) for line in constants)
 

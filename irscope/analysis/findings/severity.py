@@ -16,7 +16,7 @@ class Severity(enum.IntEnum):
     FAILURE = 2048  # one side does not compile or cannot be launched
     IDENTICAL = 1024  # both sides are the same program: nothing to benchmark
     SEMANTICS = 512  # the kernel computes or orders something else: a mask, a memory order, a loop's bound
-    MATRIX_PATH = 256  # other hardware multiplies: tensor cores lost, wgmma to mma.sync
+    MATRIX_PATH = 256  # other instructions compute: tensor cores lost, wgmma to mma.sync, exp approximated
     LOOP_SPILLS = 128  # registers are spilled in each iteration of a loop
     SPILLS = 64  # registers are spilled
     LOOP = 32  # how a loop runs: unrolled, pipelined, specialized by warp

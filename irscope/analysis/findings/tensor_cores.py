@@ -310,7 +310,7 @@ def _options(variant: Variant) -> list[object]:
 
 
 def _shape_cause(a: _Side, b: _Side) -> str:
-    """Return why an instruction of AMD has another shape: an option, the target or the precision; "" if unknown."""
+    """Return why an instruction of AMD has another shape; "" if it is unknown."""
     path_a, path_b, product_a, product_b = a.dot.path, b.dot.path, a.dot.product, b.dot.product
     if not (path_a and path_b and product_a and product_b) or path_a.name != MFMA:
         return ""
