@@ -143,9 +143,7 @@ def _options_of_stages(variant: Variant) -> dict[str, Any]:
     """
     chosen = dict(variant.config.values)
     return {
-        name: value
-        for name, value in variant.metadata.items()
-        if name in chosen or name not in _OF_THE_SIDE
+        name: value for name, value in variant.metadata.items() if name in chosen or name not in _OF_THE_SIDE
     }
 
 
