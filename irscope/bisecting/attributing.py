@@ -6,8 +6,7 @@ side, given its text, does not reproduce its own value says nothing, and is left
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,6 +14,7 @@ from irscope.backends import CUDA, backend_of
 from irscope.bisecting.chain import Located, locate
 from irscope.bisecting.compiling import Compiled
 from irscope.bisecting.criteria import Criterion, Reading
+from irscope.bisecting.interruption import threads
 from irscope.bisecting.mixing import Cut, Mixer
 from irscope.bisecting.sides import Side
 from irscope.model.text import clipped, one_line
@@ -102,13 +102,40 @@ def layer_of(stage: str, pair: Pair) -> str:
     return named.get(stage, LLVM)
 
 
-def attribute(pair: Pair, mixer: Mixer, jobs: int, report: Callable[[str], None]) -> LayerResult:
-    """Builds every stage of each side with the other side and says which layer is at fault."""
-    stages = [stage for stage in pair.good.compiled.stages if stage in pair.bad.compiled.stages]
-    names = (SOURCE_CUT, *stages)
-    steps = tuple(f"{a} -> {b}" for a, b in pairwise(names))
-    with ThreadPoolExecutor(jobs) as threads:
-        inner = list(threads.map(lambda stage: _cut(pair, mixer, stage, report), stages[:-1]))
+def attribute(
+    pair: Pair,
+    mixer: Mixer,
+    jobs: int,
+    report: Callable[[str], None],
+    known: Callable[[LayerResult], None] = lambda _: None,
+) -> LayerResult:
+    """Build every stage of each side with the other side and say which layer is at fault.
+
+    `known` gets the result so far after each stage; several threads call it.
+    """
+    cuts: dict[str, CutResult] = {}
+
+    def add_cut(stage: str) -> None:
+        cuts[stage] = _cut(pair, mixer, stage, report)
+        known(_layer_result(pair, dict(cuts)))
+
+    with threads(jobs) as executor:
+        list(executor.map(add_cut, _stages(pair)[:-1]))
+    return _layer_result(pair, cuts)
+
+
+def _stages(pair: Pair) -> list[str]:
+    return [stage for stage in pair.good.compiled.stages if stage in pair.bad.compiled.stages]
+
+
+def _layer_result(pair: Pair, cuts_by_stage: Mapping[str, CutResult]) -> LayerResult:
+    """Return the layer that the cuts made so far show; a stage without one is not counted."""
+    stages = _stages(pair)
+    steps = tuple(f"{a} -> {b}" for a, b in pairwise((SOURCE_CUT, *stages)))
+    skipped = Mixed("", None, "not counted")
+    inner = [
+        cuts_by_stage.get(stage, CutResult(stage, skipped, skipped, "not tried")) for stage in stages[:-1]
+    ]
     good, bad = pair.good.reading, pair.bad.reading
     first = CutResult(SOURCE_CUT, Mixed(bad.text, 1.0), Mixed(good.text, 0.0))
     last = CutResult(stages[-1], Mixed(good.text, 0.0), Mixed(bad.text, 1.0))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from threading import Lock
 
 from irscope.analysis.divergence import divergences
 from irscope.analysis.source_alignment import line_map
@@ -18,6 +18,7 @@ from irscope.bisecting.commits import CommitRequest, CommitSearch, CommitTester,
 from irscope.bisecting.compiling import Compiled, Subject, compile_on
 from irscope.bisecting.criteria import Criterion, Reading
 from irscope.bisecting.git import Repository, checkouts
+from irscope.bisecting.interruption import threads
 from irscope.bisecting.kept import KeptResults
 from irscope.bisecting.mixing import Mixer
 from irscope.bisecting.pass_search import PassResult, PassSearch
@@ -82,7 +83,10 @@ class SourceCause:
 
 @dataclass(frozen=True)
 class Bisection:
-    """The result. `worse` are the labels of consecutive versions between which the value gets worse."""
+    """The result. `worse` are the labels of consecutive versions between which the value gets worse.
+
+    `interrupted` names the signal that ended the bisection before it was done; "" if none did.
+    """
 
     kernel: str
     target: str
@@ -97,17 +101,35 @@ class Bisection:
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
     built: int = 0
+    interrupted: str = ""
 
 
 @dataclass
 class Bisector:
-    """Settings of a bisection; `jobs` builds run at once, each for at most `seconds`."""
+    """Settings of a bisection; `jobs` builds run at once, each for at most `seconds`.
+
+    `latest` is what a bisection that still runs has found; None before it has begun.
+    """
 
     criterion: Criterion
     jobs: int = 2
     seconds: float = 300.0
     report: Report = lambda _: None
     kept: KeptResults = field(default_factory=KeptResults)
+    latest: Bisection | None = None
+    _lock: Lock = field(default_factory=Lock)
+    _start: float = 0.0
+
+    def _know(self, change: Callable[[Bisection], Bisection]) -> None:
+        """Add to what is known so far; several threads do."""
+        with self._lock:
+            if self.latest is not None:
+                seconds = time.monotonic() - self._start
+                self.latest = replace(change(self.latest), built=self.kept.made, seconds=seconds)
+
+    def _begin(self, named: tuple[str, str, str], toolchain: str = "") -> None:
+        self._start = time.monotonic()
+        self.latest = Bisection(*named, self.criterion, toolchain=toolchain)
 
     def versions(
         self, sides: Sequence[Side | UserError], labels: Sequence[str], subject: Subject, name: str
@@ -117,21 +139,29 @@ class Bisector:
         Raises UserError if fewer than two compile.
         """
         start = time.monotonic()
+        named = subject.kernel, str(subject.target), name
+        self._begin(named)
+        known: dict[int, VersionReading] = {}
 
-        def compile_(side: Side | UserError) -> Compiled | UserError:
-            if isinstance(side, UserError):
-                return side
-            self.report(f"compiling with {side.label}")
-            try:
-                return compile_on(side, subject, self.kept, self.seconds)
-            except UserError as error:
-                return error
+        def compile_(index: int, side: Side | UserError) -> Compiled | UserError:
+            result = self._compile(side, subject)
+            known[index] = self._reading(side, labels[index], result)[0]
+            readings = tuple(known[number] for number in sorted(known))
+            self._know(lambda found: replace(found, versions=readings))
+            return result
 
-        with ThreadPoolExecutor(self.jobs) as threads:
-            compiled = list(threads.map(compile_, sides))
-        return self._over_versions(
-            sides, labels, compiled, (subject.kernel, str(subject.target), name), start
-        )
+        with threads(self.jobs) as executor:
+            compiled = list(executor.map(compile_, range(len(sides)), sides))
+        return self._over_versions(sides, labels, compiled, named, start)
+
+    def _compile(self, side: Side | UserError, subject: Subject) -> Compiled | UserError:
+        if isinstance(side, UserError):
+            return side
+        self.report(f"compiling with {side.label}")
+        try:
+            return compile_on(side, subject, self.kept, self.seconds)
+        except UserError as error:
+            return error
 
     def _over_versions(
         self,
@@ -151,12 +181,14 @@ class Bisector:
             problems = "; ".join(f"{one.label}: {one.problem}" for one in readings if one.problem)
             raise UserError(f"fewer than two versions compile {named[0]}: {problems}")
         worse = [(a, b) for a, b in pairwise(ends) if self.criterion.is_worse(a.reading, b.reading)]
+        labeled = tuple((a.side.label, b.side.label) for a, b in worse)
+        self._know(lambda found: replace(found, versions=tuple(readings), worse=labeled))
         cause = self.cause(*worse[0]) if worse else None
         return Bisection(
             *named,
             self.criterion,
             tuple(readings),
-            tuple((a.side.label, b.side.label) for a, b in worse),
+            labeled,
             cause,
             seconds=time.monotonic() - start,
             built=self.kept.made,
@@ -176,21 +208,21 @@ class Bisector:
     def cause(self, good: Compilation, bad: Compilation) -> Cause:
         """The layer and pass that make a variant worse with one toolchain than with another."""
         pair, mixer = Pair(good, bad, self.criterion), Mixer(self.kept, self.seconds)
-        layers = attribute(pair, mixer, self.jobs, self.report)
+
+        def know_layers(result: LayerResult) -> None:
+            self._know(lambda found: replace(found, cause=_cause(pair, result, ())))
+
+        layers = attribute(pair, mixer, self.jobs, self.report, know_layers)
+        known = _cause(pair, layers, stage_differences(good.compiled, bad.compiled))
+        self._know(lambda found: replace(found, cause=known))
         search, passes = self._passes(pair, layers, mixer)
         self.report("comparing")
         changes = changes_of(pair, layers, mixer, search, passes)
-        stages = [cut.name for cut in layers.cuts[1:]]
-        return Cause(
-            good.side.label,
-            bad.side.label,
-            pair,
-            layers,
-            stage_differences(good.compiled, bad.compiled),
-            passes,
-            None if isinstance(changes, str) else changes,
-            changes if isinstance(changes, str) else "",
-            tuple(layers_of(layers.located, stages, pair)),
+        return replace(
+            known,
+            passes=passes,
+            changes=None if isinstance(changes, str) else changes,
+            no_changes=changes if isinstance(changes, str) else "",
         )
 
     def _passes(
@@ -214,9 +246,11 @@ class Bisector:
         first = sides[0]
         if isinstance(first, UserError):
             raise first
+        requested = request.request
+        self._begin((str(requested.kernel or ""), ", ".join(map(str, requested.targets)), ""), first.label)
         with checkouts(repository) as check_out:
             tester = CommitTester(repository, request, self.kept, check_out)
-            found = search_commits(tester, repository, request, first, self.report)
+            found = search_commits(tester, repository, request, first, self.report, self._know_commits)
             if found.good is None or found.bad is None:
                 raise AssertionError(found)
             variant = found.bad.compiled.variant
@@ -238,6 +272,9 @@ class Bisector:
             seconds=time.monotonic() - start,
             built=self.kept.made,
         )
+
+    def _know_commits(self, known: CommitSearch) -> None:
+        self._know(lambda found: replace(found, commits=known))
 
     def _at_bad_end(
         self,
@@ -280,6 +317,19 @@ class Bisector:
                 python = changed_python(diff.in_lines_of_b(), bad.variant.kernel)
                 return Changes(stage, "each commit's own Python", diff, python)
         return None
+
+
+def _cause(pair: Pair, layers: LayerResult, stages: tuple[tuple[str, str], ...]) -> Cause:
+    """Return the cause as far as the layers say it."""
+    names = [cut.name for cut in layers.cuts[1:]]
+    return Cause(
+        pair.good.side.label,
+        pair.bad.side.label,
+        pair,
+        layers,
+        stages,
+        candidates=tuple(layers_of(layers.located, names, pair)),
+    )
 
 
 def _tools(compiled: Compiled) -> tuple[tuple[str, str], ...]:

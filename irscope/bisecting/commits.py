@@ -132,14 +132,15 @@ def search_commits(
     request: CommitRequest,
     side: Side,
     report: Callable[[str], None],
+    known: Callable[[CommitSearch], None] = lambda _: None,
 ) -> CommitSearch:
     """The first bad commit with one toolchain: one whose value is nearer to the bad end's.
 
-    Raises UserError if an end does not compile.
+    `known` gets what is known after each commit. Raises UserError if an end does not compile.
     """
     good, bad = map(repository.resolve, split_git_range(request.range))
     repository.check_ancestor(good, bad)
-    log = _Log(tester, repository, side, report)
+    log = _Log(tester, repository, side, report, known)
     first, last = log.must_test(good), log.must_test(bad)
     if not request.criterion.is_worse(first.reading, last.reading):
         return CommitSearch(tuple(log.tested.values()), None, first, last, reason="it did not get worse")
@@ -176,9 +177,15 @@ class _Log:
     """The commits that were tested, in order."""
 
     def __init__(
-        self, tester: CommitTester, repository: Repository, side: Side, report: Callable[[str], None]
+        self,
+        tester: CommitTester,
+        repository: Repository,
+        side: Side,
+        report: Callable[[str], None],
+        known: Callable[[CommitSearch], None],
     ) -> None:
         self._tester, self._repository, self._side, self._report = tester, repository, side, report
+        self._known = known
         self.tested: dict[str, CommitReading] = {}
         self.found: dict[str, Compilation] = {}
 
@@ -189,6 +196,7 @@ class _Log:
             compilation, self.tested[sha] = self._tester.read(sha, self._side)
             if compilation is not None:
                 self.found[sha] = compilation
+            self._known(CommitSearch(tuple(self.tested.values()), None, reason="the search was interrupted"))
         return self.found.get(sha)
 
     def must_test(self, sha: str) -> Compilation:

@@ -28,6 +28,8 @@ class EvidenceTable:
 def conclusion(found: Bisection) -> list[str]:
     """The results of a bisection, a sentence per line."""
     lines: list[str] = []
+    if found.interrupted:
+        lines.append(f"Interrupted by {found.interrupted}; this is what was found until then.")
     if found.commits is not None:
         lines += _commits(found, found.commits)
     if found.versions:
@@ -67,6 +69,9 @@ def _source(cause: SourceCause) -> Iterator[str]:
 
 
 def _versions(found: Bisection) -> Iterator[str]:
+    if found.cause is None and found.interrupted:
+        yield from (f"{found.criterion.label} got worse: {good} -> {bad}." for good, bad in found.worse)
+        return
     if found.cause is None:
         readings = [one.reading for one in found.versions if one.reading is not None]
         yield f"Versions: {_same(found.criterion, readings[0], readings[-1])} in any version after the first."
@@ -207,7 +212,8 @@ def _cause_tables(cause: Cause) -> Iterator[EvidenceTable]:
             ("pass", *ways),
             _tests(cause),
         )
-    yield _stage_table(f"{good} and {bad}, stage by stage", cause.stages)
+    if cause.stages:
+        yield _stage_table(f"{good} and {bad}, stage by stage", cause.stages)
 
 
 def _tests(cause: Cause) -> tuple[tuple[str, ...], ...]:

@@ -112,7 +112,10 @@ def checkouts(repository: Repository) -> Iterator[Callable[[str], Path]]:
 
 @contextmanager
 def _interrupted_by_termination() -> Iterator[None]:
-    """Lets SIGTERM and SIGHUP end the block as Ctrl-C does; only possible in the main thread."""
+    """Let SIGTERM and SIGHUP end the block as Ctrl-C does, unless a handler does that already.
+
+    Only possible in the main thread.
+    """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         raise KeyboardInterrupt
@@ -120,7 +123,8 @@ def _interrupted_by_termination() -> Iterator[None]:
     before = {}
     with suppress(ValueError):
         for number in (signal.SIGTERM, signal.SIGHUP):
-            before[number] = signal.signal(number, interrupt)
+            if signal.getsignal(number) is signal.SIG_DFL:
+                before[number] = signal.signal(number, interrupt)
     try:
         yield
     finally:

@@ -46,6 +46,12 @@ class KeptResults:
         self._remove_oldest(self.path(key, suffix))
         return self.path(key, suffix)
 
+    def discard_unfinished(self) -> None:
+        """Remove what threads of this process that were left behind have begun to write."""
+        with contextlib.suppress(OSError):
+            for part in self._folder.glob(f"*.{os.getpid()}-*.part*"):
+                part.unlink(missing_ok=True)
+
     def _remove_oldest(self, keep: Path) -> None:
         with contextlib.suppress(OSError):
             states = sorted(

@@ -8,7 +8,6 @@ which the value changes.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from irscope.analysis.divergence import aligned_steps
@@ -16,6 +15,7 @@ from irscope.analysis.pass_history import PassStep
 from irscope.bisecting.attributing import SOURCE_CUT, Compilation, Mixed, Pair, control, mixed
 from irscope.bisecting.chain import Span
 from irscope.bisecting.compiling import Compiled
+from irscope.bisecting.interruption import threads
 from irscope.bisecting.mixing import Cut, Mixer, named_passes, numbered
 
 CODE_GENERATOR = "the code generator, before the first pass"
@@ -76,8 +76,8 @@ class PassSearch:
         if not self._good or not self._bad:
             return PassResult(None, (), (), "the passes of a side were not recorded")
         report(f"searching the passes of {self._stage}")
-        with ThreadPoolExecutor(2) as threads:
-            forward, reverse = threads.map(self._search, (True, False))
+        with threads(2) as executor:
+            forward, reverse = executor.map(self._search, (True, False))
         tests = tuple(sorted(self._tests, key=lambda test: (test.number, not test.good_to_bad)))
         spans = [self._names(span) for span in (forward, reverse)]
         first, last = max(forward.first, reverse.first), min(forward.last, reverse.last)

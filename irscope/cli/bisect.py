@@ -5,7 +5,8 @@ of either is built to the end by the other: the front end, the middle (TTGIR, pa
 at fault if both directions say so. If they do not, or a stage is not accepted, the layer is unknown, and the
 report says what is known. A version is a release, or the path of a Python, of a virtual environment or of a
 folder with a Triton of your own. With --git, commits of your repository are compiled in a temporary worktree.
-No GPU is needed. The exit code is 1 if nothing got worse.
+No GPU is needed. The exit code is 1 if nothing got worse. If it is interrupted, also by a time limit such as
+timeout(1)'s, it prints what it has found until then.
 
 example: irscope bisect matmul.py::matmul --guess --triton 3.7.1..3.9.0 --fact registers
   irscope bisect sweep.irscope --variant "#3" --triton 3.8.0..3.9.0 --check "spills == 0"
@@ -18,6 +19,7 @@ import argparse
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -89,16 +91,38 @@ def run(args: argparse.Namespace) -> int:
     """Bisects and prints the report; returns 1 if nothing got worse."""
     from irscope.bisecting.bisection import Bisector
     from irscope.bisecting.criteria import criterion_of
+    from irscope.bisecting.interruption import interruptible
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
     criterion = criterion_of(args.fact, args.check)
-    with _progress() as report:
-        bisector = Bisector(criterion, args.jobs or 2, args.timeout, report)
-        found = _bisect(args, bisector, report)
+    bisector = Bisector(criterion, args.jobs or 2, args.timeout)
+    try:
+        with interruptible(), _progress() as bisector.report:
+            found = _bisect(args, bisector, bisector.report)
+    except KeyboardInterrupt as error:
+        _end_early(args, bisector, error)
+        raise
     _write(args, found)
     worse = found.cause is not None or found.source_cause is not None
     return 0 if worse else 1
+
+
+def _end_early(args: argparse.Namespace, bisector: Bisector, error: KeyboardInterrupt) -> None:
+    """Write what a bisection that was interrupted has found, and end the process.
+
+    Threads may still wait for compilers, which end with it.
+    """
+    from irscope.bisecting.interruption import end_process, signal_of
+
+    try:
+        if bisector.latest is not None:
+            _write(args, replace(bisector.latest, interrupted=signal_of(error).name))
+        sys.stdout.flush()
+    except (UserError, OSError) as problem:
+        print(f"irscope: {problem}", file=sys.stderr, flush=True)
+    bisector.kept.discard_unfinished()
+    end_process(error)
 
 
 def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str], None]) -> Bisection:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,6 +30,18 @@ from helpers import scale
 def scale_kernel(x_ptr, y_ptr, n, BLOCK: tl.constexpr = 1024):
     i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(y_ptr + i, scale(tl.load(x_ptr + i, mask=i < n)), mask=i < n)
+"""
+PRODUCTS = """
+import triton
+import triton.language as tl
+
+@triton.jit
+def products(x, y, z, n, B: tl.constexpr = 1024):
+    o = tl.program_id(0) * B + tl.arange(0, B)
+    total = tl.zeros((B,), tl.float32)
+    for i in range(n):
+        total += tl.load(x + o + i * B) * tl.load(y + o + i * B)
+    tl.store(z + o, total)
 """
 HELPERS = """
 import triton
@@ -91,6 +106,54 @@ def test_a_flag_of_llvm_is_attributed_to_llvm(capsys, monkeypatch):
     text = capsys.readouterr().out
     assert "The changed lines are not shown: the llir of both sides is too large to compare." in text
     assert "that changed" not in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("variable", "fact", "step"),
+    [
+        ("TRITON_DEFAULT_FP_FUSION=0", "instructions", ("LLVM", "llir -> ptx")),
+        ("PTXAS_OPTIONS=-O0", "registers", ("ptxas", "ptx -> cubin")),
+    ],
+)
+def test_a_variable_that_triton_reads_as_an_option_stays_on_its_side(tmp_path, capsys, variable, fact, step):
+    file = tmp_path / "products.py"
+    file.write_text(PRODUCTS)
+    words = [f"{file}::products", "--signature", "*fp32:16, *fp32:16, *fp32:16, i32", "--format", "json"]
+    assert bisect(*words, "--env-bad", variable, "--fact", fact) == 0
+    cause = json.loads(capsys.readouterr().out)["cause"]
+    assert (cause["layer"], cause["step"]) == step
+    good, bad = map(str, cause["values"])
+    values = [(cut["good_to_bad"]["value"], cut["bad_to_good"]["value"]) for cut in cause["swaps"]]
+    assert values[:4] == [(bad, good)] * 4  # from the source to LLVM IR
+    assert values[-1] == (good, bad)
+
+
+@pytest.mark.slow
+def test_a_bisection_that_is_ended_prints_what_it_has_found(tmp_path):
+    cache, temporary = tmp_path / "cache", tmp_path / "temporary"
+    temporary.mkdir()
+    environment = {**os.environ, "IRSCOPE_CACHE": str(cache), "TMPDIR": str(temporary)}
+    words = ["bisect", *ADD, "--env-bad", "DISABLE_LLVM_OPT=1", "--fact", "instructions", "--format", "json"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "irscope", *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
+        text=True,
+    )
+    assert process.stderr is not None
+    assert any("swapping" in line for line in process.stderr)
+    for _ in range(2):  # as timeout(1) does
+        process.send_signal(signal.SIGTERM)
+    found = json.loads(process.communicate(timeout=60)[0])
+    assert process.returncode == 128 + signal.SIGTERM
+    assert found["interrupted"] == "SIGTERM"
+    assert found["conclusion"][0].startswith("Interrupted by SIGTERM")
+    assert [version["problem"] for version in found["versions"]] == [None, None]
+    assert len(found["worse"]) == 1
+    assert list(temporary.glob("irscope-*")) == []
+    assert list(cache.rglob("*.part*")) == []
 
 
 def test_nothing_worse_is_said_and_has_its_exit_code(capsys):

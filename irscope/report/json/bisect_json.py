@@ -33,6 +33,7 @@ def bisect_document(found: Bisection, most_rows: int) -> dict[str, Any]:
         "cause": None if found.cause is None else _cause(found.cause, most_rows),
         "commits": None if found.commits is None else _commits(found.commits, found.toolchain),
         "source": None if found.source_cause is None else _source(found.source_cause, most_rows),
+        "interrupted": found.interrupted or None,
         "built": found.built,
         "seconds": round(found.seconds, 3),
     }
