@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -152,6 +153,9 @@ def test_a_bisection_that_is_ended_prints_what_it_has_found(tmp_path):
     assert found["conclusion"][0].startswith("Interrupted by SIGTERM")
     assert [version["problem"] for version in found["versions"]] == [None, None]
     assert len(found["worse"]) == 1
+    until = time.monotonic() + 30
+    while list(temporary.glob("irscope-*")) and time.monotonic() < until:
+        time.sleep(0.1)
     assert list(temporary.glob("irscope-*")) == []
     assert list(cache.rglob("*.part*")) == []
 
