@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 # Rules about one variant; the others compare variants, or say again what another point says.
 _RULES = frozenset(
     ["narrow-access", "strided-access", "mask-missing", "out-of-bounds", "offset-overflow", "launch-overflow",
-     "idle-threads", "redundant-threads", "unspecialized-bound", "warp-specialization-ignored"]
+     "idle-threads", "redundant-threads", "unspecialized-bound", "warp-specialization-ignored",
+     "inline-assembly-lost"]
 )  # fmt: skip
 # The register report of the variant, made once.
 Registers = Callable[[], RegisterReport]

@@ -16,6 +16,7 @@ from irscope.analysis.findings.atomics import atomics
 from irscope.analysis.findings.computations import computations
 from irscope.analysis.findings.finding import Finding, PairContext, ranked
 from irscope.analysis.findings.globals import globals_read
+from irscope.analysis.findings.inline_assembly import inline_assembly
 from irscope.analysis.findings.launch import identical_code, launch_problems
 from irscope.analysis.findings.layouts import layouts
 from irscope.analysis.findings.lines import line_findings
@@ -43,6 +44,7 @@ def findings(pair: PairContext) -> list[Finding]:
 
 FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     launch_problems,
+    inline_assembly,
     identical_code,
     tensor_cores,
     spills,

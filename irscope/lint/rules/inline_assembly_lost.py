@@ -1,0 +1,61 @@
+"""Inline assembly that is missing from the machine code.
+
+**What it does.** Reports the calls of `tl.inline_asm_elementwise` whose first instruction is in LLVM IR, but
+not in the assembly of a variant.
+
+**Why is this bad?** Their results are undefined: usually NaN, and what they were computed from is not even
+loaded. The cause is a constraint that the target has no registers for, such as `=f,f` on AMD's GPUs. LLVM
+prints an error and goes on, and Triton returns a kernel that can be launched.
+
+**Limits.** Assembly without an instruction, such as an empty barrier, is not checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.analysis.inline_assembly import OPCODE, LostAssembly, lost_assembly, lost_text
+from irscope.analysis.source_frame import SourceFrame, ir_functions
+from irscope.backends import backend_of
+from irscope.languages.language_registry import parse
+from irscope.lint.compiled import CompiledKernel
+from irscope.lint.diagnostic import CaptureRule, Diagnostic
+from irscope.model import Variant
+
+FIX = "use constraints of the target (v or s on AMD's GPUs, r, l, h, f or d on NVIDIA's), or other code there"
+
+
+def inline_assembly_lost(compiled: CompiledKernel) -> Iterator[Diagnostic]:
+    """Look for the instructions of each variant's inline assembly in its assembly."""
+    found: dict[tuple[int | None, str], list[tuple[Variant, LostAssembly]]] = {}
+    for variant in compiled.variants:
+        for line, lost in _lost(compiled, variant):
+            found.setdefault((line, lost.instruction), []).append((variant, lost))
+    for (line, _), pairs in found.items():
+        variants = list({variant.id: variant for variant, _ in pairs}.values())
+        variant, lost = pairs[0]
+        message = (
+            f"the inline assembly of {compiled.kernel.name} is lost in {compiled.share(variants)}: "
+            f"{lost_text(lost, variant)}: {compiled.listed(variants)}"
+        )
+        yield compiled.diagnostic(RULE, message, FIX, line)
+
+
+def _lost(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int | None, LostAssembly]]:
+    """Yield what a variant lost, each with its line of the kernel's file; None if it is in another file."""
+    ttir = compiled.read(variant, "ttir")
+    if ttir is None or OPCODE.encode() not in ttir:
+        return
+    below = [compiled.read(variant, stage) for stage in ("llir", backend_of(variant.target).assembly)]
+    texts = [content.decode("utf-8", "replace") for content in below if content is not None]
+    if len(texts) != len(below):
+        return
+    document = parse(ttir.decode("utf-8", "replace"), "mlir")
+    document = SourceFrame(variant.kernel, ir_functions(document.text)).in_captured_source(document)
+    for lost in lost_assembly(variant, document, *texts):
+        place = lost.operation.location.outermost if lost.operation.location else None
+        own = place is not None and place.file == variant.kernel.source.file
+        yield (place.line if place is not None and own else None), lost
+
+
+RULE = CaptureRule("IRS212", "inline-assembly-lost", __doc__, inline_assembly_lost)
