@@ -1,4 +1,4 @@
-"""inline-assembly-lost: constraints of one vendor on the GPUs of the other, which LLVM refuses and goes on."""
+"""inline-assembly-lost: constraints of one vendor on the GPUs of the other."""
 
 from __future__ import annotations
 
