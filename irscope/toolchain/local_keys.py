@@ -16,7 +16,8 @@ from pathlib import Path
 from irscope.backends import parse_target
 from irscope.toolchain.run_tool import run_tool
 
-_REMEMBER = "--remember"
+# The first argument of `main`: whether to keep Triton's key of itself in the cache folder.
+_REMEMBER, _FORGET = "remember", "forget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
     """
     from irscope.toolchain.child_process import python_command
 
-    words = python_command(__name__, *([_REMEMBER] if cache else []), *targets)
+    words = python_command(__name__, _REMEMBER if cache else _FORGET, *targets)
     variables = dict(os.environ) | ({"TRITON_CACHE_DIR": str(cache)} if cache else {})
     done = run_tool(words, environment=variables)
     if done.returncode:
@@ -66,8 +67,8 @@ def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
     return LocalKeys(**{**given, "library_dirs": tuple(given["library_dirs"])})
 
 
-def main(*words: str) -> int:
-    """Prints the keys of this machine as JSON."""
+def main(memory: str, *targets: str) -> int:
+    """Print the keys of this machine for these targets as JSON; `memory` is _REMEMBER or _FORGET."""
     import triton
     from triton import knobs
     from triton._C.libtriton import get_cache_invalidating_env_vars
@@ -78,8 +79,7 @@ def main(*words: str) -> int:
     from irscope.toolchain.stub_driver import gpu_target
     from irscope.toolchain.triton_cache import digest, remember_triton_key
 
-    targets = [word for word in words if word != _REMEMBER]
-    if len(targets) < len(words):
+    if memory == _REMEMBER:
         remember_triton_key()
     backends, options = {}, {}
     for name in targets:

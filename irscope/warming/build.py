@@ -41,6 +41,7 @@ from irscope.warming.relocate import relocate
 from irscope.warming.run_program import cache_at, run_into
 
 DEFAULT_TARGET = parse_target("cuda:90")
+_NO_NAME = "its name is not one of a function"
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +227,9 @@ class WarmBuild:
         kernel, config = variant.kernel.source.name, config_key(variant)
         if variant.failure is not None:
             self.failures.append(f"{kernel} {variant.config}: {variant.failure.summary}")
+            return
+        if not kernel.isidentifier():  # it names files
+            self._unwritten.setdefault((kernel, _NO_NAME), []).append(str(variant.config))
             return
         if variant.benchmarks:
             chosen = self._chosen.setdefault(kernel, set())

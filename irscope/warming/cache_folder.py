@@ -16,8 +16,10 @@ import shutil
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from irscope.model import UserError
+from irscope.model.files import check_regular
 
 # Triton cuts names so that they fit into a file system (compiler/compiler.py, `file_name`).
 _MOST_NAME = 150
@@ -45,10 +47,19 @@ def file_stem(kernel: str) -> str:
     return kernel[:_MOST_NAME]
 
 
+def read_json(path: Path) -> Any:
+    """Return the JSON in a file. Raise OSError, or ValueError if it is not JSON or not a regular file."""
+    try:
+        check_regular(path)  # a named pipe would block
+        return json.loads(path.read_bytes())
+    except (UserError, RecursionError) as error:
+        raise ValueError(str(error)) from error
+
+
 def is_whole(entry: Path, kernel: str) -> bool:
     """Whether Triton would take this entry for the kernel, wherever the folder is."""
     try:
-        names = json.loads((entry / f"__grp__{file_stem(kernel)}.json").read_bytes())["child_paths"]
+        names = read_json(entry / f"__grp__{file_stem(kernel)}.json")["child_paths"]
         return f"{file_stem(kernel)}.json" in names and all((entry / str(name)).is_file() for name in names)
     except (OSError, ValueError, KeyError, TypeError):
         return False
@@ -105,7 +116,7 @@ def clean(folder: Path, known: Collection[str]) -> None:
     for entry in list(folder.iterdir()):
         if entry.name.startswith(_TEMPORARY):
             _discard(entry)
-        elif entry.is_dir():
+        elif entry.is_dir() and not entry.is_symlink():  # a link may lead out of the folder
             for file in list(entry.iterdir()):
                 if file.name == _SIDECAR or file.name.startswith(_TEMPORARY):
                     _discard(file)

@@ -21,8 +21,6 @@ _OWN_METADATA = frozenset(["origin"])
 def write_from_capture(entry: Path, variant: Variant, reader: CaptureReader) -> str:
     """Writes an entry with the stages that the capture has; returns why that is impossible, or ""."""
     name, backend = variant.kernel.source.name, backend_of(variant.target)
-    if not name.isidentifier():
-        return "its name is not one of a function"
     known = ["source", "ttir", "ttgir", "llir", *(s.name for s in backend.stages if s.derived_from is None)]
     stages = {stage: reader.read(variant, stage) for stage in known}
     files = {stage: content for stage, content in stages.items() if content is not None}
@@ -54,7 +52,7 @@ def launcher_of(folder: Path, entry: WarmEntry) -> Launcher:
     target = parse_target(entry.target)
     try:
         stem = cache_folder.file_stem(entry.kernel)
-        metadata = json.loads((folder / f"{stem}.json").read_bytes())
+        metadata = cache_folder.read_json(folder / f"{stem}.json")
     except (OSError, ValueError):
         metadata = {}
     meta = metadata.get("tensordesc_meta")

@@ -16,7 +16,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from irscope.backends import parse_target
 from irscope.model import UserError
+from irscope.model.files import check_regular
 
 MANIFEST = "irscope-warm.json"
 _FORMAT = 1
@@ -116,6 +118,7 @@ def read_manifest(folder: Path) -> Manifest | None:
     """The manifest of a folder; None if it has none. Raises UserError if it cannot be read."""
     path = folder / MANIFEST
     try:
+        check_regular(path)
         document = json.loads(path.read_bytes())
     except FileNotFoundError:
         return None
@@ -164,7 +167,7 @@ def _manifest_from(document: Mapping[str, Any]) -> Manifest:
         ),
         entries=tuple(_entry(each, common) for each in document["entries"]),
         stubs=tuple(_stub(each) for each in document["stubs"]),
-        choices={str(path): tuple(map(str, names)) for path, names in document["choices"].items()},
+        choices={_choice_path(path): tuple(map(str, names)) for path, names in document["choices"].items()},
     )
 
 
@@ -177,8 +180,8 @@ def _texts(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _entry(of: Mapping[str, Any], common: Mapping[str, str]) -> WarmEntry:
     return WarmEntry(
-        kernel=str(of["kernel"]),
-        target=str(of["target"]),
+        kernel=_kernel_name(of["kernel"]),
+        target=str(parse_target(str(of["target"]))),
         specialization=tuple(map(str, of["specialization"])),
         config=str(of["config"]),
         folder=entry_name(of["folder"]),
@@ -195,7 +198,7 @@ def _stub(of: Mapping[str, Any]) -> WarmStub:
     return WarmStub(
         name=str(of["name"]),
         backend=str(of["backend"]),
-        file=str(of["file"]),
+        file=_file_name(of["file"]),
         source=str(of["source"]),
         folders=tuple(map(entry_name, of["folders"])),
         size=int(of["size"]),
@@ -206,5 +209,27 @@ def entry_name(name: object) -> str:
     """`name`, which is the name of a cache entry. Raises ValueError if it is a path or anything else."""
     text = str(name)
     if not (text.isalnum() and text.isascii()):
+        raise ValueError(text)
+    return text
+
+
+def _file_name(name: object) -> str:
+    """Return the name of a file of an entry. Raise ValueError if it is a path."""
+    text = str(name)
+    if text in ("", ".", "..") or "/" in text or "\0" in text:
+        raise ValueError(text)
+    return text
+
+
+def _choice_path(path: object) -> str:
+    """Return the path of a file in an entry, `ENTRY/FILE`. Raise ValueError if it is another path."""
+    entry, _, file = str(path).partition("/")
+    return f"{entry_name(entry)}/{_file_name(file)}"
+
+
+def _kernel_name(name: object) -> str:
+    """Return the name of a kernel, which names files. Raise ValueError if it is not one of a function."""
+    text = str(name)
+    if not text.isidentifier():
         raise ValueError(text)
     return text

@@ -5,18 +5,23 @@ Triton compiles the kernel again. In Triton 3.8 and 3.9, the key of the driver m
 and of libcuda; with the Python of production, this adds an entry for those of this machine.
 
 This file is also copied into the folder, and needs nothing but Python.
+
+It writes only files in the entries of the folder, whatever the manifest and the links in the folder say. That
+does not make a folder of somebody else safe to use: Triton loads the shared objects and kernels in it.
 """
 
 from __future__ import annotations
 
 import argparse
 import base64
+import errno
 import hashlib
 import importlib.util
 import json
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -36,6 +41,8 @@ def relocate(folder: Path, at: str = "") -> tuple[int, int]:
     root = at or os.path.abspath(folder)  # noqa: PTH100 - resolve() would follow links
     groups = changed = 0
     for entry in sorted(folder.iterdir()):
+        if entry.is_symlink():
+            continue  # it may lead out of the folder, and irscope makes none
         for group in sorted(entry.glob(f"{_GROUP}*.json")):
             groups += 1
             changed += _rewrite(group, f"{root.rstrip('/')}/{entry.name}")
@@ -45,16 +52,28 @@ def relocate(folder: Path, at: str = "") -> tuple[int, int]:
 def _rewrite(group: Path, entry: str) -> bool:
     """Whether the group named other paths than those in `entry`, and was written again."""
     try:
-        names = json.loads(group.read_bytes())["child_paths"]
+        names = _read_json(group)["child_paths"]
         paths = {str(name): f"{entry}/{name}" for name in names}
     except (ValueError, KeyError, TypeError):
         return False  # Triton treats it as missing
     if paths == names:
         return False
     temporary = group.with_name(f"tmp.{os.getpid()}.{group.name}")
-    temporary.write_text(json.dumps({"child_paths": paths}))
+    temporary.unlink(missing_ok=True)
+    with temporary.open("x") as file:  # "x" follows no link
+        file.write(json.dumps({"child_paths": paths}))
     temporary.replace(group)
     return True
+
+
+def _read_json(path: Path) -> Any:
+    """Return the document in a file. Raise ValueError if it is not JSON or not a regular file."""
+    if not stat.S_ISREG(path.lstat().st_mode):
+        raise ValueError(f"{path} is not a regular file")  # a named pipe would block
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError as error:
+        raise ValueError(f"{path} is nested too deeply") from error
 
 
 def add_driver_modules(folder: Path) -> list[str]:
@@ -68,16 +87,23 @@ def add_driver_modules(folder: Path) -> list[str]:
         return []
     triton = os.path.dirname(os.path.realpath(spec.origin))  # noqa: PTH120
     try:
-        manifest = json.loads((folder / _MANIFEST).read_bytes())
-        stubs = manifest["stubs"]
-    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        manifest = _read_json(folder / _MANIFEST)
+        stubs = [stub for stub in manifest["stubs"] if _stays_inside(folder, stub)]
+        wanted = [(stub, name) for stub in stubs for name in _names_here(stub, manifest, triton)]
+    except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return []  # not a folder of irscope warm
-    for stub in stubs:
-        for name in _names_here(stub, manifest, triton):
-            if not (folder / name / stub["file"]).exists():
-                _copy(folder / stub["folders"][0] / stub["file"], folder / name / stub["file"])
-                added.append(stub["name"])
+    for stub, name in wanted:
+        if not (folder / name).is_symlink() and not (folder / name / stub["file"]).exists():
+            _copy(folder / stub["folders"][0] / stub["file"], folder / name / stub["file"])
+            added.append(stub["name"])
     return added
+
+
+def _stays_inside(folder: Path, stub: dict[str, Any]) -> bool:
+    """Return True if a driver module of the manifest is a file of an entry, and not of another place."""
+    file, entries = stub["file"], stub["folders"]
+    plain = os.path.basename(file) == file not in ("", ".", "..")  # noqa: PTH119 - a Path drops parts
+    return plain and all(entry.isalnum() and not (folder / entry).is_symlink() for entry in entries)
 
 
 def _names_here(stub: dict[str, Any], manifest: dict[str, Any], triton: str) -> Iterator[str]:
@@ -134,6 +160,9 @@ def _libcuda_dirs() -> list[str]:
 def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(exist_ok=True)
     temporary = target.with_name(f"tmp.{os.getpid()}.{target.name}")
+    temporary.unlink(missing_ok=True)
+    if not stat.S_ISREG(source.lstat().st_mode):
+        raise OSError(errno.EINVAL, "not a regular file", str(source))
     try:
         os.link(source, temporary)
     except OSError:

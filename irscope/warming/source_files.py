@@ -12,6 +12,8 @@ from pathlib import Path
 from irscope.warming.manifest import SourceLines
 
 _PACKAGES = ("site-packages", "dist-packages")
+# Longer files are no Python modules that somebody wrote.
+_MAX_BYTES = 16 << 20
 
 
 def find_changes(source: SourceLines) -> str | None:
@@ -47,6 +49,8 @@ def _local_file(name: str) -> Path | None:
 @lru_cache(maxsize=256)
 def _lines(path: Path) -> tuple[str, ...] | None:
     try:
+        if path.stat().st_size > _MAX_BYTES:  # a manifest may name any file
+            return None
         return tuple(path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True))
     except OSError:
         return None

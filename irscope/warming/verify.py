@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections import Counter
@@ -16,7 +15,7 @@ from irscope.model.environment import ENVIRONMENT, OPTION, variable_value
 from irscope.model.text import pluralize
 from irscope.toolchain.launch_stubs import StubRequest, build_stubs
 from irscope.toolchain.local_keys import LocalKeys, local_keys
-from irscope.warming.cache_folder import file_stem
+from irscope.warming.cache_folder import file_stem, read_json
 from irscope.warming.manifest import MANIFEST, Manifest, WarmEntry, read_manifest
 from irscope.warming.source_files import find_changes
 
@@ -181,9 +180,9 @@ def _paths(folder: Path, manifest: Manifest) -> Check:
         if not outside:
             return Check("paths", OK, f"the files of {found} are found")
         text = f"the files are those in another folder: {Path(_files(folder, outside[0])[0]).parents[1]}"
-        return Check("paths", OK, text, f"python3 {folder}/relocate.py, before that folder is removed")
+        return Check("paths", OK, text, f"irscope warm --relocate {folder}, before that folder is removed")
     text = f"the folder was built for {manifest.at}; its files are not found by the paths in it"
-    advice = f"python3 {folder}/relocate.py, or build with --at {folder}"
+    advice = f"irscope warm --relocate {folder}, or build with --at {folder}"
     return Check("paths", DIFFERS, text, advice, len(lost))
 
 
@@ -191,7 +190,7 @@ def _files(folder: Path, entry: WarmEntry) -> list[str]:
     """The paths in an entry's group file; one that does not exist if it cannot be read."""
     group = folder / entry.folder / f"__grp__{file_stem(entry.kernel)}.json"
     try:
-        return [str(path) for path in json.loads(group.read_bytes())["child_paths"].values()]
+        return [str(path) for path in read_json(group)["child_paths"].values()]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return [str(group / "unreadable")]
 
@@ -226,7 +225,7 @@ def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check
             library = local.driver_library(stub.backend)
             text = f"not built for Triton in {local.triton_path} with {library}"
             advice = (
-                f"python3 {folder}/relocate.py (Triton 3.8 or later), or build with --libcuda or --libhip"
+                f"irscope warm --relocate {folder} (Triton 3.8 or later), or build with --libcuda or --libhip"
             )
         yield Check(stub.name, DIFFERS, text, advice, 1)
 

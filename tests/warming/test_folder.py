@@ -177,7 +177,7 @@ def test_two_builds_do_not_share_a_folder(tmp_path: Path) -> None:
         ({"environment": {"DISABLE_LLVM_OPT": "true"}}, "DISABLE_LLVM_OPT", "unset DISABLE_LLVM_OPT"),
         ({"options": {"cuda:90": {"arch": "sm90a"}}}, "option arch", "another default"),
         ({"device": "cuda:100"}, "device", "--target cuda:100"),
-        ({"triton_path": "/opt/triton"}, "cuda_utils", "relocate.py"),
+        ({"triton_path": "/opt/triton"}, "cuda_utils", "irscope warm --relocate"),
     ],
 )
 def test_verify_names_what_differs_and_what_to_do(
