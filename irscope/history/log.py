@@ -10,7 +10,7 @@ from typing import Any
 
 from irscope.history.repository import Commit
 from irscope.model import UserError
-from irscope.model.files import write_output
+from irscope.model.files import check_regular, write_output
 
 NAME, CAPTURES = "history.json", "captures"
 SCHEMA = "irscope.history/1"
@@ -83,6 +83,7 @@ def read_history(folder: Path) -> History:
     if not path.exists():
         return History(folder)
     try:
+        check_regular(path)
         document = json.loads(path.read_text(encoding="utf-8"))
         if document.get("schema") != SCHEMA:
             raise ValueError(f"its schema is not {SCHEMA}")

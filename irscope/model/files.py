@@ -20,14 +20,20 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
     (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISLNK, "a symbolic link"),
 )
+
+
+def file_kind(mode: int) -> str:
+    """Return what a file that is not a regular one is, by the `st_mode` of its state."""
+    return next((kind for matches, kind in _KINDS if matches(mode)), "not a regular file")
 
 
 def check_regular(path: Path, use: str = "read") -> os.stat_result:
     """The state of a regular file. Raises UserError if `path` is something else; OSError if it is missing."""
     state = path.stat()
     if not stat.S_ISREG(state.st_mode):
-        kind = next((name for matches, name in _KINDS if matches(state.st_mode)), "not a regular file")
+        kind = file_kind(state.st_mode)
         raise UserError(f"{path}: cannot be {use}: it is {kind}; name a regular file")
     return state
 

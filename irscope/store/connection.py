@@ -10,6 +10,7 @@ import contextlib
 import math
 import os
 import sqlite3
+import stat
 import struct
 import time
 from collections import Counter
@@ -22,7 +23,7 @@ from urllib.parse import quote_from_bytes
 
 from irscope.backends import UnknownBackendError
 from irscope.model import UserError
-from irscope.model.files import check_regular
+from irscope.model.files import check_regular, file_kind
 from irscope.store.schema_check import NotACaptureError, check_schema
 
 # The errors that a row of a damaged or hostile capture can cause; each becomes a UserError.
@@ -172,6 +173,7 @@ class _Connection(sqlite3.Connection):
 def connect_reader(path: Path) -> tuple[sqlite3.Connection, Deadline]:
     """A connection that only reads. Raises UserError if `path` is not a sound capture."""
     _check_file(path)
+    check_sidecars(path)
     first = None
     for mode in _modes(path):
         try:
@@ -189,6 +191,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
     Raises UserError if the file is not a sound capture, sqlite3.Error if it cannot be written.
     """
     _check_file(path)
+    check_sidecars(path)
     _refuse_super_journal(path)
     db = _connect(path)
     try:
@@ -266,8 +269,26 @@ def _check_file(path: Path) -> None:
         raise UserError(f"{path}: not an irscope capture")
 
 
+def check_sidecars(path: Path) -> None:
+    """Raise UserError if a name that SQLite opens next to `path` is anything but a regular file.
+
+    SQLite would wait for a named pipe without end, and would write through a symbolic link.
+    """
+    for sidecar in sidecars(path):
+        with contextlib.suppress(OSError):  # most of them do not exist
+            if not stat.S_ISREG(sidecar.lstat().st_mode):
+                kind = file_kind(sidecar.lstat().st_mode)
+                raise UserError(f"{path}: {sidecar.name} next to it is {kind}; remove it")
+
+
 def _modes(path: Path) -> Iterator[str]:
-    """The ways to open a capture, tried in this order."""
+    """Yield the ways to open a capture in the order in which to try them.
+
+    While another program has a capture open, its file says that it has a write-ahead log. Opening such a file
+    makes an empty log, which SQLite removes only if the connection may write; `query_only` forbids writing.
+    A log that has content stays as it is.
+    """
+    yield "mode=ro" if any(_size(file) for file in sidecars(path)) else "mode=rw"
     yield "mode=ro"
     # Applies the log of a killed writer, if the folder can be written.
     if any(_size(file) for file in sidecars(path)):

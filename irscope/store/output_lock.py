@@ -5,15 +5,18 @@ SQLite locks transactions. This locks the file for all of them, so that no secon
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
+import stat
 import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from irscope.model import UserError
+from irscope.model.files import file_kind
 from irscope.model.text import clipped, one_line
 
 try:
@@ -21,7 +24,9 @@ try:
 except ImportError:  # Windows has no such locks
     fcntl = None  # type: ignore[assignment]
 
-_FLAGS = os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0)
+# Opening a named pipe or a device would block, and a link may lead anywhere.
+_SAFE = ("O_CLOEXEC", "O_NOFOLLOW", "O_NONBLOCK")
+_FLAGS = os.O_RDWR | os.O_CREAT | sum(getattr(os, name, 0) for name in _SAFE)
 _MAX_HOLDER = 200
 _PLANNED = re.compile(r"planned ([0-9]{1,9})")
 # `find_writer` holds a lock for microseconds; a writer tries again so often, after so many seconds.
@@ -115,6 +120,8 @@ def find_writer(path: Path) -> FoundWriter | None:
     except OSError:
         return None
     try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
         fcntl.lockf(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
         # The last holder may have released it and removed its file in between.
         return _written(descriptor, running=False) if os.fstat(descriptor).st_nlink else None
@@ -138,7 +145,7 @@ def _locked(path: str, shown: Path) -> int:
     """The descriptor of a locked file at `path`. Raises UserError if another process has it locked."""
     tries = 0
     while True:
-        descriptor = os.open(path, _FLAGS, 0o644)
+        descriptor = _opened(path, shown)
         try:
             fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except (BlockingIOError, PermissionError) as error:
@@ -154,6 +161,16 @@ def _locked(path: str, shown: Path) -> int:
         if os.fstat(descriptor).st_nlink:  # else its last holder has just removed it
             return descriptor
         os.close(descriptor)
+
+
+def _opened(path: str, shown: Path) -> int:
+    """Return a descriptor of the lock's file. Raise UserError if something else has its name."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = os.lstat(path).st_mode
+        if not stat.S_ISREG(mode):
+            name = os.path.basename(path)  # noqa: PTH119 - a str from here on
+            raise UserError(f"{shown}: {name} next to it is {file_kind(mode)}; remove it")
+    return os.open(path, _FLAGS, 0o644)
 
 
 def _busy(shown: Path, holder: str) -> UserError:
