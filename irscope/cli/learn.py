@@ -204,6 +204,8 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
     """
     if path.exists() and _has_kernels_of(sweep.file, path):
         return
+    from irscope.toolchain.child_process import irscope_command
+
     if importlib.util.find_spec("torch") is None:
         raise UserError("this lesson runs a program that needs torch: pip install 'irscope[run]'")
     if sys.stderr.isatty():
@@ -213,9 +215,7 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
         if path.exists():
             shutil.copy(path, captured)
         words = ["run", "--target", *sweep.targets, "--resume", "-o", str(captured), str(sweep.file)]
-        done = subprocess.run(
-            [sys.executable, "-m", "irscope", *words], capture_output=True, text=True, check=False
-        )
+        done = subprocess.run(irscope_command(*words), capture_output=True, text=True, check=False)
         if done.returncode:
             own = [line for line in done.stderr.splitlines() if not line.startswith("irscope:")]
             raise UserError(f"{sweep.file.name} failed: {(own or ['it says nothing'])[-1]}")

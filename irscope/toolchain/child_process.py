@@ -1,4 +1,4 @@
-"""Starts a module of irscope in a new Python, which does not search the working directory for modules.
+"""Starts modules in a new Python, which does not search the working directory for modules.
 
 `python -m` would: a file glob.py there would be imported in place of the standard library's. So this file is
 started as a script, and imports nothing before it has removed its own folder from the path.
@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import sys
 
+# Like `python -m`, -c puts the working directory on the path; nothing but `sys` is imported from there.
+_RUN_MODULE = (
+    "import sys; sys.path[:] = filter(None, sys.path); import runpy; "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
 # In such a Python: the modules that it had imported before irscope.
 at_start: frozenset[str] = frozenset()
 
@@ -21,6 +26,16 @@ def python_command(module: str, *arguments: str, flags: bool = False, python: st
 
     given = subprocess._args_from_interpreter_flags() if flags else []  # type: ignore[attr-defined]
     return [python or sys.executable, *given, __file__, module, *arguments]
+
+
+def irscope_command(*words: str) -> list[str]:
+    """Return the command that runs `irscope WORDS` in a new Python."""
+    return [sys.executable, f"{__file__.rpartition('/toolchain/')[0]}/__main__.py", *words]
+
+
+def module_command(python: str, module: str) -> list[str]:
+    """Return the command that runs a module of another package, as `PYTHON -m MODULE` does."""
+    return [python, "-c", _RUN_MODULE, module]
 
 
 def _start() -> None:

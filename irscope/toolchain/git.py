@@ -12,7 +12,9 @@ from irscope.toolchain.run_tool import run_tool
 
 # Variables that would make git work on another repository: a hook that starts irscope sets them.
 _OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY")
-_NO_HOOKS = ("-c", "core.hooksPath=/dev/null", "-c", "advice.detachedHead=false", "-c", "gc.auto=0")
+# Settings of the repository that name programs are replaced.
+_NO_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+_QUIET = ("-c", "advice.detachedHead=false", "-c", "gc.auto=0")
 _SECONDS = 300.0
 
 
@@ -23,7 +25,7 @@ def git(folder: Path, *arguments: str) -> str:
     """
     environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
     environment |= {"GIT_LFS_SKIP_SMUDGE": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-    command: list[str | Path] = ["git", "-C", folder, *_NO_HOOKS, *arguments]
+    command: list[str | Path] = ["git", "-C", folder, *_NO_PROGRAMS, *_QUIET, *arguments]
     try:
         done = run_tool(command, seconds=_SECONDS, environment=environment)
     except FileNotFoundError as error:

@@ -108,7 +108,9 @@ def _version_in(folder: Path) -> str:
 
 def _check_import(folder: Path, version: str) -> None:
     """Raises VersionUnavailable if the Triton in a folder cannot be imported here."""
-    script = "import sys; sys.path.insert(0, sys.argv[1]); import triton; print(triton.__version__)"
+    # Without "", the working folder, in which json.py may be somebody else's.
+    path = "sys.path[:] = [sys.argv[1], *filter(None, sys.path)]"
+    script = f"import sys; {path}; import triton; print(triton.__version__)"
     try:
         done = run_tool([sys.executable, "-c", script, str(folder)], seconds=_IMPORT_SECONDS)
     except subprocess.TimeoutExpired as error:

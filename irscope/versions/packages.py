@@ -24,6 +24,7 @@ from pathlib import Path
 
 from irscope.model import UserError
 from irscope.model.text import clipped, one_line
+from irscope.toolchain.child_process import module_command
 
 # Called with a line for the user before something that takes seconds.
 Report = Callable[[str], None]
@@ -158,15 +159,15 @@ def _installers(part: Path) -> Generator[Sequence[str | Path], None, None]:
     """The commands that install a package, uv first: pip may know an index that uv does not."""
     if uv := _uv():
         yield [*uv, "pip", "install", "--quiet", "--python", sys.executable]
-    options = ["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"]
+    options = ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
     if importlib.util.find_spec("pip") is not None:
-        yield [sys.executable, *options]
+        yield [*module_command(sys.executable, "pip"), *options]
         return
     builder = part.with_name(f"{part.name}-pip")
     try:
         with suppress(OSError, subprocess.CalledProcessError):  # Debian without python3-venv
             venv.create(builder, with_pip=True, symlinks=True)
-            yield [builder / "bin" / "python", *options]
+            yield [*module_command(str(builder / "bin" / "python"), "pip"), *options]
     finally:
         remove(builder)
 
@@ -174,7 +175,7 @@ def _installers(part: Path) -> Generator[Sequence[str | Path], None, None]:
 def _uv() -> list[str] | None:
     if program := shutil.which("uv"):
         return [program]
-    return [sys.executable, "-m", "uv"] if importlib.util.find_spec("uv") is not None else None
+    return module_command(sys.executable, "uv") if importlib.util.find_spec("uv") is not None else None
 
 
 def _problem(requirement: Requirement, outputs: Sequence[str]) -> str:
