@@ -186,11 +186,14 @@ def main() -> None:
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else FILM
     if shutil.which("tmux") is None:
         sys.exit("film.py: needs tmux: apt-get install tmux")
-    with tempfile.TemporaryDirectory() as temporary:
-        folder = Path(temporary, "demo")
-        folder.mkdir()
+    # The film shows paths of this folder, so it has no name of this machine or run.
+    folder = Path(tempfile.gettempdir(), "demo")
+    folder.mkdir()
+    try:
         shutil.copyfile(ROOT / "samples" / "matmul.py", folder / "matmul.py")
         frames = record(SCRIPT, folder)
+    finally:
+        shutil.rmtree(folder)
     path.write_text(film_svg(frames, SIZE), encoding="utf-8")
     seconds = sum(frame.seconds for frame in frames)
     print(f"{path}: {path.stat().st_size:,} bytes, {len(frames)} frames, {seconds:.0f} s")

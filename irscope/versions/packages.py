@@ -186,7 +186,7 @@ def _problem(requirement: Requirement, outputs: Sequence[str]) -> str:
     lines = [line for line in outputs[0].splitlines() if not _NOISE.match(line)] or ["no output"]
     said = clipped(one_line(re.sub(r"^\s*(?:error|cause|ERROR): ", "", lines[-1])), _MAX_PROBLEM)
     if any(_NO_NETWORK.search(output) for output in outputs):
-        return f"{name}: cannot be downloaded ({said}); try again with network access to PyPI"
+        return f"{name}: cannot be downloaded ({said}); try again with access to the package index"
     if not any(_NO_VERSION.search(output) for output in outputs):
         return f"{name}: cannot be installed ({said})"
     python = f"Python {sys.version_info[0]}.{sys.version_info[1]} on {_PLATFORM}"

@@ -11,7 +11,7 @@ from irscope.versions.packages import Report, Requirement, VersionUnavailable, p
 
 _VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
 _RELEASE = re.compile(r"\bV(\d+(?:\.\d+)+)")
-# The toolkits from 13 on have one package, the ones before it a package per major version (pypi.org).
+# The toolkits from 13 on have one package, the ones before it a package per major version.
 _FIRST_WITHOUT_SUFFIX = 13
 _SECONDS = 20.0
 

@@ -104,7 +104,10 @@ def test_what_a_killed_process_left_is_removed(cache, monkeypatch):
 @pytest.mark.parametrize(
     ("said", "words"),
     [
-        ("error: Failed to fetch: https://pypi.org/simple/triton/ dns error", "network access to PyPI"),
+        (
+            "error: Failed to fetch: https://index.example/triton/ dns error",
+            "access to the package index",
+        ),
         (
             "  cause: Because there is no version of triton==3.7.1 and so on",
             "there is no such version for Python",
