@@ -17,7 +17,6 @@ import contextlib
 import importlib.util
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -204,7 +203,7 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
     """
     if path.exists() and _has_kernels_of(sweep.file, path):
         return
-    from irscope.toolchain.child_process import irscope_command
+    from irscope.capturing.own_command import run_irscope
 
     if importlib.util.find_spec("torch") is None:
         raise UserError("this lesson runs a program that needs torch: pip install 'irscope[run]'")
@@ -215,7 +214,7 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
         if path.exists():
             shutil.copy(path, captured)
         words = ["run", "--target", *sweep.targets, "--resume", "-o", str(captured), str(sweep.file)]
-        done = subprocess.run(irscope_command(*words), capture_output=True, text=True, check=False)
+        done = run_irscope(*words)
         if done.returncode:
             own = [line for line in done.stderr.splitlines() if not line.startswith("irscope:")]
             raise UserError(f"{sweep.file.name} failed: {(own or ['it says nothing'])[-1]}")

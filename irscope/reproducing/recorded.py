@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 import json
 import re
+import struct
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from irscope.backends import backend_of, stage_named
+from irscope.backends.elf import code_digest
 from irscope.facts.fact import Fact, value_named
 from irscope.facts.measure import measure
 from irscope.model import Launch, UserError, Variant
@@ -130,8 +133,10 @@ def recorded_facts(recorded: Recorded) -> dict[str, Any]:
     variant = recorded.variant
     found: dict[str, Any] = {"registers": None, "code": None}
     if recorded.binary is not None:
-        facts: Callable[..., dict[str, Any]] = scaffold.facts
-        found = facts(_Texts(recorded.artifacts), variant.log or "")
+        with suppress(struct.error, ValueError, LookupError):  # anybody may have written the capture
+            code_digest(recorded.binary)  # checks sizes, which the script's own function trusts
+            facts: Callable[..., dict[str, Any]] = scaffold.facts
+            found = facts(_Texts(recorded.artifacts), variant.log or "")
     if found["registers"] is None:
         found["registers"] = value_named(recorded.facts, "registers")
     return {**found, "failure": variant.failure.kind if variant.failure else None}

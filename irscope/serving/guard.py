@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from urllib.parse import unquote
 
+from irscope.toolchain.child_process import python_command
+
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 # Events whose first arguments are paths that are changed, and how many those are.
 _CHANGES = {
@@ -30,7 +32,7 @@ _REFUSED = (
 )  # fmt: skip
 # The programs that derive a stage or a layout; they get text of the capture and print text.
 _DISASSEMBLER = "nvdisasm"
-_LAYOUTS = ["-m", "irscope.toolchain.triton_layouts"]
+_LAYOUTS = python_command("irscope.toolchain.triton_layouts")
 # Devices, this process, and data of the system that libraries read.
 _SYSTEM = (
     "/dev/null",
@@ -102,8 +104,8 @@ def _require(path: object, allowed: list[str]) -> None:
 
 def _require_program(executable: object, words: object) -> None:
     program = os.fsdecode(executable) if isinstance(executable, str | bytes | os.PathLike) else ""
-    arguments = [os.fsdecode(word) for word in words[1:3]] if isinstance(words, list | tuple) else []
-    if Path(program).name != _DISASSEMBLER and (program, arguments) != (sys.executable, _LAYOUTS):
+    command = [os.fsdecode(word) for word in words] if isinstance(words, list | tuple) else []
+    if Path(program).name != _DISASSEMBLER and (program, command) != (sys.executable, _LAYOUTS):
         raise PermissionError(errno.EACCES, "a served session may not run", program)
 
 

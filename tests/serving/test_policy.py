@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from irscope.serving import guard
 from irscope.serving.policy import COLUMNS, Access, Rate, bounded, host_name, is_loopback, new_token
+from irscope.toolchain.child_process import irscope_command, python_command
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LOCALHOST", "[::1]:8000"])
@@ -97,7 +99,6 @@ def test_a_served_app_opens_its_own_files(check, tmp_path: Path):
     check("os.rename", (str(tmp_path / "cache" / "x"), str(tmp_path / "cache" / "y"), -1, -1))
     check("sqlite3.connect", (f"file:{tmp_path}/a.irscope?mode=ro&immutable=1",))
     check("subprocess.Popen", ("/usr/bin/nvdisasm", ["nvdisasm", "x.cubin"], None, None))
-    check("subprocess.Popen", (sys.executable, [sys.executable, *guard._LAYOUTS], None, None))
 
 
 @pytest.mark.parametrize(
@@ -116,6 +117,7 @@ def test_a_served_app_opens_its_own_files(check, tmp_path: Path):
         ("sqlite3.connect", ("{}/other.irscope",)),
         ("subprocess.Popen", ("/bin/sh", ["sh", "-c", "id"], None, None)),
         ("subprocess.Popen", (sys.executable, [sys.executable, "-c", "1"], None, None)),
+        ("subprocess.Popen", (sys.executable, python_command("irscope.toolchain.rebuild_child"), None, None)),
         ("os.system", (b"id",)),
         ("os.exec", ("/bin/sh", [], None)),
         ("socket.connect", (None, ("10.0.0.1", 80))),
@@ -125,6 +127,36 @@ def test_a_served_app_opens_nothing_else(check, tmp_path: Path, event: str, argu
     here = tuple(word.format(tmp_path) if isinstance(word, str) else word for word in arguments)
     with pytest.raises(PermissionError):
         check(event, here)
+
+
+SERVED_LAYOUTS = """
+import sys
+from pathlib import Path
+from irscope.serving import guard
+from irscope.toolchain.child_process import irscope_command, python_command
+from irscope.workspace import Workspace
+from irscope.workspace.variant_layouts import DrawingOptions, VariantLayouts
+
+with Workspace(Path(sys.argv[1])) as workspace:
+    guard.install(Path(sys.argv[1]))
+    variant = workspace.variants[0]
+    workspace.ask_triton_for_layouts(variant)
+    layouts = VariantLayouts(workspace, variant)
+    print(layouts.draw(layouts.tensors[0][0], DrawingOptions()).sentences[-1])
+"""
+
+
+@pytest.mark.slow
+def test_a_served_app_draws_tritons_own_layouts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    triton = pytest.importorskip("triton")
+    monkeypatch.setenv("IRSCOPE_CACHE", str(tmp_path / "cache"))
+    file = Path(__file__).parents[2] / "samples" / "vector_add.py"
+    words = ["compile", str(file), "--signature", "*fp32, *fp32, *fp32, i32", "--config", "BLOCK_SIZE=64"]
+    words += ["-o", "v.irscope"]
+    subprocess.run(irscope_command(*words), cwd=tmp_path, check=True, capture_output=True)
+    served = [sys.executable, "-c", SERVED_LAYOUTS, str(tmp_path / "v.irscope")]
+    done = subprocess.run(served, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == (f"Linear layout: from Triton {triton.__version__}.\n", "")
 
 
 def test_a_link_out_of_the_cache_is_refused(check, tmp_path: Path):
