@@ -46,14 +46,16 @@ def listed(session: Session) -> Iterator[Listed]:
         for variant in workspace.variants:
             name = one_line(f"#{variant.id} {workspace.names[variant.id]}")
             for stage in ("facts", "python", *workspace.stages(variant)):
-                yield Listed(
-                    f"{SCHEME}://{capture}/{variant.id}/{stage}", f"{name} {stage}", variant.kernel.name
-                )
+                uri = f"{SCHEME}://{capture}/{variant.id}/{stage}"
+                yield Listed(uri, f"{name} {stage}", one_line(variant.kernel.name))
 
 
 def read(session: Session, uri: str) -> str:
     """A page of a resource; its last line says how to go on. Raises UserError if there is none."""
-    parts = urlsplit(uri)
+    try:
+        parts = urlsplit(uri)
+    except ValueError as error:
+        raise UserError(f"{one_line(uri)}: not a URI: {error}") from None
     if parts.scheme != SCHEME or not parts.netloc:
         raise UserError(f"{one_line(uri)}: no such resource; they begin with {SCHEME}://session/")
     workspace = session.workspace(unquote(parts.netloc))
@@ -78,7 +80,7 @@ def _items(workspace: Workspace, variant: Variant, name: str) -> list[Item]:
 def _page(uri: str, head: str, items: list[Item], offset: int) -> str:
     plain = [Item(item.text, 0) for item in items]
     page = rendered(Answer(head, {}, "", plain), offset, _MOST_TOKENS)
-    return page.text.replace("same call with offset=", f"{uri.partition('?')[0]}?offset=")
+    return page.text.replace("same call with offset=", f"{one_line(uri.partition('?')[0])}?offset=")
 
 
 def _offset(query: str) -> int:

@@ -128,6 +128,9 @@ class _Handlers:
             text = await _in_thread(lambda _: resources.read(self._session, params.uri), self._threads)
         except UserError as error:
             raise MCPError(types.INVALID_PARAMS, one_line(str(error))) from None
+        except Exception as error:  # noqa: BLE001 - a bug, as for tools
+            traceback.print_exc()
+            raise MCPError(types.INTERNAL_ERROR, _bug_text(error)) from None
         content = types.TextResourceContents(uri=params.uri, text=text, mime_type="text/plain")
         return types.ReadResourceResult(contents=[content])
 
@@ -175,7 +178,11 @@ def _answer(session: Session, tool: Tool, arguments: Mapping[str, Any], stop: St
         return failed(clipped(one_line(first), _MOST_ERROR), message=rest)
     except Exception as error:  # noqa: BLE001 - a bug in irscope must not end the server
         traceback.print_exc()  # on stderr, which clients keep as the server's log
-        return failed(clipped(one_line(f"a bug in irscope: {error_line(error)}"), _MOST_ERROR))
+        return failed(_bug_text(error))
+
+
+def _bug_text(error: Exception) -> str:
+    return clipped(one_line(f"a bug in irscope: {error_line(error)}"), _MOST_ERROR)
 
 
 async def _in_thread(work: Callable[[Stop], _T], threads: anyio.CapacityLimiter) -> _T:

@@ -10,8 +10,11 @@ import uvicorn
 from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.message import SessionMessage
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from irscope.mcp_server.http_sessions import RoomForSessions
+from irscope.mcp_server.invalid_messages import pass_on
 from irscope.serving.policy import Access
 
 PATH = "/mcp"
@@ -24,8 +27,11 @@ def serve_stdio(server: Server[dict[str, Any]]) -> None:
     """Serves stdin and stdout until the client closes them."""
 
     async def run() -> None:
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+        async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
+            valid, received = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+            tasks.start_soon(pass_on, incoming, valid, outgoing.clone())
+            await server.run(received, outgoing, server.create_initialization_options())
+            tasks.cancel_scope.cancel()
 
     anyio.run(run)
 
@@ -55,7 +61,7 @@ def http_app(server: Server[dict[str, Any]], access: Access) -> ASGIApp:
             allowed_origins=[f"http://{host}" for host in hosts],
         ),
     )
-    return _with_token(app, access)
+    return _with_token(RoomForSessions(app, _MOST_SESSIONS), access)
 
 
 def _with_token(app: ASGIApp, access: Access) -> ASGIApp:
