@@ -27,9 +27,20 @@ CAPTURE = (
 )
 # Reads columns backwards: each thread then loads 4 bytes at a time.
 WORSE = ("x_ptr + offsets", "x_ptr + (n - 1 - offsets)")
+# The comments that exist are in $COMMENTS: lines "LOGIN ID MARKER...". The token is of $LOGIN.
 GH = """#!/usr/bin/env bash
 printf '%s\\n' "$*" >> "$GH_LOG"
-case "$*" in *--paginate*) echo "$KNOWN_COMMENT";; esac
+case "$*" in
+*graphql*) echo "$LOGIN"; exit "${GRAPHQL_CODE:-0}";;
+*--paginate*)
+    filter="${!#}"
+    marker=${filter#*startswith(\\"}; marker=${marker%%\\"*}
+    while read -r login id body; do
+        [ "$body" = any ] && body=$marker
+        case "$filter" in *".user.login == \\"$login\\""*) [[ "$body" == "$marker"* ]] && echo "$id";; esac
+    done <<< "$COMMENTS"
+    exit 0;;
+esac
 exit "${GH_CODE:-0}"
 """
 
@@ -82,7 +93,8 @@ class Runner:
             "GITHUB_STEP_SUMMARY": str(self.summary),
             "TRITON_CACHE_DIR": str(cache),
             "GH_LOG": str(self.log),
-            "KNOWN_COMMENT": "",
+            "COMMENTS": "",
+            "LOGIN": "github-actions[bot]",
         }
         self.git("init", "--quiet", "--initial-branch=main")
         self.commit("Base")
@@ -180,11 +192,51 @@ def test_a_regression_fails_with_an_annotation_a_comment_and_files(runner: Runne
 @pytest.mark.slow
 def test_a_harmless_commit_passes_and_updates_the_comment(runner: Runner) -> None:
     runner.edit("    mask = offsets < n\n", "    # The end of the vector.\n    mask = offsets < n\n")
-    runner.environment["KNOWN_COMMENT"] = "42"
+    runner.environment["COMMENTS"] = "stranger 41 any\ngithub-actions[bot] 42 any"
     head = runner.git("rev-parse", "HEAD")
     code, outputs, printed = runner.run(head=head, **{"fail-on": "changed, removed, added"})
     assert code == 0 and outputs["failed"] == "false", printed
     assert "api repos/owner/name/issues/comments/42 --method PATCH" in runner.log.read_text()
+
+
+COMMENT = next(step["run"] for step in STEPS if step["name"] == "Comment")
+
+
+@pytest.mark.parametrize(
+    ("comments", "login", "code", "written"),
+    [
+        ("stranger 41 any", "github-actions[bot]", "0", "issues/7/comments --method POST"),
+        ("stranger 41 any\nme 42 any", "me", "0", "issues/comments/42 --method PATCH"),
+        ("me 42 <!-- another -->", "me", "0", "issues/7/comments --method POST"),
+        # A token that may not ask who it is: that of GitHub's runners.
+        ("stranger 41 any\ngithub-actions[bot] 42 any", '{"m": 1}', "1", "comments/42 --method PATCH"),
+        ("stranger 41 any", 'x" or true or "', "0", "issues/7/comments --method POST"),
+    ],
+)
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
+def test_only_a_comment_of_its_own_is_updated(
+    tmp_path: Path, comments: str, login: str, code: str, written: str
+) -> None:
+    gh = tmp_path / "gh"
+    gh.write_text(GH)
+    gh.chmod(0o755)
+    (tmp_path / "comment.md").write_text("text")
+    environment = {
+        "COMMENTS": comments,
+        "LOGIN": login,
+        "GRAPHQL_CODE": code,
+        "GH_LOG": str(tmp_path / "log"),
+    }
+    environment |= {
+        "FOLDER": str(tmp_path),
+        "CAPTURE_COMMAND": "x",
+        "REPOSITORY": "owner/name",
+        "NUMBER": "7",
+    }
+    environment["PATH"] = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
+    words = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", COMMENT]
+    subprocess.run(words, env=environment, cwd=tmp_path, check=True)
+    assert written in (tmp_path / "log").read_text().splitlines()[-1]
 
 
 @pytest.mark.slow
