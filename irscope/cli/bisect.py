@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import option_values, options
+from irscope.cli import consent, option_values, options
 from irscope.model import UserError
 from irscope.model.files import write_output
 
@@ -46,6 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "kernel", metavar="FILE.py::KERNEL|CAPTURE", help="the @triton.jit function, or a capture with it"
     )
     parser.add_argument("--variant", metavar="V", help="which variant: #3, or any part of its name")
+    consent.add_trust(parser)
     what = parser.add_argument_group("what got worse")
     what.add_argument("--fact", metavar="NAME", help="registers, spills, shared, instructions, ...")
     what.add_argument("--check", metavar="EXPR", help='what a good variant meets, for example "spills == 0"')
@@ -132,6 +133,8 @@ def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str]
     versions = parse_versions(args.triton, given)
     if args.git is None and len(versions) < 2:
         raise UserError("specify --triton GOOD..BAD or --git GOOD..BAD, or two different --ptxas or --env")
+    # Before anything is installed for a capture that cannot be used.
+    captured = _captured(args, Path(args.kernel)) if args.git is None and _names_capture(args) else None
     sides = list(make_sides(versions, given, report))
     if args.git is not None:
         from irscope.bisecting.commits import CommitRequest
@@ -139,18 +142,16 @@ def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str]
         request = options.sweep_request(args, args.kernel)
         commits = CommitRequest(args.git, request, args.variant, bisector.criterion, args.timeout)
         return bisector.commits(commits, sides, versions)
-    subject, name = _subject(args, sides, bisector)
+    subject, name = captured or _subject(args, sides, bisector)
     return bisector.versions(sides, versions, subject, name)
 
 
 def _subject(
     args: argparse.Namespace, sides: list[Side | UserError], bisector: Bisector
 ) -> tuple[Subject, str]:
-    """The variant to bisect and its name: of a capture, or as the first version plans it."""
+    """The variant of a file to bisect and its name, as the first version plans it."""
     from irscope.bisecting.plans import choose, planned_subjects
 
-    if "::" not in args.kernel and Path(args.kernel).suffix not in _SOURCES and Path(args.kernel).is_file():
-        return _captured(Path(args.kernel), args.variant)
     request = options.sweep_request(args, args.kernel)
     side = next((side for side in sides if not isinstance(side, UserError)), None)
     if side is None:
@@ -158,24 +159,28 @@ def _subject(
     return choose(planned_subjects(side, request, bisector.kept, args.timeout), args.variant)
 
 
-def _captured(path: Path, name: str | None) -> tuple[Subject, str]:
+def _names_capture(args: argparse.Namespace) -> bool:
+    path = Path(args.kernel)
+    return "::" not in args.kernel and path.suffix not in _SOURCES and path.is_file()
+
+
+def _captured(args: argparse.Namespace, path: Path) -> tuple[Subject, str]:
     """A variant of a capture, whose kernel must be in its file as it was. Raises UserError."""
     from irscope.bisecting.compiling import Subject
     from irscope.workspace import Workspace
+    from irscope.workspace.trust import has_kernel, untrusted_files
 
+    name = args.variant
     with Workspace(path) as workspace:
         if name is None and len(workspace.variants) != 1:
             raise UserError(f"{path} has {len(workspace.variants)} variants; name one with --variant")
         variant = workspace.variants[0] if name is None else workspace.variant(name)
         short = workspace.names[variant.id]
     file = Path(variant.kernel.source.file)
-    try:
-        unchanged = variant.kernel.source.text.strip() in file.read_text(encoding="utf-8", errors="replace")
-    except (OSError, ValueError):
-        unchanged = False
-    if not unchanged:
+    if not has_kernel(file, variant.kernel):
         problem = f"has no {variant.kernel.name} as {path} has it"
         raise UserError(f"{file}: {problem}; give FILE.py::{variant.kernel.name} instead of the capture")
+    consent.require_consent(args, path, list(untrusted_files([variant.kernel])))
     return Subject(file, variant.kernel.name, variant.target, variant.specialization, variant.config), short
 
 

@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run",
         action="store_true",
-        help="launch both on this machine's GPU with arguments like the recorded ones, and compare",
+        help="launch both on this machine's GPU, which executes their machine code, and compare",
     )
     parser.add_argument("--timeout", metavar="SECONDS", type=float, default=300.0, help="default: 300")
     alone = parser.add_argument_group("without a capture")

@@ -4,7 +4,8 @@ The folder has kernel.py (the kernel with the functions, classes and constants t
 README.md. reproduce.py compiles exactly this variant without a GPU; with --launch it also launches it on one,
 with arguments of the recorded shapes, types, strides and alignment, or with the values that irscope run
 --values kept. It is run once in a clean process: the machine code must be the recorded one. That executes the
-kernel's Python as the capture has it; --no-check executes nothing.
+kernel's Python as the capture has it, so irscope asks first if it was not compiled here; --no-check executes
+nothing.
 
 --minimize then removes statements, parameters and constants as long as --check EXPR holds, or --fact stays.
 
@@ -18,7 +19,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import options
+from irscope.cli import consent, options
 from irscope.model import UserError, Variant
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import Workspace
@@ -50,6 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--force", action="store_true", help="write into a folder that has files")
     parser.add_argument("--no-check", action="store_true", help="execute nothing of the capture")
+    consent.add_trust(parser)
     parser.add_argument(
         "--python", metavar="PYTHON", default="", help="the interpreter for the check (default: this one)"
     )
@@ -58,11 +60,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Writes the folder; 1 if it does not reproduce the variant. Raises UserError."""
     from irscope.reproducing.writing import reproduce
+    from irscope.workspace.trust import has_trusted_text
 
     minimized = _minimization(args)
     with Workspace(args.capture) as workspace:
         variant = workspace.variant(args.variant)
         name, findings = workspace.names[variant.id], _findings(workspace, args.against, variant)
+        if not args.no_check or minimized is not None:
+            text = f"the Python text of {variant.kernel.name} that it has"
+            code = [] if has_trusted_text(args.capture, variant) else [text]
+            consent.require_consent(args, args.capture, code, "" if minimized else ", or --no-check")
         folder = args.output or Path(f"repro-{variant.kernel.name}-{variant.id}")
         made = reproduce(
             args.capture,

@@ -1,7 +1,8 @@
 """Compile the same variants under several versions of Triton or ptxas, and say which one made what worse.
 
 KERNEL is FILE.py::KERNEL with its signature and configs, as in irscope compile; of a CAPTURE, each variant is
-compiled again from its file, which executes it. Each version has an environment of its own, made with uv or
+compiled again from its file, which executes it; irscope asks first if the capture was not made here and the
+file has another kernel. Each version has an environment of its own, made with uv or
 pip on first use and kept in your cache folder; torch and your own packages are those of this Python. The new
 capture has all versions: table, diff, report and the app show them side by side. A CAPTURE without --triton
 and --ptxas is only summarized.
@@ -21,7 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import option_values, options
+from irscope.cli import consent, option_values, options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--guess", action="store_true", help="guess missing types and constexprs of a KERNEL")
     parser.add_argument("--kernel", metavar="GLOB", help="of a CAPTURE, only kernels matching GLOB")
+    consent.add_trust(parser)
     options.add_compilation(parser)
     options.add_output(parser, "KERNEL-versions.irscope")
     options.add_format(parser, "text", "json")
@@ -109,6 +111,7 @@ def _compile_kernel(args: argparse.Namespace) -> int:
 def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     from irscope.versions.captured import captured_request, launch_key, launches_of, left_out
     from irscope.workspace import merge_captures
+    from irscope.workspace.trust import untrusted_files
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
@@ -117,6 +120,7 @@ def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
         raise UserError(f"{given[0]}: is for kernels; a capture has the variants to compile")
     targets = [option_values.target(text) for text in args.target]
     request = captured_request(capture, args.kernel, targets, args.passes)
+    consent.require_consent(args, capture, list(untrusted_files(request.files)))
     for line in left_out(capture, request, args.kernel):
         print(f"irscope: {line}", file=sys.stderr)
     launches = launches_of(request)

@@ -23,7 +23,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import option_values, options, warm_launches
+from irscope.cli import consent, option_values, options, warm_launches
 from irscope.model import UserError
 from irscope.model.text import pluralize, printable
 
@@ -74,6 +74,7 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="exit code 1 if the folder lacked a kernel that inputs need",
     )
+    consent.add_trust(build)
     options.add_workers(build)
 
 
@@ -102,12 +103,15 @@ def _build(args: argparse.Namespace) -> int:
     from irscope.warming.build import WarmBuild
     from irscope.warming.launch_build import LaunchBuild
     from irscope.warming.run_program import parse_program
+    from irscope.workspace.trust import kernels_of, untrusted_files
 
     if not (args.inputs or args.plan) or args.output is None:
         raise UserError("specify a script or capture and -o DIR; see irscope warm --help")
     if args.vary and not args.inputs:
         raise UserError(f"--vary: is for scripts and captures; write the values into `vary` of {args.plan}")
     programs = {text: parse_program(options.script_path(text)) for text in args.inputs}
+    for text in (text for text, program in programs.items() if program is None and (args.vary or args.pins)):
+        consent.require_consent(args, Path(text), list(untrusted_files(kernels_of(Path(text)))))
     code = 0
     warm = _options(args)
     vary = warm_launches.vary_options(args, warm.target)

@@ -26,6 +26,7 @@ from irscope.store.capture_file import create_file, holds_nothing, opening, upgr
 from irscope.store.connection import DAMAGE, connect_writer, in_parts, marks
 from irscope.store.encoding import Blob
 from irscope.store.identity import identity, joined_digest, kernel_columns
+from irscope.store.made_here import remember
 from irscope.store.output_lock import OutputLock
 from irscope.store.schema import ATTACHMENT
 
@@ -108,6 +109,8 @@ class CaptureWriter:
         self._db, self._lock = connection, lock
         self._batch = False
         self._incomplete = False
+        # The hashes of the Python code that was compiled into it: kernels, and their stand-alone texts.
+        self._compiled: set[str] = set()
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> CaptureWriter:
@@ -170,6 +173,7 @@ class CaptureWriter:
             self._db.close()
         finally:
             self._lock.release(self._incomplete)
+            remember(self._compiled)
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
@@ -290,7 +294,9 @@ class CaptureWriter:
             for stage, content in new.artifacts.items():
                 self._put(variant, stage, content)
             for attached, content in new.attachments.items():
-                self._put(variant, ATTACHMENT + attached, content)
+                self._compiled.add(self._put(variant, ATTACHMENT + attached, content))
+            if new.attachments:
+                self._compiled.add(self._kernel_digest(kernel))
             for place, each in enumerate(new.passes):
                 module = None if each.content is None else self._put_blob(each.content)
                 row = (variant, place, each.stage, each.name, each.seconds, module)
@@ -343,7 +349,7 @@ class CaptureWriter:
         """Adds (or replaces) attachments of an existing variant."""
         with self._transaction():
             for name, content in contents.items():
-                self._put(variant, ATTACHMENT + name, content)
+                self._compiled.add(self._put(variant, ATTACHMENT + name, content))
 
     def add_facts(self, variant: int, version: int, facts: Mapping[str, Any]) -> None:
         """Stores the facts of a variant, measured by this `version` of the analysis; values must be JSON."""
@@ -371,9 +377,11 @@ class CaptureWriter:
             left.difference_update(digest for (digest,) in self._db.execute(query, some))
         return left
 
-    def _put(self, variant: int, stage: str, content: bytes | Blob) -> None:
-        row = (variant, stage, self._put_blob(content))
-        self._db.execute("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", row)
+    def _put(self, variant: int, stage: str, content: bytes | Blob) -> str:
+        """Store a content of a variant, and return its digest."""
+        digest = self._put_blob(content)
+        self._db.execute("INSERT OR REPLACE INTO artifact VALUES (?, ?, ?)", (variant, stage, digest))
+        return digest
 
     def _put_blob(self, content: bytes | Blob) -> str:
         """Stores `content` if it is new, and returns its digest; a Blob without its content is stored."""
