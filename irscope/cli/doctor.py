@@ -9,7 +9,8 @@ import argparse
 import importlib.metadata
 import platform
 import shutil
-from collections.abc import Iterator
+import textwrap
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from irscope import __version__
@@ -17,7 +18,27 @@ from irscope import __version__
 NAME = "doctor"
 SUMMARY = "print the versions of tools and packages, and what works here"
 
-_PACKAGES = ("triton", "torch", "textual", "rich", "pygments", "rapidfuzz", "zstandard")
+_PACKAGES = (
+    "triton",
+    "torch",
+    "aiohttp",
+    "mcp",
+    "distributed",
+    "textual",
+    "rich",
+    "pygments",
+    "rapidfuzz",
+    "zstandard",
+)
+# What works only with a package that the base installation lacks: package, extra that has it, uses.
+_USES = (
+    ("triton", "compile", ("build", "compile", "learn", "reproduce", "tui FILE.py", "warm")),
+    ("torch", "run", ("run", "warm PROGRAM")),
+    ("aiohttp", "serve", ("serve",)),
+    ("mcp", "mcp", ("mcp",)),
+    ("distributed", "cluster", ("compile --cluster",)),
+)
+_WIDTH = 110
 _TRITON_VERSIONS = ("3.6", "3.7", "3.8", "3.9")
 
 
@@ -36,19 +57,18 @@ def _report() -> Iterator[str]:
     from irscope.workspace import find_nvdisasm, plugin_uses
 
     found = {name: _version(name) for name in _PACKAGES}
-    yield f"irscope   {__version__}"
-    yield f"python    {platform.python_version()} on {platform.system()} {platform.machine()}"
+    yield f"irscope     {__version__}"
+    yield f"python      {platform.python_version()} on {platform.system()} {platform.machine()}"
     for name, version in found.items():
-        yield f"{name:9} {version or 'not installed'}"
+        yield f"{name:11} {version or 'not installed'}"
     nvdisasm = find_nvdisasm()
-    yield f"nvdisasm  {nvdisasm or 'not found'}"
-    yield f"gpu       {_gpu()}"
+    yield f"nvdisasm    {nvdisasm or 'not found'}"
+    yield f"gpu         {_gpu()}"
     yield ""
-    yield "browse, table, show, diff, dump   yes"
-    yield f"compile                           {_can_compile(found['triton'])}"
-    sass = "yes" if nvdisasm else "no: needs nvdisasm, which triton includes"
-    yield f"sass                              {sass}"
-    yield f"versions                          {_other_versions()}"
+    yield from _working_commands(found)
+    yield f"triton      {_is_tested(found['triton'])}"
+    yield f"sass        {'yes' if nvdisasm else 'no: needs nvdisasm, which triton includes'}"
+    yield f"versions    {_other_versions()}"
     if found_plugins := plugin_uses():
         yield ""
         yield "plug-ins"
@@ -62,12 +82,28 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _can_compile(triton: str | None) -> str:
+def _working_commands(found: Mapping[str, str | None]) -> Iterator[str]:
+    """Yield the commands that work here, then a line per package that others need."""
+    from irscope.cli.main import COMMANDS
+
+    uses_of_packages = {use for _, _, uses in _USES for use in uses}
+    working = [name for name, _, _ in COMMANDS if name not in uses_of_packages]
+    missing = []
+    for package, extra, uses in _USES:
+        if found[package]:
+            working += uses
+        else:
+            missing.append(f"{', '.join(uses)} (pip install 'irscope[{extra}]')")
+    yield from textwrap.wrap(f"works       {', '.join(sorted(working))}", _WIDTH, subsequent_indent=" " * 12)
+    yield from (f"missing     {line}" for line in missing)
+
+
+def _is_tested(triton: str | None) -> str:
     if triton is None:
-        return "no: pip install 'irscope[compile]' (Linux)"
+        return "not installed: captures can be viewed, not made"
     if not triton.startswith(tuple(f"{version}." for version in _TRITON_VERSIONS)):
-        return f"maybe: tested with triton {_TRITON_VERSIONS[0]} to {_TRITON_VERSIONS[-1]}, not with {triton}"
-    return "yes, for every target, without a GPU"
+        return f"tested with {_TRITON_VERSIONS[0]} to {_TRITON_VERSIONS[-1]}, not with {triton}"
+    return "compiles for every target, without a GPU"
 
 
 def _other_versions() -> str:
