@@ -66,6 +66,9 @@ def check(command: Command, page: Path, shell: Shell, folder: Path) -> None:
         ("made in 4.2 s", "made in 13 s", True),
         ("registers 128", "registers 129", False),
         ("a ... c", "a b c", True),
+        ("report.html: 162,300 bytes", "report.html: 150,001 bytes", True),
+        ("report.html: 162,300 bytes", "report.html: 3,634,651 bytes", False),
+        ("report.html: ... bytes", "report.html: 3,634,651 bytes", True),
     ],
 )
 def test_fits(shown: str, printed: str, expected: bool) -> None:
