@@ -1,9 +1,10 @@
-"""Records the film of the README, docs/images/film.svg: the commands and the app in a real terminal.
+"""Record docs/images/film.svg, and the README's picture: commands and the app in a real terminal.
 
 python docs/scripts/film.py [FILE]
 
-tmux is the terminal. The result is one SVG that CSS animates, as GitHub shows it within an <img>: no script
-and no fonts of its own. Equal lines of the screen are stored once: half a minute takes a few hundred kB.
+tmux is the terminal, as wide as a phone can show. The result is one SVG that CSS animates, as GitHub shows it
+within an <img>: no script and no fonts of its own. Equal lines of the screen are stored once. The picture is
+the frame that the film shows longest.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +25,10 @@ from film_svg import Frame, film_svg  # noqa: E402
 from tests.tui.terminal import Terminal  # noqa: E402
 
 FILM = ROOT / "docs" / "images" / "film.svg"
-SIZE = (104, 30)
+STILL = ROOT / "docs" / "images" / "still.svg"
+SIZE = (54, 32)  # 390 pixels are wide enough to read it
+# The stage to open with has no line that names the folder of the recording.
+_CONFIG = 'stage = "ptx"\n'
 _PATIENCE_SECONDS = 60.0
 # A screen that has not changed for this long is still.
 _STILL_SECONDS = 0.25
@@ -50,7 +54,7 @@ class Type:
 
     def is_done(self, screen: str) -> bool:
         """Whether the screen shows the end of the command."""
-        return self.until in screen and (self.opens_app or screen.rstrip().endswith("\n$"))
+        return self.until in screen if self.opens_app else _is_at_prompt(screen, self.until)
 
 
 @dataclass(frozen=True)
@@ -67,34 +71,31 @@ class Press:
     last: float = 0.0
 
 
-Step = Type | Press
+@dataclass(frozen=True)
+class Show:
+    """Runs commands before the film goes on, and holds the screen that they leave for `seconds`."""
+
+    commands: str
+    until: str
+    seconds: float
+    caption: str
+
+
+Step = Show | Type | Press
 
 SCRIPT: Sequence[Step] = (
-    Type(
-        "irscope compile matmul.py -o matmul.irscope",
-        "compare: irscope",
-        1.6,
-        "Compile a kernel under every config, without a GPU",
-    ),
-    Type(
-        "irscope table matmul.irscope --columns registers,stack,shared,occupancy",
+    Show(
+        "irscope compile fused_softmax.py --config BLOCK_SIZE=32768 --config num_warps=4,8,16,32 "
+        "-o softmax.irscope; clear; irscope table softmax.irscope --columns registers,stack,occupancy",
         "best among",
-        3.2,
-        "What each config costs",
+        3.5,
+        "One softmax, four configs: which is slowest?",
     ),
-    Type(
-        "irscope matmul.irscope",
-        "Findings",
-        2.6,
-        "Every stage of every config, next to the Python",
-        opens_app=True,
-    ),
-    Press("BTab j j", 0.45, "Choose two configs: num_stages 3 and 4", last=0.7),
-    Press("a j b", 0.7, "Choose two configs: num_stages 3 and 4", last=1.8),
-    Press("Tab 4", 0.8, "Stage by stage, change by change", last=1.2),
-    Press("] ] ]", 0.9, "Stage by stage, change by change", last=1.6),
-    Press("W", 1.0, "Why was it compiled again, and what changed?", until="Why it was", last=4.5),
-    Press("q", 1.6, "irscope: what Triton made of your kernel, and why", last=2.0),
+    Type("irscope softmax.irscope", "Findings", 2.0, "The app compares two configs", opens_app=True),
+    Press("BTab j j b", 0.6, "4 warps spill, 16 do not", last=4.5),
+    Press("Tab ] ]", 0.9, "Change by change, in every stage", last=1.8),
+    Press("i S", 0.9, "What each Python line became", last=3.5),
+    Press("W", 1.0, "Why it was compiled again", until="Why it was", last=4.0),
 )
 
 
@@ -109,6 +110,7 @@ def record(steps: Sequence[Step], folder: Path, size: tuple[int, int] = SIZE) ->
         "COLORTERM": "truecolor",
         "IRSCOPE_STATE": str(folder / ".state"),
         "IRSCOPE_CACHE": str(folder / ".cache"),
+        "IRSCOPE_CONFIG": str(folder / ".config.toml"),
         "TRITON_CACHE_DIR": str(folder / ".triton"),
     }
     shell = ["-c", str(folder), "env", "-i", *_assignments(environment), "bash", "--norc", "--noprofile"]
@@ -122,6 +124,10 @@ def record(steps: Sequence[Step], folder: Path, size: tuple[int, int] = SIZE) ->
             terminal.close()
 
 
+def _is_at_prompt(screen: str, until: str) -> bool:
+    return until in screen and screen.rstrip().endswith("\n$")
+
+
 def _search_path() -> str:
     return "/usr/local/bin:/usr/bin:/bin"
 
@@ -132,6 +138,12 @@ def _assignments(environment: dict[str, str]) -> list[str]:
 
 
 def _play(step: Step, terminal: Terminal) -> Iterator[Frame]:
+    if isinstance(step, Show):
+        terminal.run("send-keys", "-l", "--", step.commands)
+        terminal.press("Enter")
+        terminal.wait(lambda screen: _is_at_prompt(screen, step.until), _PATIENCE_SECONDS)
+        yield Frame(_still(terminal), step.seconds, step.caption)
+        return
     if isinstance(step, Type):
         for start in range(0, len(step.command), _TYPED):
             terminal.run("send-keys", "-l", "--", step.command[start : start + _TYPED])
@@ -182,19 +194,19 @@ def _styled(terminal: Terminal) -> str:
 
 
 def main() -> None:
-    """Writes the film. Needs tmux, and Triton for the command that compiles."""
+    """Write the film and the picture. Needs tmux, and Triton for the command that compiles."""
     path = Path(sys.argv[1]) if len(sys.argv) > 1 else FILM
     if shutil.which("tmux") is None:
         sys.exit("film.py: needs tmux: apt-get install tmux")
-    # The film shows paths of this folder, so it has no name of this machine or run.
-    folder = Path(tempfile.gettempdir(), "demo")
-    folder.mkdir()
-    try:
-        shutil.copyfile(ROOT / "samples" / "matmul.py", folder / "matmul.py")
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary, "demo")
+        folder.mkdir()
+        shutil.copyfile(ROOT / "samples" / "fused_softmax.py", folder / "fused_softmax.py")
+        (folder / ".config.toml").write_text(_CONFIG, encoding="utf-8")
         frames = record(SCRIPT, folder)
-    finally:
-        shutil.rmtree(folder)
     path.write_text(film_svg(frames, SIZE), encoding="utf-8")
+    longest = max(frames, key=lambda frame: frame.seconds)
+    path.with_name(STILL.name).write_text(film_svg([replace(longest, key="")], SIZE), encoding="utf-8")
     seconds = sum(frame.seconds for frame in frames)
     print(f"{path}: {path.stat().st_size:,} bytes, {len(frames)} frames, {seconds:.0f} s")
 

@@ -65,6 +65,10 @@ def film_svg(frames: Sequence[Frame], size: tuple[int, int], still: int | None =
         f'<circle cx="{_MARGIN + 8 + 20 * place}" cy="20" r="6" fill="{color}"/>'
         for place, color in enumerate(("#bf616a", "#ebcb8b", "#a3be8c"))
     )
+    # A film of one frame is a picture: no time passes.
+    bar = (
+        f'<rect class="time" y="{_BAR - 3}" width="{width}" height="3" fill="#88c0d0"/>' if frames[1:] else ""
+    )
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" xml:space="preserve" '
         f'viewBox="0 0 {width} {height}" width="{width}" height="{height}">'
@@ -73,7 +77,7 @@ def film_svg(frames: Sequence[Frame], size: tuple[int, int], still: int | None =
         f'<rect width="{width}" height="{height}" rx="9" fill="#2b303b"/>'
         f'<rect y="{_BAR}" width="{width}" height="{height - _BAR}" rx="9" fill="{_GROUND.hex}"/>{dots}'
         f'<svg width="{width}" height="{height}"><g class="strip">{strip}</g></svg>'
-        f'<rect class="time" y="{_BAR - 3}" width="{width}" height="3" fill="#88c0d0"/></svg>\n'
+        f"{bar}</svg>\n"
     )
 
 

@@ -22,6 +22,11 @@ POINTERS = "*fp32:16, *fp32:16, *fp32:16"
 # The set-ups that a page may name: the file each makes, and the command that makes it. docs/samples.md shows
 # the commands to readers.
 SETUPS = {
+    "softmax": (
+        "softmax.irscope",
+        "irscope compile samples/fused_softmax --config BLOCK_SIZE=32768 --config num_warps=4,8,16,32 "
+        "-o softmax.irscope",
+    ),
     "matmul": (
         "matmul.irscope",
         "irscope compile samples/matmul.py -o matmul.irscope",

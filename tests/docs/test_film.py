@@ -14,7 +14,7 @@ from tests.docs.pages import ROOT
 
 sys.path.append(str(ROOT / "docs" / "scripts"))
 
-from film import FILM, SCRIPT, Press, Type, record
+from film import FILM, SCRIPT, STILL, Press, Show, Type, record
 from film_svg import Frame, film_svg
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -39,11 +39,32 @@ def test_the_film_is_small_and_loads_nothing() -> None:
     assert all(step.caption.replace("'", "&#x27;") in text for step in SCRIPT)
 
 
-def test_the_readme_shows_the_film_with_words_and_a_still_picture() -> None:
+def test_the_readme_shows_a_still_picture_with_words_that_links_to_the_film() -> None:
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert re.search(r'<img src="docs/images/film.svg" alt="[^"]{100,}">', text)
-    still = re.search(r'prefers-reduced-motion: reduce\)" srcset="([^"]+)"', text)
-    assert still and (ROOT / still[1]).is_file()
+    assert re.search(r"\[!\[[^\]]{100,}\]\(docs/images/still.svg\)\]\(docs/images/film.svg\)", text)
+    still = STILL.read_text(encoding="utf-8")
+    assert still.count("translateX(") == 2  # where its only frame is, with and without motion
+    assert "spills" in still
+
+
+def test_it_begins_with_a_result() -> None:
+    """A viewer sees the first frame before anything moves, and as the picture of the file."""
+    first = re.search(r'<g class="strip"><g transform="translate\(0\)">(.*?)</g>', FILM.read_text("utf-8"))
+    assert first and first[1].count("<use ") >= 8
+    assert isinstance(SCRIPT[0], Show)
+
+
+def test_a_phone_is_wide_enough_to_read_it() -> None:
+    """At 390 pixels, its letters are at least 11 pixels high."""
+    for path in (FILM, STILL):
+        width = re.search(r'viewBox="0 0 (\d+) ', path.read_text(encoding="utf-8"))
+        assert width and 16.6 * 390 / int(width[1]) >= 11
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").rglob("*.svg")), ids=lambda path: path.stem)
+def test_no_picture_names_a_folder_of_a_machine(path: Path) -> None:
+    found = re.search(r"/(?:tmp|work|home|root|Users|private|mnt)\b[^<]*", path.read_text(encoding="utf-8"))
+    assert not found, found
 
 
 def test_each_distinct_line_is_stored_once_and_text_stays_text() -> None:

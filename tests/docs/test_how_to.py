@@ -28,8 +28,23 @@ def test_the_site_lists_each_how_to_page() -> None:
     assert [name for name in HOW_TO if f" {name}.md" not in group] == []
 
 
-def test_the_readme_says_which_page_is_for_whom() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    section = text[text.index("## Where to begin") : text.index("## What you can do")]
+def test_the_contents_say_which_page_is_for_whom() -> None:
+    text = (ROOT / "docs" / "contents.md").read_text(encoding="utf-8")
+    section = text[text.index("## Where to begin") : text.index("## Commands")]
     assert len(re.findall(r"^- You ", section, re.M)) == 5
-    assert [name for name in HOW_TO if f"docs/{name}.md" not in section] == []
+    assert [name for name in HOW_TO if f"({name}.md" not in section] == []
+
+
+def test_the_contents_link_every_page() -> None:
+    docs = ROOT / "docs"
+    text = (docs / "contents.md").read_text(encoding="utf-8")
+    pages = {page.relative_to(docs).as_posix() for page in docs.rglob("*.md") if page.parent.name != "learn"}
+    linked = set(re.findall(r"\]\(([^)#]+)", text)) | {"contents.md"}
+    assert {page for page in pages - linked if not page.startswith("api/")} == set()
+
+
+def test_the_first_page_is_short() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) < 700
+    assert text.count("```console\n$ irscope ") == 3
+    assert len(re.findall(r"^- .*\]\(docs/", text, re.M)) == 5
