@@ -13,8 +13,10 @@ from __future__ import annotations
 import posixpath
 import re
 import shutil
+import sys
 from pathlib import Path
 
+from page_checks import problems_of_pages
 from python_reference import with_reference
 
 from irscope.glossary.glossary import GlossaryEntry, topics
@@ -29,9 +31,13 @@ _FENCE = re.compile(r"(^```.*?^```$)", re.M | re.S)
 
 
 def main() -> None:
-    """Writes every page."""
+    """Write every page; exit with the problems of the pages, if any has one."""
     shutil.rmtree(PAGES, ignore_errors=True)
     files = [path for path in sorted((ROOT / "docs").rglob("*")) if path.suffix in COPIED]
+    texts = [path for path in (*files, ROOT / "README.md", ROOT / "CONTRIBUTING.md") if path.suffix == ".md"]
+    checked = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in texts}
+    if problems := list(problems_of_pages(checked)):
+        sys.exit("\n".join(problems))
     sources: set[str] = set()
     for path in [*files, *(ROOT / name for name in RENAMED)]:
         name = path.relative_to(ROOT).as_posix()

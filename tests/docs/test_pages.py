@@ -15,6 +15,7 @@ from tests.docs.shell import NEEDS, SETUPS
 
 sys.path.append(str(ROOT / "docs" / "scripts"))
 
+from page_checks import problems_of_pages, repetitions_in_page, tables_without_blank_line
 from usage import BEGIN, with_usage
 
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
@@ -69,3 +70,29 @@ def test_lists_show_on_the_site_as_on_github(page: Path) -> None:
             not is_item or not before or re.match(r" |[-*] |\d+\. ", before) or before.startswith("<!--")
         ), line
         assert not re.match(r" {1,3}([-*] |\d+\. |\||```)", line), line
+
+
+def test_no_page_repeats_itself_or_another_one() -> None:
+    pages = {page.relative_to(ROOT).as_posix(): page.read_text(encoding="utf-8") for page in PAGES}
+    assert list(problems_of_pages(pages)) == []
+
+
+def test_a_paragraph_that_a_merge_left_twice_is_found() -> None:
+    text = (
+        "It opens at once. One core stays free for the app; `-j` changes that value.\n"
+        "It opens at once. One core stays free for the app, and `-j` changes that value.\n"
+    )
+    assert len(list(repetitions_in_page(text))) == 1
+    rows = "| question | answer |\n| --- | --- |\n| Why is it slow? | [x](a.md) |\n| Why is it slow? | y |\n"
+    assert list(repetitions_in_page(rows)) == ["the table has two rows 'Why is it slow?'"]
+    assert not list(
+        repetitions_in_page("The first pass adds what the second one removes.\n\n```\na\na\n```\n")
+    )
+
+
+def test_a_table_that_markdown_reads_as_text_is_found() -> None:
+    table = "| a | b |\n| --- | --- |\n| 1 | 2 |\n"
+    assert not list(tables_without_blank_line(f"Text.\n\n{table}\nText.\n"))
+    assert len(list(tables_without_blank_line(f"Text.\n{table}"))) == 1
+    assert len(list(tables_without_blank_line(f"{table}## Heading\n"))) == 1
+    assert len(list(tables_without_blank_line("- An item.\n\n| a row of another table | 2 |\n"))) == 1
