@@ -9,8 +9,8 @@ from pathlib import Path
 # The pages are next to this file if irscope is installed, in docs/ in a checkout.
 _FOLDERS = (Path(__file__).parent / "manual", Path(__file__).parents[2] / "docs")
 _PAGES = (
-    "tutorial", "compare", "recipes", "samples", "production", "warm-launches", "tuning", "teaching", "lint",
-    "python", "plugins", "real-code", "capture-format", "json-schemas",
+    "tutorial", "compare", "recipes", "samples", "production", "tuning", "teaching", "lint",
+    "python", "plugins", "measured", "capture-format", "json-schemas",
 )  # fmt: skip
 _COMMENT = re.compile(r"<!--.*?-->\n?", re.DOTALL)
 
