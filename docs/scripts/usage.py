@@ -9,6 +9,7 @@ format is not, because argparse's help differs between versions of Python.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -17,6 +18,9 @@ from irscope.cli.main import COMMANDS
 PAGES = Path(__file__).resolve().parents[1] / "commands"
 BEGIN = "<!-- arguments: written by docs/scripts/usage.py -->"
 END = "<!-- end of arguments -->"
+COMPILE = "irscope.cli.compile"
+# Commands that compile share options; fewer are described again.
+_FEWEST_SHARED = 3
 
 
 def main() -> None:
@@ -50,10 +54,22 @@ def usage(name: str, module: str) -> str:
     synopsis = " ".join(["irscope", name, *options, *needed, *positional])
     lines = ["", "```text", synopsis, "```", ""]
     if actions:
-        lines += ["| argument | meaning |", "| --- | --- |"]
-        lines += [f"| {cell(spelled(action))} | {words(action)} |" for action in actions]
-        lines += ["", ""]
+        lines += ["| argument | meaning |", "| --- | --- |", *rows(name, actions), "", ""]
     return "\n".join(lines)
+
+
+def rows(name: str, actions: Sequence[argparse.Action]) -> list[str]:
+    """Return a row per argument, and one for all that mean what they mean in `irscope compile`."""
+    own = {action.dest: f"| {cell(spelled(action))} | {words(action)} |" for action in actions}
+    compiling = argparse.ArgumentParser(add_help=False)
+    import_module(COMPILE).add_arguments(compiling)
+    of_compile = {f"| {cell(spelled(action))} | {words(action)} |" for action in compiling._actions}
+    shared = [action for action in actions if action.option_strings and own[action.dest] in of_compile]
+    if name == "compile" or len(shared) < _FEWEST_SHARED:
+        return list(own.values())
+    names = ", ".join(cell(action.option_strings[-1]) for action in shared)
+    unshared = [own[action.dest] for action in actions if action not in shared]
+    return [*unshared, f"| {names} | as in [irscope compile](compile.md#usage) |"]
 
 
 def spelled(action: argparse.Action) -> str:

@@ -6,11 +6,13 @@ import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 
 from irscope.learn.context import LessonContext, contexts_of, language_of
 from irscope.learn.exercises import tasks
 from irscope.learn.extras import EXTRAS
 from irscope.learn.lesson import Excerpt, Lesson, LessonStep, Measurement
+from irscope.learn.sample_commands import sample_file
 from irscope.workspace import PYTHON, Workspace
 
 _PLACEHOLDER = re.compile(r"\{\{([ab])\.(\w+)(?::(.+?))?\}\}")
@@ -19,7 +21,7 @@ _PROSE_WIDTH = 110
 
 
 def markdown(lesson: Lesson, capture: Workspace, folded: bool = False) -> str:
-    """The whole lesson; `folded` hides answers, hints and long kernels until the reader asks for them.
+    """Return the whole lesson. `folded` hides answers and kernels until the reader opens them, and links samples.
 
     Raises UserError if the capture lacks a variant.
     """
@@ -34,7 +36,7 @@ def markdown(lesson: Lesson, capture: Workspace, folded: bool = False) -> str:
         ]
         text = answer(step, a, b).strip()
         parts.append(_fold("Answer", text) if folded else f"**Answer.** {text}")
-    parts += [ending(lesson, capture), exercises(lesson, hints=folded)]
+    parts += [ending(lesson, capture), _titles_of_exercises(lesson) if folded else exercises(lesson)]
     return "\n\n".join(filter(None, parts)).rstrip() + "\n"
 
 
@@ -44,17 +46,22 @@ def ending(lesson: Lesson, capture: Workspace) -> str:
     return "\n\n".join(filter(None, (lesson.more.strip(), *_measured(lesson.measured, a))))
 
 
-def exercises(lesson: Lesson, hints: bool = False) -> str:
-    """The exercises of a lesson, and how to check them."""
+def exercises(lesson: Lesson) -> str:
+    """The exercises of a lesson, and how to check them; the check gives the hints."""
     parts = [
         f"**Exercises.** `irscope learn {lesson.number} --exercise` writes these files; after an edit, it"
     ]
     parts[0] += " says what is still missing."
     for task in tasks(lesson):
         parts.append(f"`{task.file}`: **{task.title}.** {task.text}")
-        if hints:
-            parts.append(_fold("Hint", task.exercise.hint.strip()))
     return "\n\n".join(parts) if lesson.exercises else ""
+
+
+def _titles_of_exercises(lesson: Lesson) -> str:
+    """Return a line per exercise: its file has the task, and its check the hints."""
+    titles = [f"- `{task.file}`: {task.title}" for task in tasks(lesson)]
+    command = f"**Exercises.** `irscope learn {lesson.number} --exercise` writes and checks them:"
+    return "\n".join([command, "", *titles]) if titles else ""
 
 
 def _new_kernels(
@@ -67,8 +74,12 @@ def _new_kernels(
             continue
         shown.add(source.name)
         if not any(one.of == name and one.stage == PYTHON for one in (*step.shown, *step.excerpts)):
+            sample = sample_file(f"samples/{Path(source.file).stem}") if folded else None
             code = f"```python\n{source.text.strip()}\n```"
-            yield _fold(f"The kernel `{source.name}`", code) if folded else f"The kernel:\n\n{code}"
+            if sample:
+                yield f"The kernel is `{source.name}` of [{sample.name}](../../samples/{sample.name})."
+            else:
+                yield _fold(f"The kernel `{source.name}`", code) if folded else f"The kernel:\n\n{code}"
 
 
 def _fold(title: str, text: str) -> str:

@@ -14,6 +14,7 @@ FIGURE = re.compile(r"\d (?:s|ms|us|microseconds|TFLOP/s|TB/s|MB/s)\b|times fast
 NOT_MEASURED = {
     ("docs/commands/pick.md", "irscope pick"),
     ("docs/commands/dump.md", "Usage"),
+    ("docs/commands/run.md", "Without a GPU, or with `--target`"),  # times that a program is told
     ("docs/gallery.md", "Five finds in public kernels"),
 }
 # tests/learn checks the figures of lessons; a date of the changelog is that of its version.

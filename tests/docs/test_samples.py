@@ -1,30 +1,31 @@
-"""The commands in docs/samples.md equal tests/samples/cases.py, which tests/samples compiles."""
+"""The command in each sample's docstring equals tests/samples/cases.py, which tests/samples compiles."""
 
 from __future__ import annotations
 
 import re
-import shlex
+from pathlib import Path
 
 import pytest
 
+from irscope.learn.sample_commands import written_command
 from tests.docs.pages import ROOT
 from tests.samples.cases import CASES
 
-TEXT = (ROOT / "docs" / "samples.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^(irscope compile (?:.*\\\n)*.*)$", TEXT, re.M)
+SAMPLES = sorted((ROOT / "samples").glob("[!_]*.py"))
 
 
 def plain(value: object) -> str:
     return re.sub(r"\s+", "", str(value))
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.split()[2])
-def test_command_is_a_case(command: str) -> None:
-    _, _, sample, *words = shlex.split(command.replace("\\\n", ""))
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda path: path.stem)
+def test_command_is_a_case(sample: Path) -> None:
+    named, *words = written_command(sample)
     given: dict[str, list[str]] = {"--signature": [], "--config": [], "--const": [], "--target": []}
     for option, value in zip(words[::2], words[1::2], strict=True):
         given[option].append(plain(value))
-    file, _, kernel = sample.removeprefix("samples/").partition("::")
+    file, _, kernel = named.removeprefix("samples/").partition("::")
+    assert file == sample.name
     assert any(
         case.file == file
         and kernel in ("", case.kernel)
@@ -37,5 +38,7 @@ def test_command_is_a_case(command: str) -> None:
     )
 
 
-def test_every_sample_has_one() -> None:
-    assert {case.file for case in CASES} == {re.split(r"[/:]", command.split()[2])[1] for command in COMMANDS}
+def test_every_sample_is_compiled_and_on_its_page() -> None:
+    page = (ROOT / "docs" / "samples.md").read_text(encoding="utf-8")
+    assert {case.file for case in CASES} == {path.name for path in SAMPLES}
+    assert [path.name for path in SAMPLES if f"[{path.name}](../samples/{path.name})" not in page] == []
