@@ -21,7 +21,7 @@ _PROSE_WIDTH = 110
 
 
 def markdown(lesson: Lesson, capture: Workspace, folded: bool = False) -> str:
-    """Return the whole lesson. `folded` hides answers and kernels until the reader opens them, and links samples.
+    """Return the whole lesson. `folded` hides answers and kernels behind a click, and links samples.
 
     Raises UserError if the capture lacks a variant.
     """
@@ -52,8 +52,7 @@ def exercises(lesson: Lesson) -> str:
         f"**Exercises.** `irscope learn {lesson.number} --exercise` writes these files; after an edit, it"
     ]
     parts[0] += " says what is still missing."
-    for task in tasks(lesson):
-        parts.append(f"`{task.file}`: **{task.title}.** {task.text}")
+    parts += [f"`{task.file}`: **{task.title}.** {task.text}" for task in tasks(lesson)]
     return "\n\n".join(parts) if lesson.exercises else ""
 
 

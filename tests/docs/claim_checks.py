@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from importlib.metadata import metadata, requires
 from pathlib import Path
 
@@ -328,6 +329,95 @@ def passes_change_nothing(program: Program) -> None:
         assert program.run("compile", "samples/fused_softmax", "-o", *words).code == 0
     text = program.run("diff", "plain.irscope", "passes.irscope").out
     assert "4 with identical machine code" in text
+
+
+def limit(place: str, value: float) -> Check:
+    """A constant of the package, `module:NAME`, has this value."""
+
+    def check(_: Program) -> None:
+        module, _, name = place.partition(":")
+        assert getattr(import_module(f"irscope.{module}"), name) == value, place
+
+    return check
+
+
+def number_of_dependencies(_: Program) -> None:
+    base = [one for one in requires("irscope") or [] if "extra ==" not in one]
+    assert (len(base), len([one for one in base if "python_version" not in one])) == (10, 9), base
+
+
+def formats_for_ci(program: Program) -> None:
+    for words in (["diff"], ["check"], ["lint"]):
+        text = program.run(*words, "--help").out
+        assert all(name in text for name in ("github", "sarif", "junit", "markdown")), words
+
+
+def plugins_of_the_repository(_: Program) -> None:
+    found = sorted((ROOT / "tests" / "plugins").glob("*/pyproject.toml"))
+    assert [path.parent.name for path in found] == ["example", "xpu"]
+
+
+def seconds_of_the_film(_: Program) -> None:
+    text = (ROOT / "docs" / "images" / "film.svg").read_text(encoding="utf-8")
+    seconds = re.search(r"animation:film ([\d.]+)s", text)
+    assert seconds is not None
+    assert 24 <= float(seconds[1]) <= 26, seconds[1]
+
+
+def findings_of_lint(_: Program) -> None:
+    """The numbers of the table in docs/measured.md add up to those of docs/lint.md."""
+    section = (
+        (ROOT / "docs" / "measured.md").read_text(encoding="utf-8").partition("## Lint rules on libraries")[2]
+    )
+    rows = re.findall(r"^\| [^|]+ \| (\d+) \| (\d+) \|", section.partition("\n## ")[0], re.M)
+    assert (sum(int(found) for found, _ in rows), sum(int(right) for _, right in rows)) == (93, 92)
+
+
+def kernels_by_file(_: Program) -> None:
+    """The rows of the table in docs/measured.md add up to its last row."""
+    section = (ROOT / "docs" / "measured.md").read_text(encoding="utf-8").partition("## Kernels by file")[2]
+    rows = re.findall(
+        r"^\| [^|]+ \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|", section.partition("\n## ")[0], re.M
+    )
+    *parts, total = [[int(cell) for cell in row] for row in rows]
+    assert [sum(column) for column in zip(*parts, strict=True)] == total
+
+
+def programs_of_libraries(_: Program) -> None:
+    """So do those of the programs, whose text has the sums."""
+    section = (ROOT / "docs" / "measured.md").read_text("utf-8").partition("## Programs of libraries")[2]
+    rows = re.findall(r"\| (\d+) of (\d+) \| \d+ \| (\d+) \|", section.partition("\n## ")[0])
+    whole, programs = (sum(int(row[column]) for row in rows) for column in (0, 1))
+    assert (whole, programs, len(rows)) == (39, 45, 17)
+
+
+def kernels_in_one_file(_: Program) -> None:
+    text = (ROOT / "samples" / "layer_norm.py").read_text(encoding="utf-8")
+    assert text.count("@triton.jit\n") == 3
+
+
+def missing_mask_in_source(program: Program) -> None:
+    """The kernel without a mask of docs/compare.md."""
+    text = (ROOT / "samples" / "vector_add.py").read_text(encoding="utf-8")
+    (program.folder / "no_mask.py").write_text(text.replace("x_ptr + offsets, mask=mask", "x_ptr + offsets"))
+    done = program.run("lint", "no_mask.py")
+    assert done.code == 1
+    assert "no_mask.py:24:9: IRS115 mask-missing" in done.out
+
+
+def missing_mask_in_a_launch(program: Program) -> None:
+    """The same kernel in a capture of a launch with 1,000 elements; needs torch."""
+    missing_mask_in_source(program)
+    (program.folder / "launch.py").write_text(
+        "import torch\nfrom no_mask import add\nadd(*(torch.rand(1000, device='cuda') for _ in range(2)))\n"
+    )
+    words = [sys.executable, "-m", "irscope", "run", "--target", "cuda:90", "launch.py"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run(words, cwd=program.folder, env=environment, capture_output=True, check=True)
+    assert (
+        "IRS207 out-of-bounds: line 24 of add_kernel reads element 1,023"
+        in program.run("lint", "launch.irscope").out
+    )
 
 
 def has(text: str, part: str) -> None:

@@ -2,7 +2,8 @@
 
     python -m tests.docs.claims          # prints the table; exits with 1 if a claim is false or was removed
 
-A check raises AssertionError if its claim is false. The checks of `SLOW` compile more than one small kernel.
+named_things.py checks what every page names: commands, options, rules, files, schemas, attributes. A check
+raises AssertionError if its claim is false. The checks of `SLOW` compile more than one small kernel.
 """
 
 from __future__ import annotations
@@ -25,30 +26,42 @@ from tests.docs.claim_checks import (
     dump_files,
     exits,
     explains_rules,
+    findings_of_lint,
+    formats_for_ci,
     has,
     imports_without,
+    kernels_by_file,
+    kernels_in_one_file,
     key_components,
     less_shared_memory,
+    limit,
     lint_executes_nothing,
+    missing_mask_in_a_launch,
+    missing_mask_in_source,
     names_vary,
     no_python,
     not_overwritten,
     nothing_from_the_network,
     number_of_configs,
+    number_of_dependencies,
     one_file_remains,
     other_names,
     passes_change_nothing,
+    plugins_of_the_repository,
     prints_schema,
+    programs_of_libraries,
     python_versions,
     redundant_configs,
     report_replaced,
     requirement,
     rule_codes,
+    seconds_of_the_film,
     sorted_keys,
     supported_versions,
     unified_rows,
     user_version,
 )
+from tests.docs.named_things import all_problems
 from tests.docs.pages import ROOT
 
 
@@ -72,6 +85,8 @@ OPEN = "import irscope\nfor v in irscope.open(CAPTURE).variants: v.kernel.name"
 LIST = "from irscope.cli.main import main; main(['list', CAPTURE])"
 PLUGIN = "import irscope.pytest_plugin"
 LAUNCH = "grid=(cdiv(n, BLOCK_SIZE),), n=1048576"
+DASK, PAGE = "capturing.cluster.dask_executor", "report.html.report_page"
+MARKDOWN, SMALLER = "report.markdown.report_markdown", "reproducing.minimize"
 
 FAST = [
     Claim("README.md", "You need Python 3.10 or later", python_versions),
@@ -170,6 +185,33 @@ FAST = [
         "`--format json` prints [irscope.pick/1]",
         prints_schema("irscope.pick/1", "pick", "CAPTURE", "--launch", LAUNCH),
     ),
+    Claim("README.md", "a film of 25 seconds", seconds_of_the_film),
+    Claim("docs/packaging.md", "ten packages (nine from Python 3.11 on)", number_of_dependencies),
+    Claim("docs/plugins.md", "Two packages in this repository", plugins_of_the_repository),
+    Claim("docs/samples.md", "three kernels in one file", kernels_in_one_file),
+    Claim(
+        "docs/lint.md", "Of 93 findings in 34 packages and repositories, 92 were correct", findings_of_lint
+    ),
+    Claim("docs/measured.md", "All stages are compared byte by byte", kernels_by_file),
+    Claim("docs/measured.md", "39 of 45 programs of 17 libraries were whole", programs_of_libraries),
+    Claim("docs/compare.md", "because the grid rounds up (mask-missing, IRS115)", missing_mask_in_source),
+    Claim("docs/ci.md", "share four formats", formats_for_ci),
+    Claim(FORMAT, "never more than 256 MiB", limit("store.encoding:MAX_BLOB_BYTES", 256 << 20)),
+    Claim(FORMAT, "A stage has at most 8 MiB", limit("store.encoding:_ANY_BYTES", 8 << 20)),
+    Claim(FORMAT, "at most 100,000 lines", limit("store.encoding:_ANY_LINES", 100_000)),
+    Claim(FORMAT, "never more than 2,000,000", limit("store.encoding:_MAX_LINES", 2_000_000)),
+    Claim(FORMAT, "kept whole up to 4 million characters", limit("store.encoding:MAX_TEXT", 4 << 20)),
+    Claim("docs/tuning.md", "20 seconds after the last kernel", limit("tuning.workers:_IDLE_SECONDS", 20)),
+    Claim("docs/clusters.md", "waits five minutes for one", limit(f"{DASK}:NO_WORKER_SECONDS", 300)),
+    Claim("docs/commands/tui.md", "for the last 100 captures", limit("tui.state_file:_MAX_FILES", 100)),
+    Claim("docs/commands/report.md", "one file of less than 5 MB", limit(f"{PAGE}:MAX_BYTES", 5_000_000)),
+    Claim("docs/commands/report.md", "the 65,536 characters", limit(f"{MARKDOWN}:LIMIT", 65_536)),
+    Claim("docs/commands/mcp.md", "at most 1,500 tokens", limit("mcp_server.answers:MOST_TOKENS", 1_500)),
+    Claim(
+        "docs/commands/reproduce.md",
+        "for --minimize (default: 300)",
+        limit(f"{SMALLER}:DEFAULT_SECONDS", 300),
+    ),
     Claim("docs/lint.md", "`irscope explain NAME` prints a rule's summary", explains_rules),
     Claim("docs/lint.md", "Each rule has a name and a code", rule_codes),
     Claim("docs/commands/config.md", "where `IRSCOPE_CONFIG` points", config_place),
@@ -180,6 +222,7 @@ FAST = [
     ),
 ]
 SLOW = [
+    Claim("docs/compare.md", "(out-of-bounds, IRS207)", missing_mask_in_a_launch),
     Claim("docs/commands/report.md", "An existing file is replaced only with `--force`", report_replaced),
     Claim("docs/recipes.md", "which loads nothing from the network", nothing_from_the_network),
     Claim("docs/samples.md", "`@triton.autotune` with ten configs", number_of_configs("matmul", 10)),
@@ -203,7 +246,10 @@ def print_table() -> int:
                 failures += 1
                 result = f"FALSE: {str(error).splitlines()[0][:200] if str(error) else 'the check failed'}"
             print(f"{claim.file:28} {claim.quote[:90]:90} {result}", flush=True)
-    print(f"{len(FAST + SLOW)} claims, {failures} false")
+    names = all_problems()
+    print(*names, sep="\n", end="\n" if names else "")
+    failures += len(names)
+    print(f"{len(FAST + SLOW)} claims, and every name on every page: {failures} false")
     return int(failures > 0)
 
 
