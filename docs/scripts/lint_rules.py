@@ -7,7 +7,7 @@ tests/lint/test_documentation.py fails if a rule changed and this was not run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from irscope.lint.diagnostic import Rule
@@ -33,8 +33,15 @@ def lint_page(text: str) -> str:
 
 
 def _sections(rules: Sequence[Rule]) -> str:
-    parts = (["", f"### {rule.name}", f"{rule.code}. {rule.summary}", *rule.blocks] for rule in rules)
+    parts = (["", f"### {rule.name}", *_blocks(rule)] for rule in rules)
     return "".join("\n\n".join(part).removeprefix("\n") + "\n" for part in parts) + "\n"
+
+
+def _blocks(rule: Rule) -> Iterator[str]:
+    """Yield the paragraphs of a rule; its summary is what `irscope explain` and lists show instead of the first."""
+    for block in rule.blocks:
+        begun = block.replace("**What it does.**", f"{rule.code}.").replace("**Why is this bad?**", "**Why.**")
+        yield begun.replace("**Use instead**", "**Instead**")
 
 
 if __name__ == "__main__":

@@ -224,7 +224,7 @@ FAST = [
 SLOW = [
     Claim("docs/compare.md", "(out-of-bounds, IRS207)", missing_mask_in_a_launch),
     Claim("docs/commands/report.md", "An existing file is replaced only with `--force`", report_replaced),
-    Claim("docs/recipes.md", "which loads nothing from the network", nothing_from_the_network),
+    Claim("docs/commands/report.md", "It loads nothing from the network", nothing_from_the_network),
     Claim("docs/samples.md", "`@triton.autotune` with ten configs", number_of_configs("matmul", 10)),
     Claim("README.md", "compiles an autotuned matmul under its 10 configs", number_of_configs("matmul", 10)),
     Claim("docs/samples.md", "five autotuned configs", number_of_configs("flash_attention", 5)),

@@ -20,8 +20,13 @@ def key_table(app: IrscopeApp) -> str:
     for group in keys.sections():
         lines += [f"| **{group.title}** | | |"]
         for binding in group.bindings:
+            if re.fullmatch(r"stage\([2-9]\)", binding.id or ""):
+                continue  # the row of stage 1 is for all
             shown = f"`{keys.shown(app, binding, {})}`"
-            lines += [f"| {shown} | `{binding.id}` | {binding.tooltip} |"]
+            row = f"| {shown} | `{binding.id}` | {binding.tooltip} |"
+            lines += [
+                "| `1` to `9` | `stage(1)` to `stage(9)` | Show that stage |" if "`stage(1)`" in row else row
+            ]
     lines += ["| **By name in the palette** | | |"]
     lines += [f"| | `{action}` | {words} |" for action, words in keys.EXPORT_A]
     return "\n".join(["| Keys | Action | |", "| --- | --- | --- |", *lines, ""])
