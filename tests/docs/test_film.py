@@ -97,10 +97,12 @@ def test_equal_screens_that_follow_each_other_are_one_frame() -> None:
 @pytest.mark.skipif(shutil.which("tmux") is None, reason="no tmux: apt-get install tmux")
 def test_a_short_script_is_recorded(tmp_path: Path) -> None:
     script = (
+        Show("printf '%s\\n' before", "before\n$", 0.5, "A result"),
         Type("printf '\\033[32m%s\\033[0m\\n' done", "done", 1.0, "A command"),
         Press("h i", 0.5, "Keys", until="hi", last=2.0),
     )
-    found = record(script, tmp_path, (60, 5))
+    found = record(script, tmp_path, (60, 9))
+    assert "before" in found[0].screen and found[0].caption == "A result"
     assert found[-1].screen.rstrip().endswith("hi") and found[-1].key == "i" and found[-1].seconds == 2.0
     assert any("\x1b[32mdone" in frame.screen for frame in found)
-    assert {frame.caption for frame in found} == {"A command", "Keys"}
+    assert {frame.caption for frame in found} == {"A result", "A command", "Keys"}
