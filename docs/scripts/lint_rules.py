@@ -38,9 +38,11 @@ def _sections(rules: Sequence[Rule]) -> str:
 
 
 def _blocks(rule: Rule) -> Iterator[str]:
-    """Yield the paragraphs of a rule; its summary is what `irscope explain` and lists show instead of the first."""
+    """Yield the paragraphs of a rule, without its summary, which `irscope explain` shows."""
     for block in rule.blocks:
-        begun = block.replace("**What it does.**", f"{rule.code}.").replace("**Why is this bad?**", "**Why.**")
+        begun = block.replace("**What it does.**", f"{rule.code}.").replace(
+            "**Why is this bad?**", "**Why.**"
+        )
         yield begun.replace("**Use instead**", "**Instead**")
 
 
