@@ -20,6 +20,7 @@ from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.bindings import ASK
 from irscope.tui.home_visits import Ended, HomeVisits, Start
+from irscope.tui.input_queue import InputQueue
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
@@ -75,6 +76,12 @@ class IrscopeApp(HomeVisits):
         self._lesson = lesson
         self._compiler = compiler
         self._mouse = True
+        self.input = InputQueue(self)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Handles keys, pastes and clicks one by one."""
+        if self.input.admits(event):
+            await super().on_event(event)
 
     def get_default_screen(self) -> Screen[None]:
         """The main screen, the one that waits for the plan of a compilation, or the home screen."""

@@ -30,7 +30,7 @@ class ThemePreview(App[None]):
     def action_command_palette(self) -> None:
         """Opens the palette."""
         if self.use_command_palette and not isinstance(self.screen, Palette):
-            self.push_screen(Palette(id="--command-palette"))
+            self.push_screen(Palette())
 
     @on(CommandPalette.OptionHighlighted)
     def _preview(self, message: CommandPalette.OptionHighlighted) -> None:

@@ -40,8 +40,9 @@ async def idle(pilot: Pilot[None], seconds: float = _PATIENCE_SECONDS) -> None:
 def _is_busy(app: App[None]) -> bool:
     screen = app.screen
     return (
+        (isinstance(app, IrscopeApp) and not app.input.is_idle)
         # A dialog has a worker that waits for the answer.
-        (not isinstance(screen, ModalScreen) and any(not worker.is_finished for worker in app.workers))
+        or (not isinstance(screen, ModalScreen) and any(not worker.is_finished for worker in app.workers))
         or (app._resize_event is not None and app._resize_timer is not None)
         or bool(app.animator._animations or app.animator._scheduled)
         or bool(screen._dirty_widgets or screen._callbacks or screen._layout_required)

@@ -1,13 +1,18 @@
-"""Random keys and sizes: no exception, no frozen screen, and the screen is painted after each key.
+"""Random keys, clicks and sizes in bursts: no exception, no frozen screen, and the screen is painted.
 
-The sequences are seeded: number N presses the same keys in each run. By default there are few and short ones;
-RANDOM_KEYS=200x200 presses 200 sequences of 200 keys (make keys).
+A burst comes without a pause, as from a paste, a script or a slow connection: a key arrives before the one
+before it has had its effect. The bursts are seeded: number N has the same keys in each run. By default there
+are few and short ones; RANDOM_KEYS=200x500 sends 200 bursts of 500 keys (make keys), and
+RANDOM_KEYS=200x500+1000 sends those with the numbers from 1000.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
+import re
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -15,6 +20,8 @@ from random import Random
 import pytest
 from textual.app import App
 from textual.binding import Binding
+from textual.events import MouseDown, MouseUp, Resize
+from textual.geometry import Size
 from textual.pilot import Pilot
 
 from irscope.tui import keys
@@ -27,7 +34,7 @@ from tests.tui import captures
 from tests.tui.conftest import disassemble
 from tests.tui.driving import idle
 
-_SEQUENCES, _KEYS = map(int, os.environ.get("RANDOM_KEYS", "6x60").split("x"))
+_BURSTS, _KEYS, _FIRST = map(int, re.findall(r"[0-9]+", os.environ.get("RANDOM_KEYS", "8x120") + "+0")[:3])
 _MAKERS: tuple[Callable[[Path], Path], ...] = (
     captures.matmul, captures.traced, captures.versions, recorded_passes.write, captures.hostile,
 )  # fmt: skip
@@ -39,16 +46,27 @@ _EVERY = sorted(
     | {"enter", "escape", "tab", "shift+tab", "ctrl+p", "backspace", "1", "x", "%", "left", "right"}
 )
 _PRESSED = [key for key in _EVERY if key not in _LEFT_OUT]
+Action = str | Resize | tuple[int, int]
+# The actions that arrive together; the app may begin to handle them before the next ones arrive.
+_AT_ONCE = 20
+_BURST_SECONDS = 120.0
 # The Escapes that leave whatever is on top of the main screen.
 _ESCAPES = 10
 
 
-def sequence(number: int) -> list[str | tuple[int, int]]:
-    """The keys and, now and then, sizes of a sequence."""
+def burst(number: int) -> list[Action]:
+    """The keys and, now and then, clicks and sizes of a burst."""
     random = Random(number)
-    return [
-        random.choice(_SIZES) if random.random() < 0.03 else random.choice(_PRESSED) for _ in range(_KEYS)
-    ]
+    return [_random_action(random) for _ in range(_KEYS)]
+
+
+def _random_action(random: Random) -> Action:
+    choice = random.random()
+    if choice < 0.02:
+        return Resize(size := Size(*random.choice(_SIZES)), size)
+    if choice < 0.06:
+        return random.randrange(120), random.randrange(40)
+    return random.choice(_PRESSED)
 
 
 @pytest.fixture
@@ -63,32 +81,35 @@ def _no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_no_programs")
-@pytest.mark.parametrize("number", range(_SEQUENCES))
+@pytest.mark.parametrize("number", range(_FIRST, _FIRST + _BURSTS))
 async def test_random_keys(tmp_path: Path, number: int) -> None:
-    left = sequence(number)
+    left = deque(burst(number))
     path = _MAKERS[number % len(_MAKERS)](tmp_path / "x.irscope")
     while left:
         app = IrscopeApp(Workspace(path, disassemble))
         async with app.run_test(size=(120, 40)) as pilot:
-            while left and app.is_running:
-                await _do(pilot, left.pop(0), waits=len(left) % 4 != 0)
+            await _send(app, left)
             if app.is_running:
+                await idle(pilot, _BURST_SECONDS)
+            if app.is_running:
+                _check_paint(app)
                 await _check_it_answers(pilot)
 
 
-async def _do(pilot: Pilot[None], action: str | tuple[int, int], waits: bool) -> None:
-    """Presses a key or resizes; then everything on screen is painted, in the size of the terminal."""
-    app = pilot.app
-    if isinstance(action, tuple):
-        await pilot.resize_terminal(*action)
-        waits = True
-    else:
-        app.simulate_key(action)
-    if not waits or not app.is_running:  # the next key comes before this one is done
-        return
-    await idle(pilot)
-    if app.is_running:
-        _check_paint(app)
+async def _send(app: IrscopeApp, actions: deque[Action]) -> None:
+    """Sends all actions without waiting for any, until the app ends."""
+    while actions and app.is_running:
+        action = actions.popleft()
+        if isinstance(action, str):
+            app.simulate_key(action)
+        elif isinstance(action, Resize):
+            app._driver._size = action.size  # type: ignore[union-attr]
+            app.post_message(action)
+        else:
+            for kind in (MouseDown, MouseUp, MouseDown, MouseUp):  # a double click
+                app.post_message(kind(None, *action, 0, 0, 1, False, False, False, *action))
+        if len(actions) % _AT_ONCE == 0:
+            await asyncio.sleep(0)
 
 
 def _check_paint(app: App[None]) -> None:

@@ -8,13 +8,13 @@ from typing import ClassVar
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
 from irscope.model import Variant
 from irscope.tui.bindings import LEAVE, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.plot import COLORS, MARKS
 from irscope.tui.screens import OPEN_CHART
+from irscope.tui.screens.dismiss_once import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.chart_view import ChartBar, ChartView
@@ -25,7 +25,7 @@ from irscope.workspace import EACH, Chart, FactTable, Point, axes, chart, charta
 _FIRST = ("ms", "estimate", "registers", "seconds")
 
 
-class ChartScreen(Screen[tuple[Variant, Variant]]):
+class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
     """Returns A and B, which the user may have changed. `fact` is the name of the fact to start with."""
 
     OPENED_BY: ClassVar[Binding] = OPEN_CHART

@@ -17,6 +17,7 @@ from textual.widgets import Input
 
 from irscope.model.text import display_line, pluralize
 from irscope.tui.paint import fitted
+from irscope.tui.screens.dismiss_once import DismissOnce
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.table_painter import cell
 from irscope.workspace import Scope, ScopeCount
@@ -82,7 +83,7 @@ class ScopeView(LineView):
             self.post_message(self.Chosen())
 
 
-class ChooseKernelScreen(ModalScreen[Scope | None]):
+class ChooseKernelScreen(DismissOnce[Scope | None], ModalScreen[Scope | None]):
     """Returns what the user chose; None if nothing. Typing filters the list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

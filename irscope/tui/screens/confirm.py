@@ -11,10 +11,11 @@ from textual.screen import ModalScreen
 from textual.widgets import Label
 
 from irscope.model.text import display_line
+from irscope.tui.screens.dismiss_once import DismissOnce
 from irscope.tui.widgets.bars import KeyHints
 
 
-class ConfirmScreen(ModalScreen[str]):
+class ConfirmScreen(DismissOnce[str], ModalScreen[str]):
     """Shows lines and returns the answer of the key that is pressed; other keys are ignored.
 
     `answers` are bindings of the action `answer`, whose parameter is the answer.

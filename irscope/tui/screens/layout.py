@@ -11,7 +11,6 @@ from typing import ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.screen import Screen
 
 from irscope.model import UserError
 from irscope.tui.background import Background
@@ -19,6 +18,7 @@ from irscope.tui.bindings import LEAVE, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OPEN_LAYOUTS
+from irscope.tui.screens.dismiss_once import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridView, LayoutBar
@@ -39,7 +39,7 @@ _MAX_NAMES = 40
 _MAX_LINE = 2000
 
 
-class LayoutScreen(Screen[None]):
+class LayoutScreen(DismissOnce[None]):
     """Starts with the first value of A, or of B if `right`, that one of `names` names.
 
     `written`: the layouts as a Gluon kernel writes them.

@@ -11,8 +11,10 @@ from textual.containers import Vertical
 from textual.screen import ModalScreen
 from textual.widgets import Input, Label
 
+from irscope.tui.screens.dismiss_once import DismissOnce
 
-class PromptScreen(ModalScreen[str | None]):
+
+class PromptScreen(DismissOnce[str | None], ModalScreen[str | None]):
     """Asks for a line, with a default; returns it, or None if the user cancels."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import on
-from textual.screen import Screen, ScreenResultType
+from textual.screen import ScreenResultType
 from textual.widgets import Input
 
 from irscope.model.text import pluralize
 from irscope.tui.bindings import KeyGroup
+from irscope.tui.screens.dismiss_once import DismissOnce
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.search_bar import SearchBar
 
 
-class ReadingScreen(Screen[ScreenResultType]):
+class ReadingScreen(DismissOnce[ScreenResultType]):
     """Has the keys of `bindings.READ` for the panel `reading`; `compose` must yield `search_bar`."""
 
     # The groups of keys of its own, and its panels with keys.

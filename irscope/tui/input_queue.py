@@ -1,0 +1,128 @@
+"""Delivers keys, pastes and clicks one by one, each after the one before it has had its effect.
+
+Textual gives a key to the panel that has the focus when the key arrives. Of `:5`, typed quickly, the `5` would
+reach the texts before the `:` has opened its prompt, and a second Enter would answer a prompt that is closed.
+Keys that come one at a time wait for nothing: only a burst is queued.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from textual import events
+from textual.app import App
+from textual.message_pump import MessagePump
+from textual.screen import ModalScreen
+from textual.worker import WorkerState
+
+# If a key has not had its effect after this time, the next one is delivered all the same.
+_PATIENCE_SECONDS = 5.0
+# After this time, the queue looks only now and then whether a key has had its effect.
+_SPINNING_SECONDS = 0.02
+# A key has had its effect if nothing was posted while every panel handled what was posted before, twice.
+_QUIET_ROUNDS = 2
+# These quit at once, whatever waits.
+_URGENT = ("ctrl+c", "ctrl+q")
+# These are delivered in their order, but nothing waits for their effect.
+_PASSING = (events.MouseMove, events.MouseScrollDown, events.MouseScrollUp)
+
+
+class InputQueue:
+    """The keys, pastes and clicks that `app` has not handled yet."""
+
+    def __init__(self, app: App[None]) -> None:
+        self._app = app
+        self._waiting: deque[events.Event] = deque()
+        self._delivered: events.Event | None = None
+        self._delivery: asyncio.Task[None] | None = None
+        self._holds = 0
+
+    def admits(self, event: events.Event) -> bool:
+        """Return True if `event` is to be handled now; otherwise queue it, unless it is no input."""
+        is_input = isinstance(event, events.InputEvent | events.Paste) and not event.is_forwarded
+        if not is_input or event is self._delivered:
+            return True
+        if isinstance(event, events.Key) and event.key in _URGENT:
+            return True
+        if isinstance(event, _PASSING) and self.is_idle:
+            return True
+        self._waiting.append(event)
+        self._start()
+        return False
+
+    def deliver_next(self, event: events.Event) -> None:
+        """Deliver `event` before those that wait."""
+        self._waiting.appendleft(event)
+        self._start()
+
+    @property
+    def is_idle(self) -> bool:
+        """True if every key has had its effect."""
+        return self._delivery is None
+
+    @property
+    def is_empty(self) -> bool:
+        """True if no key waits behind the one that is being handled."""
+        return not self._waiting
+
+    @contextmanager
+    def hold(self) -> Iterator[None]:
+        """Hold the keys back while no dialog is open: they are for the dialog that is about to open."""
+        self._holds += 1
+        try:
+            yield
+        finally:
+            self._holds -= 1
+
+    def _start(self) -> None:
+        if self._delivery is None:
+            self._delivery = asyncio.create_task(self._deliver())
+
+    async def _deliver(self) -> None:
+        try:
+            while self._waiting and self._app.is_running:
+                self._delivered = event = self._waiting.popleft()
+                self._app.post_message(event)
+                if not isinstance(event, _PASSING):
+                    await self._effect()
+        finally:
+            self._delivery = None
+
+    async def _effect(self) -> None:
+        """Wait until all that was posted for the last key is handled, and the dialog that it opens is open."""
+        end = time.monotonic() + _PATIENCE_SECONDS
+        quiet = 0
+        while quiet < _QUIET_ROUNDS and self._app.is_running and time.monotonic() < end:
+            quiet = 0 if self._has_messages() else quiet + 1
+            await self._handle_messages(end)
+
+    def _has_messages(self) -> bool:
+        """Return True if a message is posted, or a dialog is about to open."""
+        awaits_dialog = self._holds and not isinstance(self._app.screen, ModalScreen)
+        starting = any(worker.state is WorkerState.PENDING for worker in self._app.workers)
+        waiting = any(pump.message_queue_size or pump._next_callbacks for pump in self._pumps())
+        return bool(awaits_dialog or starting or waiting)
+
+    async def _handle_messages(self, end: float) -> None:
+        """Let every panel handle the messages that are posted now; give up at the time `end`."""
+        handled: set[MessagePump] = set()
+
+        def note(pump: MessagePump) -> None:
+            handled.add(pump)
+
+        pumps = [pump for pump in self._pumps() if pump.call_later(note, pump)]
+        slow = time.monotonic() + _SPINNING_SECONDS
+        while True:
+            await asyncio.sleep(0 if time.monotonic() < slow else 0.002)
+            left = [pump for pump in pumps if pump not in handled and not pump._closed]
+            if not left or not self._app.is_running or time.monotonic() > end:
+                return
+
+    def _pumps(self) -> list[MessagePump]:
+        """Return what handles messages. A screen below the last one gets the answers of the dialogs over it."""
+        stack = self._app.screen_stack
+        return [self._app, *stack, *(stack[-1].walk_children() if stack else ())]
