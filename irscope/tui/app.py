@@ -20,7 +20,6 @@ from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.bindings import ASK
 from irscope.tui.home_visits import Ended, HomeVisits, Start
-from irscope.tui.input_queue import InputQueue
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.opening import OpeningScreen
@@ -76,12 +75,6 @@ class IrscopeApp(HomeVisits):
         self._lesson = lesson
         self._compiler = compiler
         self._mouse = True
-        self.input = InputQueue(self)
-
-    async def on_event(self, event: events.Event) -> None:
-        """Handles keys, pastes and clicks one by one."""
-        if self.input.admits(event):
-            await super().on_event(event)
 
     def get_default_screen(self) -> Screen[None]:
         """The main screen, the one that waits for the plan of a compilation, or the home screen."""
@@ -162,7 +155,7 @@ class IrscopeApp(HomeVisits):
             if answer:
                 self.exit()
 
-        self.push_screen(ConfirmScreen(["Quit irscope?"], ASK.bindings), answered)
+        self.push_screen(ConfirmScreen(["Quit irscope?"], ASK.bindings, self.input.deliver_next), answered)
 
     def action_help_quit(self) -> None:
         """Quits at once: Ctrl+C, unless a text is selected."""

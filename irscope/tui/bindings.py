@@ -54,7 +54,7 @@ EXPLAIN = key("e", "explain", "Explain the terms on the line, or the column", "e
 # Of the app, so that every screen has them.
 HELP = key("question_mark", "app.help", "Help: first the keys of this panel", "help", "?", name="help")
 SUSPEND = key("ctrl+z", "app.suspend_process", "Suspend irscope; fg continues it", name="suspend")
-QUIT = key("q", "app.ask_to_quit", "Quit; q again or Enter quits, Escape stays", "quit", name="app.quit")
+QUIT = key("q", "app.ask_to_quit", "Quit; then q or y quits, any other key stays", "quit", name="app.quit")
 # In every screen over the main one.
 LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, key("q,escape", "close", "Go back", "back")))
 # In screens that show a text from top to bottom.
@@ -79,7 +79,7 @@ IN_HOME = KeyGroup(
 ASK = KeyGroup(
     "When irscope asks whether to quit",
     (
-        key("q,enter,y", "answer('quit')", "Quit", "quit", name="confirm"),
+        key("q,y", "answer('quit')", "Quit", "quit", name="confirm"),
         key("escape,n", "answer('')", "Stay", "stay", name="stay"),
     ),
 )

@@ -11,7 +11,7 @@ from textual.widgets import Button, Input, OptionList
 from irscope.tui.screens.dismiss_once import DismissOnce
 
 
-class Palette(DismissOnce[None], CommandPalette):
+class Palette(CommandPalette, DismissOnce[None]):
     """A list of commands; Page Up and Page Down do nothing while it has no lines.
 
     In Textual 8.2 they raise KeyError then, which ends the app: if nothing matches, if the next key comes

@@ -11,10 +11,11 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from textual import events
 from textual.app import App
+from textual.command import CommandPalette
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen
 from textual.worker import WorkerState
@@ -102,10 +103,15 @@ class InputQueue:
 
     def _has_messages(self) -> bool:
         """Return True if a message is posted, or a dialog is about to open."""
-        awaits_dialog = self._holds and not isinstance(self._app.screen, ModalScreen)
+        screen = self._app.screen
+        awaits_dialog = self._holds and not isinstance(screen, ModalScreen)
         starting = any(worker.state is WorkerState.PENDING for worker in self._app.workers)
+        # Enter runs the first command that the palette lists.
+        is_listing = isinstance(screen, CommandPalette) and any(
+            worker.node is screen and worker.is_running for worker in self._app.workers
+        )
         waiting = any(pump.message_queue_size or pump._next_callbacks for pump in self._pumps())
-        return bool(awaits_dialog or starting or waiting)
+        return bool(awaits_dialog or starting or is_listing or waiting)
 
     async def _handle_messages(self, end: float) -> None:
         """Let every panel handle the messages that are posted now; give up at the time `end`."""
@@ -126,3 +132,21 @@ class InputQueue:
         """Return what handles messages. A screen below the last one gets the answers of the dialogs over it."""
         stack = self._app.screen_stack
         return [self._app, *stack, *(stack[-1].walk_children() if stack else ())]
+
+
+class InputApp(App[None]):
+    """An app that handles keys, pastes and clicks one by one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.input = InputQueue(self)
+
+    async def on_event(self, event: events.Event) -> None:
+        """Handles what happens to the app; input waits for its turn."""
+        if self.input.admits(event):
+            await super().on_event(event)
+
+
+def hold_input(app: App[object]) -> AbstractContextManager[None]:
+    """Hold the keys back while no dialog of `app` is open: they are for the dialog that is about to open."""
+    return app.input.hold() if isinstance(app, InputApp) else nullcontext()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from textual import on
-from textual.app import App
 from textual.command import Command, CommandPalette
 from textual.theme import ThemeProvider
 
 from irscope.tui.command_palette import Palette
+from irscope.tui.input_queue import InputApp
 
 
-class ThemePreview(App[None]):
+class ThemePreview(InputApp):
     """An app whose list of themes shows the one under the cursor; Escape brings the old one back."""
 
     _theme_before = ""

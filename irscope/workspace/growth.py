@@ -33,6 +33,11 @@ class Growth:
         """Whether a process is still writing the capture."""
         return self.writer is not None and self.writer.running
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether a process is writing the capture, or ended before it was complete: variants may be added."""
+        return self.writer is not None
+
     def count(self, variants: int) -> str:
         """`10 variants`; `7 of 10 variants` if the writer will add, or would have added, the others."""
         planned = self.writer.planned if self.writer is not None else None

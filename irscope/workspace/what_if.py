@@ -25,6 +25,8 @@ from irscope.model.text import split_entries
 Values = Mapping[str, tuple[Value | Expression, ...]]
 # The space before the next NAME=.
 _NEXT = re.compile(r"\s+(?=[A-Za-z_]\w*\s*=(?!=))")
+# A calculation, a name in a module, or a global constant of the kernel's file.
+_MAY_BE_NUMBER = re.compile(r"[-+*/%().\[]|[A-Z_][A-Z0-9_]*\Z")
 # More variants than this are a sweep.
 _MOST = 32
 # Captures have at most some 100,000 variants.
@@ -73,6 +75,8 @@ def parse_values(text: str, variant: Variant) -> Values:
             raise UserError(f"'{part}' is not NAME=VALUE or NAME=V1,V2")
         _check_name(name, variant)
         found[name] = tuple(map(parse_argument, split_entries(values)))
+        for value in found[name]:
+            _check_number(name, value, constexpr_values(variant).get(name))
     total = 1
     for choices in found.values():
         total *= len(choices)
@@ -98,11 +102,27 @@ def _check_name(name: str, variant: Variant) -> None:
         raise UserError(f"no constexpr or option '{name}'; {hint}")
 
 
+def _check_number(name: str, value: Value | Expression, before: Value) -> None:
+    """Raises UserError if `value` is surely no value of the option `name`, or no number as `before` is."""
+    text = str(value) if isinstance(value, Expression) else format_value(value)
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if name in OPTION_NAMES:
+        least = 0 if name == "num_stages" else 1
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise UserError(f"{name}={text}: {name} is a whole number, {least} or more")
+        if name == "num_warps" and value & (value - 1):
+            raise UserError(f"{name}={text}: {name} is a power of two: 1, 2, 4, 8, 16")
+    elif isinstance(before, int | float) and not isinstance(before, bool) and not is_number:
+        # A name of the kernel's file, or a calculation, may be a number.
+        if not (isinstance(value, Expression) and _MAY_BE_NUMBER.search(text)):
+            raise UserError(f"{name}={text}: not a number; {name} is {format_value(before)} now")
+
+
 def free_id(variants: tuple[Variant, ...], separate: bool) -> int:
     """The first id for new variants.
 
-    `separate`: they are stored in a capture of their own, so another process may add variants to the one on
-    screen, which get the next ids there. No capture has so many that they reach the ids of what-ifs.
+    `separate`: another process may add variants to the capture on screen, which get the next ids there. No
+    capture has so many that they reach the ids of what-ifs, which are stored in a capture of their own.
     """
     following = max((variant.id for variant in variants), default=0) + 1
     return max(following, _FIRST_SEPARATE) if separate else following

@@ -64,7 +64,7 @@ async def test_the_edited_stage_of_b_is_built_and_compared(
         await until(pilot, lambda: bool(builder.edits))
         (asked,) = builder.edits
         old = app.screen.pair.b
-        assert (asked.variant.id, asked.stage, asked.first_id) == (old.id, "ttgir", 1_000_001)
+        assert (asked.variant.id, asked.stage, asked.first_id) == (old.id, "ttgir", 5)
         assert "num-worps" in asked.text
         assert b"num-warps" in asked.contents["ttgir"]
         metadata = {EDIT: edit_to_json(Edit("ttgir-1", stage="ttgir"))}

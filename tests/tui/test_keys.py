@@ -352,17 +352,32 @@ async def test_the_palette_has_every_action(app: IrscopeApp) -> None:
         assert "A #2" in drawn(texts(pilot)).splitlines()[0]
 
 
-@pytest.mark.parametrize("confirmed", ["q", "enter"])
+@pytest.mark.parametrize("confirmed", ["q", "y"])
 async def test_quit_asks_first(app: IrscopeApp, confirmed: str) -> None:
     async with app.run_test(size=WIDE) as pilot:
-        await press(pilot, "q", "j", "escape")
-        assert app.is_running
-        assert not isinstance(app.screen, ConfirmScreen)
+        for stay in ("escape", "n"):
+            await press(pilot, "q", stay)
+            assert app.is_running
+            assert not isinstance(app.screen, ConfirmScreen)
         await press(pilot, "q")
         assert isinstance(app.screen, ConfirmScreen)
         await pilot.press(confirmed)
         await pilot.pause()
         assert not app.is_running
+
+
+@pytest.mark.parametrize("key", ["1", "enter", "question_mark"])
+async def test_another_key_closes_the_question_and_acts(app: IrscopeApp, key: str) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "q")
+        assert isinstance(app.screen, ConfirmScreen)
+        await press(pilot, key)
+        assert app.is_running
+        if key == "question_mark":
+            assert isinstance(app.screen, HelpScreen)
+        else:
+            assert isinstance(app.screen, CompareScreen)
+            assert (tab(pilot) == "python") == (key == "1")
 
 
 @pytest.mark.parametrize("key", ["ctrl+q", "ctrl+c"])

@@ -93,7 +93,7 @@ def test_compile_in_the_app_edit_and_compile_again(tmp_path: Path) -> None:
         terminal.press("r")
         shown = terminal.wait(lambda screen: "SyntaxError" in screen)
         assert "B #4 now" in shown  # the message may cover the rest
-        terminal.press("q", "Enter")
+        terminal.press("q", "q")
         terminal.wait(lambda screen: "4 compiled, 0 failed" in screen)
         with CaptureReader(tmp_path / "k.irscope") as capture:
             assert len(capture.variants()) == 4

@@ -53,7 +53,8 @@ class EditStageController:
         elif text is not None:
             contents = await screen.background.run(_contents, screen, variant)
             taken = tuple(edit_names(screen.workspace, variant))
-            first = free_id(screen.workspace.variants, separate=compiler.trusted is None)
+            grows = compiler.trusted is None and screen.workspace.growth.unfinished
+            first = free_id(screen.workspace.variants, separate=grows)
             self._begin(compiler, StageEdit(variant, stage, text, contents, taken, first))
 
     def _begin(self, compiler: VariantCompiler, edit: StageEdit) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
+from collections.abc import Awaitable, Callable
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -16,6 +17,7 @@ from irscope.model.editor import DEFAULT_EDITOR, open_command
 from irscope.model.files import write_output
 from irscope.model.text import display_line, pluralize
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
+from irscope.tui.input_queue import hold_input
 from irscope.tui.pair_state import side_of
 from irscope.workspace import PYTHON
 
@@ -58,7 +60,11 @@ class ExportController:
     def action_picture(self) -> None:
         """Saves a picture of the screen as SVG; asks for the path."""
         picture = self._screen.app.export_screenshot()
-        self._screen.run_exclusive(partial(self._save, picture, "irscope.svg"), "export")
+
+        async def text() -> str:
+            return picture
+
+        self._screen.run_exclusive(partial(self._save, text, "irscope.svg"), "export")
 
     def action_reproduce(self, right: bool) -> None:
         """Writes a reproducer of the variant; asks for the folder."""
@@ -74,12 +80,13 @@ class ExportController:
 
     async def _copy_stage(self, right: bool) -> None:
         variant = shown_variant(self._screen, right)
-        stage, text = self._screen.stage, await self._text(variant)
+        stage = self._screen.stage
+        text = await self._text(variant, stage)
         self._copy(text, f"{stage} of #{variant.id}, {pluralize(text.count(chr(10)) + 1, 'line')}")
 
     async def _save_stage(self, right: bool) -> None:
-        variant = shown_variant(self._screen, right)
-        await self._save(await self._text(variant), _file_name(variant, self._screen.stage))
+        variant, stage = shown_variant(self._screen, right), self._screen.stage
+        await self._save(partial(self._text, variant, stage), _file_name(variant, stage))
 
     async def _reproduce(self, right: bool) -> None:
         screen, variant = self._screen, shown_variant(self._screen, right)
@@ -91,7 +98,8 @@ class ExportController:
 
         question = "Write a reproducer into the folder, and run its kernel's Python once to check it:"
         prompt = PromptScreen(question, f"repro-{_safe_name(variant)}-{variant.id}")
-        answer = await screen.app.push_screen_wait(prompt)
+        with hold_input(screen.app):
+            answer = await screen.app.push_screen_wait(prompt)
         if answer is None:
             return
         comparison, workspace = screen.pair.comparison, screen.workspace
@@ -113,9 +121,9 @@ class ExportController:
         self._screen.app.copy_to_clipboard(text)
         self._screen.notify(description, title="Copied", markup=False)
 
-    async def _text(self, variant: Variant) -> str:
-        """The text of the stage on screen."""
-        workspace, stage = self._screen.workspace, self._screen.stage
+    async def _text(self, variant: Variant, stage: str) -> str:
+        """The text of a stage of a variant."""
+        workspace = self._screen.workspace
         if stage != PYTHON and workspace.available(variant, stage):
             return await self._screen.background.run(workspace.text, variant, stage)
         return "\n".join(side_of(workspace, variant, stage).lines)
@@ -125,7 +133,7 @@ class ExportController:
         if screen.app.is_web:
             screen.notify(f"${name} needs a terminal of its own; press w to save", severity="warning")
             return
-        text = await self._text(variant)
+        text = await self._text(variant, screen.stage)
         line = screen.texts.line_of(right and screen.texts.page.right is not None)
         with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
             path = Path(folder, _file_name(variant, screen.stage))
@@ -139,23 +147,27 @@ class ExportController:
             except (OSError, ValueError) as error:
                 screen.notify(f"${name}: {error}", severity="warning", markup=False)
 
-    async def _save(self, text: str, name: str) -> None:
-        """Writes a new file at a path that the user types; in a browser, downloads it."""
+    async def _save(self, make_text: Callable[[], Awaitable[str]], name: str) -> None:
+        """Writes a new file at a path that the user types; in a browser, downloads it.
+
+        The text is made after the question: that can take seconds, and the user may type ahead.
+        """
         screen = self._screen
         if screen.app.is_web:
             # Without a folder and a type, Textual would look for the server's.
             screen.app.deliver_text(
-                StringIO(text, newline=""), save_filename=name, save_directory=Path(), mime_type="text/plain"
+                StringIO(await make_text(), newline=""), save_filename=name, save_directory=Path(), mime_type="text/plain"
             )
             return
         from irscope.tui.screens.prompt import PromptScreen  # after the first paint
 
         prompt = PromptScreen("Save to (existing files are not overwritten):", name)
-        answer = await screen.app.push_screen_wait(prompt)
+        with hold_input(screen.app):
+            answer = await screen.app.push_screen_wait(prompt)
         if answer is None:
             return
         try:
-            save_new(Path(answer).expanduser(), text)
+            save_new(Path(answer).expanduser(), await make_text())
         except UserError as error:
             screen.notify(str(error), severity="warning", markup=False)
         else:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.input_queue import hold_input
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
@@ -145,9 +146,10 @@ class NavigationController:
         from irscope.tui.screens.prompt import PromptScreen  # after the first paint
 
         texts = self._screen.texts
-        answer = await self._screen.app.push_screen_wait(
-            PromptScreen("Go to line (of B; a12 is line 12 of A):")
-        )
+        with hold_input(self._screen.app):
+            answer = await self._screen.app.push_screen_wait(
+                PromptScreen("Go to line (of B; a12 is line 12 of A):")
+            )
         if answer is None:
             return
         match = _LINE.fullmatch(answer)

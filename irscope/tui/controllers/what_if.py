@@ -10,6 +10,7 @@ from irscope.model import UserError, Variant
 from irscope.tui.bindings import key
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.input_queue import hold_input
 from irscope.tui.live_connection import VariantCompiler
 from irscope.workspace.what_if import Values, WhatIf, free_id, parse_values, source_state, suggested_values
 
@@ -44,26 +45,29 @@ class WhatIfController:
             self._screen.run_exclusive(partial(self._ask, self._compiler, variant, column), "ask")
 
     async def _ask(self, compiler: VariantCompiler, variant: Variant, column: str) -> None:
-        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
-
-        screen, answer = self._screen, suggested_values(variant, column)
+        screen = self._screen
         loading = asyncio.ensure_future(screen.background.run(compiler.prepare))  # while the user types
-        while True:
-            question = f"Compile #{variant.id} also with (NAME=VALUE, or NAME=V1,V2):"
-            text = await screen.app.push_screen_wait(PromptScreen(question, answer))
-            if text is None:
-                return
-            try:
-                values = parse_values(text, variant)
-                break
-            except UserError as error:
-                screen.notify(str(error), severity="warning", markup=False)
-                answer = text
-        file = await self._file(compiler, variant)
+        with hold_input(screen.app):
+            values = await self._values(variant, suggested_values(variant, column))
+            file = await self._file(compiler, variant) if values else None
         await loading
-        if file is not None:
+        if values and file is not None:
             passes = bool(await screen.background.run(screen.workspace.passes, variant))
             self._begin(compiler, variant, file, values, passes)
+
+    async def _values(self, variant: Variant, suggested: str) -> Values | None:
+        """The values that the user wants; None if the user cancels."""
+        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
+
+        question = f"Compile #{variant.id} also with (NAME=VALUE, or NAME=V1,V2):"
+        prompt = PromptScreen(question, suggested)
+        while (text := await self._screen.app.push_screen_wait(prompt)) is not None:
+            try:
+                return parse_values(text, variant)
+            except UserError as error:
+                self._screen.notify(str(error), severity="warning", markup=False)
+                prompt = PromptScreen(question, text, selected=False)
+        return None
 
     def _compile_again(self, variant: Variant) -> None:
         """Compiles a variant of an earlier what-if from the source as it is now."""
@@ -74,8 +78,8 @@ class WhatIfController:
         self, compiler: VariantCompiler, variant: Variant, file: Path, values: Values, passes: bool = False
     ) -> None:
         workspace = self._screen.workspace
-        # A compiler without a file of its own does not write into the capture on screen.
-        first = free_id(workspace.variants, separate=compiler.trusted is None)
+        # A compiler without a file of its own does not write into the capture on screen, which may grow.
+        first = free_id(workspace.variants, separate=compiler.trusted is None and workspace.growth.unfinished)
         what_if = WhatIf(variant, file, values, workspace.variants, first, passes)
         self._updates.ask(partial(compiler.begin, what_if))
 
@@ -101,7 +105,8 @@ class WhatIfController:
         """The user's answer to the question whether a file may be executed."""
         from irscope.tui.screens.confirm import ConfirmScreen  # after the first paint
 
-        state = await self._screen.background.run(source_state, file, variant.kernel)
+        # Not in the background, where a comparison of big stages may take seconds.
+        state = await asyncio.to_thread(source_state, file, variant.kernel)
         lines = [
             "To compile the kernel, this file is executed, as python would execute it:",
             f"  {file.absolute()}",

@@ -83,7 +83,7 @@ class ScopeView(LineView):
             self.post_message(self.Chosen())
 
 
-class ChooseKernelScreen(DismissOnce[Scope | None], ModalScreen[Scope | None]):
+class ChooseKernelScreen(ModalScreen[Scope | None], DismissOnce[Scope | None]):
     """Returns what the user chose; None if nothing. Typing filters the list."""
 
     BINDINGS: ClassVar[list[BindingType]] = [

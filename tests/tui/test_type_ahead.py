@@ -1,0 +1,125 @@
+"""Keys that come faster than the app handles them: they go to the prompt that opens, and nothing ends it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from textual.events import Key, MouseDown, MouseUp, Paste
+
+from irscope.tui.app import IrscopeApp
+from irscope.tui.screens.choose_kernel import ChooseKernelScreen
+from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.confirm import ConfirmScreen
+from irscope.tui.screens.prompt import PromptScreen
+from irscope.workspace import Workspace
+from tests.tui.compiling import until
+from tests.tui.conftest import disassemble
+from tests.tui.driving import idle, settled, tab, texts
+from tests.tui.test_what_if import Compiler
+
+SIZE = (120, 40)
+
+
+def send(app: IrscopeApp, *keys: str) -> None:
+    """Sends keys without waiting for any."""
+    for key in keys:
+        app.post_message(Key(key, key if len(key) == 1 else None))
+
+
+async def test_a_line_number_goes_to_the_prompt_and_a_second_enter_to_the_texts(app: IrscopeApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        stage = tab(pilot)
+        send(app, "colon", "1", "5", "enter", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, CompareScreen)
+        assert tab(pilot) == stage
+        assert texts(pilot).place[0] == 14
+
+
+@pytest.mark.parametrize("last", ["escape", "enter", "q"])
+async def test_a_path_goes_to_the_prompt_and_what_follows_to_the_texts(
+    app: IrscopeApp, tmp_path: Path, last: str
+) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        send(app, "w", *str(tmp_path / "saved"), "enter", last)
+        await idle(pilot)
+        assert (tmp_path / "saved").exists()
+        assert isinstance(app.screen, ConfirmScreen if last == "q" else CompareScreen)
+        assert app.is_running
+
+
+async def test_typing_replaces_the_suggested_path(app: IrscopeApp, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        send(app, "w", *"x.txt", "enter")
+        await settled(pilot)
+        assert (tmp_path / "x.txt").exists()
+
+
+async def test_values_and_consent_go_to_their_dialogs(matmul: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("matmul.py").write_text("def matmul_kernel(): pass\n")
+    compiler = Compiler(tmp_path / "own.irscope")
+    app = IrscopeApp(Workspace(matmul, disassemble), compiler=compiler)
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        send(app, "plus", *"num_warps=8", "enter", "y", "1")
+        await until(pilot, lambda: bool(compiler.asked) and app.input.is_idle)
+        assert compiler.asked[0].values == {"num_warps": (8,)}
+        assert isinstance(app.screen, CompareScreen)
+        assert tab(pilot) == "python"
+
+
+async def test_a_double_click_chooses_a_kernel_once(app: IrscopeApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        send(app, "at")
+        await settled(pilot)
+        assert isinstance(app.screen, ChooseKernelScreen)
+        x, y = app.screen.query("ScopeView").first().region.offset + (3, 1)
+        for kind in (MouseDown, MouseUp, MouseDown, MouseUp):
+            app.post_message(kind(None, x, y, 0, 0, 1, False, False, False, x, y))
+        await settled(pilot)
+        assert isinstance(app.screen, CompareScreen)
+
+
+async def test_a_second_answer_is_ignored(app: IrscopeApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        answers: list[str | None] = []
+        prompt = PromptScreen("A question:")
+        app.push_screen(prompt, answers.append)
+        await pilot.pause()
+        prompt.dismiss("first")
+        prompt.dismiss("second")
+        await settled(pilot)
+        assert answers == ["first"]
+        assert isinstance(app.screen, CompareScreen)
+
+
+async def test_the_palette_runs_what_was_typed_ahead(app: IrscopeApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        for keys in (("x", "escape"), ("escape", "x"), ("ctrl+p", "escape", "escape")):
+            send(app, "ctrl+p", *keys)
+            await settled(pilot)
+            assert isinstance(app.screen, CompareScreen)
+        before = app.screen.query_one("#variants").display
+        send(app, "ctrl+p", *"show or hide the table of", "enter", "enter")
+        await settled(pilot)
+        assert isinstance(app.screen, CompareScreen)
+        assert app.screen.query_one("#variants").display is not before
+
+
+async def test_a_paste_runs_no_command(app: IrscopeApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        before = tab(pilot)
+        app.post_message(Paste("1\nq\ny\n"))
+        await settled(pilot)
+        assert isinstance(app.screen, CompareScreen)
+        assert tab(pilot) == before
