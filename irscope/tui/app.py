@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
 # Blue and orange differ in any kind of color vision, on dark and on light backgrounds.
 _COLORS = {"diff-left": "#d97706", "diff-right": "#2f81f7"}
+# The same in the terminal's own colors, on a dark and on a light background.
+_ANSI_DARK = {"diff-left": "ansi_yellow", "diff-right": "ansi_bright_blue"}
+_ANSI_LIGHT = {"diff-left": "ansi_red", "diff-right": "ansi_blue"}
 # The series of a chart: legible on dark and light backgrounds; their marks differ too.
 _SERIES = ("#2f81f7", "#d97706", "#0d9488", "#c026d3", "#848a00", "#dc2626", "#7c6af0", "#7d8590")
 # Mouse reporting: clicks, movement, and positions as SGR numbers (xterm's private modes).
@@ -117,7 +120,10 @@ class IrscopeApp(HomeVisits):
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """The colors of A, B and the series of a chart, for themes that do not define them."""
-        return _COLORS | {f"series-{number}": color for number, color in enumerate(_SERIES)}
+        theme, colors = self.current_theme, _COLORS
+        if theme.ansi:
+            colors = _ANSI_DARK if theme.dark else _ANSI_LIGHT
+        return colors | {f"series-{number}": color for number, color in enumerate(_SERIES)}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The commands of the palette: Textual's own (theme, quit) and every action of the screen."""
