@@ -40,6 +40,8 @@ SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
 
 # The time limit of a what-if's variant, as --timeout has it.
 _WHAT_IF_SECONDS = 300.0
+# Terminals that only append text, as in an editor or a log.
+_CANNOT_DRAW = ("dumb", "unknown")
 # The arguments that apply only to FILE.py.
 _COMPILING = (
     "signature", "const", "config", "target", "jobs", "reasons", "passes", "output", "force", "resume",
@@ -190,9 +192,13 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
 
 
 def check_terminal(instead: str) -> None:
-    """Raises UserError, which suggests `instead`, if stdin or stdout is not a terminal."""
-    if not (sys.stdin.isatty() and sys.stdout.isatty()) and not _in_browser():
+    """Raises UserError, which suggests `instead`, if there is no terminal that the app can draw on."""
+    if _in_browser():
+        return
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError(f"the app needs a terminal; {instead}")
+    if os.environ.get("TERM") in _CANNOT_DRAW:
+        raise UserError(f"the app cannot draw on this terminal (TERM={os.environ['TERM']}); {instead}")
 
 
 def _show(

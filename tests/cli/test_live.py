@@ -27,6 +27,7 @@ from irscope.workspace.live import (
     VariantFinished,
 )
 from tests.conftest import Irscope
+from tests.tui import captures
 
 pytestmark = pytest.mark.slow
 
@@ -220,6 +221,28 @@ def test_without_a_terminal_there_is_an_error_and_no_capture(
     assert done.returncode == 2
     assert done.stderr == "irscope: the app needs a terminal; irscope compile works without one\n"
     assert not (tmp_path / "x.irscope").exists()
+
+
+def test_a_terminal_that_cannot_draw_gets_the_command_that_works(
+    tmp_path: Path,
+) -> None:
+    path = captures.matmul(tmp_path / "x.irscope")
+    master, slave = os.openpty()
+    done = subprocess.run(
+        [sys.executable, "-m", "irscope", str(path)],
+        stdin=slave,
+        stdout=slave,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        timeout=60,
+        env={**os.environ, "TERM": "dumb"},
+    )
+    os.close(master)
+    os.close(slave)
+    assert done.returncode == 2
+    assert "TERM=dumb" in done.stderr
+    assert f"irscope table {path} works without one" in done.stderr
 
 
 def test_compile_options_are_only_for_python_files(irscope: Irscope, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.model import Variant
@@ -14,6 +15,7 @@ from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.input_queue import hold_input
 from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.line_view import LineView, contains
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 
 _MAX_JUMPS = 100
 _LINE = re.compile(r"([abAB]?) *([0-9]{1,9})")
+_NUMBER = re.compile(r"#?([0-9]{1,9})")
 
 
 @dataclass(frozen=True)
@@ -62,38 +65,50 @@ class Search:
 
 
 class NavigationController:
-    """Finds lines in the texts."""
+    """Finds lines in the focused panel: the texts, the Python source, the table or the findings."""
 
     def __init__(self, screen: MainScreen, search_bar: SearchBar) -> None:
         self._screen = screen
         self._bar = search_bar
         self.search = Search()
+        # The panel that is searched.
+        self._searched: LineView = screen.texts
         self._jumps: deque[_Place] = deque(maxlen=_MAX_JUMPS)
 
     # Search.
 
     def action_search(self) -> None:
-        """Opens the search bar."""
-        self.search.origin = self._screen.texts.row
+        """Opens the search bar for the focused panel."""
+        self._searched = self._panel()
+        self.search.origin = self._row()
         self._bar.open()
 
     def action_match(self, direction: int) -> None:
-        """Goes to the next or previous match."""
+        """Goes to the next or previous match in the focused panel."""
+        if self._searched is not self._panel():
+            self._searched = self._panel()
+            self.search_page()
         if not self.search.rows:
             message = f"{self.search}" if self.search.query else "Search with / first"
             self._screen.notify(message, markup=False)
-        self._go_to_row(self.search.next(self._screen.texts.row, direction))
+        self._go_to_row(self.search.next(self._row(), direction))
 
     def search_page(self, query: str | None = None) -> None:
-        """Finds the query, or a new one, in the page on screen."""
-        search, texts = self.search, self._screen.texts
+        """Finds the query, or a new one, in the page on screen, or in the panel that is searched."""
+        search, texts, panel = self.search, self._screen.texts, self._searched
         search.query = search.query if query is None else query
-        search.rows = texts.page.matches(search.query, texts.located) if search.query else ()
+        if not search.query:
+            search.rows = ()
+        elif panel is texts:
+            search.rows = texts.page.matches(search.query, texts.located)
+        else:
+            lines = range(panel.line_count())
+            search.rows = [line for line in lines if contains(panel.plain_text(line), search.query)]
 
     def query_changed(self, query: str) -> None:
         """Searches while the user types."""
         self.search_page(query)
-        self._screen.texts.mark_matches(query)
+        self._screen.texts.mark_matches(query if self._searched is self._screen.texts else "")
         self._go_to_row(self.search.first())
         self._screen.update_status()
 
@@ -105,23 +120,39 @@ class NavigationController:
     def close_search(self) -> None:
         """Hides the search bar and keeps the query."""
         self._bar.display = False
-        self._screen.texts.focus()
+        self._searched.focus()
 
     def keep_search(self) -> None:
         """Stays at the match; going back returns to the start of the search."""
-        if self.search.rows:
+        if self.search.rows and self._searched is self._screen.texts:
             self._jumps.append(replace(self._place(), row=self.search.origin))
         self.close_search()
 
     def cancel_search(self) -> None:
         """Returns to the start of the search."""
         self._bar.value = ""
-        self._screen.texts.go_to_row(self.search.origin)
+        self._go_to_row(self.search.origin)
         self.close_search()
 
     def _go_to_row(self, row: int | None) -> None:
-        if row is not None:
+        panel = self._searched
+        if row is None:
+            return
+        if panel is self._screen.texts:
             self._screen.texts.go_to_row(row)
+        else:
+            panel.reveal_centered(row)
+            panel.cursor = row
+
+    def _row(self) -> int:
+        """The row under the cursor of the panel that is searched."""
+        texts, panel = self._screen.texts, self._searched
+        return texts.row if panel is texts else panel.cursor
+
+    def _panel(self) -> LineView:
+        """The focused panel; the texts if none of the panels has the focus."""
+        focused = self._screen.focused
+        return focused if isinstance(focused, LineView) else self._screen.texts
 
     # Lines.
 
@@ -139,8 +170,28 @@ class NavigationController:
         self._jumps.append(replace(self._place(), reopen=reopen))
 
     def action_go_to_line(self) -> None:
-        """Asks for a line number and goes there."""
-        self._screen.run_exclusive(self._go_to_line, "ask")
+        """Asks for a line number and goes there, in the focused panel."""
+        panel = self._panel()
+        is_texts = panel is self._screen.texts
+        work = self._go_to_line if is_texts else partial(self._go_to_numbered, panel)
+        self._screen.run_exclusive(work, "ask")
+
+    async def _go_to_numbered(self, panel: LineView) -> None:
+        """Goes to a line of a panel by the number that users know it by: of a variant, a finding, a file."""
+        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
+
+        with hold_input(self._screen.app):
+            question = f"Go to {panel.NUMBERED} number:"
+            answer = await self._screen.app.push_screen_wait(PromptScreen(question))
+        if answer is None:
+            return
+        match = _NUMBER.fullmatch(answer)
+        line = panel.line_numbered(int(match[1])) if match else None
+        if line is None:
+            self._screen.notify(f"No {panel.NUMBERED} {answer} here", severity="warning", markup=False)
+            return
+        panel.reveal_centered(line)
+        panel.cursor = line
 
     async def _go_to_line(self) -> None:
         from irscope.tui.screens.prompt import PromptScreen  # after the first paint

@@ -13,7 +13,7 @@ from textual.widgets import Input
 from irscope.model.text import pluralize
 from irscope.tui.bindings import KeyGroup
 from irscope.tui.screens.dismiss_once import DismissOnce
-from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.line_view import LineView, contains
 from irscope.tui.widgets.search_bar import SearchBar
 
 
@@ -51,7 +51,7 @@ class ReadingScreen(DismissOnce[ScreenResultType]):
     def matches(self, query: str) -> Sequence[int]:
         """The lines with `query`, which ignores case unless it has a capital."""
         view = self.reading
-        return [row for row in range(view.line_count()) if _found(query, view.plain_text(row))]
+        return [row for row in range(view.line_count()) if contains(view.plain_text(row), query)]
 
     def action_close(self) -> None:
         """Goes back."""
@@ -151,10 +151,6 @@ class FilteringScreen(ReadingScreen[ScreenResultType]):
             self.search_bar.display = False
         else:
             super().action_close()
-
-
-def _found(query: str, text: str) -> bool:
-    return query in (text if query != query.lower() else text.lower())
 
 
 def _next(rows: Sequence[int], row: int, direction: int) -> int | None:

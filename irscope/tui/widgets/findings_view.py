@@ -76,6 +76,8 @@ class FindingsView(LineView):
             super().__init__()
             self.row = row
 
+    NUMBERED: ClassVar[str] = "finding"
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self._all: Sequence[FindingRow] = ()
@@ -201,6 +203,10 @@ class FindingsView(LineView):
             yield _Line(owner, what, a, b)
 
     # Drawing.
+
+    def line_numbered(self, number: int) -> int | None:
+        """The first line of a finding, counted from 1."""
+        return self._first_line(number - 1) if 0 < number <= len(self.findings) else None
 
     def line_count(self) -> int:
         """The number of wrapped lines."""

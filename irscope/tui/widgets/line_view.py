@@ -48,6 +48,9 @@ class LineView(ScrollView, can_focus=True):
             """The panel, for the selectors of `on`."""
             return self.view
 
+    # What the numbers of the panel's lines count.
+    NUMBERED: ClassVar[str] = "line"
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self._base: Style | None = None
@@ -98,6 +101,10 @@ class LineView(ScrollView, can_focus=True):
         """The text of line `index`, for searches and the glossary; "" if there is no such line."""
         width = max(self.scrollable_content_region.width, 1)
         return self.draw_line(index, width).text.rstrip() if index < self.line_count() else ""
+
+    def line_numbered(self, number: int) -> int | None:
+        """The line that users know by a number; None if there is none."""
+        return number - 1 if 0 < number <= self.line_count() else None
 
     def landmarks(self) -> Sequence[int]:
         """The lines that begin a section, in order."""
@@ -288,3 +295,8 @@ class LineView(ScrollView, can_focus=True):
     def on_resize(self) -> None:
         """Keeps the cursor on screen."""
         self.reveal(self.cursor)
+
+
+def contains(text: str, query: str) -> bool:
+    """Return True if `text` has `query` in it; upper and lower case are equal unless `query` has a capital."""
+    return query in (text if query != query.lower() else text.lower())

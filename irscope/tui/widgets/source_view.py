@@ -92,6 +92,14 @@ class SourceView(LineView):
         """The number of lines."""
         return len(self._side.lines)
 
+    def plain_text(self, index: int) -> str:
+        """The whole line, without numbers."""
+        return display_line(self._side.lines[index]) if index < self.line_count() else ""
+
+    def line_numbered(self, number: int) -> int | None:
+        """The line with this number in the file."""
+        return self._side.line_numbered(number)
+
     def draw_heading(self, width: int) -> Strip:
         """Explains the numbers on the left."""
         return self.bar(

@@ -69,6 +69,8 @@ class VariantTable(LineView):
     class Arranged(Message):
         """The rows or the columns changed."""
 
+    NUMBERED: ClassVar[str] = "variant"
+
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self.model = TableModel()
@@ -329,6 +331,10 @@ class VariantTable(LineView):
     def line_count(self) -> int:
         """The number of rows."""
         return len(self.model.rows)
+
+    def line_numbered(self, number: int) -> int | None:
+        """The row of the variant with this number."""
+        return self.model.index_of(number)
 
     def draw_heading(self, width: int) -> Strip:
         """Draws the titles."""
