@@ -1,7 +1,7 @@
 """Delivers keys, pastes and clicks one by one, each after the one before it has had its effect.
 
-Textual gives a key to the panel that has the focus when the key arrives. Of `:5`, typed quickly, the `5` would
-reach the texts before the `:` has opened its prompt, and a second Enter would answer a prompt that is closed.
+Textual gives a key to the panel that has the focus when it arrives. Of `:5`, typed quickly, the `5` would
+reach the texts before the `:` opened its prompt, and a second Enter would answer a prompt that is closed.
 Keys that come one at a time wait for nothing: only a burst is queued.
 """
 
@@ -16,8 +16,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from textual import events
 from textual.app import App
 from textual.command import CommandPalette
+from textual.driver import Driver
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen
+from textual.widgets import Input, TextArea
 from textual.worker import WorkerState
 
 # If a key has not had its effect after this time, the next one is delivered all the same.
@@ -94,7 +96,7 @@ class InputQueue:
             self._delivery = None
 
     async def _effect(self) -> None:
-        """Wait until all that was posted for the last key is handled, and the dialog that it opens is open."""
+        """Wait until all that was posted for the last key is handled, and its dialog is open."""
         end = time.monotonic() + _PATIENCE_SECONDS
         quiet = 0
         while quiet < _QUIET_ROUNDS and self._app.is_running and time.monotonic() < end:
@@ -129,7 +131,7 @@ class InputQueue:
                 return
 
     def _pumps(self) -> list[MessagePump]:
-        """Return what handles messages. A screen below the last one gets the answers of the dialogs over it."""
+        """Return what handles messages: also lower screens, which get the answers of dialogs over them."""
         stack = self._app.screen_stack
         return [self._app, *stack, *(stack[-1].walk_children() if stack else ())]
 
@@ -140,6 +142,20 @@ class InputApp(App[None]):
     def __init__(self) -> None:
         super().__init__()
         self.input = InputQueue(self)
+
+    def get_driver_class(self) -> type[Driver]:
+        """Return Textual's driver; for a terminal, one that does not take pasted text for keys."""
+        chosen = super().get_driver_class()
+        if chosen.__name__ != "LinuxDriver":  # Windows, a browser
+            return chosen
+        from irscope.tui.terminal_driver import TerminalDriver  # does not exist elsewhere
+
+        return TerminalDriver
+
+    async def on_paste(self, event: events.Paste) -> None:
+        """Says that text pasted into a panel does nothing."""
+        if not isinstance(self.focused, Input | TextArea):
+            self.notify("Pasted text runs no commands; open a prompt first, as with / or :", timeout=4)
 
     async def on_event(self, event: events.Event) -> None:
         """Handles what happens to the app; input waits for its turn."""

@@ -72,7 +72,12 @@ FIND = KeyGroup(
     "Find",
     (
         *SEARCH,
-        key("colon", "go_to_line", "Go to a line (a12: line 12 of A), variant or finding by number", display=":"),
+        key(
+            "colon",
+            "go_to_line",
+            "Go to a line (a12: line 12 of A), variant or finding by number",
+            display=":",
+        ),
         EXPLAIN,
         BACK,
         key("escape", "escape", "Undo zoom, search, filter, jump: one per press"),

@@ -104,21 +104,30 @@ class PairState:
 
         A stage that must be disassembled is included only if it is `current`.
         """
-        stages = [s for s in self.stages if s not in (PYTHON, ERROR) and (s == current or self._available(s))]
+        stages = [
+            s for s in self.stages if s not in (PYTHON, ERROR) and (s == current or self.is_available(s))
+        ]
         if not in_order:
             stages.sort(key=lambda stage: stage != current)
         for stage in stages:
-            if self.notes[stage] == UNKNOWN or not self._available(stage):
+            if self.notes[stage] == UNKNOWN or not self.is_available(stage):
                 yield stage
 
-    def compare_stage(self, stage: str) -> StageDiff | None:
-        """Derives missing texts and compares them; None without a pair to compare.
+    def derive_texts(self, stage: str) -> None:
+        """Derives the texts of a stage that are not stored.
 
-        Takes up to seconds. Raises UserError if a text is damaged or cannot be derived.
+        Takes up to seconds. Raises UserError if a text cannot be derived.
         """
         for variant in (self.a, self.b):
             if self.workspace.derivable(variant, stage):
                 self.workspace.text(variant, stage)
+
+    def compare_stage(self, stage: str) -> StageDiff | None:
+        """Compares the texts of a stage; None without a pair to compare.
+
+        Takes up to seconds. Raises UserError if a text is damaged or cannot be derived.
+        """
+        self.derive_texts(stage)
         if not self.workspace.comparable(self.a, self.b, stage):
             return None
         return self.workspace.diff(self.a, self.b, stage)
@@ -216,7 +225,7 @@ class PairState:
         if self.notes[stage] == PENDING:
             letters = [x for x, v in (("A", self.a), ("B", self.b)) if self.workspace.key(v, stage) is None]
             return f"{' and '.join(letters)}: not compiled this far yet"
-        return "comparing..." if self.notes[stage] == UNKNOWN and self._available(stage) else ""
+        return "comparing..." if self.notes[stage] == UNKNOWN and self.is_available(stage) else ""
 
     def operation_text(self, stage: str, left: int | None, right: int | None) -> str:
         """The operations that start at these lines (from 0) of A and B, with their regions.
@@ -280,7 +289,8 @@ class PairState:
             return "A only" if left else "B only"
         return EQUAL if left == right else UNKNOWN
 
-    def _available(self, stage: str) -> bool:
+    def is_available(self, stage: str) -> bool:
+        """Whether the texts of a stage are stored, or were derived before."""
         return all(
             self.workspace.available(variant, stage) or not self.workspace.derivable(variant, stage)
             for variant in (self.a, self.b)

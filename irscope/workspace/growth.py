@@ -35,7 +35,7 @@ class Growth:
 
     @property
     def unfinished(self) -> bool:
-        """Whether a process is writing the capture, or ended before it was complete: variants may be added."""
+        """Whether variants may be added: a process writes the capture, or ended before it was complete."""
         return self.writer is not None
 
     def count(self, variants: int) -> str:

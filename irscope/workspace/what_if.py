@@ -112,10 +112,10 @@ def _check_number(name: str, value: Value | Expression, before: Value) -> None:
             raise UserError(f"{name}={text}: {name} is a whole number, {least} or more")
         if name == "num_warps" and value & (value - 1):
             raise UserError(f"{name}={text}: {name} is a power of two: 1, 2, 4, 8, 16")
-    elif isinstance(before, int | float) and not isinstance(before, bool) and not is_number:
-        # A name of the kernel's file, or a calculation, may be a number.
-        if not (isinstance(value, Expression) and _MAY_BE_NUMBER.search(text)):
-            raise UserError(f"{name}={text}: not a number; {name} is {format_value(before)} now")
+        return
+    may_be_number = is_number or (isinstance(value, Expression) and _MAY_BE_NUMBER.search(text))
+    if isinstance(before, int | float) and not isinstance(before, bool) and not may_be_number:
+        raise UserError(f"{name}={text}: not a number; {name} is {format_value(before)} now")
 
 
 def free_id(variants: tuple[Variant, ...], separate: bool) -> int:

@@ -178,6 +178,7 @@ def test_values_that_a_user_types() -> None:
     config = Config((("BLOCK", 64), ("num_warps", 4)))
     variant = Variant(1, kernel, parse_target("cuda:90"), (), config, Toolchain(1, {}, ""))
     assert parse_values("num_stages=2,3 BLOCK=64", variant) == {"num_stages": (2, 3), "BLOCK": (64,)}
+    assert set(parse_values("BLOCK=2*SIZE num_stages=0", variant)) == {"BLOCK", "num_stages"}
     assert suggested_values(variant, "BLOCK") == "BLOCK=64"
     assert suggested_values(variant, "registers") == "num_warps=4"
     for text, problem in (
@@ -186,6 +187,9 @@ def test_values_that_a_user_types() -> None:
         ("BLOCK=", "is not NAME=VALUE"),
         ("BLOK=3", "did you mean BLOCK"),
         ("n=3", "run-time argument"),
+        ("num_warps=3", "power of two"),
+        ("num_stages=four", "whole number"),
+        ("BLOCK=64,abc", "not a number; BLOCK is 64 now"),
         ("BLOCK=" + ",".join(map(str, range(33))), "irscope compile --config does sweeps"),
     ):
         with pytest.raises(UserError, match=problem):

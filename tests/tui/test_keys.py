@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
+from threading import Event
 
 import pytest
 from textual.command import CommandList
@@ -398,6 +400,23 @@ async def test_sass_is_disassembled_on_demand(app: IrscopeApp, matmul: Path) -> 
         assert page.compared
         assert page.right is not None
         assert "MOV R1" in page.right.lines[1]
+
+
+async def test_a_stage_is_shown_while_others_are_compared(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await settled(pilot)
+        compared = Event()
+        app._background.later(compared.wait)  # as a comparison of two big stages
+        try:
+            await pilot.press("5")
+            async with asyncio.timeout(10):
+                while "MOV R1" not in drawn(texts(pilot)):
+                    await pilot.pause(0.05)
+            assert not texts(pilot).page.compared
+        finally:
+            compared.set()
+        await settled(pilot)
+        assert texts(pilot).page.compared
 
 
 async def test_a_missing_disassembler_is_reported(matmul: Path) -> None:

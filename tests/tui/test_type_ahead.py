@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from textual.events import Key, MouseDown, MouseUp, Paste
+from textual.events import Key, MouseDown, MouseUp
 
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
@@ -80,7 +80,8 @@ async def test_a_double_click_chooses_a_kernel_once(app: IrscopeApp) -> None:
         send(app, "at")
         await settled(pilot)
         assert isinstance(app.screen, ChooseKernelScreen)
-        x, y = app.screen.query("ScopeView").first().region.offset + (3, 1)
+        region = app.screen.query("ScopeView").first().region
+        x, y = region.x + 3, region.y + 1
         for kind in (MouseDown, MouseUp, MouseDown, MouseUp):
             app.post_message(kind(None, x, y, 0, 0, 1, False, False, False, x, y))
         await settled(pilot)
@@ -113,13 +114,3 @@ async def test_the_palette_runs_what_was_typed_ahead(app: IrscopeApp) -> None:
         await settled(pilot)
         assert isinstance(app.screen, CompareScreen)
         assert app.screen.query_one("#variants").display is not before
-
-
-async def test_a_paste_runs_no_command(app: IrscopeApp) -> None:
-    async with app.run_test(size=SIZE) as pilot:
-        await settled(pilot)
-        before = tab(pilot)
-        app.post_message(Paste("1\nq\ny\n"))
-        await settled(pilot)
-        assert isinstance(app.screen, CompareScreen)
-        assert tab(pilot) == before

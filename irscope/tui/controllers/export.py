@@ -156,7 +156,10 @@ class ExportController:
         if screen.app.is_web:
             # Without a folder and a type, Textual would look for the server's.
             screen.app.deliver_text(
-                StringIO(await make_text(), newline=""), save_filename=name, save_directory=Path(), mime_type="text/plain"
+                StringIO(await make_text(), newline=""),
+                save_filename=name,
+                save_directory=Path(),
+                mime_type="text/plain",
             )
             return
         from irscope.tui.screens.prompt import PromptScreen  # after the first paint

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from irscope.model import UserError, Variant
+from irscope.tui.background import Background
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.bars import StageTabs
@@ -33,6 +34,8 @@ class StageController:
         # The initial position of the cursor, and whether the user moved it since.
         self._placed_at = _START
         self._moved = False
+        # Makes texts that are not stored; started when the first one is needed.
+        self._reader: Background | None = None
         # The cursor's positions in the other stages.
         self._places: dict[str, tuple[int, bool]] = {}
 
@@ -146,6 +149,7 @@ class StageController:
         pair, background = self.pair, self._screen.background
         for stage in pair.open_tasks(self.stage, in_order=self._may_switch()):
             try:
+                await self._derive_texts(stage)
                 diff = await background.run(pair.compare_stage, stage)
             except UserError as error:
                 pair.notes[stage] = "!"
@@ -168,6 +172,23 @@ class StageController:
             return
         self._findings.set_findings(findings, main, f"{len(findings)} so far" if pair.growing else "")
         await background.run(pair.prepare_details, self.stage)
+
+    async def _derive_texts(self, stage: str) -> None:
+        """Makes the texts of a stage and shows them: they can be read long before they are compared.
+
+        Not in the background, which may be comparing big stages for seconds. Raises UserError.
+        """
+        pair = self.pair
+        if not pair.is_available(stage):
+            self._reader = self._reader or Background()
+            await self._reader.run(pair.derive_texts, stage)
+            if stage == self.stage and pair is self.pair:
+                self.show(stage)
+
+    def close(self) -> None:
+        """Ends the thread that makes texts."""
+        if self._reader is not None:
+            self._reader.close()
 
     def _may_switch(self) -> bool:
         """Whether another stage may be shown: until the user picks one, or moves the cursor."""

@@ -62,12 +62,19 @@ class WhatIfController:
         question = f"Compile #{variant.id} also with (NAME=VALUE, or NAME=V1,V2):"
         prompt = PromptScreen(question, suggested)
         while (text := await self._screen.app.push_screen_wait(prompt)) is not None:
-            try:
-                return parse_values(text, variant)
-            except UserError as error:
-                self._screen.notify(str(error), severity="warning", markup=False)
-                prompt = PromptScreen(question, text, selected=False)
+            values = self._parsed(text, variant)
+            if values is not None:
+                return values
+            prompt = PromptScreen(question, text, selected=False)
         return None
+
+    def _parsed(self, text: str, variant: Variant) -> Values | None:
+        """The values that the user typed; None, with a message, if one is wrong."""
+        try:
+            return parse_values(text, variant)
+        except UserError as error:
+            self._screen.notify(str(error), severity="warning", markup=False)
+            return None
 
     def _compile_again(self, variant: Variant) -> None:
         """Compiles a variant of an earlier what-if from the source as it is now."""

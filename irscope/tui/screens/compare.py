@@ -167,6 +167,7 @@ class CompareScreen(Screen[None]):
     def on_unmount(self) -> None:
         """Remembers how the capture was left."""
         self._session.save()
+        self._stages.close()
 
     def _start(self) -> None:
         self._session.save()

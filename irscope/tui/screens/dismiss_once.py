@@ -16,4 +16,4 @@ class DismissOnce(Screen[ScreenResultType]):
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
         """Closes the screen with its result; does nothing if it is closed, or under another one."""
         is_last = self.is_active and len(self.app.screen_stack) > 1
-        return super().dismiss(result) if is_last else AwaitComplete.nothing()
+        return super().dismiss(result) if is_last else AwaitComplete()

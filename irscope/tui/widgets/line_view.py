@@ -298,5 +298,5 @@ class LineView(ScrollView, can_focus=True):
 
 
 def contains(text: str, query: str) -> bool:
-    """Return True if `text` has `query` in it; upper and lower case are equal unless `query` has a capital."""
+    """Return True if `text` contains `query`, in any case unless `query` has a capital."""
     return query in (text if query != query.lower() else text.lower())
