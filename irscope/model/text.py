@@ -11,11 +11,21 @@ import re
 _TAB_WIDTH = 4
 # Longer numbers sort as text.
 _MOST_DIGITS = 20
-# C0 except line feed and tab, DEL, C1 (with CSI), the bidirectional controls (Unicode UAX #9) that can
-# reorder a line, zero-width characters, separators at which terminals may break lines, and surrogates,
+# The characters that nothing shows, in which a name can hide text from people, but not from agents: Unicode's
+# property Default_Ignorable_Code_Point (DerivedCoreProperties.txt, Unicode 17.0; the ranges are those of 14.0),
+# with the tags and variation selectors. Python's unicodedata does not have it.
+_DEFAULT_IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+# Characters for formatting (category Cf) that nothing shows either: those of interlinear annotations, which are
+# to hide text, and of Egyptian hieroglyphs. The others of the category have a glyph.
+_FORMATTING = "\ufff9-\ufffb\U00013430-\U0001343f"
+# C0 except line feed and tab, DEL, C1 (with CSI), invisible characters (among them the bidirectional controls
+# of Unicode UAX #9, which can reorder a line), separators at which terminals may break lines, and surrogates,
 # which cannot be encoded.
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+    f"[\x00-\x08\x0b-\x1f\x7f-\x9f{_DEFAULT_IGNORABLE}{_FORMATTING}\u2028\u2029\ud800-\udfff]"
 )
 # Characters that Markdown takes for markup within a sentence (CommonMark 2.4).
 _MARKUP = re.compile(r"([\\`*_\[\]<|~$])")
@@ -40,11 +50,12 @@ def duration(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    r"""`text` with every character that could command a terminal made visible; lines and tabs stay.
+    r"""`text` with every character that commands a terminal, or is invisible, made visible; lines and tabs stay.
 
-    C0 and DEL become their pictures (U+2400 to U+2421), others become `\x9b` or `\u202e`.
+    C0 and DEL become their pictures (U+2400 to U+2421), others become `\x9b`, `\u202e` or `\U000e0041`.
     """
-    return text if text.isprintable() else _UNSAFE.sub(_visible, text)
+    # `isprintable` alone takes many invisible characters for printable: U+3164 is a letter.
+    return text if text.isascii() and text.isprintable() else _UNSAFE.sub(_visible, text)
 
 
 def one_line(text: str) -> str:
@@ -105,7 +116,9 @@ def _visible(match: re.Match[str]) -> str:
         return chr(0x2400 + character)
     if character == 0x7F:
         return "\u2421"
-    return f"\\x{character:02x}" if character < 0x100 else f"\\u{character:04x}"
+    if character < 0x100:
+        return f"\\x{character:02x}"
+    return f"\\u{character:04x}" if character < 0x10000 else f"\\U{character:08x}"
 
 
 def natural_key(text: str) -> str:

@@ -35,6 +35,26 @@ def test_controls_become_visible():
     assert one_line("a\nb\tc") == "a\u240ab\u2409c"
 
 
+def test_invisible_characters_become_visible():
+    """One of each range of Default_Ignorable_Code_Point, and an annotation, which that property leaves out."""
+    hidden = (
+        "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b\u180e\u200b\u200f\u202e\u2060\u2065\u206f\u3164\ufe00\ufe0f"
+        "\ufeff\uffa0\ufff0\ufff9\ufffb\U0001bca0\U0001d173\U000e0000\U000e0041\U000e007f\U000e0100\U000e01ef\U000e0fff"
+    )
+    assert printable("a\u3164b\ufe0f\U000e0041") == "a\\u3164b\\ufe0f\\U000e0041"
+    for character in hidden:
+        assert printable(f"a{character}b").isascii()
+        assert printable(character).startswith("\\")
+    visible = "é ∀ \u0301 \u0600 一 \u00a0 \U0001f600 한"
+    assert printable(visible) == visible
+
+
+@given(st.text(alphabet=st.characters(categories=["Cf"])))
+def test_characters_for_formatting_are_shown_as_escapes_unless_they_have_a_glyph(text):
+    with_glyph = "\u0600\u0601\u0602\u0603\u0604\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd\U000110cd"
+    assert not any(unicodedata.category(c) == "Cf" and c not in with_glyph for c in printable(text))
+
+
 def test_clipped():
     assert clipped("abcdef", 6) == "abcdef"
     assert clipped("abcdefg", 6) == "abc..."
