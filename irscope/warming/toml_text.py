@@ -10,6 +10,7 @@ from typing import Any
 
 from irscope.model import UserError
 from irscope.model.files import check_regular
+from irscope.model.text import printable
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 # The largest file that is read: 100,000 pins are about half of it.
@@ -17,8 +18,11 @@ _MAX_BYTES = 200_000_000
 
 
 def text_value(value: str) -> str:
-    """A TOML string. JSON's escapes are TOML's, but TOML escapes DEL too."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007F")
+    """A TOML string; characters that are not printable are escaped, as JSON escapes some of them."""
+    text = json.dumps(value, ensure_ascii=False)
+    if printable(text) == text:
+        return text
+    return "".join(part if printable(part) == part else f"\\U{ord(part):08x}" for part in text)
 
 
 def key_value(name: str) -> str:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import re
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,5 +22,14 @@ def test_every_command_shows_it(words: tuple[str, ...], hostile_capture: Path, t
             text = file.read_text(encoding="utf-8")
             assert not UNSAFE.search(text)
             assert "<script>alert" not in text
+            assert not any(UNSAFE.search(data) for data in payloads(text))
     for file in tmp_path.rglob("*"):
         assert file.resolve().is_relative_to(tmp_path.resolve())
+        assert not UNSAFE.search(str(file))
+
+
+def payloads(page: str) -> Iterator[str]:
+    """Yield the data that a page's scripts show: JSON whose escapes are decoded."""
+    for data in re.findall(r'<script type="text/plain"[^>]*>([^<]*)<', page):
+        escaped = zlib.decompress(base64.b64decode(data)).decode()
+        yield re.sub(r"(?<!\\)\\u([0-9a-f]{4})", lambda match: chr(int(match[1], 16)), escaped)
