@@ -24,7 +24,8 @@ _WARP_SIZE = 32
 # attribute, then two bytes that are the value itself or, in format 4 (SVAL), the size of the data after them.
 _SVAL, _BVAL = 4, 2
 _REGCOUNT, _FRAME_SIZE, _MIN_STACK_SIZE, _NUM_BARRIERS = 0x2F, 0x11, 0x12, 0x4C
-_SYMBOL = struct.Struct("<IB19x")  # the name and kind of an Elf64_Sym
+# Far more than any kernel has: an attribute has 4 to a few hundred bytes.
+_MOST_INFO = 1 << 20
 _FUNC = 2  # STT_FUNC
 
 # The output of ptxas -v, which calls itself ptxas or ptxas-blackwell. Patterns are text because listing
@@ -135,8 +136,10 @@ def kernel_info(content: bytes, kernel: str) -> KernelInfo:
 
 
 def _attributes(section: ElfSection | None) -> Iterator[tuple[int, bytes]]:
-    """The (attribute, value) pairs of a .nv.info section."""
-    data = bytes(section.data) if section else b""
+    """The (attribute, value) pairs of a .nv.info section. Raises ValueError if it is too large."""
+    from irscope.backends.elf import bounded
+
+    data = bounded(section, _MOST_INFO)
     at = 0
     while at + 4 <= len(data):
         form, attribute = data[at], data[at + 1]
@@ -151,13 +154,15 @@ def _attributes(section: ElfSection | None) -> Iterator[tuple[int, bytes]]:
 
 def _symbol_index(by_name: dict[str, ElfSection], kernel: str) -> int | None:
     """The index of the function `kernel` in the symbol table; .nv.info names functions by it."""
-    symbols, names = by_name.get(".symtab"), by_name.get(".strtab")
-    if symbols is None or names is None:
+    from irscope.backends.elf import LONGEST_NAME, symbols
+
+    table, names = by_name.get(".symtab"), by_name.get(".strtab")
+    wanted = kernel.encode("utf-8", "replace") + b"\0"
+    if table is None or names is None or len(wanted) > LONGEST_NAME:
         return None
-    wanted = kernel.encode() + b"\0"
-    whole = symbols.data[: len(symbols.data) // _SYMBOL.size * _SYMBOL.size]
-    for index, (name, kind) in enumerate(_SYMBOL.iter_unpack(whole)):
-        if kind & 0xF == _FUNC and names.data[name : name + len(wanted)] == wanted:
+    texts = bytes(names.data)
+    for index, (name, kind, *_) in enumerate(symbols(table)):
+        if kind & 0xF == _FUNC and texts.startswith(wanted, name):
             return index
     return None
 

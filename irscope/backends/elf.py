@@ -1,11 +1,16 @@
 """The ELF container of a cubin or a code object, and the machine code in it.
 
 Read with struct: the few headers needed here do not earn the import time of a general ELF library.
+
+Anybody may have written the file, so what is read has limits, far above real binaries of kernels: on bytes,
+sections, symbols and names. Sections may share bytes, as some of ptxas do, but a few thousand headers may not
+name the same megabytes.
 """
 
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left, bisect_right
 from typing import NamedTuple
 
 _SECTION = struct.Struct("<IIQQQQIIQQ")  # Elf64_Shdr
@@ -18,8 +23,11 @@ _SYMBOL_TABLE = 2  # SHT_SYMTAB
 # depends on the length of the symbols between them (LLVM AMDGPU Usage, "Kernel Descriptor").
 _DESCRIPTOR_SUFFIX, _DESCRIPTOR_SIZE = b".kd\0", 64
 _ENTRY_OFFSET = slice(16, 24)
-# The longest symbol that is looked at.
-_LONGEST_NAME = 4096
+_MOST_BYTES, _MOST_SECTIONS, _MOST_SYMBOLS = 64 << 20, 10_000, 200_000
+# The size of all sections, as a multiple of the file's.
+_MOST_SHARED = 4
+# The longest name of a section or symbol that is looked at.
+LONGEST_NAME = 4096
 
 # The parts of a cubin or code object that a device loads: the instructions, constants and initialized data,
 # the kernel descriptor (.rodata of a code object) and the size of static shared memory. Excluded are debug
@@ -47,12 +55,18 @@ def sections(content: bytes) -> list[ElfSection]:
     """The sections of a 64-bit little-endian ELF file. Raises ValueError for anything else."""
     if len(content) < 64 or content[:6] != b"\x7fELF\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")
+    if len(content) > _MOST_BYTES:
+        raise ValueError(f"an ELF file of {len(content):,} bytes is larger than binaries of kernels are")
     (offset,) = struct.unpack_from("<Q", content, 40)
     size, number, names_index = struct.unpack_from("<3H", content, 58)
     if size != _SECTION.size or offset + size * number > len(content) or names_index >= number:
         raise ValueError("the section headers of the ELF file are damaged")
+    if number > _MOST_SECTIONS:
+        raise ValueError(f"the ELF file has more than {_MOST_SECTIONS:,} sections")
     view = memoryview(content)
     headers = list(_SECTION.iter_unpack(view[offset : offset + size * number]))
+    if sum(len(_data(view, header)) for header in headers) > _MOST_SHARED * len(content):
+        raise ValueError("the sections of the ELF file overlap")
     names = bytes(_data(view, headers[names_index]))
     return [
         ElfSection(
@@ -66,6 +80,21 @@ def sections(content: bytes) -> list[ElfSection]:
         )
         for header in headers
     ]
+
+
+def bounded(section: ElfSection | None, most: int) -> bytes:
+    """The content of a section, empty without one. Raises ValueError if it has more than `most` bytes."""
+    if section is not None and len(section.data) > most:
+        raise ValueError(f"the section {section.name} of the ELF file has more than {most:,} bytes")
+    return bytes(section.data) if section else b""
+
+
+def symbols(table: ElfSection) -> list[tuple[int, ...]]:
+    """The entries of a symbol table, as in Elf64_Sym. Raises ValueError if there are too many."""
+    whole = len(table.data) // _SYMBOL.size
+    if whole > _MOST_SYMBOLS:
+        raise ValueError(f"the ELF file has more than {_MOST_SYMBOLS:,} symbols")
+    return list(_SYMBOL.iter_unpack(table.data[: whole * _SYMBOL.size]))
 
 
 def code_digest(content: bytes) -> str:
@@ -88,32 +117,35 @@ def code_digest(content: bytes) -> str:
 
 
 def _descriptor_addresses(found: list[ElfSection]) -> list[int]:
-    """The addresses of the kernel descriptors in a code object; none in a cubin."""
-    addresses = []
-    for table in found:
-        if table.kind != _SYMBOL_TABLE or table.link >= len(found):
+    """The addresses of the kernel descriptors in a code object, in order; none in a cubin."""
+    # An ELF file has at most one symbol table of this kind (System V ABI, "Sections").
+    table = next((table for table in found if table.kind == _SYMBOL_TABLE), None)
+    if table is None or table.link >= len(found):
+        return []
+    names, addresses = bytes(found[table.link].data), set()
+    for name, _, _, _, address, size in symbols(table):
+        if size != _DESCRIPTOR_SIZE:
             continue
-        names = bytes(found[table.link].data)
-        whole = len(table.data) // _SYMBOL.size * _SYMBOL.size
-        for name, _, _, _, address, size in _SYMBOL.iter_unpack(table.data[:whole]):
-            end = names.find(b"\0", name, name + _LONGEST_NAME) + 1
-            if size == _DESCRIPTOR_SIZE and names.endswith(_DESCRIPTOR_SUFFIX, name, end):
-                addresses.append(address)
-    return addresses
+        end = names.find(b"\0", name, name + LONGEST_NAME) + 1
+        if names.endswith(_DESCRIPTOR_SUFFIX, name, end):
+            addresses.add(address)
+    return sorted(addresses)
 
 
 def _without_entry_offsets(section: ElfSection, descriptors: list[int]) -> bytes | memoryview:
-    """The section's content with zeros for the distances in its kernel descriptors."""
-    starts = [
-        address - section.address
-        for address in descriptors
-        if 0 <= address - section.address <= len(section.data) - _DESCRIPTOR_SIZE
-    ]
-    if not starts:
+    """The section's content with zeros for the distances in its kernel descriptors.
+
+    Takes those descriptors out of the list: no other section has them.
+    """
+    first = bisect_left(descriptors, section.address)
+    last = bisect_right(descriptors, section.address + len(section.data) - _DESCRIPTOR_SIZE, lo=first)
+    if first >= last:
         return section.data
     content = bytearray(section.data)
-    for start in starts:
+    for address in descriptors[first:last]:
+        start = address - section.address
         content[start + _ENTRY_OFFSET.start : start + _ENTRY_OFFSET.stop] = bytes(8)
+    del descriptors[first:last]
     return bytes(content)
 
 
@@ -122,5 +154,6 @@ def _data(content: memoryview, header: tuple[int, ...]) -> memoryview:
 
 
 def _text(names: bytes, offset: int) -> str:
-    end = names.find(b"\0", offset)
-    return names[offset : end if end >= 0 else len(names)].decode("utf-8", "replace")
+    most = offset + LONGEST_NAME
+    end = names.find(b"\0", offset, most)
+    return names[offset : end if end >= 0 else most].decode("utf-8", "replace")

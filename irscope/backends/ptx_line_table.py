@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import struct
 
-from irscope.backends.elf import ElfSection, sections
+from irscope.backends.elf import ElfSection, bounded, sections
 
 _SECTION = ".nv_debug_line_sass"
+# A table of ptxas has 1.5 to 3 bytes per instruction: this is one of a kernel with 300,000 of them.
+_MOST_BYTES = 1 << 20
+# The bytes of a LEB128 number of 64 bits.
+_LONGEST_NUMBER = 10
+# No address or line in a cubin is larger.
+_LARGEST = 1 << 40
 
 
 def ptx_line_table(cubin: bytes) -> list[tuple[int, int]]:
@@ -26,8 +32,8 @@ def line_rows(section: ElfSection | None) -> list[tuple[int, int]]:
     if section is None:
         return []
     try:
-        return _line_rows(bytes(section.data))
-    except (IndexError, ZeroDivisionError, struct.error):
+        return _line_rows(bounded(section, _MOST_BYTES))
+    except (IndexError, ValueError, ZeroDivisionError, struct.error):
         return []
 
 
@@ -64,17 +70,19 @@ def _line_rows(data: bytes) -> list[tuple[int, int]]:
         else:
             for _ in range(lengths[code - 1]):
                 _, at = _unsigned(data, at)
+        if not -_LARGEST < line < _LARGEST or address > _LARGEST:
+            raise ValueError("a number of the line table is too large")
     return rows
 
 
-def _unsigned(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte, at = data[at], at + 1
-        value |= (byte & 127) << shift
-        shift += 7
+def _unsigned(data: bytes, start: int) -> tuple[int, int]:
+    """Return an unsigned LEB128 number and the index after it. Raises ValueError if it is too long."""
+    value = 0
+    for count, byte in enumerate(data[start : start + _LONGEST_NUMBER]):
+        value |= (byte & 127) << 7 * count
         if byte < 128:
-            return value, at
+            return value, start + count + 1
+    raise ValueError("a number of the line table has no end")
 
 
 def _signed(data: bytes, at: int) -> tuple[int, int]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,9 +59,7 @@ class MachineRuns:
 def machine_runs(code: MachineInstructions, line_times: Floats) -> MachineRuns:
     """How often a warp runs each instruction; `line_times` is how often it runs each line of the PTX."""
     loops = _loops(code)
-    innermost = np.full(len(code), -1, np.int64)
-    for at, loop in enumerate(loops):
-        innermost[loop.start : loop.end + 1] = at
+    innermost = _innermost(loops, len(code))
     known = (code.ptx_line >= 0) & (code.ptx_line < len(line_times))
     own = np.where(known, line_times[np.where(known, code.ptx_line, 0)], 1.0)
     _count_passes(code, loops, innermost, own)
@@ -87,6 +86,20 @@ def _loops(code: MachineInstructions) -> list[MachineLoop]:
         around.append(len(loops))
         loops.append(MachineLoop(start, end, parent))
     return loops
+
+
+def _innermost(loops: Sequence[MachineLoop], count: int) -> NDArray[np.int64]:
+    """Return the index of the innermost loop around each of `count` instructions, -1 for none.
+
+    Fills each stretch between two edges once: filling loop by loop would be quadratic in nested ones.
+    """
+    # Outer loops come first, so the outermost of those that end together says what follows them.
+    edges = {loop.end + 1: loop.parent for loop in reversed(loops)}
+    edges |= {loop.start: number for number, loop in enumerate(loops)}
+    innermost = np.full(count, -1, np.int64)
+    for (start, number), (end, _) in pairwise([*sorted(edges.items()), (count, -1)]):
+        innermost[start:end] = number
+    return innermost
 
 
 # A line of the PTX, and an opcode that it became.

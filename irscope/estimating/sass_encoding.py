@@ -35,6 +35,8 @@ Integers = NDArray[np.int64]
 SIZE = 16
 NONE = 7  # no scoreboard
 _WIDE_BRANCHES = 90  # the first compute capability, times ten, whose branches have 56 bits
+# The code of a kernel with 260,000 instructions; large ones have a tenth.
+_MOST_BYTES = 4 << 20
 _BRA, _DEPBAR, _WARPGROUP, _SYNCS = 0x147, 0x11A, 0x1C5, 0x1A7
 # Opcodes without the bits of the operand form, from `nvdisasm -hex` of kernels for sm_90.
 OPCODES = {
@@ -78,15 +80,15 @@ class MachineInstructions:
 def machine_instructions(cubin: bytes, kernel: str, arch: int) -> MachineInstructions | None:
     """Decode the instructions of `kernel` in a cubin.
 
-    `arch` is the compute capability times ten, such as 90. Returns None if the cubin is damaged or does not
-    contain the kernel.
+    `arch` is the compute capability times ten, such as 90. Returns None if the cubin is damaged, does not
+    contain the kernel, or has more instructions than kernels have.
     """
     try:
         found = {section.name: section for section in sections(cubin)}
     except ValueError:
         return None
     code = found.get(f".text.{kernel}")
-    if code is None or len(code.data) < SIZE:
+    if code is None or not SIZE <= len(code.data) <= _MOST_BYTES:
         return None
     words = np.frombuffer(bytes(code.data[: len(code.data) // SIZE * SIZE]), "<u8").reshape(-1, 2)
     low, high = words[:, 0], words[:, 1]

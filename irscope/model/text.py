@@ -12,14 +12,14 @@ _TAB_WIDTH = 4
 # Longer numbers sort as text.
 _MOST_DIGITS = 20
 # The characters that nothing shows, in which a name can hide text from people, but not from agents: Unicode's
-# property Default_Ignorable_Code_Point (DerivedCoreProperties.txt, Unicode 17.0; the ranges are those of 14.0),
-# with the tags and variation selectors. Python's unicodedata does not have it.
+# property Default_Ignorable_Code_Point (DerivedCoreProperties.txt of Unicode 17.0, whose ranges are those of
+# 14.0), with tags and variation selectors. Python's unicodedata does not have it.
 _DEFAULT_IGNORABLE = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-# Characters for formatting (category Cf) that nothing shows either: those of interlinear annotations, which are
-# to hide text, and of Egyptian hieroglyphs. The others of the category have a glyph.
+# Characters for formatting (category Cf) that nothing shows either: those of interlinear annotations and of
+# Egyptian hieroglyphs. The others of the category have a glyph.
 _FORMATTING = "\ufff9-\ufffb\U00013430-\U0001343f"
 # C0 except line feed and tab, DEL, C1 (with CSI), invisible characters (among them the bidirectional controls
 # of Unicode UAX #9, which can reorder a line), separators at which terminals may break lines, and surrogates,
@@ -50,7 +50,7 @@ def duration(seconds: float) -> str:
 
 
 def printable(text: str) -> str:
-    r"""`text` with every character that commands a terminal, or is invisible, made visible; lines and tabs stay.
+    r"""`text` with what commands a terminal, or is invisible, made visible; lines and tabs stay.
 
     C0 and DEL become their pictures (U+2400 to U+2421), others become `\x9b`, `\u202e` or `\U000e0041`.
     """

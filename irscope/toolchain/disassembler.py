@@ -13,8 +13,11 @@ from typing import Any
 
 from irscope.backends import CUDA
 from irscope.model import UserError
-from irscope.toolchain.run_tool import run_tool
+from irscope.toolchain.run_tool import ToolLimits, run_tool
 
+# Limits for a cubin that anybody may have written. One of 1 MB takes 1 s and 70 MB, and becomes 1.5 MB.
+_SECONDS = 60
+_LIMITS = ToolLimits(memory=2 << 30, written=256 << 20)
 _CUDA_USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
 
 
@@ -27,14 +30,14 @@ def find_nvdisasm() -> Path | None:
 def disassemble(cubin: bytes) -> str:
     """The SASS of a cubin with source lines and inlining (`nvdisasm -c -gi`).
 
-    Raises UserError if nvdisasm is missing or rejects the cubin.
+    Raises UserError if nvdisasm is missing, rejects the cubin, or needs too much time, memory or output.
     """
     program = find_nvdisasm()
     if program is None:
         raise UserError("SASS needs nvdisasm: pip install 'irscope[compile]', or put CUDA's bin on PATH")
     done = _run_on(cubin, program, "-c", "-gi")
     if done.returncode != 0:
-        raise UserError(f"nvdisasm: {' '.join(done.stderr.split()) or 'failed'}")
+        raise UserError(f"nvdisasm: {' '.join(done.stderr.split()) or 'failed: the cubin may be damaged'}")
     return done.stdout
 
 
@@ -65,9 +68,19 @@ def _in_triton_wheel(name: str) -> Path | None:
 
 
 def _run_on(cubin: bytes, program: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+    """The outcome of a tool on a cubin. Raises UserError if it takes too long."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file, tempfile.TemporaryFile() as printed:
         file.write(cubin)
         file.flush()
-        done = run_tool([program, *options, file.name])
-    output, errors = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
-    return subprocess.CompletedProcess(done.args, done.returncode, output, errors)
+        command = [program, *options, file.name]
+        try:
+            done = run_tool(command, seconds=_SECONDS, output=printed, limits=_LIMITS)
+        except subprocess.TimeoutExpired:
+            raise UserError(
+                f"{program.name}: not done in {_SECONDS} s; the cubin, {len(cubin):,} bytes, may be damaged"
+            ) from None
+        printed.seek(0)
+        output = printed.read().decode("utf-8", "replace")
+    return subprocess.CompletedProcess(
+        done.args, done.returncode, output, done.stderr.decode("utf-8", "replace")
+    )

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from typing import IO
@@ -20,16 +23,27 @@ from typing import IO
 _PR_SET_PDEATHSIG = 1
 
 
+@dataclass(frozen=True)
+class ToolLimits:
+    """The most bytes that a tool may allocate, and write to a file."""
+
+    memory: int
+    written: int
+
+
 def run_tool(
     command: Sequence[str | Path],
     given: bytes | None = None,
     seconds: float | None = None,
     environment: Mapping[str, str] | None = None,
     errors: IO[bytes] | None = None,
+    output: IO[bytes] | None = None,
+    limits: ToolLimits | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     """Runs a command with `given` as its input, until it ends; its output and its errors are captured.
 
-    Its errors go to the file `errors` if there is one; `environment` replaces this process's.
+    Its errors go to the file `errors` if there is one, and its output to the file `output`; `environment`
+    replaces this process's. `limits` are for a tool whose input anybody may have written.
 
     Raises OSError if the command cannot be started, subprocess.TimeoutExpired after `seconds`.
     """
@@ -38,14 +52,14 @@ def run_tool(
         command,
         input=given,
         stdin=subprocess.DEVNULL if given is None else None,
-        stdout=subprocess.PIPE,
+        stdout=output or subprocess.PIPE,
         stderr=errors or subprocess.PIPE,
         env=environment,
         timeout=seconds,
         check=False,
         # It calls two functions of libc, and takes no lock that another thread may hold. Linux takes the end
         # of the thread that starts a process for that of the parent: this one waits.
-        preexec_fn=partial(_end_with, control, os.getpid()) if control else None,
+        preexec_fn=partial(_prepare, control, os.getpid(), limits) if control or limits else None,
     )
 
 
@@ -57,8 +71,15 @@ def _control() -> Callable[[int, int], int] | None:
     return ctypes.CDLL(None).prctl
 
 
-def _end_with(control: Callable[[int, int], int], parent: int) -> None:
+def _prepare(control: Callable[[int, int], int] | None, parent: int, limits: ToolLimits | None) -> None:
     """In the new process: it is killed when `parent` ends, or ends now if that was before."""
-    control(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
+    if limits is not None:
+        for kind, most in ((resource.RLIMIT_DATA, limits.memory), (resource.RLIMIT_FSIZE, limits.written)):
+            hard = resource.getrlimit(kind)[1]
+            if hard == resource.RLIM_INFINITY or hard > most:
+                with suppress(OSError, ValueError):  # macOS has no RLIMIT_DATA that works
+                    resource.setrlimit(kind, (most, most))
+    if control is not None:
+        control(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)

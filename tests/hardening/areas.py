@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.hardening import (
+    binaries,
     captures,
     history_files,
     import_sources,
@@ -46,7 +47,8 @@ AREAS = (
     Area("capture values", captures.hostile_values, 0.004, 3),
     Area("capture stages", captures.hostile_stages, 0.002, 2),
     Area("imports", import_sources.damaged, 0.01, 4),
-    Area("parsers", texts.parsed, 0.8, 60),
+    Area("binaries", binaries.decoded, 0.05, 10),
+    Area("parsers", texts.parsed, 0.75, 60),
     Area("diffs", texts.diffed, 0.14, 20),
     Area("lint", lint_files.linted, 0.04, 10),
     Area("warm files", warm_files.read, 0.005, 40),

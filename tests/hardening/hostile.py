@@ -11,8 +11,8 @@ from irscope.store import CaptureWriter, NewPass, NewVariant
 
 # Characters that nothing shows: a soft hyphen, fillers, variation selectors, an annotation, and "A" as a tag.
 INVISIBLE = "\u00ad\u034f\u3164\uffa0\u180e\ufe0f\U000e0100\ufff9\U000e0041\U000e007f\U0001d173"
-# Commands to a terminal, markup of every view, separators, text that runs backwards, signs of formats, and text
-# that nothing shows.
+# Commands to a terminal, markup of every view, separators, text that runs backwards, signs of formats, and
+# text that nothing shows.
 TEXT = (
     "\x1b]0;owned\x07\x1b[31m\x9b2J\r\b\x00\x7f [bold red]m[/] <script>alert(1)</script> &amp; \"'`| $(id) "
     "`id` %s {0} ../../etc \u202eevil\u2066 \u200b\u2028\U0001f600\u0301 #{'x'*9} __proto__ =1+1"

@@ -13,7 +13,7 @@ from unittest import mock
 from irscope.cli import last_resort
 from irscope.cli.main import main
 
-# Unsafe in a terminal or a page: C0 except line feed and tab, DEL, C1, bidirectional controls, invisible text.
+# Unsafe in a terminal or a page: C0 except line feed and tab, DEL, C1, bidirectional controls, the invisible.
 UNSAFE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164"
     "\ufe00-\ufe0f\uffa0\ufff0-\ufffb\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"

@@ -36,7 +36,7 @@ def test_controls_become_visible():
 
 
 def test_invisible_characters_become_visible():
-    """One of each range of Default_Ignorable_Code_Point, and an annotation, which that property leaves out."""
+    """One of each range of Default_Ignorable_Code_Point, and an annotation, which it leaves out."""
     hidden = (
         "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b\u180e\u200b\u200f\u202e\u2060\u2065\u206f\u3164\ufe00\ufe0f"
         "\ufeff\uffa0\ufff0\ufff9\ufffb\U0001bca0\U0001d173\U000e0000\U000e0041\U000e007f\U000e0100\U000e01ef\U000e0fff"
