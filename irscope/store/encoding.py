@@ -38,6 +38,8 @@ MAX_BLOB_BYTES = 256 << 20
 _ANY_LINES = 100_000
 _LINES_PER_BYTE = 4
 _MAX_LINES = 2_000_000
+# And for the length of a line, which parsers and views take as a whole: real ones stay below 20,000 bytes.
+MAX_LINE = 1 << 18
 # A decompressor costs more to make than a stage to decompress, and cannot be shared by threads.
 _of_thread = local()
 # A compiler's message is kept whole up to this many characters; real ones stay below 100,000.
@@ -75,6 +77,16 @@ def _lines(content: bytes) -> int:
     """The number of line feeds, or 0 if there are few enough for any capture."""
     lines = content.count(b"\n") if len(content) > _ANY_LINES else 0
     return lines if lines > _ANY_LINES else 0
+
+
+def has_long_line(content: bytes) -> bool:
+    """Return True if a line has more than MAX_LINE bytes."""
+    start = 0  # of a line: each step goes to the last one that starts within reach
+    while len(content) - start > MAX_LINE:
+        start = content.rfind(b"\n", start, start + MAX_LINE + 1) + 1
+        if not start:
+            return True
+    return False
 
 
 def _padded(frame: bytes, size: int) -> bytes:

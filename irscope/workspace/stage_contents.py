@@ -16,6 +16,7 @@ from irscope.backends import stage_named
 from irscope.model import Artifact, Kernel, Stage, UserError, Variant
 from irscope.model.no_cycles import cycles_not_collected
 from irscope.store import CaptureReader
+from irscope.store.encoding import MAX_LINE, has_long_line
 from irscope.store.joined_reader import JoinedReader
 from irscope.workspace.in_progress import InProgress
 from irscope.workspace.texts import TEXTS, check_stage, encoded, missing_text, variant_texts
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
     from irscope.workspace.derived_cache import DerivedCache
 
 Disassemble = Callable[[bytes], str]
+
+
+def _is_binary(stage: str) -> bool:
+    try:
+        return stage_named(stage).binary
+    except ValueError:  # an attachment
+        return False
 
 
 class StageContents:
@@ -199,8 +207,8 @@ class StageContents:
         with self._lock:
             for reader in self._others.values():
                 with contextlib.suppress(UserError):
-                    return reader.content(artifact)
-            return self._reader.content(artifact)
+                    return self._with_short_lines(reader.content(artifact), artifact.stage)
+            return self._with_short_lines(self._reader.content(artifact), artifact.stage)
 
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
         """Triton's own linear layouts of a variant; None if nobody asked Triton."""
@@ -245,7 +253,17 @@ class StageContents:
         if held is not None:
             return held
         with self._lock:
-            return self._home(variant).read(variant, stage)
+            stored = self._home(variant).read(variant, stage)
+        return None if stored is None else self._with_short_lines(stored, stage, variant)
+
+    def _with_short_lines(self, content: bytes, stage: str, variant: Variant | None = None) -> bytes:
+        """Return the content of a stage. Raises UserError if it is text with a line that is too long."""
+        if len(content) > MAX_LINE and has_long_line(content) and not _is_binary(stage):
+            name = f"#{variant.id} {stage}" if variant else f"a module of {stage}"
+            raise UserError(
+                f"{self.path}: {name} has a line of more than {MAX_LINE:,} bytes, which irscope does not read"
+            )
+        return content
 
     def find(self, variant: Variant, stage: str) -> bytes | None:
         """The bytes of a stage, derived if needed; None if the variant lacks it.

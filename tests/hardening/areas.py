@@ -46,6 +46,7 @@ AREAS = (
     Area("capture schema", captures.foreign_schema, 0.001, 3),
     Area("capture values", captures.hostile_values, 0.004, 3),
     Area("capture stages", captures.hostile_stages, 0.002, 2),
+    Area("capture lines", captures.hostile_lines, 0.005, 2),
     Area("imports", import_sources.damaged, 0.01, 4),
     Area("binaries", binaries.decoded, 0.05, 10),
     Area("parsers", texts.parsed, 0.75, 60),

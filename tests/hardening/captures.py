@@ -8,12 +8,14 @@ import json
 import random
 import shutil
 import sqlite3
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
 import zstandard
 
+from irscope.store.encoding import MAX_LINE, pack
 from tests.hardening.hostile import TEXTS, VALUES, json_text, write_hostile_capture
 from tests.hardening.texts import damaged_text, pieces
 from tests.hardening.views import run, some_views
@@ -157,6 +159,40 @@ def with_leaf(rng: random.Random, value: object, leaf: object) -> object:
         key = rng.choice(sorted(value))
         return value | {key: with_leaf(rng, value[key], leaf)}
     return leaf
+
+
+def with_stages(path: Path, stages: Mapping[str, bytes]) -> Path:
+    """Copies the newest capture of the test data to `path`, with other stages in every variant."""
+    shutil.copy(_OLD[-1], path)
+    with contextlib.closing(sqlite3.connect(path)) as db:
+        for stage, content in stages.items():
+            blob = pack(content, 1)
+            db.execute("INSERT OR IGNORE INTO blob VALUES (?, ?, ?)", (blob.digest, blob.size, blob.frame))
+            db.execute("UPDATE artifact SET digest = ? WHERE stage = ?", (blob.digest, stage))
+        db.execute("DELETE FROM facts")
+        db.commit()
+    return path
+
+
+_UNITS = (
+    *(b"a", b" ", b"(", b"\\", b'"', b"{", b"}", b"\xff", "\u3164".encode(), b"%0 = ", b"/*0010*/"),
+    *(b"tensor<4xf32, #b> ", b"ld.global.b32 \t%r1, [%rd1];", b'loc("x":1:1) '),
+)
+
+
+def hostile_lines(rng: random.Random, folder: Path) -> None:
+    """Makes lines as long as they can be, and longer, in one stage or in several."""
+    unit = rng.choice(_UNITS)
+    size = rng.choice((1000, 20_000, 100_000, MAX_LINE - 50, MAX_LINE, MAX_LINE + 1, 1 << 20, 7 << 20))
+    line = (unit * (size // len(unit) + 1))[:size]
+    before, after = (
+        rng.choice((b"", b"\n", b"module {\n", b"k:\n", b".visible .entry k(\n")) for _ in range(2)
+    )
+    content = before + b"\n".join([line] * rng.choice((1, 1, 2, min(20, (8 << 20) // size)))) + after
+    names = rng.sample(
+        ("ttir", "ttgir", "llir", "ptx", "sass", "cubin", "source", "amdgcn"), rng.randrange(1, 4)
+    )
+    _view(rng, with_stages(folder / "case.irscope", dict.fromkeys(names, content)), folder)
 
 
 def hostile_stages(rng: random.Random, folder: Path) -> None:

@@ -28,6 +28,7 @@ CALLED = {
     "capture schema": "irscope.store.blob_reader.connect_reader",
     "capture values": "irscope.store.blob_reader.connect_reader",
     "capture stages": "irscope.store.blob_reader.connect_reader",
+    "capture lines": "irscope.store.blob_reader.connect_reader",
     "binaries": "tests.hardening.binaries.ptx_line_table",
     "imports": "irscope.capturing.importers.import_capture.recognize",
     "parsers": "tests.hardening.texts.parse",
