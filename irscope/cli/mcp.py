@@ -18,7 +18,6 @@ import sys
 import tempfile
 from contextlib import ExitStack
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
@@ -56,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         type=float,
         default=_SECONDS,
-        help=f"to import a file, and per variant ({_SECONDS:g})",
+        help=f"to import a file, per variant, and per answer ({_SECONDS:g})",
     )
     parser.add_argument(
         "--memory",
@@ -80,15 +79,19 @@ def run(args: argparse.Namespace) -> int:
     """Serves until the client leaves. Raises UserError if the SDK is missing or an argument is wrong."""
     _check(args)
     try:
-        from irscope.mcp_server.server import make_server, preload
+        from irscope.mcp_server.server import make_server
     except ImportError:  # missing, or a version 1, which has other modules
         raise UserError("irscope mcp needs the MCP SDK, 2.3 or later: pip install 'irscope[mcp]'") from None
 
     with ExitStack() as stack:
+        from irscope.mcp_server.answer_pool import AnswerPool
+
         session = _session(args, stack)
         session.compiler.warm_up()
-        server = make_server(session)
-        Thread(target=preload, daemon=True).start()
+        pool = AnswerPool(session)
+        stack.callback(pool.close)
+        pool.warm_up()
+        server = make_server(session, pool)
         if args.http is None:
             from irscope.mcp_server.transports import serve_stdio
 

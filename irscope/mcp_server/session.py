@@ -42,6 +42,7 @@ class Session:
         self._own: Workspace | None = None
         self._others: OrderedDict[Path, _Open] = OrderedDict()
         self._lock = Lock()
+        self.changes = 0  # of the capture
         self._noted: set[str] = set()
 
     def close(self) -> None:
@@ -59,12 +60,12 @@ class Session:
         try:
             return self.compiler.compile(request, self.path, stop)
         finally:
-            self._reread()
+            self._has_changed()
 
     def add_launch(self, ids: Sequence[int], launch: str) -> None:
         """Stores a launch for variants that have none. Raises UserError if the text does not fit them."""
         add_launches(self.path, launch, ids)
-        self._reread()
+        self._has_changed()
 
     def new_notes(self, notes: Sequence[str]) -> list[str]:
         """Those of `notes` that no answer has had yet, such as the guessed types of a kernel."""
@@ -81,7 +82,7 @@ class Session:
             with self._lock:
                 own = self._own
             if own is None and self.path.exists():  # --workspace, from an earlier session
-                self._reread()
+                self.reread()
                 own = self._own
             if own is None:
                 raise UserError("nothing was compiled yet: call compile first, or name a capture file")
@@ -115,7 +116,12 @@ class Session:
             return [(SESSION, self.workspace())]
         return []
 
-    def _reread(self) -> None:
+    def _has_changed(self) -> None:
+        self.changes += 1
+        self.reread()
+
+    def reread(self) -> None:
+        """Loads what was added to the session's capture since."""
         with self._lock:
             if self._own is not None:
                 self._own.reread()

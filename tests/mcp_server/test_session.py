@@ -13,9 +13,9 @@ from irscope.capturing.compile.pool import Stop
 from irscope.cli.main import main
 from irscope.mcp_server import compiler, resources
 from irscope.mcp_server.answers import MOST_TOKENS, Rendered
+from irscope.mcp_server.calls import call
 from irscope.mcp_server.compiler import Compiler, Limits, source_stamp
 from irscope.mcp_server.roots import Roots
-from irscope.mcp_server.server import call
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools import TOOL_NAMED
 from irscope.model import UserError

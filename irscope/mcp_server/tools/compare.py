@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.capturing.compile.pool import Stop
 from irscope.mcp_server.answers import Answer, Item
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools.tool import BOOLEAN, CAPTURE, POINTS, TEXT, VARIANT, Arguments, Tool
@@ -12,7 +11,7 @@ from irscope.model.text import one_line
 from irscope.workspace import Comparison, finding_point
 
 
-def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
     """The findings about B compared with A, the most important first."""
     workspace, a = session.variant(arguments.get("capture"), arguments["a"])
     pair = workspace.compare(a, workspace.variant(arguments["b"]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from irscope.capturing.compile.pool import Stop
@@ -35,11 +36,22 @@ _INTERNAL = "\n\nTraceback (innermost calls):"
 _ADVICE = "; if a program of yours uses it, capture that: "
 
 
-def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
-    """Compiles, and answers with the verdict on a single variant, or a row per variant."""
+@dataclass(frozen=True)
+class Done:
+    """The outcome of a request: the variants by id, how many of them are new, and notes for the client."""
+
+    ids: tuple[int, ...]
+    new: frozenset[int]
+    import_seconds: float
+    seconds: float
+    notes: tuple[str, ...]
+
+
+def execute(session: Session, arguments: Arguments, stop: Stop) -> Done:
+    """Compiles into the session's capture."""
     request = _request(session, arguments)
     launch = arguments.get("launch")
-    notes = []
+    unused = []
     try:
         compiled = session.compile(request, stop)
     except UserError as error:
@@ -50,14 +62,22 @@ def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
         try:
             session.add_launch(compiled.ids, launch)
         except UserError as error:
-            notes.append(f"launch not used: {error}")
+            unused.append(f"launch not used: {error}")
+    found = session.workspace() if compiled.ids else None
+    some_compiled = found is None or any(found.by_id(id_).failure is None for id_ in compiled.ids)
+    notes = (*session.new_notes(_notes(compiled)), *unused) if some_compiled else ()
+    return Done(compiled.ids, compiled.new, compiled.import_seconds, compiled.seconds, notes)
+
+
+def run(session: Session, arguments: Arguments, done: Done) -> Answer:
+    """Answers with the verdict on a single variant, or a row per variant."""
+    launch = arguments.get("launch")
     workspace = session.workspace()
-    variants = [workspace.by_id(id_) for id_ in compiled.ids]
+    variants = [workspace.by_id(id_) for id_ in done.ids]
     if variants and all(variant.failure is not None for variant in variants):
         return _all_failed(workspace, variants)
-    notes = [*session.new_notes(_notes(compiled)), *notes]
-    data = {"seconds": round(compiled.seconds, 2), **({"notes": notes} if notes else {})}
-    head = "\n".join([*(f"note: {note}" for note in notes), *_summary(compiled, variants)])
+    data = {"seconds": round(done.seconds, 2), **({"notes": list(done.notes)} if done.notes else {})}
+    head = "\n".join([*(f"note: {note}" for note in done.notes), *_summary(done, variants)])
     if len(variants) == 1:
         return verdict_answer(workspace, variants[0], arguments.get("against"), head, data)
     return Answer(
@@ -117,13 +137,13 @@ def _notes(compiled: Compiled) -> list[str]:
     return notes
 
 
-def _summary(compiled: Compiled, variants: Sequence[Variant]) -> Iterator[str]:
+def _summary(done: Done, variants: Sequence[Variant]) -> Iterator[str]:
     failures = sum(variant.failure is not None for variant in variants)
-    kept = len(variants) - len(compiled.new)
-    parts = [f"compiled {len(compiled.new) - failures}"]
+    kept = len(variants) - len(done.new)
+    parts = [f"compiled {len(done.new) - failures}"]
     parts += [f"{failures} failed"] if failures else []
     parts += [f"{kept} known already"] if kept else []
-    yield f"{', '.join(parts)}; {compiled.seconds:.1f} s, {compiled.import_seconds:.1f} s of it to import"
+    yield f"{', '.join(parts)}; {done.seconds:.1f} s, {done.import_seconds:.1f} s of it to import"
 
 
 def _all_failed(workspace: Workspace, variants: Sequence[Variant]) -> Answer:
@@ -171,5 +191,5 @@ TOOL = Tool(
     },
     run,
     paged=True,
-    executes=True,
+    execute=execute,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.capturing.compile.pool import Stop
 from irscope.mcp_server.answers import Answer, Item, failed
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools.lines import stage_lines
@@ -17,7 +16,7 @@ from irscope.workspace import Fact, Workspace, find_entries, similar_names
 _MOST_EVIDENCE = 8
 
 
-def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
     """The facts of a variant, one of them with its evidence, or the entries for a word."""
     word = arguments.get("word")
     if arguments.get("variant") is None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from irscope.capturing.compile.pool import Stop
 from irscope.mcp_server.answers import Answer, Item
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools.tool import CAPTURE, INTEGER, OBJECT, TEXT, VARIANT, Arguments, Tool, text
@@ -26,7 +25,7 @@ _MOST_KINDS, _MOST_CLASSES = 4, 8
 _MOST_CHARACTERS = 240
 
 
-def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
     """One line's operations if `line` is given, the text of `stage` without, the Python without either."""
     workspace, variant = session.variant(arguments.get("capture"), arguments["variant"])
     number, stage = arguments.get("line"), arguments.get("stage")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from irscope.capturing.compile.pool import Stop
 from irscope.mcp_server.answers import Answer, Item, failed
 from irscope.mcp_server.session import SESSION, Session
 from irscope.mcp_server.tools.tool import CAPTURE, INTEGER, TEXT, Arguments, Tool, list_of, text
@@ -11,7 +10,7 @@ from irscope.model.text import base_name, one_line, pluralize
 from irscope.workspace import Diagnostic, lint
 
 
-def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
     """The problems of a text, a file, or a capture (the session's if none is given)."""
     source, file, capture = (arguments.get(name) for name in ("source", "file", "capture"))
     if sum(given is not None for given in (source, file, capture)) > 1:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.capturing.compile.pool import Stop
 from irscope.mcp_server.answers import Answer, Item
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools.tool import CAPTURE, LAUNCH, Arguments, Tool, table, text
@@ -14,7 +13,7 @@ from irscope.workspace import Pick, microseconds_text, problem_titles
 _COLUMNS = ("id", "config", "estimate_us", "bound", "rejected")
 
 
-def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
     """The ranking of each problem; rejected configs come last, with the reason."""
     workspace = session.workspace(arguments.get("capture"))
     launch = arguments.get("launch")

@@ -16,21 +16,27 @@ Schema = dict[str, Any]
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool: `run` gets the session, checked arguments, and what stops it if the client cancels.
+    """A tool: `run` gets the session and checked arguments, `execute` also what stops it on cancellation.
 
     `description` is written for an agent: what it gets, and when to call it. `required` are names of
-    `inputs`; `outputs` are the properties of the structured content. `run` may raise UserError, whose line
-    the client gets as an error. `executes`: it runs the user's code, in a worker.
+    `inputs`; `outputs` are the properties of the structured content. `execute` runs the user's code, in a
+    worker; what it returns is pickled, and the third argument of `run`, which gets None without it. Both may
+    raise UserError, whose line the client gets as an error.
     """
 
     name: str
     description: str
     inputs: Mapping[str, Schema]
     outputs: Mapping[str, Schema]
-    run: Callable[[Session, Arguments, Stop], Answer]
+    run: Callable[[Session, Arguments, Any], Answer]
     required: tuple[str, ...] = ()
     paged: bool = False
-    executes: bool = False
+    execute: Callable[[Session, Arguments, Stop], object] | None = None
+
+    @property
+    def executes(self) -> bool:
+        """Whether a call runs code of the user."""
+        return self.execute is not None
 
     @property
     def input_schema(self) -> Schema:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from irscope.capturing.compile.pool import Stop
 from irscope.mcp_server.answers import Answer
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools.tool import CAPTURE, Arguments, Tool, table, text
 from irscope.mcp_server.tools.variant_rows import COLUMNS, header, variant_items
 
 
-def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
     """The rows, sorted by a fact or config value if one is named."""
     workspace = session.workspace(arguments.get("capture"))
     sections = workspace.sections(arguments.get("kernel"), sort=arguments.get("sort"))

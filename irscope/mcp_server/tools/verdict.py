@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from irscope.capturing.compile.pool import Stop
 from irscope.mcp_server.answers import Answer
 from irscope.mcp_server.session import Session
 from irscope.mcp_server.tools.tool import CAPTURE, LAUNCH, OBJECT, VARIANT, Arguments, Tool
@@ -14,7 +13,7 @@ from irscope.report.terminal.verdict_text import verdict_text
 from irscope.workspace import Workspace
 
 
-def run(session: Session, arguments: Arguments, stop: Stop) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
     """The verdict on a variant."""
     workspace, variant = session.variant(arguments.get("capture"), arguments["variant"])
     return verdict_answer(workspace, variant, arguments.get("against"), launch=arguments.get("launch"))
