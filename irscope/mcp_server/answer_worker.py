@@ -81,7 +81,7 @@ def _serve(pipe: Connection, folder: Path, roots: tuple[Path, ...]) -> None:
 
 def _reply(session: Any, question: Question) -> Reply:
     from irscope.mcp_server import resources
-    from irscope.mcp_server.calls import answered
+    from irscope.mcp_server.calls import answered, bug_text
     from irscope.mcp_server.tools import TOOL_NAMED
 
     log = io.StringIO()
@@ -95,3 +95,5 @@ def _reply(session: Any, question: Question) -> Reply:
             return Reply(list(resources.listed(session)))
         except UserError as error:
             return Reply(problem=str(error))
+        except Exception as error:  # noqa: BLE001 - a bug costs one answer
+            return Reply(problem=bug_text(error), log=log.getvalue())

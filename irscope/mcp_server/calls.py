@@ -82,6 +82,12 @@ def error_answer(problem: str) -> Rendered:
     return rendered(failed(clipped(one_line(problem), _MOST_ERROR)))
 
 
+def bug_text(error: Exception) -> str:
+    """Return the line for a bug; its traceback goes to stderr, which clients keep as the server's log."""
+    traceback.print_exc()
+    return clipped(one_line(f"a bug in irscope: {error_line(error)}"), _MOST_ERROR)
+
+
 def _limit(arguments: Mapping[str, Any]) -> int:
     return int(arguments.get("max_tokens", MOST_TOKENS))
 
@@ -98,5 +104,4 @@ def _attempted(work: Callable[[], _T]) -> _T | Answer:
     except MemoryError:
         return failed("this needs more memory than an answer may have (--memory)")
     except Exception as error:  # noqa: BLE001 - a bug in irscope must not end the server
-        traceback.print_exc()  # on stderr, which clients keep as the server's log
-        return failed(clipped(one_line(f"a bug in irscope: {error_line(error)}"), _MOST_ERROR))
+        return failed(bug_text(error))

@@ -72,7 +72,7 @@ def _run_on(cubin: bytes, program: Path, *options: str) -> subprocess.CompletedP
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file, tempfile.TemporaryFile() as printed:
         file.write(cubin)
         file.flush()
-        command = [program, *options, file.name]
+        command: list[str | Path] = [program, *options, file.name]
         try:
             done = run_tool(command, seconds=_SECONDS, output=printed, limits=_LIMITS)
         except subprocess.TimeoutExpired:
