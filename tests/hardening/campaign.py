@@ -4,7 +4,7 @@
     python -m tests.hardening.campaign --area imports --case 1234      # one case again, with its traceback
 
 Prints, per area, the cases, the exceptions, the slowest case and the peak memory; exits with 1 if a case
-raised, took more than 5 s of CPU time, or more than 500 MB. `make fuzz` runs it.
+raised, wrote outside of its folder, took more than 5 s of CPU time, or more than 500 MB. `make fuzz` runs it.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.hardening.areas import AREAS, NAMED, generator
+from tests.hardening.outside import OutsideWrites
 
 MAX_SECONDS, MAX_MEGABYTES = 5.0, 500
-# The seconds of CPU time after which a case is interrupted.
-_INTERRUPTED = 30
+# The seconds of CPU time, and of time, after which a case is interrupted.
+_INTERRUPTED, _WAITS = 30, 300
 # The cases of one child process: a new one then shows which cases need memory.
 _CHUNK = 500
 _SHOWN = 5
@@ -57,30 +58,49 @@ class Result:
 
 
 class NoEndError(Exception):
-    """A case took more than 30 s of CPU time."""
+    """A case took more than 30 s of CPU time, or waited for what never came."""
+
+
+class OutsideError(AssertionError):
+    """A case wrote outside of its folder."""
 
 
 def run_cases(area: str, seed: int, numbers: range) -> Result:
     """Runs cases in this process."""
     result = Result(area)
     signal.signal(signal.SIGPROF, _interrupt)
-    os.environ["IRSCOPE_CACHE"] = tempfile.mkdtemp(prefix="irscope-campaign-cache-")
+    signal.signal(signal.SIGALRM, _interrupt)
+    scratch = Path(tempfile.mkdtemp(prefix="irscope-campaign-")).resolve()
+    for name in ("cache", "temporary", "cases"):
+        (scratch / name).mkdir()
+    os.environ["IRSCOPE_CACHE"] = str(scratch / "cache")
+    # Child processes have it too.
+    os.environ["TMPDIR"] = tempfile.tempdir = str(scratch / "temporary")
+    outside = OutsideWrites()
     base = _peak_megabytes()
     for number in numbers:
         start, before = time.process_time(), _peak_megabytes()
         signal.setitimer(signal.ITIMER_PROF, _INTERRUPTED)
-        with tempfile.TemporaryDirectory(prefix="irscope-campaign-", ignore_cleanup_errors=True) as folder:
-            try:
-                NAMED[area].run(generator(area, seed, number), Path(folder))
-            except Exception:  # noqa: BLE001 - a bug, which the campaign reports
-                result.failed.append((number, traceback.format_exc()))
-            finally:
-                signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.alarm(_WAITS)
+        folder = scratch / "cases" / str(number)
+        folder.mkdir()
+        outside.allowed = tuple(f"{place}{os.sep}" for place in (folder, scratch / "cache", tempfile.tempdir))
+        try:
+            NAMED[area].run(generator(area, seed, number), folder)
+            if places := outside.take():
+                raise OutsideError(places[:_SHOWN])
+        except Exception:  # noqa: BLE001 - a bug, which the campaign reports
+            result.failed.append((number, traceback.format_exc()))
+        finally:
+            signal.setitimer(signal.ITIMER_PROF, 0)
+            signal.alarm(0)
+            outside.allowed = ()
+        shutil.rmtree(folder, ignore_errors=True)
         result.cases += 1
         result.slowest = max(result.slowest, (time.process_time() - start, number))
         if (peak := _peak_megabytes()) > before:
             result.megabytes = max(result.megabytes, (peak - base, number))
-    shutil.rmtree(os.environ["IRSCOPE_CACHE"], ignore_errors=True)
+    shutil.rmtree(scratch, ignore_errors=True)
     return result
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +31,7 @@ CALLED = {
     "capture values": "irscope.store.blob_reader.connect_reader",
     "capture stages": "irscope.store.blob_reader.connect_reader",
     "capture lines": "irscope.store.blob_reader.connect_reader",
+    "invisible text": "tests.hardening.visible.rendered",
     "binaries": "tests.hardening.binaries.ptx_line_table",
     "imports": "irscope.capturing.importers.import_capture.recognize",
     "parsers": "tests.hardening.texts.parse",
@@ -98,3 +101,22 @@ def _seconds(kind: str, lines: int) -> float:
     begun = time.process_time()
     diff_stage("stage", parse(left, language), parse(right, language))
     return time.process_time() - begun
+
+
+def test_a_write_outside_of_the_folder_fails_a_case(tmp_path: Path):
+    """In a process of its own: an audit hook stays."""
+    script = (
+        "import sys; from pathlib import Path; from tests.hardening.outside import OutsideWrites\n"
+        "inside, outside = map(Path, sys.argv[1:]); writes = OutsideWrites()\n"
+        "writes.allowed = (f'{inside.resolve()}/',)\n"
+        "(inside / 'a').write_text(''); (inside / 'link').symlink_to(outside); print(writes.take())\n"
+        "(inside / '..' / outside.name / 'b').write_text(''); (inside / 'link' / 'c').mkdir()\n"
+        "(inside / 'a').rename(outside / 'd'); Path(sys.executable).read_bytes()\n"
+        "print(len(writes.take()))"
+    )
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    command = [sys.executable, "-c", script, str(inside), str(outside)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2], check=True)
+    assert done.stdout == "[]\n3\n"
