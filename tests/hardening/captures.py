@@ -55,8 +55,13 @@ def _hostile() -> Path:
     return write_hostile_capture(Path(mkdtemp(prefix="irscope-hostile-"), "hostile.irscope"))
 
 
+def some_capture(rng: random.Random) -> Path:
+    """Return a capture of the test data, or one in which every text is hostile."""
+    return rng.choice([*_OLD, _hostile()])
+
+
 def _copy(rng: random.Random, folder: Path) -> Path:
-    return Path(shutil.copy(rng.choice([*_OLD, _hostile()]), folder / "case.irscope"))
+    return Path(shutil.copy(some_capture(rng), folder / "case.irscope"))
 
 
 def _view(rng: random.Random, path: Path, folder: Path, number: int = 2) -> None:

@@ -31,6 +31,8 @@ CALLED = {
     "capture values": "irscope.store.blob_reader.connect_reader",
     "capture stages": "irscope.store.blob_reader.connect_reader",
     "capture lines": "irscope.store.blob_reader.connect_reader",
+    "sidecars": "tests.hardening.sidecars.run",
+    "warm folders": "tests.hardening.warm_folders._state",
     "invisible text": "tests.hardening.visible.rendered",
     "binaries": "tests.hardening.binaries.ptx_line_table",
     "imports": "irscope.capturing.importers.import_capture.recognize",
