@@ -172,7 +172,7 @@ def _program(rng: random.Random, size: int) -> bytes:
         case 6 | 7:
             return _NEXT * (size // 16)
         case 0:
-            return b"\x02" + b"\x80" * size  # a number without an end
+            return b"\x02" + b"\xff" * size  # a number without an end
         case 1:
             return b"\x03" + b"\xff" * rng.randrange(8, 12) + b"\x7f" + b"\x01" * size
         case 2:
