@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.model import Variant
+from irscope.model import UserError, Variant
 from irscope.tui.page import Page, PageSide, plain_page
 from irscope.workspace import (
     ERROR,
@@ -318,7 +318,10 @@ def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
         return PageSide((workspace.in_progress.status(variant.id) or _missing(variant, stage)).split("\n"))
     if not workspace.available(variant, stage):
         return PageSide([f"Disassembling the machine code ({stage})..."])
-    return PageSide(workspace.lines(variant, stage), stage_named(stage).language)
+    try:
+        return PageSide(workspace.lines(variant, stage), stage_named(stage).language)
+    except UserError as error:  # a damaged stage, which must not end the app
+        return PageSide([str(error)])
 
 
 def _tabs(workspace: Workspace, a: Variant, b: Variant) -> list[str]:

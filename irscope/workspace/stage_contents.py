@@ -61,6 +61,8 @@ class StageContents:
         self._derived: dict[tuple[int, str], bytes] = {}
         self._layouts: dict[int, dict[str, Any]] = {}
         self._made: dict[str, bytes] = {}  # by their names in the user's cache folder
+        # Why a stage is not read, by variant and stage: finding out again would take as long as reading it.
+        self._refused: dict[tuple[int, str], str] = {}
         # Other captures by path, and which of them has a variant.
         self._others: dict[Path, CaptureReader] = {}
         self._homes: dict[int, CaptureReader] = {}
@@ -252,6 +254,8 @@ class StageContents:
         held = self._in_progress.content(variant, stage)
         if held is not None:
             return held
+        if (variant.id, stage) in self._refused:
+            raise UserError(self._refused[variant.id, stage])
         with self._lock:
             stored = self._home(variant).read(variant, stage)
         return None if stored is None else self._with_short_lines(stored, stage, variant)
@@ -260,9 +264,12 @@ class StageContents:
         """Return the content of a stage. Raises UserError if it is text with a line that is too long."""
         if len(content) > MAX_LINE and has_long_line(content) and not _is_binary(stage):
             name = f"#{variant.id} {stage}" if variant else f"a module of {stage}"
-            raise UserError(
+            problem = (
                 f"{self.path}: {name} has a line of more than {MAX_LINE:,} bytes, which irscope does not read"
             )
+            if variant:
+                self._refused[variant.id, stage] = problem
+            raise UserError(problem)
         return content
 
     def find(self, variant: Variant, stage: str) -> bytes | None:

@@ -10,9 +10,11 @@ from irscope.model import UserError
 from irscope.model.text import display_line, one_line, printable
 from irscope.store import CaptureWriter
 from irscope.tui.app import IrscopeApp
+from irscope.tui.pair_state import side_of
 from irscope.workspace import Workspace
+from tests.hardening.captures import with_stages
 from tests.tui import captures
-from tests.tui.driving import drawn, press, settled, texts
+from tests.tui.driving import drawn, idle, press, settled, texts
 
 UNSAFE = [
     *(chr(code) for code in [*range(0x20), *range(0x7F, 0xA0)]),
@@ -55,6 +57,20 @@ async def test_every_screen_opens_a_capture_in_which_every_text_is_hostile(hosti
             for widget in app.screen.query("Bar, LineView"):
                 assert drawn(widget).replace("\n", "").isprintable()
         assert app.is_running
+
+
+async def test_a_stage_that_cannot_be_read_says_why_in_its_tab(tmp_path: Path) -> None:
+    path = with_stages(tmp_path / "long.irscope", {"ttgir": b"module {\n" + b"x" * (1 << 20)})
+    app = IrscopeApp(Workspace(path))
+    async with app.run_test(size=(160, 50)) as pilot:
+        await idle(pilot)
+        for key in ("2", "3", "down", "x", "J", "escape"):
+            await pilot.press(key)
+            await idle(pilot)
+        assert app.is_running
+    with Workspace(path) as workspace:
+        (line,) = side_of(workspace, workspace.variants[0], "ttgir").lines
+    assert "#1 ttgir has a line of more than 262,144 bytes" in line
 
 
 async def test_markup_and_escapes_are_shown_literally(tmp_path: Path) -> None:

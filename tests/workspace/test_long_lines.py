@@ -35,6 +35,8 @@ def test_a_stage_with_a_long_line_is_refused_and_others_are_shown(tmp_path: Path
         variant = capture.variants[0]
         with pytest.raises(UserError, match="#1 ttgir has a line of more than 262,144 bytes"):
             capture.document(variant, "ttgir")
+        with pytest.raises(UserError, match="which irscope does not read"):
+            capture.text(variant, "ttgir")  # from memory: it is not decompressed again
         assert capture.text(variant, "ptx")
         assert capture.content(variant, "cubin")
 
