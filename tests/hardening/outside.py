@@ -48,5 +48,6 @@ class OutsideWrites:
         # A name without a folder may belong to an open folder (dir_fd), as in rmtree.
         if Path(os.fsdecode(path)).name == os.fsdecode(path) or place.startswith(("/dev/", "/proc/")):  # type: ignore[arg-type]
             return
-        if not place.startswith(self.allowed):
+        # A temporary file without a name opens its folder.
+        if not f"{place}{os.sep}".startswith(self.allowed):
             self._found.append(f"{event} {place}")
