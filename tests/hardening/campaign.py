@@ -73,7 +73,7 @@ def run_cases(area: str, seed: int, numbers: range) -> Result:
     scratch = Path(tempfile.mkdtemp(prefix="irscope-campaign-")).resolve()
     for name in ("cache", "temporary", "cases"):
         (scratch / name).mkdir()
-    os.environ["IRSCOPE_CACHE"] = str(scratch / "cache")
+    os.environ["IRSCOPE_CACHE"] = os.environ["IRSCOPE_STATE"] = str(scratch / "cache")
     # Child processes have it too.
     os.environ["TMPDIR"] = tempfile.tempdir = str(scratch / "temporary")
     outside = OutsideWrites()
