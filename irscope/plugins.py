@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, wraps
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from irscope.model import UserError
 from irscope.model.errors import error_line
@@ -27,8 +26,7 @@ T = TypeVar("T")
 _objects: dict[Plugin, object] = {}
 
 
-@dataclass(frozen=True)
-class Plugin:
+class Plugin(NamedTuple):
     """An entry point: its group, name and value ("module:object"), and the package that has it."""
 
     group: str

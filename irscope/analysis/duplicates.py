@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.facts.artifacts import reused_stages
 from irscope.facts.fact import Facts, columns_of, value_of
-from irscope.facts.registry import CODE, REGISTERS, SHARED, STACK, THREADS
+from irscope.facts.registry import CODE, REGISTERS, SHARED, STACK, THREADS, reused_stages
 from irscope.model import Variant
 
 # Facts that a launch depends on, next to `Variant.launch_metadata`.

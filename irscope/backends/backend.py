@@ -97,7 +97,8 @@ def _always(arch: str) -> bool:
     return True
 
 
-@dataclass(frozen=True)
+# Compared by identity: comparing or printing its 26 fields would take 1 ms of every command to define.
+@dataclass(frozen=True, eq=False, repr=False)
 class Backend:
     """A backend of Triton, complete: each module of this package defines one, and other packages may.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from irscope.backends.backend import GIB, KIB, MIB, Backend, Device, ReferenceDevice, Resources
 from irscope.model import Stage, Target, Variant
@@ -98,8 +97,7 @@ _REFERENCE_DEVICES = {
 }
 
 
-@dataclass(frozen=True)
-class KernelInfo:
+class KernelInfo(NamedTuple):
     """The resources of one kernel in a cubin: registers and stack bytes per thread, barriers per block.
 
     None if the cubin does not say.

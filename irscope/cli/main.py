@@ -38,7 +38,7 @@ def _commands() -> Iterator[tuple[str, str, str]]:
 
 
 def _literals(lines: Iterable[str]) -> dict[str, str]:
-    """The values of NAME and SUMMARY in the lines of a module, which come before its functions and classes."""
+    """The values of NAME and SUMMARY in the lines of a module; they come before its first function."""
     found = {}
     for line in lines:
         if line.startswith(("NAME = ", "SUMMARY = ")):

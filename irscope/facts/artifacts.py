@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from irscope.backends import backend_of, device_of, in_words_of, instructions_of, stages_for
+from irscope.backends import backend_of, device_of, in_words_of, instructions_of
 from irscope.backends.backend import Resources
 from irscope.backends.instructions import InstructionKind, Scan, scan
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
@@ -161,15 +161,6 @@ class VariantArtifacts:
     def _text(self, stage: str) -> str | None:
         content = self._read(stage)
         return None if content is None else content.decode("utf-8", "replace")
-
-
-def reused_stages(variant: Variant) -> tuple[str, ...]:
-    """The stages below TTGIR that were taken from another variant, though those above were compiled."""
-    if "ttgir" not in variant.seconds:
-        return ()
-    names = [stage.name for stage in stages_for(variant.target.backend) if stage.derived_from is None]
-    below = names[names.index("ttgir") + 1 :]
-    return tuple(name for name in below if name in variant.artifacts and name not in variant.seconds)
 
 
 def instruction_order(kind: InstructionKind) -> tuple[int, str, str, str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import Fact, FactValue, ReadStage
 from irscope.facts.fact_columns import FactColumns
 from irscope.facts.registry import FACT_KINDS, LAUNCHABLE, kinds_for
@@ -27,6 +26,8 @@ def measure(variant: Variant, read: ReadStage) -> dict[str, Fact]:
     `read` returns a stage's content. A fact whose artifact is missing has the value None. Takes a few
     milliseconds: nothing is disassembled or parsed.
     """
+    from irscope.facts.artifacts import VariantArtifacts
+
     measurement = VariantArtifacts(variant, read)
     found = ((kind, kind.measure(measurement)) for kind in kinds_for(variant.target.backend))
     return {kind.name: Fact(kind, measured.value, measured.evidence) for kind, measured in found}

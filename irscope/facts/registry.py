@@ -2,20 +2,32 @@
 
 An entry is everything about a fact: its name, headings, unit, direction, weight in findings, text and
 measure. The constants are the only spelling of a fact's name in the code.
+
+What only measuring needs is imported by the functions that measure: a table of stored facts needs none of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
+from typing import TYPE_CHECKING
 
-from irscope.backends import CUDA, HIP, STAGES, Backend, all_backends, backend_named, is_source_stage
-from irscope.backends.elf import code_digest
-from irscope.facts.artifacts import TtgirScan, VariantArtifacts, reused_stages
+from irscope.backends import (
+    CUDA,
+    HIP,
+    STAGES,
+    Backend,
+    all_backends,
+    backend_named,
+    is_source_stage,
+    stages_for,
+)
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
-from irscope.facts.occupancy import launch_problem, threads_of
-from irscope.model import Stage, Status
+from irscope.model import Stage, Status, Variant
 from irscope.model.status import NOT_COMPILED, OK, cannot_launch
+
+if TYPE_CHECKING:
+    from irscope.facts.artifacts import VariantArtifacts
 
 _registered: list[FactKind] = []
 
@@ -55,11 +67,19 @@ def _chosen(variant: VariantArtifacts) -> FactValue:
     return "; ".join(dict.fromkeys(keys)) or "no"
 
 
+def _threads(variant: VariantArtifacts) -> FactValue:
+    from irscope.facts.occupancy import threads_of
+
+    return threads_of(variant.variant)
+
+
 def _status(variant: VariantArtifacts) -> Status | None:
     if variant.variant.failure is not None:
         return NOT_COMPILED
     if variant.count("shared") is None or variant.count("num_warps") is None:
         return None
+    from irscope.facts.occupancy import launch_problem
+
     reason = launch_problem(variant.variant)
     return cannot_launch(reason) if reason else OK
 
@@ -87,7 +107,18 @@ def _compile_seconds(variant: VariantArtifacts) -> FactValue:
     return sum(own.seconds.values()) if own.seconds and not reused_stages(own) else None
 
 
+def reused_stages(variant: Variant) -> tuple[str, ...]:
+    """The stages below TTGIR that were taken from another variant, though those above were compiled."""
+    if "ttgir" not in variant.seconds:
+        return ()
+    names = [stage.name for stage in stages_for(variant.target.backend) if stage.derived_from is None]
+    below = names[names.index("ttgir") + 1 :]
+    return tuple(name for name in below if name in variant.artifacts and name not in variant.seconds)
+
+
 def _code(variant: VariantArtifacts) -> FactValue:
+    from irscope.backends.elf import code_digest
+
     try:
         return None if variant.binary is None else code_digest(variant.binary)
     except ValueError:
@@ -162,7 +193,7 @@ BARRIERS = _fact(
 )  # fmt: skip
 THREADS = _fact(
     "threads", "Threads", "threads", "", "threads per block",
-    lambda v: threads_of(v.variant), label="Threads per block", weight=0.5,
+    _threads, label="Threads per block", weight=0.5,
 )  # fmt: skip
 OCCUPANCY = _fact(
     "occupancy", "Occupancy", "fraction", "high", "resident warps as a share of the maximum",
@@ -244,13 +275,13 @@ CONVERSIONS = _fact(
 PIPELINE_DEPTH = _fact(
     "pipeline_depth", "Pipeline", "iterations", "",
     "loop iterations in flight at once, in the deepest pipeline; 1 if none",
-    lambda v: v.from_ttgir(TtgirScan.depth), label="Software pipeline depth", weight=2.0,
+    lambda v: v.from_ttgir(lambda found: found.depth()), label="Software pipeline depth", weight=2.0,
     absent=1,
 )  # fmt: skip
 BUFFERS = _fact(
     "buffers", "Buffers", "buffers", "",
     "copies of a tile in shared memory that a pipelined loop fills; 0 if none",
-    lambda v: v.from_ttgir(TtgirScan.buffers), label="Software pipeline buffers per tile",
+    lambda v: v.from_ttgir(lambda found: found.buffers()), label="Software pipeline buffers per tile",
 )  # fmt: skip
 WARP_SPECIALIZATION = _fact(
     "warp_specialization", "Warp specialization", "", "",

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from irscope.model import Stage
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Frontend:
     """A language or library that makes Triton kernels; one per line of FRONTENDS.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shlex
 import stat
 import sys
 import time
@@ -74,6 +73,8 @@ class OutputLock:
         self.planned = variants
         if self._descriptor < 0 or _held.get(self._path) != os.getpid():
             return
+        import shlex
+
         command = one_line(clipped(shlex.join(sys.argv), _MAX_HOLDER // 2))
         lines = [f"process {os.getpid()} ({command})", *([] if variants is None else [f"planned {variants}"])]
         self._write("\n".join(lines).encode("utf-8", "replace"))

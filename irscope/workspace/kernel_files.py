@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from irscope.analysis.python_tokens import def_index
 from irscope.model import Kernel
 
 
 def kernel_place(kernel: Kernel) -> tuple[str, int]:
     """The kernel's file as `relative_file` names it, and the line of its `def`, from 1."""
+    from irscope.analysis.python_tokens import def_index  # here because `irscope list` does not need it
+
     source = kernel.source
     return relative_file(source.file), max(source.line, 1) + def_index(source.text.split("\n"))
 

@@ -8,7 +8,6 @@ import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from pkgutil import resolve_name
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -296,6 +295,8 @@ class StageContents:
         known = self._made.get(key) or self._cache.read(key)
         if known is not None:
             return known
+        from pkgutil import resolve_name
+
         disassemble: Disassemble = self._disassemble or resolve_name(stage.disassembler)
         self._made[key] = encoded(disassemble(origin))
         return self._made[key]

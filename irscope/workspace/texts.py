@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from irscope.analysis.source_map import origin_lines
 from irscope.backends import stage_named, stages_of
 from irscope.model import SourceFunction, Stage, UserError, Variant
 from irscope.model.stage import gluon_stage
@@ -105,6 +104,8 @@ def _program(variant: Variant) -> list[str]:
     """The computation of a generated kernel and the lines of the program that it came from."""
     if variant.origin is None:
         return []
+    from irscope.analysis.source_map import origin_lines
+
     numbered = (
         f"{line.number}: {line.text}" if line.number else line.text for line in origin_lines(variant.origin)
     )

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
-from rich.color import ColorSystem
-from rich.style import Style
+if TYPE_CHECKING:
+    from rich.style import Style
 
-# NO_COLOR removes colors, but not bold, reverse and dim.
-STYLES = {
-    "heading": Style(bold=True),
-    "removed": Style(color="red"),
-    "added": Style(color="green"),
-    "changed": Style(bold=True, reverse=True),
-    "dim": Style(dim=True),
-    "warning": Style(color="yellow", bold=True),
-    "best": Style(color="green", bold=True),
+# As Rich reads them. NO_COLOR removes colors, but not bold, reverse and dim.
+_STYLES = {
+    "heading": "bold",
+    "removed": "red",
+    "added": "green",
+    "changed": "bold reverse",
+    "dim": "dim",
+    "warning": "bold yellow",
+    "best": "bold green",
 }
 
 Piece = tuple[str, str]  # text and the name of its style, "" for none
@@ -31,13 +33,23 @@ class Paint:
 
     def __call__(self, text: str, *styles: str) -> str:
         """`text` in these styles, or unchanged if there are none. It must be printable already."""
-        named = [STYLES[style] for style in styles if style]
+        named = [style for style in styles if style]
         if not self.attributes or not named or not text:
             return text
-        style = Style.combine(named)
+        from rich.color import ColorSystem  # here because output in a pipe has no styles
+        from rich.style import Style
+
+        style = Style.combine(map(_style, named))
         if not self.color:
             style = style.without_color
         return style.render(text, color_system=ColorSystem.STANDARD)
+
+
+@cache
+def _style(name: str) -> Style:
+    from rich.style import Style
+
+    return Style.parse(_STYLES[name])
 
 
 PLAIN = Paint()
