@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from irscope.model import Stage, Target, Variant
+from irscope.model.frozen_value import FrozenValue
 
 if TYPE_CHECKING:
     from irscope.backends.instructions import InstructionSet
@@ -18,8 +19,8 @@ MIB = 1024**2
 GIB = 1024**3
 
 
-@dataclass(frozen=True)
-class Device:
+@dataclass(frozen=True, eq=False, repr=False)
+class Device(FrozenValue):
     """The limits of one multiprocessor (NVIDIA: SM; CDNA: compute unit; RDNA: work-group processor).
 
     `warps` and `blocks` limit how many are resident. A multiprocessor has `partitions`, each with
@@ -45,8 +46,7 @@ class Device:
     scalar_registers: int | None = None
 
 
-@dataclass(frozen=True)
-class ReferenceDevice:
+class ReferenceDevice(NamedTuple):
     """A device as its driver describes it.
 
     `multiprocessors` is the number that the driver reports (RDNA: work-group processors); `memory` and
@@ -59,8 +59,7 @@ class ReferenceDevice:
     l2: int
 
 
-@dataclass(frozen=True)
-class Resources:
+class Resources(NamedTuple):
     """The resources that one kernel uses; None if unknown.
 
     `registers` are 32-bit registers per thread (AMD: vector registers, including accumulation registers),

@@ -35,7 +35,7 @@ _PROPERTIES = (
 )
 _WARNING = r"(?m)^ptxas[\w-]* *(?:info|warning) *: *(?:\(C\d+\) *)?(Potential Performance Loss: .*)$"
 # The prefix of each line of ptxas -v, and the lines that name the function that the next ones are about.
-_PREFIX = re.compile(r"^ptxas[\w-]* *info *: *")
+_PREFIX = r"^ptxas[\w-]* *info *: *"
 _FUNCTION = r"(?:Function properties for|Compiling entry function) '?([\w$.]+)'?(?: for '\w+')?"
 
 
@@ -196,7 +196,7 @@ def ptxas_functions(log: str | None) -> tuple[tuple[str, str], ...]:
     found: dict[str, list[str]] = {}
     name = ""
     for line in (log or "").splitlines():
-        text = _PREFIX.sub("", line).strip()
+        text = re.sub(_PREFIX, "", line).strip()
         if match := re.fullmatch(_FUNCTION, text):
             name = match[1]
         elif name and ("stack frame" in text or text.startswith("Used ")):

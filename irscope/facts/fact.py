@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from irscope.model import Status, Variant
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.status import failed
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ _UNITS_IN_TEXT = ("bytes", "columns", "words", "seconds", "milliseconds")
 _ABBREVIATED = {"bytes": "B", "seconds": "s", "milliseconds": "ms"}
 
 
-@dataclass(frozen=True, slots=True)
-class Evidence:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evidence(FrozenValue):
     """A line that proves a fact.
 
     `stage` is the name of the stage, `line` the index (from 0) of the line in its text.
@@ -35,8 +36,8 @@ class Evidence:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Measured(FrozenValue):
     """A measured value and the lines that prove it."""
 
     value: FactValue
@@ -61,8 +62,8 @@ def _unmeasured(_: VariantArtifacts) -> Measured:
     return Measured(None)
 
 
-@dataclass(frozen=True)
-class FactKind:
+@dataclass(frozen=True, eq=False, repr=False)
+class FactKind(FrozenValue):
     """Defines a fact: a column of the table.
 
     `name` is its name in --sort and JSON, `title` a short heading, `label` its name in a sentence, `unit`
@@ -105,8 +106,8 @@ class FactKind:
 _MOST_SHOWN = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Fact(FrozenValue):
     """A figure of one variant; `str(fact)` is the value as every view shows it.
 
     `kind` defines the fact, with its unit. `value` is None if it is unknown; an unknown value is never 0.

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import pluralize
 
 # The entry of `Variant.metadata` that has the edit, and the setting by which its variant is named; Triton has
@@ -15,8 +16,8 @@ EDIT = "edit"
 _MOST = 64_000
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Edit(FrozenValue):
     """How a variant was built from another one of the same kernel, config and target.
 
     `name` identifies it among the edits of that variant; `of` is the name of the edit that it started from,

@@ -11,12 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from irscope.model.frozen_value import FrozenValue
+
 if TYPE_CHECKING:
     from irscope.model.tuning_config import Value
 
 
-@dataclass(frozen=True, slots=True)
-class ObjectValue:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ObjectValue(FrozenValue):
     """An object as the call that makes it.
 
     `type` is the name of its class ("gl.BlockedLayout"). `arguments` are the parameters without a default
@@ -33,8 +35,8 @@ class ObjectValue:
         return f"{self.type}({', '.join(words)})"
 
 
-@dataclass(frozen=True, slots=True)
-class ListValue:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ListValue(FrozenValue):
     """A list."""
 
     items: tuple[Value, ...]
@@ -43,8 +45,8 @@ class ListValue:
         return f"[{', '.join(map(literal, self.items))}]"
 
 
-@dataclass(frozen=True, slots=True)
-class NamedValue:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NamedValue(FrozenValue):
     """A function, a class, an enum member: a value that only its name describes.
 
     `source` is the start of the sha256 of a function's text and of all that it calls, "" for other values.
@@ -57,8 +59,8 @@ class NamedValue:
         return self.name
 
 
-@dataclass(frozen=True, slots=True)
-class Expression:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Expression(FrozenValue):
     """A constexpr value as a user wrote it, which is evaluated in the kernel's file: `gl.AutoLayout()`."""
 
     text: str

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import base_name, pluralize
 
 # The entry of `Variant.metadata` that has the origin; Triton's own metadata has no such name.
@@ -14,8 +15,8 @@ ORIGIN = "origin"
 _MOST = 4
 
 
-@dataclass(frozen=True, slots=True)
-class ProgramLine:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ProgramLine(FrozenValue):
     """A line of the user's program; `text` is the line itself, `function` the function that it is in."""
 
     file: str
@@ -29,8 +30,8 @@ class ProgramLine:
         return f"{base_name(self.file)}:{self.line}"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Origin(FrozenValue):
     """The origin of a generated kernel.
 
     `graph` names the graph ("0/0 forward": Dynamo's compile id, and the part of the graph), `nodes` are its

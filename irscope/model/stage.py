@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
+from irscope.model.frozen_value import FrozenValue
+
 # A regular expression of names of stages, which are the extensions of their files.
 STAGE_NAME = r"[a-z][a-z0-9_]{0,30}"
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Stage(FrozenValue):
     """One stage of a compilation.
 
     `name` is Triton's file extension. `language` is what a text stage is written in (None: binary).

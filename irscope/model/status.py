@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+from irscope.model.frozen_value import FrozenValue
+
 _LAUNCHABLE = "yes"
 _NOT = "no: "
 _NOT_COMPILED = "not compiled"
@@ -18,8 +20,8 @@ class StatusKind(Enum):
     CANNOT_LAUNCH = "cannot launch"
 
 
-@dataclass(frozen=True)
-class Status:
+@dataclass(frozen=True, eq=False, repr=False)
+class Status(FrozenValue):
     """The outcome for a variant; `reason` is one line, "" if it is ok.
 
     As text and in JSON a status is the fact `launchable`: "yes", or "no: " and the reason.

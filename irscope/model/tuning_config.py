@@ -7,6 +7,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.object_values import Expression, ListValue, NamedValue, ObjectValue, literal
 
 # The arguments of `triton.Config` other than the kernel's meta-parameters.
@@ -41,12 +42,12 @@ _DTYPE_ALIASES = {
     "float64": "fp64", "double": "fp64", "float8e5": "fp8e5", "float8e4nv": "fp8e4nv",
     "float8_e5m2": "fp8e5", "float8_e4m3fn": "fp8e4nv", "bool": "int1",
 }  # fmt: skip
-_SHORT_FLOAT = re.compile(r"^(?:fp|(b)f)")
+_SHORT_FLOAT = r"^(?:fp|(b)f)"
 _DTYPE_TEXT = re.compile(r"(?:tl|gl|torch|triton\.language)\.(\w+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Dtype:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Dtype(FrozenValue):
     """A constexpr value that is an element type, by Triton's name ("fp16")."""
 
     name: str
@@ -57,7 +58,7 @@ class Dtype:
     @property
     def attribute(self) -> str:
         """The element type as an attribute of triton.language: "tl.float16"."""
-        return "tl." + _SHORT_FLOAT.sub(r"\1float", self.name)
+        return "tl." + re.sub(_SHORT_FLOAT, r"\1float", self.name)
 
 
 Value = int | float | bool | str | Dtype | ObjectValue | NamedValue | ListValue | tuple["Value", ...] | None
@@ -109,8 +110,8 @@ def format_value(value: Value) -> str:
     return literal(value) if isinstance(value, tuple) else str(value)
 
 
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Config(FrozenValue):
     """The constants of one variant, in the order they were given: meta-parameters, then options.
 
     `values` are pairs of name and value. A name is either a `tl.constexpr` parameter of the kernel or

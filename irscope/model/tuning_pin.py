@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.tuning_config import Config
 from irscope.model.variant import Tuning
 
 
-@dataclass(frozen=True, slots=True)
-class Pin:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Pin(FrozenValue):
     """The config to use for one tuning key of a kernel.
 
     `source` is `source_digest` of the kernel when it was measured, `target` that of the measurement;

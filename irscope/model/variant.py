@@ -9,6 +9,7 @@ from typing import Any
 
 from irscope.model.edit import Edit, edit_from_metadata
 from irscope.model.environment import environment_of
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.object_values import literal
 from irscope.model.origin import Origin, origin_from_metadata
 from irscope.model.target import Target
@@ -20,8 +21,8 @@ _OF_TRITON = re.compile(r"[/\\]triton[/\\](?:language|experimental)[/\\]")
 LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launch_pdl", "tmem_size")
 
 
-@dataclass(frozen=True, slots=True)
-class SourceFunction:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SourceFunction(FrozenValue):
     """A function when it was compiled.
 
     `name` is its Python name, `file` the path it was read from, `text` its source, decorators included.
@@ -34,8 +35,8 @@ class SourceFunction:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class Kernel:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Kernel(FrozenValue):
     """A `@triton.jit` function.
 
     `id` counts from 1 in the capture. `name` is its Python name, `source` its text and place. `helpers` are
@@ -61,8 +62,8 @@ class Kernel:
         return tuple(each for each in self.helpers if _OF_TRITON.search(each.file))
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Argument(FrozenValue):
     """The specialization of one parameter.
 
     `name` is the parameter. `type` is Triton's ("*fp16", "i32", "tensordesc<fp16[64, 64]>", "constexpr");
@@ -82,8 +83,8 @@ class Argument:
         return f"{self.type}:16" if self.key and "D" in self.key else self.type
 
 
-@dataclass(frozen=True, slots=True)
-class Artifact:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Artifact(FrozenValue):
     """The output of one stage; `Capture.content` reads it.
 
     `stage` is the name of the stage. `digest` is the SHA-256 of the content in hexadecimal, `size` its bytes.
@@ -94,8 +95,8 @@ class Artifact:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Pass(FrozenValue):
     """One pass of the compiler, as it ran.
 
     `stage` is the stage that it is part of, `name` its name in MLIR ("tritongpu-coalesce"). `artifact` is
@@ -108,8 +109,8 @@ class Pass:
     artifact: Artifact | None
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Failure(FrozenValue):
     """Why a variant has no machine code.
 
     `kind` is the exception's class, or "timeout", "aborted" (signal), "exited". `summary` is one line;
@@ -121,8 +122,8 @@ class Failure:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Toolchain:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Toolchain(FrozenValue):
     """The versions and the command that compiled a variant.
 
     `id` counts from 1 in the capture. `versions` maps triton, ptxas, python, torch and irscope to versions.
@@ -134,8 +135,8 @@ class Toolchain:
     command: str
 
 
-@dataclass(frozen=True, slots=True)
-class Launch:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Launch(FrozenValue):
     """A launch as the program made it.
 
     `grid` has the number of programs per dimension. `arguments` are the run-time arguments as (name, type). A
@@ -147,8 +148,8 @@ class Launch:
     arguments: tuple[tuple[str, str], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Tuning:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Tuning(FrozenValue):
     """One run of an autotuner.
 
     `key` is the text of Triton's tuning key: the values of `key=` and the type of each tensor
@@ -163,8 +164,8 @@ class Tuning:
     date: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Benchmark:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Benchmark(FrozenValue):
     """The benchmark of one config by the autotuner.
 
     `ms`, `p20` and `p80` are the median and the 20% and 80% quantiles in milliseconds. `key` is the tuning
@@ -180,8 +181,8 @@ class Benchmark:
     tuning: Tuning | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Variant:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Variant(FrozenValue):
     """One compilation and its results.
 
     `id` counts from 1 in the order of the capture (`#3` on the command line). `kernel` is the function,

@@ -15,9 +15,8 @@ import sqlite3
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from irscope.model import Config, Kernel, Toolchain
 from irscope.model.environment import environment_components
@@ -42,8 +41,7 @@ _QUERY = (
 _T = TypeVar("_T")
 
 
-@dataclass(frozen=True, slots=True)
-class FactBlock:
+class FactBlock(NamedTuple):
     """Facts that one `version` of the analysis measured: under each name, a value per variant."""
 
     ids: Sequence[int]

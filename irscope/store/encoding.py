@@ -6,10 +6,10 @@ import json
 import re
 import reprlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import partial
 from threading import local
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from irscope.model import (
     Argument,
@@ -48,8 +48,7 @@ MAX_TEXT = 4 << 20
 _MAX_BITS = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Blob:
+class Blob(NamedTuple):
     """A stage as stored: sha256 of the content (hex), its size in bytes, one zstd frame."""
 
     digest: str

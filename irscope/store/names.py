@@ -104,7 +104,8 @@ def select_variants(
     return [
         variant
         for variant in variants
-        if fnmatchcase(variant.kernel.name, kernel or "*") and fnmatchcase(str(variant.target), target or "*")
+        if (kernel is None or fnmatchcase(variant.kernel.name, kernel or "*"))
+        and (target is None or fnmatchcase(str(variant.target), target or "*"))
     ]
 
 

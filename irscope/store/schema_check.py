@@ -13,7 +13,6 @@ from functools import cache
 from irscope.store.schema import ADDED, APPLICATION_ID, SCHEMA, SCHEMA_VERSION
 
 _COMMENT = re.compile(r"--[^\n]*")
-_SPACE = re.compile(r"\s+")
 _NAME = re.compile(r"CREATE TABLE (\w+)")
 
 
@@ -77,7 +76,7 @@ def _tables(version: int) -> dict[str, str]:
 
 def _normalized(statement: str) -> str:
     """A statement without comments and layout, which differ between versions."""
-    return _SPACE.sub(" ", _COMMENT.sub("", statement)).strip()
+    return " ".join(_COMMENT.sub("", statement).split())
 
 
 def _described(kind: object, name: object) -> str:

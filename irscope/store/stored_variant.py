@@ -7,7 +7,7 @@ would take 1 GB only to be listed.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import fields
 from threading import Lock
 from typing import Any
 
@@ -26,12 +26,12 @@ _IN_MEMORY = _FIELDS[:7]  # id to failure, as in SummaryRow
 ReadColumn = Callable[[str, int, int], list[tuple[int, int, Any]]]
 
 
-@dataclass(slots=True)
 class _Column:
     """The values of a column that are kept, by id with their marks, and the id after those read last."""
 
-    kept: dict[int, tuple[int, Any]] = field(default_factory=dict)
-    next: int = 0
+    def __init__(self) -> None:
+        self.kept: dict[int, tuple[int, Any]] = {}
+        self.next = 0
 
 
 class VariantDetails:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from irscope.backends import target_named
@@ -35,8 +34,7 @@ def mark_of(identity: str) -> int:
     return zlib.crc32(identity.encode())
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryMetadata:
+class SummaryMetadata(NamedTuple):
     """The entries of a variant's metadata that stay in memory, and its `launch_metadata`."""
 
     values: Mapping[str, Any]
