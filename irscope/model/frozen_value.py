@@ -20,14 +20,17 @@ class FrozenValue:
     def __eq__(self, other: object) -> bool:
         if self.__class__ is not other.__class__:
             return NotImplemented
-        values = _compared(self.__class__)
+        kind: Any = self.__class__
+        values = _compared(kind)
         return values(self) == values(other)
 
     def __hash__(self) -> int:
-        return hash(_compared(self.__class__)(self))
+        kind: Any = self.__class__  # mypy: a class with __hash__ is not taken for hashable itself
+        return hash(_compared(kind)(self))
 
     def __repr__(self) -> str:
-        words = (f"{name}={getattr(self, name)!r}" for name in _shown(self.__class__))
+        kind: Any = self.__class__
+        words = (f"{name}={getattr(self, name)!r}" for name in _shown(kind))
         return f"{self.__class__.__qualname__}({', '.join(words)})"
 
 

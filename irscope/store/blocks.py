@@ -15,11 +15,13 @@ import sqlite3
 import struct
 from base64 import b64decode, b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from irscope.model import Config, Kernel, Toolchain
 from irscope.model.environment import environment_components
+from irscope.model.frozen_value import FrozenValue
 from irscope.store import encoding
 from irscope.store.summaries import SharedColumns, SummaryRow, kept_metadata, mark_of
 
@@ -41,7 +43,8 @@ _QUERY = (
 _T = TypeVar("_T")
 
 
-class FactBlock(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FactBlock(FrozenValue):
     """Facts that one `version` of the analysis measured: under each name, a value per variant."""
 
     ids: Sequence[int]
