@@ -25,7 +25,12 @@ def test_the_list_matches_each_command(name, path, summary):
 
 
 def imported_by(*words: object) -> set[str]:
-    """The packages that commands import, in one process; `;` separates the commands."""
+    """Return the packages that commands import, in one process; `;` separates the commands."""
+    return {name.split(".")[0] for name in modules_of(*words)}
+
+
+def modules_of(*words: object) -> set[str]:
+    """Return the modules that commands import, in one process; `;` separates the commands."""
     script = (
         "import sys; from irscope.cli.main import main\n"
         "commands = [[]]\n"
@@ -33,7 +38,7 @@ def imported_by(*words: object) -> set[str]:
         "for words in commands:\n"
         "  try: main(words)\n"
         "  except SystemExit: pass\n"
-        "print('MODULES', *{name.split('.')[0] for name in sys.modules})"
+        "print('MODULES', *sys.modules)"
     )
     done = subprocess.run(
         [sys.executable, "-c", script, *map(str, words)], capture_output=True, text=True, check=True
@@ -47,6 +52,38 @@ def test_help_imports_nothing_heavy():
 
 def test_list_imports_nothing_heavy(capture):
     assert not imported_by("list", capture) & HEAVY
+
+
+# The packages of irscope that a command loads, and how many of its modules at most: one takes 0.3 to 3 ms.
+@pytest.mark.parametrize(
+    ("words", "packages", "most"),
+    [
+        (["--help"], {"cli"}, 3),
+        (["list"], {"backends", "cli", "frontends", "model", "plugins", "report", "store", "workspace"}, 48),
+        (["table"], {"analysis", "facts", "languages"}, 95),
+        (["diff", "#1", "#2"], {"analysis", "diff", "facts", "languages", "layouts"}, 200),
+    ],
+)
+def test_a_command_loads_no_more_than_it_uses(capture, words, packages, most):
+    command, *names = words
+    modules = modules_of(command, *([] if command == "--help" else [capture]), *names)
+    own = {name for name in modules if name.startswith("irscope.")}
+    loaded = {name.split(".")[1] for name in own}
+    common = {"backends", "cli", "frontends", "model", "plugins", "report", "store", "workspace"}
+    allowed = packages if command == "--help" else packages | common
+    assert loaded <= allowed
+    assert len(own) <= most, sorted(own)
+
+
+def test_help_builds_no_parser_of_a_command(monkeypatch):
+    built = []
+    monkeypatch.setattr(main.Parser, "__init__", lambda self, **_: built.append(self))
+    monkeypatch.setattr(main.Parser, "add_argument", lambda *_, **__: None, raising=False)
+    parser = main._CommandParser(prog="irscope list")
+    assert built == []
+    with pytest.raises(AttributeError):
+        _ = parser.prog
+    assert built == [parser]
 
 
 def test_no_viewing_command_imports_triton(capture):

@@ -1,0 +1,66 @@
+"""Times the commands that only view, side by side with those of another checkout that has its own .venv.
+
+    python benchmarks/compare_trees.py ../other
+
+Both compile the matmul sample first, since captures of different versions have different formats. Prints the
+CPU seconds of whole processes, which take turns, and the median of the ratios pair by pair.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from statistics import median
+
+_ROOT = Path(__file__).parent.parent
+_RUNS = 15
+_SIGNATURE = ", ".join([*["*fp16:16"] * 3, *["i32:16"] * 3, *["i32:16, 1"] * 3])
+_COMMANDS = (
+    ("--help",),
+    ("list", "CAPTURE"),
+    ("table", "CAPTURE"),
+    ("show", "CAPTURE", "#6"),
+    ("diff", "CAPTURE", "#6", "#8", "--stage", "none"),
+    ("diff", "CAPTURE", "#6", "#8"),
+)
+
+
+def _run(tree: Path, words: list[str], bytecode: Path) -> float:
+    """Runs a command of a checkout. Returns its CPU seconds, with its child processes."""
+    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
+    environment["PYTHONPYCACHEPREFIX"] = str(bytecode)
+    before = os.times()
+    command = [str(tree / ".venv/bin/irscope"), *words]
+    subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True)
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+def main() -> None:
+    """Prints a line per command."""
+    other = Path(sys.argv[1]).absolute()
+    with tempfile.TemporaryDirectory() as folder:
+        bytecode = Path(folder) / "bytecode"
+        captures = {_ROOT: Path(folder) / "own.irscope", other: Path(folder) / "other.irscope"}
+        for tree, capture in captures.items():
+            words = ["compile", "samples/matmul.py", "--signature", _SIGNATURE, "-o", str(capture)]
+            _run(tree, words, bytecode)
+        print("command".ljust(36), "own s", "other s", "ratio", sep="  ")
+        for command in _COMMANDS:
+            seconds: dict[Path, list[float]] = {tree: [] for tree in captures}
+            for number in range(_RUNS + 1):
+                for tree, capture in captures.items():
+                    words = [str(capture) if word == "CAPTURE" else word for word in command]
+                    spent = _run(tree, words, bytecode)
+                    if number:  # the first run compiles the modules
+                        seconds[tree].append(spent)
+            own, others = seconds[_ROOT], seconds[other]
+            ratio = median(a / b for a, b in zip(own, others, strict=True))
+            print(f"{' '.join(command):36}  {median(own):5.3f}  {median(others):7.3f}  {ratio:5.2f}")
+
+
+if __name__ == "__main__":
+    main()
