@@ -9,6 +9,7 @@ CPU seconds of whole processes, which take turns, and the median of the ratios p
 from __future__ import annotations
 
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -32,11 +33,11 @@ def _run(tree: Path, words: list[str], bytecode: Path) -> float:
     """Runs a command of a checkout. Returns its CPU seconds, with its child processes."""
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = str(bytecode)
-    before = os.times()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [str(tree / ".venv/bin/irscope"), *words]
     subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True)
-    after = os.times()
-    return after.children_user + after.children_system - before.children_user - before.children_system
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def main() -> None:
