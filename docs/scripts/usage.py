@@ -25,7 +25,7 @@ _FEWEST_SHARED = 3
 
 def main() -> None:
     """Writes the list into every page, at its end if the page has none yet."""
-    for name, module, _ in COMMANDS:
+    for name, module, *_ in COMMANDS:
         page = PAGES / f"{name}.md"
         text = page.read_text(encoding="utf-8") if page.exists() else f"# irscope {name}\n"
         new = with_usage(text, name, module)

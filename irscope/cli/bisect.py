@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from irscope.bisecting.sides import Side, SideOptions
 
 NAME = "bisect"
+GROUP = "check"
 SUMMARY = "find the version, layer, pass or commit that made a kernel worse"
 
 _ROWS = 40

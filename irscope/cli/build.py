@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from irscope.workspace import Workspace
 
 NAME = "build"
+GROUP = "capture"
 SUMMARY = "edit a stage of a variant and build what is below it"
 
 # More than a person reads; irscope diff has all.

@@ -18,6 +18,7 @@ from irscope.model import UserError
 from irscope.workspace import CheckRule, Workspace, check, read_rules
 
 NAME = "check"
+GROUP = "check"
 SUMMARY = "check facts against expectations, for CI"
 
 

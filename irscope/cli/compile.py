@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from irscope.capturing.compile.baseline import Baseline
 
 NAME = "compile"
+GROUP = "capture"
 SUMMARY = "compile a kernel under each of its configs and store every stage"
 
 

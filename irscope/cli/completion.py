@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 NAME = "completion"
+GROUP = "learn and set up"
 SUMMARY = "print the script that completes irscope in bash, zsh or fish"
 
 # Completes an argument: from the text before the cursor and what is parsed so far, words and what they say.

@@ -9,6 +9,7 @@ import argparse
 import sys
 
 NAME = "config"
+GROUP = "learn and set up"
 SUMMARY = "print the path of the app's config file and its settings"
 
 

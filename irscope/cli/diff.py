@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from irscope.workspace import CaptureComparison, Comparison, GateResult
 
 NAME = "diff"
+GROUP = "show"
 SUMMARY = "show what differs between two variants, or two captures"
 
 # More than a person reads; the JSON has all.

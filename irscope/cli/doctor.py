@@ -16,6 +16,7 @@ from pathlib import Path
 from irscope import __version__
 
 NAME = "doctor"
+GROUP = "learn and set up"
 SUMMARY = "print the versions of tools and packages, and what works here"
 
 _PACKAGES = (
@@ -87,7 +88,7 @@ def _working_commands(found: Mapping[str, str | None]) -> Iterator[str]:
     from irscope.cli.main import COMMANDS
 
     uses_of_packages = {use for _, _, uses in _USES for use in uses}
-    working = [name for name, _, _ in COMMANDS if name not in uses_of_packages]
+    working = [name for name, *_ in COMMANDS if name not in uses_of_packages]
     missing = []
     for package, extra, uses in _USES:
         if found[package]:

@@ -23,6 +23,7 @@ from irscope.report.json.records import to_json
 from irscope.workspace import PYTHON, Workspace, check_stage, encoded, stages_of, variant_texts
 
 NAME = "dump"
+GROUP = "share"
 SUMMARY = "write every stage of every variant to a file with a readable name"
 
 

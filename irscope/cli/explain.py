@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from irscope.workspace import GlossaryEntry
 
 NAME = "explain"
+GROUP = "show"
 SUMMARY = "explain a word in a stage, the table or a config"
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from irscope.capturing.importers.import_capture import ImportSummary
 
 NAME = "import"
+GROUP = "capture"
 SUMMARY = "import a Triton cache, a dump folder or a tritonparse trace"
 
 # The data that each kind of source lacks, by the name of the kind.

@@ -39,6 +39,7 @@ from irscope.workspace import (
 )
 
 NAME = "layout"
+GROUP = "show"
 SUMMARY = "draw which thread holds which element, and the banks of shared memory"
 
 _STAGES = ("ttgir", "glir", "source")

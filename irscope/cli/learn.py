@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from irscope.tui.home_visits import Ended
 
 NAME = "learn"
+GROUP = "learn and set up"
 SUMMARY = "learn why autotune recompiles, in lessons with IR compiled here"
 
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from irscope.cli import option_values, options
 
 NAME = "lint"
+GROUP = "check"
 SUMMARY = "find common mistakes in kernels' source or in a capture"
 
 

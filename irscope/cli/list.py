@@ -13,6 +13,7 @@ import sys
 from irscope.cli import options
 
 NAME = "list"
+GROUP = "show"
 SUMMARY = "list the kernels and variants of a capture"
 
 

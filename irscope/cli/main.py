@@ -1,7 +1,7 @@
 """The command line: a flat list of commands; only the requested one is imported.
 
-A command is a module of this package with NAME and SUMMARY (string literals on one line),
-`add_arguments(parser)`, and `run(args)`, which returns the exit code and may raise UserError. Its
+A command is a module of this package with NAME, GROUP (one of GROUPS) and SUMMARY, string literals on a line
+each, `add_arguments(parser)`, and `run(args)`, which returns the exit code and may raise UserError. Its
 docstring is its help. To add a command, add a module.
 """
 
@@ -23,10 +23,14 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 
-def _commands() -> Iterator[tuple[str, str, str]]:
-    """Name, module and summary of each command: every module here that defines NAME and SUMMARY.
+_DECLARED = ("NAME = ", "GROUP = ", "SUMMARY = ")
 
-    Reads the start of the modules instead of importing them, which takes 1 ms for all.
+
+def _commands() -> Iterator[tuple[str, str, str, str]]:
+    """Yield the name, module, summary and group of each command.
+
+    A command is a module here that defines NAME, GROUP and SUMMARY. Reads the start of the modules instead of
+    importing them, which takes 1 ms for all.
     """
     folder = os.path.dirname(__file__)  # noqa: PTH120 - no pathlib for --help
     for file in sorted(os.listdir(folder)):  # noqa: PTH208
@@ -34,17 +38,17 @@ def _commands() -> Iterator[tuple[str, str, str]]:
             with open(os.path.join(folder, file), encoding="utf-8") as lines:  # noqa: PTH118, PTH123
                 found = _literals(lines)
             if found:
-                yield found["NAME"], f"irscope.cli.{file[:-3]}", found["SUMMARY"]
+                yield found["NAME"], f"irscope.cli.{file[:-3]}", found["SUMMARY"], found["GROUP"]
 
 
 def _literals(lines: Iterable[str]) -> dict[str, str]:
-    """The values of NAME and SUMMARY in the lines of a module; they come before its first function."""
+    """Return NAME, GROUP and SUMMARY in the lines of a module; they come before its first function."""
     found = {}
     for line in lines:
-        if line.startswith(("NAME = ", "SUMMARY = ")):
+        if line.startswith(_DECLARED):
             key, _, value = line.partition(" = ")
             found[key] = value.strip().strip('"')
-            if len(found) == 2:
+            if len(found) == len(_DECLARED):
                 break
         elif line.startswith(("def ", "class ", "@")):
             break
@@ -52,7 +56,9 @@ def _literals(lines: Iterable[str]) -> dict[str, str]:
 
 
 COMMANDS = tuple(_commands())
-EPILOG = "irscope opens the app, irscope CAPTURE a capture in it; irscope COMMAND --help shows an example."
+# The headings of `irscope --help`, in their order.
+GROUPS = ("capture", "show", "choose and ship", "check", "share", "learn and set up")
+EPILOG = "irscope opens the app, irscope CAPTURE a capture in it; irscope help COMMAND shows an example."
 
 
 class Parser(argparse.ArgumentParser):
@@ -65,6 +71,27 @@ class Parser(argparse.ArgumentParser):
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Writes the help. Raises OSError if that fails, which argparse ignores."""
         (file or sys.stdout).write(self.format_help())
+
+
+class _GroupedParser(Parser):
+    """The parser of all commands: its help lists them by what they are for."""
+
+    def format_help(self) -> str:
+        """Return the help."""
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, self._actions, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for group in GROUPS:
+            formatter.start_section(group)
+            for name, _, summary, own in COMMANDS:
+                if own == group:
+                    formatter.add_argument(argparse.Action([], name, metavar=name, help=summary))
+            formatter.end_section()
+        formatter.start_section("options")
+        formatter.add_arguments(action for action in self._actions if action.option_strings)
+        formatter.end_section()
+        formatter.add_text(self.epilog)
+        return formatter.format_help()
 
 
 class _CommandParser(Parser):
@@ -150,9 +177,18 @@ def _run(words: list[str]) -> int:
     modules = _modules(words)
     parser = _parser(modules)
     if not modules:
+        if words and not words[0].startswith("-"):
+            parser.error(
+                f"no command or file '{words[0]}'{_meant(words[0], [name for name, *_ in COMMANDS])}"
+            )
         parser.parse_args(words or ["--help"])
         parser.error("specify a command")
-    args = parser.parse_args(words)
+    args, unknown = parser.parse_known_args(words)
+    if unknown:
+        command = f"irscope {words[0]}"
+        text = f"unrecognized arguments: {' '.join(unknown)}"
+        options = _long_options(modules[words[0]])
+        parser.exit(2, f"{command}: {text}{_meant(unknown[0], options)}; see {command} --help\n")
 
     from irscope.model.errors import UserError
 
@@ -168,21 +204,38 @@ def _run(words: list[str]) -> int:
     return code
 
 
+def _meant(word: str, known: Iterable[str]) -> str:
+    """Return ` (do you mean --kernel?)`, or "" if no known word is like this one."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(word.partition("=")[0], list(known), n=1)
+    return f" (do you mean {close[0]}?)" if close else ""
+
+
+def _long_options(module: ModuleType) -> list[str]:
+    """Return the options of a command that have names: --kernel."""
+    import re
+
+    parser = Parser(prog="irscope")
+    module.add_arguments(parser)
+    return re.findall(r"(?<![\w-])--[a-z][\w-]*", parser.format_usage())
+
+
 def full_parser() -> Parser:
     """The parser of all commands with all their arguments, for the man page."""
-    return _parser({name: import_module(path) for name, path, _ in COMMANDS})
+    return _parser({name: import_module(path) for name, path, *_ in COMMANDS})
 
 
 def _parser(modules: Mapping[str, ModuleType]) -> Parser:
     """The parser of all commands; only those in `modules` have arguments."""
-    parser = Parser(
+    parser = _GroupedParser(
         prog="irscope",
         description="See what the Triton compiler made of a kernel under each config, and what differs.",
         epilog=EPILOG,
     )
     parser.add_argument("-V", "--version", action="version", version=f"irscope {__version__}")
     commands = parser.add_subparsers(metavar="COMMAND", title="commands", parser_class=_CommandParser)
-    for name, _, summary in COMMANDS:
+    for name, _, summary, _ in COMMANDS:
         if (module := modules.get(name)) is None:
             commands.add_parser(name, help=summary)
             continue
@@ -198,17 +251,19 @@ def _parser(modules: Mapping[str, ModuleType]) -> Parser:
 
 def _modules(words: list[str]) -> dict[str, ModuleType]:
     """The module of the command that is the first word, by its name; {} if that is no command."""
-    return {name: import_module(path) for name, path, _ in COMMANDS if words[:1] == [name]}
+    return {name: import_module(path) for name, path, *_ in COMMANDS if words[:1] == [name]}
 
 
 def _with_command(words: list[str]) -> list[str]:
-    """`words`, with `tui` in front if the first word is not a command but the path of a capture.
+    """Return `words`, with `tui` in front if the first word is not a command but the path of a capture.
 
-    In a terminal, no words are `tui` too, which then opens the home screen.
+    In a terminal, no words are `tui` too, which then opens the home screen. `help diff` is `diff --help`.
     """
+    if words[:1] == ["help"]:
+        return [*words[1:2], "--help"]
     if not words and sys.stdin.isatty() and sys.stdout.isatty():
         return ["tui"]
-    if not words or words[0].startswith("-") or any(words[0] == name for name, _, _ in COMMANDS):
+    if not words or words[0].startswith("-") or any(words[0] == name for name, *_ in COMMANDS):
         return words
     is_path = words[0].endswith(".irscope") or os.path.exists(words[0])  # noqa: PTH110 - no pathlib for --help
     return ["tui", *words] if is_path else words

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from irscope.mcp_server.session import Session
 
 NAME = "mcp"
+GROUP = "share"
 SUMMARY = "serve irscope to coding agents (Model Context Protocol)"
 
 _SECONDS, _GIGABYTES = 60.0, 8.0

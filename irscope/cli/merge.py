@@ -13,6 +13,7 @@ import shlex
 from pathlib import Path
 
 NAME = "merge"
+GROUP = "capture"
 SUMMARY = "merge captures, for example of the ranks of a run"
 
 

@@ -19,6 +19,7 @@ from irscope.model import UserError
 from irscope.workspace import Comparison, Workspace, operation_history, pass_changes, pass_report
 
 NAME = "passes"
+GROUP = "show"
 SUMMARY = "show what each compiler pass did, or where two variants diverge"
 
 

@@ -20,6 +20,7 @@ from irscope.model.text import one_line
 from irscope.workspace import Pick, Workspace, never_launched, picks
 
 NAME = "pick"
+GROUP = "choose and ship"
 SUMMARY = "rank the configs by estimated time: which few are worth measuring"
 
 # A person sees a tenth of the configs; JSON has all, in order.

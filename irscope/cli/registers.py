@@ -15,6 +15,7 @@ from irscope.cli import option_values, options
 from irscope.workspace import Workspace
 
 NAME = "registers"
+GROUP = "show"
 SUMMARY = "explain which values occupy the registers, and what is spilled"
 
 

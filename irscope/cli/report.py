@@ -19,6 +19,7 @@ from irscope.model.files import write_output
 from irscope.workspace import Workspace, encoded
 
 NAME = "report"
+GROUP = "share"
 SUMMARY = "write a report to share: table, charts, findings and diffs"
 
 _STDOUT = Path("-")

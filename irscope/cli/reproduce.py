@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from irscope.reproducing.writing import Minimization
 
 NAME = "reproduce"
+GROUP = "share"
 SUMMARY = "write a stand-alone reproducer of a variant"
 
 

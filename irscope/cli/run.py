@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from irscope.capturing.messages import Program, RunOptions
 
 NAME = "run"
+GROUP = "capture"
 SUMMARY = "run an unmodified script and capture every kernel it launches"
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from irscope.model import UserError
 
 NAME = "samples"
+GROUP = "learn and set up"
 SUMMARY = "list the sample kernels, or copy them into a folder"
 
 

@@ -19,6 +19,7 @@ from irscope.cli import options
 from irscope.model import UserError
 
 NAME = "serve"
+GROUP = "share"
 SUMMARY = "serve the app to a browser, by default only on this machine"
 
 _LOOPBACK = "127.0.0.1"

@@ -19,6 +19,7 @@ from irscope.model.text import printable
 from irscope.workspace import Workspace, check_stage
 
 NAME = "show"
+GROUP = "show"
 SUMMARY = "print a stage of a variant"
 
 

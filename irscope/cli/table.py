@@ -16,6 +16,7 @@ from irscope.cli import option_values, options
 from irscope.workspace import FactKind, TableSection, Workspace, all_kinds, chosen_kinds, table_view
 
 NAME = "table"
+GROUP = "show"
 SUMMARY = "compare the variants: registers, spills, shared memory, ..."
 
 # Columns that take time, and so are only made if one of them is asked for.

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from irscope.versions.environments import Environment
 
 NAME = "trends"
+GROUP = "check"
 SUMMARY = "follow the kernels of a package over its commits"
 
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from irscope.workspace.what_if import WhatIf
 
 NAME = "tui"
+GROUP = "show"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
 
 # The time limit of a what-if's variant, as --timeout has it.

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from irscope.workspace import Verdict
 
 NAME = "verdict"
+GROUP = "show"
 SUMMARY = "say whether a variant launches, what limits it and what to try"
 
 

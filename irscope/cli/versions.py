@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from irscope.versions.sweep import LaunchesOf, PlannedEnvironment, VersionsProgress
 
 NAME = "versions"
+GROUP = "capture"
 SUMMARY = "compile under several versions of Triton and say which one made what worse"
 
 _SUFFIX = ".irscope"

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from irscope.warming.options import WarmOptions
 
 NAME = "warm"
+GROUP = "choose and ship"
 SUMMARY = "build a cache folder so that nothing compiles in production"
 
 

@@ -17,6 +17,7 @@ from irscope.model import UserError
 from irscope.workspace import Workspace
 
 NAME = "why"
+GROUP = "show"
 SUMMARY = "explain why a kernel was compiled again, and whether that was worth it"
 
 

@@ -258,7 +258,7 @@ def test_the_pre_commit_hook_lints_python_files(tmp_path: Path) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
     assert {"id", "name", "entry", "language"} <= set(hook) and hook["language"] == "python"
     program, command = hook["entry"].split()
-    assert program == "irscope" and command in {name for name, _, _ in COMMANDS}
+    assert program == "irscope" and command in {name for name, *_ in COMMANDS}
     head = "import triton\nimport triton.language as tl\n"
     tuned = "@triton.autotune([triton.Config({'B': 1})], key=['n'])\n@triton.jit\n"
     (tmp_path / "bad.py").write_text(f"{head}{tuned}def kernel(x, n, B: tl.constexpr):\n    pass\n")

@@ -32,7 +32,7 @@ def test_each_command_works_or_needs_a_package_that_is_named(
     assert ("build, compile, learn, reproduce, tui FILE.py, warm", "compile") in missing
     assert [extra for _, extra in missing] == ["compile", "run", "serve", "mcp", "cluster"]
     needing = {use.partition(" ")[0] for uses, _ in missing for use in uses.split(", ")}
-    assert {name for name, _, _ in COMMANDS} == works | (needing - works)
+    assert {name for name, *_ in COMMANDS} == works | (needing - works)
     assert not works & {"compile", "run", "serve", "mcp"}
 
 
@@ -42,7 +42,7 @@ def test_with_every_package_all_commands_work(
     monkeypatch.setattr(doctor, "_version", lambda package: "3.9.0")
     text = report(capsys)
     assert "missing" not in text
-    assert {name for name, _, _ in COMMANDS} <= working_commands(text)
+    assert {name for name, *_ in COMMANDS} <= working_commands(text)
     assert re.search(r"^triton +compiles for every target, without a GPU$", text, re.M)
 
 

@@ -17,10 +17,11 @@ from irscope.store.schema import SCHEMA_VERSION
 HEAVY = {"torch", "triton", "textual", "rich", "pygments", "rapidfuzz"}
 
 
-@pytest.mark.parametrize(("name", "path", "summary"), main.COMMANDS)
-def test_the_list_matches_each_command(name, path, summary):
+@pytest.mark.parametrize(("name", "path", "summary", "group"), main.COMMANDS)
+def test_the_list_matches_each_command(name, path, summary, group):
     module = import_module(path)
-    assert (name, summary) == (module.NAME, module.SUMMARY)
+    assert (name, summary, group) == (module.NAME, module.SUMMARY, module.GROUP)
+    assert group in main.GROUPS
     assert module.__doc__ and f"irscope {name}" in module.__doc__, "its help shows an example"
 
 
@@ -95,9 +96,37 @@ def test_help_lists_every_command(irscope):
     done = irscope("--help", process=True)
     assert done.returncode == 0
     assert irscope().stdout == done.stdout
-    for name, _, summary in main.COMMANDS:
+    for name, _, summary, _ in main.COMMANDS:
         assert f"{name} " in done.stdout
         assert summary.split()[0] in done.stdout
+
+
+def test_help_groups_the_commands_by_what_they_are_for(irscope):
+    text = irscope("--help").stdout
+    headings = [text.index(f"\n{group}:\n") for group in (*main.GROUPS, "options")]
+    assert headings == sorted(headings)
+    assert headings[1] < text.index("\n  diff ") < headings[2]
+
+
+def test_help_with_a_command_is_the_help_of_that_command(irscope):
+    assert irscope("help", "diff").stdout == irscope("diff", "--help").stdout
+    assert irscope("help").stdout == irscope("--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["tabel", "x.irscope"], "no command or file 'tabel' (do you mean table?); see irscope --help"),
+        (["zzz"], "no command or file 'zzz'; see irscope --help"),
+        (["help", "dif"], "no command or file 'dif' (do you mean diff?); see irscope --help"),
+        (["table", "x", "--kernl", "k"], "--kernl k (do you mean --kernel?); see irscope table --help"),
+        (["list", "x", "--zzz"], "unrecognized arguments: --zzz; see irscope list --help"),
+    ],
+)
+def test_a_misspelled_word_names_the_one_that_is_like_it(irscope, words, message):
+    done = irscope(*words)
+    assert done.returncode == 2
+    assert done.stderr.endswith(f"{message}\n")
 
 
 def test_version(irscope):
@@ -152,7 +181,7 @@ def test_a_bad_capture_is_one_line(irscope, capture, kind, word):
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["frob"], ["frob", "list"]),
+        (["frob"], ["frob", "irscope --help"]),
         (["list"], ["CAPTURE"]),
         (["list", "nowhere.irscope"], ["nowhere.irscope"]),
         (["list", "add.irscope", "--kernel", "mul"], ["mul", "add_kernel"]),

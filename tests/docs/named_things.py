@@ -41,7 +41,7 @@ def problems(page: Path) -> Iterator[str]:
 def options() -> frozenset[str]:
     """Return the options of all commands."""
     parsers = [argparse.ArgumentParser() for _ in COMMANDS]
-    for parser, (_, module, _) in zip(parsers, COMMANDS, strict=True):
+    for parser, (_, module, *_) in zip(parsers, COMMANDS, strict=True):
         import_module(module).add_arguments(parser)
     actions = [action for parser in parsers for action in parser._actions]
     return frozenset(option for action in actions for option in action.option_strings) | {"--version"}
@@ -69,7 +69,7 @@ def unknown_options(text: str) -> Iterator[str]:
 
 def unknown_commands(text: str) -> Iterator[str]:
     """Yield the words after `irscope ` in code spans that are neither a command nor a capture."""
-    names = {name for name, _, _ in COMMANDS} | {"COMMAND", "CAPTURE", "help"}
+    names = {name for name, *_ in COMMANDS} | {"COMMAND", "CAPTURE", "help"}
     for word in re.findall(r"`irscope ([a-z]+)(?=[ `])", text):
         if word not in names:
             yield f"irscope has no command {word}"

@@ -21,7 +21,7 @@ from usage import BEGIN, with_usage
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 
 
-@pytest.mark.parametrize(("name", "module"), [(name, module) for name, module, _ in COMMANDS])
+@pytest.mark.parametrize(("name", "module"), [(name, module) for name, module, *_ in COMMANDS])
 def test_a_commands_page_lists_its_options(name: str, module: str) -> None:
     text = (ROOT / "docs" / "commands" / f"{name}.md").read_text(encoding="utf-8")
     assert BEGIN in text
