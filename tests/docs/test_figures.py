@@ -13,6 +13,7 @@ FIGURE = re.compile(r"\d (?:s|ms|us|microseconds|TFLOP/s|TB/s|MB/s)\b|times fast
 # Limits, rules of thumb, and a summary of sections that have dates.
 NOT_MEASURED = {
     ("docs/commands/pick.md", "irscope pick"),
+    ("docs/capture-format.md", "Captures from strangers"),
     ("docs/commands/dump.md", "Usage"),
     ("docs/commands/run.md", "Without a GPU, or with `--target`"),  # times that a program is told
     ("docs/gallery.md", "Five finds in public kernels"),

@@ -87,7 +87,7 @@ def decode(content: bytes, kernel: str) -> None:
     for decoder in (sections, code_digest, lambda binary: kernel_info(binary, kernel), ptx_line_table):
         with suppress(ValueError):
             decoder(content)
-    code = machine_instructions(content, kernel)
+    code = machine_instructions(content, kernel, 90)
     if code is None:
         return
     runs = machine_runs(code, 3.0 ** np.minimum(np.arange(1000), 300))

@@ -41,7 +41,7 @@ def test_a_number_without_an_end_ends_a_line_table(size: int) -> None:
 def test_numbers_of_a_line_table_have_ten_bytes_and_fit_a_machine_word() -> None:
     assert ptx_line_table(cubin(b"\x02\x90\x80\0\x03\x85\x80\0\x01")) == [(16, 6)]
     assert ptx_line_table(cubin(b"\x02" + b"\xff" * 9 + b"\x01\x01")) == []
-    code = machine_instructions(cubin(b"\x03" + b"\xff" * 8 + b"\0\x01"), "k")
+    code = machine_instructions(cubin(b"\x03" + b"\xff" * 8 + b"\0\x01"), "k", 90)
     assert code is not None
     assert set(code.ptx_line.tolist()) == {-1}
 
@@ -68,7 +68,7 @@ def test_long_names_and_long_information_are_refused_or_clipped() -> None:
 def test_deep_and_long_loops_are_not_replayed() -> None:
     """Three passes are replayed of each level: 3 ** 20 steps."""
     for levels, problem in ((20, "steps"), (400, "nests more than")):
-        code = machine_instructions(elf_file([(".text.k", 1, nested_loops(levels))]), "k")
+        code = machine_instructions(elf_file([(".text.k", 1, nested_loops(levels))]), "k", 90)
         assert code is not None
         runs = machine_runs(code, np.ones(1))
         assert len(runs.loops) == levels

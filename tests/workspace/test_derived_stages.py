@@ -85,7 +85,7 @@ def test_sass_is_stored_in_the_capture_of_the_users_own_command(capture, made, t
 
 
 def test_a_capture_that_cannot_be_written_stays_as_it_is(capture, made, monkeypatch):
-    def resume(path: object) -> CaptureWriter:
+    def resume(path: object, amends: bool = False) -> CaptureWriter:
         raise UserError(f"{path}: cannot be written")
 
     monkeypatch.setattr(CaptureWriter, "resume", resume)
