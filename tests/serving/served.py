@@ -20,6 +20,8 @@ from irscope.serving import policy
 from irscope.serving.server import Options, Server, serve
 
 TOKEN = "0123456789abcdef" * 3
+# How long a test waits for what an app draws.
+_MOST_SECONDS = 30.0
 
 
 class Failures(logging.Handler):
@@ -143,7 +145,7 @@ class WebSocket:
     def wait_for_app(self) -> None:
         """Returns once the app has drawn something."""
         shown = 0
-        for opcode, content in self.frames():
+        for opcode, content in self._frames_for_a_while():
             shown += len(content) if opcode == 2 else 0
             if shown > 2000:
                 return
@@ -151,10 +153,17 @@ class WebSocket:
 
     def wait_for(self, text: str) -> None:
         """Returns once the app has drawn `text`."""
-        for opcode, content in self.frames():
+        for opcode, content in self._frames_for_a_while():
             if opcode == 2 and text.encode() in content:
                 return
         raise AssertionError("the session ended")
+
+    def _frames_for_a_while(self) -> Iterator[tuple[int, bytes]]:
+        """Return the frames; fail after some time. A cursor that blinks sends frames without end."""
+        deadline = time.monotonic() + _MOST_SECONDS
+        for frame in self.frames():
+            yield frame
+            assert time.monotonic() < deadline, "the app has not drawn that in time"
 
     def close_code(self) -> int:
         """Reads to the end and returns the code of the server's close frame; 0 without one."""

@@ -117,9 +117,13 @@ def test_a_session_shows_the_app_until_its_user_quits(served: Served, capture: P
 def test_half_a_character_that_was_typed_is_shown_as_an_unknown_one(served: Served, capture: Path):
     socket = served.websocket(Origin=f"http://127.0.0.1:{served.port}")
     socket.wait_for_app()
+    half = "\x1b[55296u"  # the number of a character, as some terminals send keys
+    socket.send("stdin", half)
+    socket.wait_for("\ufffd does nothing")
     socket.send("stdin", "/")
-    socket.send("stdin", "\x1b[55296u")  # the number of a character, as some terminals send keys
-    socket.wait_for("\ufffd")
+    socket.send("stdin", half)  # a prompt takes no character that cannot be printed
+    socket.send("stdin", "typed")
+    socket.wait_for("typed")
     assert len(app_processes(capture)) == 1
 
 
