@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import product
 from pathlib import Path
 
 from irscope.backends import parse_target
-from irscope.capturing.compile.order import informative_order, spread
+from irscope.capturing.compile.order import _farthest, _farthest_of_many, informative_order, spread
 from irscope.model import Config
 from irscope.toolchain.job import Job
 
@@ -55,3 +57,27 @@ def test_large_sweeps_are_covered_evenly() -> None:
     assert sorted(order) == list(range(2500))
     late = order[2000:2100]
     assert max(late) - min(late) > 1500
+
+
+def test_few_points_are_ordered_as_many_are() -> None:
+    sizes = (
+        (2,),
+        (4, 3),
+        (3, 1, 1, 1, 1, 4, 2),
+        (1, 1, 2, 3, 2, 2, 1, 4),
+        (2, 3) + (1,) * 7 + (4,),
+        (2, 1) * 9,
+    )
+    for shape in sizes:
+        points = list(product(*([rank / max(size - 1, 1) for rank in range(size)] for size in shape)))
+        points = [*points[:60], points[0]]  # one config of two groups
+        assert _farthest(points) == _farthest_of_many(points)
+
+
+def test_a_small_sweep_is_ordered_without_numpy() -> None:
+    program = (
+        "import sys; from irscope.capturing.compile.order import spread\n"
+        "spread([(a, b) for a in range(5) for b in range(5)]); print('numpy' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"

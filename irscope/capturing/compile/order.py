@@ -9,6 +9,7 @@ come first, then what lies between them, and a sweep that is stopped early cover
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from irscope.model import format_value
@@ -16,6 +17,8 @@ from irscope.toolchain.job import Job
 
 # The most that are chosen by their distances, which takes 0.3 s for 10,000; the others follow in equal steps.
 _MOST_CHOSEN = 2000
+# Up to so many points Python's own loops take less time than the import of NumPy.
+_FEW = 100
 # The golden ratio's fraction: multiples of it, modulo 1, are spread evenly.
 _STEP = 0.6180339887498949
 
@@ -58,6 +61,45 @@ def spread(points: Sequence[Sequence[float]]) -> Iterable[int]:
     """The indices of the points: the one with the smallest sum, then always the farthest from all before."""
     if len(points) < 3:
         return range(len(points))
+    chosen = _farthest(points) if len(points) <= _FEW else _farthest_of_many(points)
+    known = set(chosen)
+    rest = [place for place in range(len(points)) if place not in known]
+    return [*chosen, *sorted(rest, key=lambda place: (place * _STEP) % 1.0)]
+
+
+def _farthest(points: Sequence[Sequence[float]]) -> list[int]:
+    """What `_farthest_of_many` returns, for few points."""
+    sums = [_sum(point) for point in points]
+    chosen = [sums.index(min(sums))]
+    distances = [math.inf] * len(points)
+    while len(chosen) < len(points):
+        last = points[chosen[-1]]
+        for place, point in enumerate(points):
+            distance = _sum([abs(a - b) for a, b in zip(point, last, strict=True)])
+            distances[place] = min(distances[place], distance)
+        # Points that are equal to a chosen one differ in what has no coordinate.
+        distances[chosen[-1]] = -1.0
+        chosen.append(distances.index(max(distances)))
+    return chosen
+
+
+def _sum(values: Sequence[float]) -> float:
+    """The sum in the order in which NumPy adds so few values, as rounding decides between equal distances."""
+    total, after = 0.0, 0
+    if len(values) >= 8:
+        parts = list(values[:8])
+        for start in range(8, len(values) - 7, 8):
+            parts = [a + b for a, b in zip(parts, values[start : start + 8], strict=True)]
+        after = len(values) - len(values) % 8
+        one, two, three, four = (parts[place] + parts[place + 1] for place in (0, 2, 4, 6))
+        total = (one + two) + (three + four)
+    for value in values[after:]:
+        total += value
+    return total
+
+
+def _farthest_of_many(points: Sequence[Sequence[float]]) -> list[int]:
+    """The point with the smallest sum, then always the farthest from all before, up to _MOST_CHOSEN."""
     import numpy as np
 
     places = np.array(points)
@@ -68,6 +110,4 @@ def spread(points: Sequence[Sequence[float]]) -> Iterable[int]:
         distances[chosen[-1]] = -1.0
         chosen.append(int(distances.argmax()))
         distances = np.minimum(distances, np.abs(places - places[chosen[-1]]).sum(axis=1))
-    known = set(chosen)
-    rest = [place for place in range(len(points)) if place not in known]
-    return [*chosen, *sorted(rest, key=lambda place: (place * _STEP) % 1.0)]
+    return chosen
