@@ -288,11 +288,13 @@ def _request(args: argparse.Namespace, file: Path, kernel: str | None) -> SweepR
 
 def _kernel_file(name: str) -> Path:
     """The file at a path, of a sample or of a module. Raises UserError if there is none."""
+    if Path(name).is_file():
+        return Path(name)
     from irscope.learn.sample_commands import sample_file
     from irscope.model import UserError
     from irscope.workspace import module_file
 
-    found = Path(name) if Path(name).is_file() else sample_file(name) or module_file(name)
+    found = sample_file(name) or module_file(name)
     if found is None:
         raise UserError(f"{name}: no such file, module or sample; irscope samples lists the samples")
     return found
