@@ -38,12 +38,13 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """An `if`: its line, its condition, and the lines of its two branches."""
+    """An `if`: its line, its condition, the lines of its two branches, and whether an `elif` follows."""
 
     line: int
     test: ast.expr
     body: range
     otherwise: range
+    has_elif: bool = False
 
 
 def chosen_branches(
@@ -84,6 +85,8 @@ def _branch(choice: _Choice, lines_a: Collection[int], lines_b: Collection[int])
     ]
     if sides[0] == sides[1] or any(all(side) for side in sides):
         return None
+    if choice.has_elif and not sides[0][0] and not sides[1][0]:
+        return None  # false on both sides: one of the conditions after `elif` differs
     inside = (*choice.body, *choice.otherwise)
     return Branch(
         choice.line,
@@ -99,7 +102,9 @@ def _choices(statements: Sequence[ast.stmt], first: int) -> Iterator[_Choice]:
         if isinstance(node, ast.If):
             returns = isinstance(node.body[-1], ast.Return) and not node.orelse
             otherwise = statements[index + 1 :] if returns else node.orelse
-            yield _Choice(node.lineno + first, node.test, _span(node.body, first), _span(otherwise, first))
+            has_elif = len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If)
+            body, rest = _span(node.body, first), _span(otherwise, first)
+            yield _Choice(node.lineno + first, node.test, body, rest, has_elif)
         for name in ("body", "orelse"):
             yield from _choices(getattr(node, name, []), first)
 
