@@ -22,12 +22,15 @@ LABELS = {
     "Global stores": "global store",
     "Shared memory loads": "shared load",
     "Shared memory stores": "shared store",
+    "LDS loads": "shared load",
+    "LDS stores": "shared store",
     "Matrix instructions": "matrix",
     "Asynchronous copies": "async copy",
     "Local memory loads": "local load",
     "Local memory stores": "local store",
     "Atomics": "global atomic",
     "Shared memory atomics": "shared atomic",
+    "LDS atomics": "shared atomic",
 }
 _KINDS = "|".join(LABELS.values())
 
@@ -55,7 +58,7 @@ def _listed(counts: Counter[str]) -> str:
 
 @checks(
     _KINDS,
-    rf"(?P<label>[A-Z][a-z ]+) (?P<place>of .*?): (?P<parts>(?:{PARTS})(?:; (?:{PARTS}))*)"
+    rf"(?P<label>[A-Z][A-Za-z ]+) (?P<place>of .*?): (?P<parts>(?:{PARTS})(?:; (?:{PARTS}))*)"
     rf"(?P<notes>(?:{_NOTE})*)",
 )
 def _by_region(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
@@ -70,7 +73,7 @@ def _by_region(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
 
 @checks(
     _KINDS,
-    rf"(?P<label>[A-Z][a-z ]+) (?P<place>of .*): (?P<a>{_COUNTS}) -> (?P<b>{_COUNTS})"
+    rf"(?P<label>[A-Z][A-Za-z ]+) (?P<place>of .*): (?P<a>{_COUNTS}) -> (?P<b>{_COUNTS})"
     rf"(?: \((?:scope|order) [^()]*\))?(?P<notes>(?:{_NOTE})*)",
 )
 def _by_line(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
@@ -80,7 +83,9 @@ def _by_line(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     yield from _notes(match["notes"], a, b)
 
 
-@checks(_KINDS, rf"(?P<label>[A-Z][a-z ]+) (?P<place>of .*) stay (?P<width>\d+)-byte(?P<notes>(?:{_NOTE})*)")
+@checks(
+    _KINDS, rf"(?P<label>[A-Z][A-Za-z ]+) (?P<place>of .*) stay (?P<width>\d+)-byte(?P<notes>(?:{_NOTE})*)"
+)
 def _stay(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     for side in (a, b):
         texts = _counts(LABELS[match["label"]], match["place"], side)

@@ -11,7 +11,7 @@ from benchmarks.truth.occupancy import resident
 from benchmarks.truth.recount import Side
 
 
-@checks("shared", r"Shared memory per block: (?P<a>[\d,]+) -> (?P<b>[\d,]+) bytes")
+@checks("shared", r"(?:Shared memory per block|LDS per workgroup): (?P<a>[\d,]+) -> (?P<b>[\d,]+) bytes")
 def _shared(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     yield from both(match, a.shared, b.shared)
 
@@ -122,7 +122,8 @@ def _spill_text(text: str, side: Side) -> Iterator[Check]:
 @checks(
     "occupancy",
     r"Theoretical occupancy: (?P<a>[\d.]+)% -> (?P<b>[\d.]+)% "
-    r"\((?P<blocks_a>[\d,]+) -> (?P<blocks_b>[\d,]+) blocks per multiprocessor\), limited by .*",
+    r"\((?P<blocks_a>[\d,]+) -> (?P<blocks_b>[\d,]+) (?:blocks per multiprocessor|workgroups per compute unit)\), "
+    r"limited by .*",
 )
 def _occupancy(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     for name, side in (("a", a), ("b", b)):
@@ -134,9 +135,9 @@ def _occupancy(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
 @checks("launch", r"(?P<side>[AB]) cannot launch on \S+: (?P<reasons>.*)")
 def _launch(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
     side = a if match["side"] == "A" else b
-    for number in re.findall(r"([\d,]+) bytes of shared memory", match["reasons"]):
+    for number in re.findall(r"([\d,]+) bytes of (?:shared memory|LDS)", match["reasons"]):
         yield number, grouped(side.shared)
-    for number in re.findall(r"([\d,]+) threads per block,", match["reasons"]):
+    for number in re.findall(r"([\d,]+) threads per (?:block|workgroup),", match["reasons"]):
         yield number, grouped(side.threads)
 
 

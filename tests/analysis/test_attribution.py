@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,9 @@ def pair(tmp_path: Path, triton_cache: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(
+    version("triton").startswith("3.6."), reason="Triton 3.6 cannot specialize the warps of this kernel"
+)
 def test_a_copy_whose_tile_is_transposed_belongs_to_its_descriptor(pair: Callable):
     tile = "tensordesc<fp16[128, 64]>"
     signature = f"{tile}, {tile}, tensordesc<fp16[128, 128]>, i32:16, i32:16, i32:16"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,9 @@ def head(found: Comparison) -> str:
     return list(diff_text(report, DiffOptions(), PLAIN))[2]
 
 
+@pytest.mark.skipif(
+    version("triton").startswith("3.6."), reason="the key of Triton 3.6 lacks the globals of helpers"
+)
 def test_a_changed_global_is_the_cause(workspace: Workspace) -> None:
     found = pair(workspace, "twice", "thrice")
     (text,) = of_kind(found, "global")
