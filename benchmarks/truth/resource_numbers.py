@@ -122,7 +122,8 @@ def _spill_text(text: str, side: Side) -> Iterator[Check]:
 @checks(
     "occupancy",
     r"Theoretical occupancy: (?P<a>[\d.]+)% -> (?P<b>[\d.]+)% "
-    r"\((?P<blocks_a>[\d,]+) -> (?P<blocks_b>[\d,]+) (?:blocks per multiprocessor|workgroups per compute unit)\), "
+    r"\((?P<blocks_a>[\d,]+) -> (?P<blocks_b>[\d,]+) "
+    r"(?:blocks per multiprocessor|workgroups per compute unit)\), "
     r"limited by .*",
 )
 def _occupancy(match: re.Match[str], a: Side, b: Side) -> Iterator[Check]:
