@@ -3,8 +3,8 @@
 **What it does.** Reports variants that need more shared memory, threads or tensor memory than the target
 has.
 
-**Why is this bad?** The autotuner compiles these configs, fails to launch them and drops them. To save the
-compile time, leave them out for this target, in the list of configs or in `early_config_prune`.
+**Why is this bad?** The autotuner compiles these configs, fails to launch them and drops them. Leave them out
+for this target, in the list of configs or in `early_config_prune`.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Configs that spill registers to local memory.
 
-**What it does.** Reports variants for which ptxas or the AMD backend reports spills, the worst first. A
-stack without spills is not reported: it may hold an array of the kernel. AMD spills scalar registers to
-lanes of vector registers; variants that spill only these are reported separately.
+**What it does.** Reports variants for which ptxas or the AMD backend reports spills, the worst first.
+Variants that spill only AMD's scalar registers, to lanes of vector registers, are reported separately.
 
-**Why is this bad?** Spilled values go to local memory, which is as slow as global memory. More warps,
-smaller blocks or fewer stages leave more registers for each value. A scalar register in a lane costs an
-instruction to write and one to read, and part of a vector register.
+**Why is this bad?** Spilled values go to local memory, which is as slow as global memory. More warps, smaller
+blocks or fewer stages leave more registers for each value.
 """
 
 from __future__ import annotations

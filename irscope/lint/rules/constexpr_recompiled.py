@@ -5,8 +5,7 @@ than 1 in the capture, and that the kernel does not need as a constant (as in
 [constexpr-size](#constexpr-size)). It also finds strides, and sizes that vary only within one serving
 process.
 
-**Why is this bad?** The kernel is compiled once per value. Triton specializes a run-time number too, but
-only on being 1 or divisible by 16.
+**Why is this bad?** The kernel is compiled once per value.
 """
 
 from __future__ import annotations

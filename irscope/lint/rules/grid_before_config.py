@@ -4,8 +4,8 @@
 the launch or of some config. It looks at axes along which the kernel steps by `tl.program_id(axis) * BLOCK
 + tl.arange(0, BLOCK)`.
 
-**Why is this bad?** The grid has too few programs, so part of the output is never written. Nothing reports
-an error, and the config looks fast to an autotuner because it does less work.
+**Why is this bad?** The grid has too few programs, so part of the output is never written, without an error.
+The config looks fast to an autotuner because it does less work.
 
 **Example**
 

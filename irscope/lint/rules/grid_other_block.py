@@ -4,8 +4,8 @@
 `META["BLOCK_N"]`, if the kernel steps along that axis by `tl.program_id(axis) * BLOCK_M + tl.arange(0,
 BLOCK_M)`, with another one.
 
-**Why is this bad?** The grid has too few programs in every config whose BLOCK_N is larger than its
-BLOCK_M, so part of the output is never written, and too many in the others. Nothing reports an error.
+**Why is this bad?** In every config whose BLOCK_N is larger than its BLOCK_M, the grid has too few programs,
+so part of the output is never written, without an error.
 
 **Example**
 

@@ -3,8 +3,7 @@
 **What it does.** Reports variants whose largest tensor in TTIR has fewer elements than a program has
 threads, which are `num_warps` times 32, or times 64 on AMD's CDNA GPUs.
 
-**Why is this bad?** The other threads repeat the same work: they load the same elements, and occupy
-registers and issue slots that another program could use.
+**Why is this bad?** As for [redundant-threads](#redundant-threads), these threads repeat the work of others.
 """
 
 from __future__ import annotations

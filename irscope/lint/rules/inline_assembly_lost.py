@@ -3,9 +3,8 @@
 **What it does.** Reports the calls of `tl.inline_asm_elementwise` whose first instruction is in LLVM IR, but
 not in the assembly of a variant.
 
-**Why is this bad?** Their results are undefined: usually NaN, and what they were computed from is not even
-loaded. The cause is a constraint that the target has no registers for, such as `=f,f` on AMD's GPUs. LLVM
-prints an error and goes on, and Triton returns a kernel that can be launched.
+**Why is this bad?** Their results are undefined, usually NaN. The cause is a constraint that the target has
+no registers for, such as `=f,f` on AMD's GPUs: LLVM prints an error and goes on.
 
 **Limits.** Assembly without an instruction, such as an empty barrier, is not checked.
 """

@@ -2,7 +2,7 @@
 
 **What it does.** Reports names in `key` that the kernel uses as pointers.
 
-**Why is this bad?** Tensors in the key are compared by identity. The kernel is tuned again for every new
+**Why is this bad?** Tensors in the key are compared by identity: the kernel is tuned again for every new
 tensor, and the key keeps each tensor alive.
 
 **Example**

@@ -2,8 +2,7 @@
 
 **What it does.** Reports names in `key` that every config sets.
 
-**Why is this bad?** The key is computed before a config is chosen, so the meta-parameter has no value yet
-and the name changes nothing.
+**Why is this bad?** The key is computed before a config is chosen, so the name changes nothing.
 
 **Example**
 

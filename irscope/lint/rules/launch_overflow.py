@@ -4,8 +4,7 @@
 and reports additions and multiplications of `int32` whose result does not fit and that an address is
 computed from.
 
-**Why is this bad?** The result wraps around to a negative offset: the kernel reads and writes the wrong
-elements, or fails with an illegal memory access for large tensors only.
+**Why is this bad?** As for [offset-overflow](#offset-overflow), the kernel accesses the wrong elements.
 
 **Limits.** Reported if all elements of the last program's block overflow, or if some do and the tensor has
 more than 2,147,483,647 elements.

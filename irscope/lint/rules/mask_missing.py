@@ -4,8 +4,8 @@
 + tl.arange(0, BLOCK)`, if the launch rounds the number of programs up, `triton.cdiv(n, BLOCK)`, and n is
 not known to be a multiple of BLOCK in every config.
 
-**Why is this bad?** The last program reads and writes past the end of the tensor: wrong results, or a
-memory error far away from its cause. With one config it may work and with the next it may not.
+**Why is this bad?** The last program reads and writes past the end of the tensor: wrong results, or a memory
+error far away from its cause.
 
 **Example**
 

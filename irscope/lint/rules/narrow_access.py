@@ -1,8 +1,7 @@
 """Loads and stores that are narrow because their mask's bound is not specialized.
 
-**What it does.** Reports loads and stores that are narrower than they could be because the mask compares
-with an argument that is not specialized. The lines come from the compiler's own analysis of TTIR, the
-widths from the assembly.
+**What it does.** Reports loads and stores that are narrower than they could be because the mask compares with
+an argument that is not specialized.
 
 **Why is this bad?** The compiler does not know that the bound is divisible by 16, so each access moves
 fewer bytes than it could.

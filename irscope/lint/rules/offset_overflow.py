@@ -3,9 +3,8 @@
 **What it does.** Reports additions and multiplications of `int32` in an address whose result is more than
 2,147,483,647 in the last program of a launch, if the text determines the grid, the sizes and the strides.
 
-**Why is this bad?** `tl.program_id`, `tl.arange` and integer arguments below 2**31 are 32 bits wide. The
-result wraps around to a negative offset: the kernel reads and writes the wrong elements, or fails with an
-illegal memory access, for large tensors only.
+**Why is this bad?** The result wraps around to a negative offset: the kernel reads and writes the wrong
+elements, or fails with an illegal memory access, for large tensors only.
 
 **Example**
 

@@ -2,8 +2,8 @@
 
 **What it does.** Reports `@triton.autotune` with one config or none.
 
-**Why is this bad?** A single config is taken without being measured: nothing is tuned. The decorator still
-costs a lookup per launch, and it hides the kernel's meta-parameters.
+**Why is this bad?** A single config is taken without being measured, and the decorator costs a lookup per
+launch.
 
 **Example**
 

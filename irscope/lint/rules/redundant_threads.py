@@ -3,8 +3,8 @@
 **What it does.** Reports configs of `@triton.autotune`, and launches with `num_warps`, in which the
 kernel's largest tensor has fewer elements than a program has threads (32 per warp; 64 on AMD's CDNA GPUs).
 
-**Why is this bad?** The other threads repeat the same work: they load the same elements, and occupy
-registers and issue slots that another program could use.
+**Why is this bad?** The other threads load the same elements, and occupy registers and issue slots that
+another program could use.
 
 **Example**
 
@@ -18,8 +18,7 @@ triton.Config({"BLOCK": 64}, num_warps=8)  # 256 threads for 64 elements
 triton.Config({"BLOCK": 64}, num_warps=2)
 ```
 
-**Limits.** Only kernels whose block sizes the text determines, and that call no other kernel. The size of
-the largest tensor is an upper bound: the product of the longest ranges.
+**Limits.** Only kernels whose block sizes the text determines, and that call no other kernel.
 """
 
 from __future__ import annotations

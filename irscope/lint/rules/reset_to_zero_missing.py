@@ -4,8 +4,8 @@
 by `tl.atomic_add` or by loading, adding and storing at the same address, if neither `reset_to_zero` nor
 `restore_value` names it.
 
-**Why is this bad?** The first launch runs every config many times on the same arguments, so the argument
-has the sum of all these runs. Later launches are right, which makes the error hard to find.
+**Why is this bad?** The first launch runs every config many times on the same arguments, so the argument has
+the sum of all these runs. Later launches are right, which makes the error hard to find.
 
 **Example**
 
@@ -24,8 +24,7 @@ def grad(x_ptr, dw_ptr, M, N, BLOCK: tl.constexpr):
 ```
 
 **Limits.** Atomics that give the same result however often they run, such as `tl.atomic_max`, are not
-reported. Nor are kernels that also store to the argument, since they may reset it, and autotuners with a
-single config or with a hook.
+reported, nor are kernels that also store to the argument, and autotuners with a single config or with a hook.
 """
 
 from __future__ import annotations

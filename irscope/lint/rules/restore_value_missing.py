@@ -3,9 +3,8 @@
 **What it does.** Reports a parameter of a kernel under `@triton.autotune` that the kernel loads and then
 overwrites at the same address with a value computed from it, if `restore_value` does not name it.
 
-**Why is this bad?** The first launch runs every config many times on the same arguments. Each run reads
-what the run before it wrote, so the first result is wrong. Later launches are right, which makes the error
-hard to find.
+**Why is this bad?** The first launch runs every config many times on the same arguments, and each run reads
+what the run before it wrote. Later launches are right.
 
 **Example**
 
@@ -25,8 +24,7 @@ def scale(x_ptr, n, BLOCK: tl.constexpr):
 ```
 
 **Limits.** Values that a second run leaves as they are (a copy, a clamp, a selection by a mask) are not
-reported, nor are autotuners with a single config or with a hook. Sums are left to
-[reset-to-zero-missing](#reset-to-zero-missing).
+reported, nor are autotuners with a single config or with a hook.
 """
 
 from __future__ import annotations

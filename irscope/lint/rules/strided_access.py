@@ -4,8 +4,8 @@
 every dimension of the block, by the sizes and strides of the recorded launches or by constants of
 the kernel.
 
-**Why is this bad?** The threads of a warp access as many 32-byte sectors as they have elements, and use a
-few bytes of each. Memory bandwidth is wasted by that factor.
+**Why is this bad?** The threads of a warp access as many 32-byte sectors as they have elements, and use a few
+bytes of each.
 
 **Limits.** Loaded offsets (gathers) and steps that are not constant are not reported.
 """

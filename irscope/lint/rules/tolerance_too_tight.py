@@ -6,9 +6,9 @@ float32 matrices if it is compared with a kernel of the file that multiplies by 
 precision, TF32, and the tolerance is below TF32's rounding error.
 
 **Why is this bad?** Two correct results that were rounded in a different order differ by that much, so the
-test fails. A sum of K products of normal numbers is about sqrt(K). In fp16, one unit is 0.03 at 32, 0.25
-at 256 and 1.0 at 1024. TF32 has the 10 fraction bits of fp16: rounding both factors changes the sum by about
-sqrt(K) / 2048, 0.016 for K = 1024, while the default tolerance of float32 is 0.00005.
+test fails. A sum of K products of normal numbers is about sqrt(K), and one unit of fp16 is 0.03 at 32 and 1.0
+at 1024. TF32 changes the sum by about sqrt(K) / 2048, 0.016 for K = 1024, while the default tolerance of
+float32 is 0.00005.
 
 **Example**
 

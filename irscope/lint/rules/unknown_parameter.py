@@ -3,8 +3,8 @@
 **What it does.** Reports names in `key`, `reset_to_zero`, `restore_value`, `do_not_specialize` and
 `do_not_specialize_on_alignment` that the kernel does not have.
 
-**Why is this bad?** The name has no effect. A kernel whose key is misspelled is tuned once, for the first
-sizes it gets. Triton 3.9 raises a ValueError for the first three lists; older versions ignore the name.
+**Why is this bad?** The name has no effect: a kernel whose key is misspelled is tuned once, for the first
+sizes it gets. Triton 3.9 raises a ValueError for the first three lists.
 
 **Example**
 

@@ -3,8 +3,8 @@
 **What it does.** Reports a parameter in `do_not_specialize` or `do_not_specialize_on_alignment` that
 bounds the mask of a contiguous one-dimensional access.
 
-**Why is this bad?** The compiler does not know that the bound is divisible by 16, so neighboring elements
-may have different masks. Each load and store then moves one element instead of up to 16 bytes.
+**Why is this bad?** The compiler does not know that the bound is divisible by 16, so each load and store
+moves one element instead of up to 16 bytes.
 
 **Example**
 
@@ -22,9 +22,8 @@ def add(x_ptr, n, BLOCK: tl.constexpr):
 def add(x_ptr, n, BLOCK: tl.constexpr): ...
 ```
 
-**Limits.** Kernels with two-dimensional blocks are skipped, because the bound may limit the rows. So
-are ranges that no config, launch or default in the file makes longer than 128: each thread then holds one
-element.
+**Limits.** Kernels with two-dimensional blocks are skipped, because the bound may limit the rows. So are
+ranges that nothing in the file makes longer than 128.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 **What it does.** Reports variants whose TTIR has a loop marked `tt.warp_specialize` and whose TTGIR, after
 all passes, has no `ttg.warp_specialize`: all warps execute all of the kernel, as without the request.
 
-**Why is this bad?** The compiler does not say that it ignored the request. A config with it and one without
-have the same machine code, and an autotuner measures both.
+**Why is this bad?** The compiler does not say so, and an autotuner measures the same machine code twice.
 
 **Limits.** Nothing is reported if any loop of the kernel was split.
 """
