@@ -19,9 +19,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from benchmarks.facts_truth import identity, record_source
 from benchmarks.fits import Use, cpu_seconds, use
 from irscope.model import Config, Target, Variant
+from tests.truth.facts_truth import identity, record_source
 
 H100 = Target("cuda", "90", 32)
 # A kernel, its config and the types of its arguments: what a capture and a launch have in common.

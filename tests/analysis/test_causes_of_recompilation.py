@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.causes_of_recompilation import CAUSES, causes_named
+from tests.truth.causes_of_recompilation import CAUSES, causes_named
 
 pytest.importorskip("torch")
 # It compiles.

@@ -1,7 +1,7 @@
 """Recounts every number in irscope's findings.
 
-    python benchmarks/truth_of_findings.py --numbers                         # kernels of the benchmark
-    python -m benchmarks.truth.numbers CAPTURE.irscope... [--most PAIRS]
+    python -m tests.truth --numbers                         # kernels of the corpus
+    python -m tests.truth.numbers CAPTURE.irscope... [--most PAIRS]
 
 Each kind of finding has a function, in `*_numbers.py`, that parses its sentence and recounts its numbers with
 `recount.py`, which shares nothing with irscope. A kind without a function is an error if its sentence has a
@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import irscope
-from benchmarks.truth import access_numbers, resource_numbers, stage_numbers
-from benchmarks.truth.checkers import NOT_RECOUNTED, left_over, recounted
-from benchmarks.truth.corpus import Case
-from benchmarks.truth.pairs import compiled
-from benchmarks.truth.recount import Side
 from irscope.model import Variant
+from tests.truth import access_numbers, resource_numbers, stage_numbers
+from tests.truth.checkers import NOT_RECOUNTED, left_over, recounted
+from tests.truth.corpus import Case
+from tests.truth.pairs import compiled
+from tests.truth.recount import Side
 
 # Each registers its checkers.
 __all__ = ["access_numbers", "recounted", "resource_numbers", "stage_numbers"]

@@ -1,6 +1,6 @@
 """Triggers every cause of a recompilation through Triton's JIT, and checks that `irscope why` names it.
 
-  python benchmarks/causes_of_recompilation.py [--triton FOLDER]
+  python -m tests.truth.causes_of_recompilation [--triton FOLDER]
 
 For each cause, a kernel is launched twice without a GPU (`irscope run`), so that exactly one thing
 differs. The two variants must have exactly one reason, with both values, and the remedy if their machine code

@@ -1,7 +1,7 @@
 """Whether rebuilding an unedited stage gives the original's machine code, per sample, target and Triton.
 
-    python benchmarks/rebuild_identity.py
-    python benchmarks/rebuild_identity.py --triton 3.9.0 --target cuda:90 --sample matmul.py
+    python -m tests.truth.rebuild_identity
+    python -m tests.truth.rebuild_identity --triton 3.9.0 --target cuda:90 --sample matmul.py
 
 Compiles the first config of each sample for each target with each Triton, then rebuilds it from every stage
 as `irscope build` does, and compares the sections of the binary that hold machine code (ptxas writes the time

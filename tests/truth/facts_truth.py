@@ -1,6 +1,6 @@
 """Compares facts measured without a GPU with those that a GPU's driver reported, by field.
 
-    python benchmarks/facts_truth.py [TRUTH.jsonl or its folder] [-j N]
+    python -m tests.truth.facts_truth [TRUTH.jsonl or its folder] [-j N]
 
 Compiles each record's kernel with the installed Triton for the target and the specialization of its
 launch, and measures the variant. The kernels are in kernels.py next to the records. Registers and spills

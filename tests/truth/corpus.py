@@ -1,4 +1,4 @@
-"""The kernels of the benchmark: their files, and how to compile each without a launch."""
+"""The kernels of the corpus: their files, and how to compile each without a launch."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Case:
 
 
 def cases(pattern: str = "*", folder: Path | None = None) -> list[Case]:
-    """The benchmark's kernels, those of `samples`, and those of `folder`, whose names match a glob."""
-    from benchmarks.truth.sample_cases import SAMPLE_CASES
+    """The kernels of the corpus, those of `samples`, and those of `folder`, whose names match a glob."""
+    from tests.truth.sample_cases import SAMPLE_CASES
 
     files = sorted(KERNELS.glob("*.py")) + (sorted(folder.glob("*.py")) if folder else [])
     found = [*SAMPLE_CASES, *(case for file in files for case in _cases_of(file))]

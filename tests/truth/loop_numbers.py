@@ -12,9 +12,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 
-from benchmarks.truth.checkers import NOT_RECOUNTED, Check
-from benchmarks.truth.llvm_loops import loops_of
-from benchmarks.truth.recount import Side, _instructions, amdgcn_effects, ptx_effects
+from tests.truth.checkers import NOT_RECOUNTED, Check
+from tests.truth.llvm_loops import loops_of
+from tests.truth.recount import Side, _instructions, amdgcn_effects, ptx_effects
 
 COUNTS = r"none|\d+ x [^,;()]+?(?:, \d+ x [^,;()]+?)*"
 _UNIT = r"per (?:iteration|\d+ iterations)(?: of \d+ loops)?"

@@ -31,7 +31,7 @@ def _bytes(opcode: str) -> int:
     return int(found[1]) // 8 * (2 if found[2] else 1) * (int(vector[1]) if vector else 1)
 
 
-def ptx_effects(opcode: str, line: str) -> list[tuple[str, str]]:  # noqa: PLR0911 - a table of cases
+def ptx_effects(opcode: str, line: str) -> list[tuple[str, str]]:
     """The kinds of accesses of one PTX instruction, and their text in a finding."""
     dotted = "." + opcode + "."
     if re.match(r"(ld|st)\.", opcode):

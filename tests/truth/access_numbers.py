@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from benchmarks.truth.checkers import NOT_RECOUNTED, Check, checks
-from benchmarks.truth.loop_numbers import PARTS, recounted_parts
-from benchmarks.truth.matrix_paths import matrix_path
-from benchmarks.truth.recount import Side
+from tests.truth.checkers import NOT_RECOUNTED, Check, checks
+from tests.truth.loop_numbers import PARTS, recounted_parts
+from tests.truth.matrix_paths import matrix_path
+from tests.truth.recount import Side
 
 _COUNTS = r"none|\d+ x [^,;()]+(?:, \d+ x [^,;()]+)*"
 _NOTE = (

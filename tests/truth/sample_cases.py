@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from benchmarks.truth.corpus import HOPPER, SAMPLES, TARGETS, Case
 from irscope.model import Value
+from tests.truth.corpus import HOPPER, SAMPLES, TARGETS, Case
 
 _ROWS: list[tuple[str, str, str, dict[str, Value], tuple[str, ...]]] = [
     ("vector_add", "add_kernel", "*fp32:16, *fp32:16, *fp32:16, i32", {"BLOCK_SIZE": 1024}, TARGETS),

@@ -1,10 +1,10 @@
-"""A slice of benchmarks/truth_of_findings.py: edits that mean nothing change nothing."""
+"""A slice of `python -m tests.truth --noop`: edits that mean nothing change nothing."""
 
 import pytest
 
-from benchmarks.truth.corpus import TARGETS, cases
-from benchmarks.truth.noop_edits import EDITS, Totals, check
 from tests.exhaustive import EXHAUSTIVE
+from tests.truth.corpus import TARGETS, cases
+from tests.truth.noop_edits import EDITS, Totals, check
 
 NAMES = ("memory.called_helper_kernel", "matmuls.matmul_kernel", "norms.welford_layer_norm_kernel")
 

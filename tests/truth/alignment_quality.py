@@ -1,6 +1,6 @@
 """Measures alignment quality over a folder of stages: aligned pairs with equal opcode and source location.
 
-    python benchmarks/alignment_quality.py FOLDER
+    python -m tests.truth.alignment_quality FOLDER
 
 FOLDER contains KERNEL/TARGET/CONFIG/STAGE, as written by `irscope dump` (STAGE may include the kernel's name:
 `matmul_kernel.ttgir`). Compares every two configs of a kernel and target, stage by stage.

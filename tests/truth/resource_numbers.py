@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Iterator
 
-from benchmarks.truth.checkers import Check, both, checks, grouped
-from benchmarks.truth.occupancy import resident
-from benchmarks.truth.recount import Side
+from tests.truth.checkers import Check, both, checks, grouped
+from tests.truth.occupancy import resident
+from tests.truth.recount import Side
 
 
 @checks("shared", r"(?:Shared memory per block|LDS per workgroup): (?P<a>[\d,]+) -> (?P<b>[\d,]+) bytes")

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 
-from benchmarks.truth.recount import Side
+from tests.truth.recount import Side
 
 # A number in a sentence and its recount, or any other part and what it should be.
 Check = tuple[str, str]

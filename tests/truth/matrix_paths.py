@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from benchmarks.truth.recount import Side
+from tests.truth.recount import Side
 
 Check = tuple[str, str]
 

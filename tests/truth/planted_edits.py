@@ -1,6 +1,6 @@
 """Plants edits in kernels, and checks that the diff of TTIR names exactly what each changed.
 
-    python -m benchmarks.truth.planted_edits [--limit N] [--kernels GLOB] [--only tuned|held-out]
+    python -m tests.truth.planted_edits [--limit N] [--kernels GLOB] [--only tuned|held-out]
 
 Each edited kernel is compiled to TTIR, and compared with the original in both directions. The judge is
 `ttir_oracle.py`, which counts operations and shares no code with irscope's diff. An edit is
@@ -25,16 +25,16 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from benchmarks.truth.corpus import Case, cases
-from benchmarks.truth.plant import Planted, planted_edits
-from benchmarks.truth.planted_kernels import Compiled, EditedFile, quiet, tuned_cases
-from benchmarks.truth.ttir_oracle import Verdict, judge
 from irscope.analysis.findings.finding import PairContext
 from irscope.analysis.findings.source_edits import source_edits
 from irscope.analysis.source_alignment import line_map
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.language_registry import parse
+from tests.truth.corpus import Case, cases
+from tests.truth.plant import Planted, planted_edits
+from tests.truth.planted_kernels import Compiled, EditedFile, quiet, tuned_cases
+from tests.truth.ttir_oracle import Verdict, judge
 
 # The numbers that are printed, in this order.
 _COLUMNS = (

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from benchmarks.truth.checkers import Check, both, checks, plural
-from benchmarks.truth.loop_numbers import LOOP, instructions_in, prologue_copies
-from benchmarks.truth.recount import Side
+from tests.truth.checkers import Check, both, checks, plural
+from tests.truth.loop_numbers import LOOP, instructions_in, prologue_copies
+from tests.truth.recount import Side
 
 
 @checks("loop", rf"(?:The|Only [AB] has the) (?P<loop>{LOOP.removeprefix('the ')})(?::(?P<rest>.*))?")

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import irscope
-from benchmarks.truth.corpus import Case, load
 from irscope.model import UserError, Value
+from tests.truth.corpus import Case, load
 
 # A block size is varied only if the signature does not repeat it, as that of a tensor descriptor does.
 _SMALLEST, _LARGEST = 32, 128

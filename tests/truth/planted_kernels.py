@@ -13,8 +13,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from benchmarks.truth import edited_kernels
-from benchmarks.truth.corpus import Case
 from irscope.capturing.compile.plan import plan_for
 from irscope.capturing.messages import SweepRequest
 from irscope.model import Config, Kernel, SourceFunction, Target, Toolchain, Value, Variant
@@ -23,6 +21,8 @@ from irscope.toolchain.constants import Constants
 from irscope.toolchain.job import Job
 from irscope.toolchain.kernels import FoundKernel, called_functions, find_kernel, source_function, unwrap
 from irscope.toolchain.stub_driver import gpu_target
+from tests.truth import edited_kernels
+from tests.truth.corpus import Case
 
 # The target that TTIR is made for. It hardly depends on it.
 TARGET = Target("cuda", "90", 32)

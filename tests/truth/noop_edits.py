@@ -20,12 +20,12 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import irscope
-from benchmarks.truth import source_edits
-from benchmarks.truth.corpus import Case, load
 from irscope.api import Capture
 from irscope.cli.main import main as irscope_command
 from irscope.model import UserError, Variant
 from irscope.workspace import Comparison
+from tests.truth import source_edits
+from tests.truth.corpus import Case, load
 
 # Findings that only say that A and B are equal.
 _SAY_EQUAL = ("identical", "stages")

@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from benchmarks.truth.recount import Side
+from tests.truth.recount import Side
 
 _START = re.compile(r"(?:\$L__|\.L)BB(\d+_\d+):|(?://|;) %bb\.\d+:")
 _TARGET = re.compile(r"(?:\bbra(?:\.uni)?|\bs_c?branch\w*)\s+(?:\$L__|\.L)BB(\d+_\d+)")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.truth.recount import Side
+from tests.truth.recount import Side
 
 # By compute capability: warps, blocks and bytes of shared memory per multiprocessor.
 _NVIDIA = {

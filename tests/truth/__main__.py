@@ -1,10 +1,10 @@
 """Whether everything that the diff and the findings say is true, on kernels whose answer is known.
 
-    python benchmarks/truth_of_findings.py --noop        # edits that mean nothing: no change, no finding
-    python benchmarks/truth_of_findings.py --planted     # edits that mean something: exactly these are named
-    python benchmarks/truth_of_findings.py --numbers     # every number in a finding, counted independently
+    python -m tests.truth --noop        # edits that mean nothing: no change, no finding
+    python -m tests.truth --planted     # edits that mean something: exactly these are named
+    python -m tests.truth --numbers     # every number in a finding, counted independently
 
-Each part compiles the kernels of `benchmarks/truth/kernels` and `samples` (and, with --folder, of files with
+Each part compiles the kernels of `tests/truth/kernels` and `samples` (and, with --folder, of files with
 a `CASES` list) for the targets, in two processes and without a GPU. Exits with 1 if anything is false. The
 full run takes tens of minutes; `--kernels 'softmax*' --targets cuda:90` takes seconds.
 """
@@ -19,9 +19,7 @@ from functools import partial
 from importlib import import_module
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from benchmarks.truth.corpus import TARGETS, cases
+from tests.truth.corpus import TARGETS, cases
 
 # Each module has `run(cases, targets, folder) -> int`, the number of false statements; it prints its results.
 PARTS = {"noop": "noop_edits", "planted": "planted_edits", "numbers": "numbers"}
@@ -35,7 +33,7 @@ def main() -> int:
     selected = cases(args.kernels, args.folder)[: args.limit]
     false = 0
     for name in chosen:
-        run: Run = import_module(f"benchmarks.truth.{PARTS[name]}").run
+        run: Run = import_module(f"tests.truth.{PARTS[name]}").run
         if name == "noop":
             run = partial(run, edits=args.edits)
         if name == "planted":
@@ -46,7 +44,7 @@ def main() -> int:
 
 
 def _arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser = argparse.ArgumentParser("python -m tests.truth", description=__doc__.partition("\n")[0])
     for name in PARTS:
         parser.add_argument(f"--{name}", action="store_true")
     parser.add_argument("--kernels", default="*", metavar="GLOB", help="only kernels whose name matches")
