@@ -1,10 +1,10 @@
-"""Compares `irscope.fits` with a GPU's driver, and with full compilations of the spaces in benchmarks/tune.
+"""Compares `irscope.fits` with a GPU's driver, and with full compilations of the spaces in tune/.
 
-    python benchmarks/fits_truth.py [--truth ../shared/truth] [--captures FOLDER]
+    python -m tools.calibration.fits_truth [--truth ../shared/truth] [--captures FOLDER]
 
 `--truth` has the launches that facts_truth.py reads: the driver's answer is whether each failed, and its
-shared memory. FOLDER has captures of the programs in benchmarks/tune, one per group (matmuls.irscope, ...):
-every config is allocated again from the kernel's source. Use the version of Triton that made the records.
+shared memory. FOLDER has captures of the programs in tune/, one per group (matmuls.irscope, ...): every
+config is allocated again from the kernel's source. Use the version of Triton that made the records.
 """
 
 from __future__ import annotations
@@ -17,11 +17,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from benchmarks.fits import Use, cpu_seconds, use
 from irscope.model import Config, Target, Variant
 from tests.truth.facts_truth import identity, record_source
+from tools.calibration.fits import Use, cpu_seconds, use
+from tools.calibration.tune.spaces import without_data
 
 H100 = Target("cuda", "90", 32)
 # A kernel, its config and the types of its arguments: what a capture and a launch have in common.
@@ -83,22 +82,13 @@ def captured(folder: Path, groups: tuple[str, ...]) -> dict[Key, Variant]:
 def candidates(space: Any) -> Iterator[Any]:
     """The candidates of a space at its first shape, with tensors that have no data."""
     import triton
-    from torch.overrides import TorchFunctionMode
 
+    from irscope.toolchain.stub_driver import gpu_target
     from irscope.tuning.autotuner_call import AutotunerCall
     from irscope.tuning.candidates import candidates_of
 
-    class WithoutData(TorchFunctionMode):
-        """Makes each tensor on the meta device, whatever its program asks for."""
-
-        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = dict(kwargs or {})
-            return function(*args, **given | ({"device": "meta"} if "device" in given else {}))
-
-    from irscope.toolchain.stub_driver import gpu_target
-
     kernel = space.kernel
-    with WithoutData():
+    with without_data():
         tensors = space.tensors(space.shapes[0])
         for config in space.configs:
             arguments, grid = space.launch(tensors, space.shapes[0], config)
@@ -109,9 +99,9 @@ def candidates(space: Any) -> Iterator[Any]:
 
 
 def compare_spaces(folder: Path) -> None:
-    """Every config of benchmarks/tune against the metadata of its full compilation."""
-    from benchmarks.tune.measure import GROUPS, spaces
+    """Every config of tune/ against the metadata of its full compilation."""
     from irscope.toolchain.source_text import GeneratedTexts
+    from tools.calibration.tune.measure import GROUPS, spaces
 
     known, tally = captured(folder, GROUPS), collections.Counter[str]()
     start = cpu_seconds()
@@ -138,7 +128,7 @@ def compare_spaces(folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compares fits with a GPU's driver and full compilations.")
     parser.add_argument("--truth", type=Path, help="the folder of h200.jsonl")
-    parser.add_argument("--captures", type=Path, help="the folder of the captures of benchmarks/tune")
+    parser.add_argument("--captures", type=Path, help="the folder of the captures of tools/calibration/tune")
     options = parser.parse_args()
     if options.truth:
         compare_launches(options.truth)

@@ -1,8 +1,8 @@
 """Compares irscope's counts of launches with the counters of Nsight Compute: error by count and by kernel.
 
-    python benchmarks/estimate_counts.py CAPTURE... [--counters benchmarks/tune/counters.jsonl.gz] [--each]
+    python -m tools.calibration.estimate_counts CAPTURE... [--counters FILE] [--each]
 
-The captures have the configs that were profiled, with their launches (benchmarks/tune/launches.py).
+The captures have the configs that were profiled, with their launches (tune/launches.py).
 Instructions of PTX that the assembler drops, merges or splits are not errors of the interpretation; sectors
 and wavefronts are the same in both. The wavefronts that the hardware repeats include those that lose against
 another unit (async copies, wgmma), so that a count between the wavefronts without and with repetitions is
@@ -14,19 +14,16 @@ from __future__ import annotations
 import argparse
 import re
 import statistics
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from time import process_time
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 import irscope
-from benchmarks.tune.spaces import read_lines
 from irscope.estimating.counting.counts import LaunchCounts, count_launch
 from irscope.model import Variant
+from tools.calibration.tune.spaces import read_lines
 
 COUNTERS = Path(__file__).parent / "tune" / "counters.jsonl.gz"
 

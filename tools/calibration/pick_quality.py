@@ -1,7 +1,7 @@
 """Measures how good irscope's ranking of configs is, against the measured times of every config.
 
-    python -m benchmarks.pick_quality CAPTURE... --measured benchmarks/tune/h100.jsonl.gz
-        [--launches benchmarks/tune/launches.jsonl.gz] [--only KERNEL...] [--json FILE]
+    python -m tools.calibration.pick_quality CAPTURE... --measured tools/calibration/tune/h100.jsonl.gz
+        [--launches tools/calibration/tune/launches.jsonl.gz] [--only KERNEL...] [--json FILE]
 
 A space is one kernel at one shape, with all configs that could be launched. Of the k configs that a ranking
 puts first, a user takes the fastest by `ms`; the efficiency is the space's best `ms_again` divided by that
@@ -10,7 +10,7 @@ Figures are geometric means over spaces. Next to irscope's ranking: a random ord
 an order by facts only (spilled bytes, then occupancy).
 
 A capture has the first launch of a variant. `--launches` has the launches at other shapes, as
-`benchmarks/tune/launches.py --list` writes them; without it, only spaces in the captures are judged.
+`tools/calibration/tune/launches.py --list` writes them; without it, only spaces in the captures are judged.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from benchmarks.tune.spaces import read_lines
 from irscope.estimating.estimate import Estimate, estimate
 from irscope.estimating.ranking import rank
 from irscope.facts.fact import ReadStage
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace import Workspace
+from tools.calibration.tune.spaces import read_lines
 
 SHARES = (0.0, 0.1, 0.2)
 _DEFAULTS = {"num_warps": 4, "num_stages": 3, "num_ctas": 1, "maxnreg": None}
@@ -262,7 +262,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measures how good irscope's ranking of configs is.")
     parser.add_argument("captures", nargs="+", type=Path)
     parser.add_argument(
-        "--measured", nargs="+", type=Path, required=True, help="files of benchmarks/tune/measure.py"
+        "--measured", nargs="+", type=Path, required=True, help="files of tools/calibration/tune/measure.py"
     )
     parser.add_argument("--launches", nargs="*", type=Path, default=[], help="files of launches.py --list")
     parser.add_argument("--only", nargs="+", help="these kernels only")

@@ -1,9 +1,9 @@
 """Compares the bound that irscope names with the one that Nsight Compute measured, variant by variant.
 
-    python -m benchmarks.bound_agreement CAPTURE... [--only KERNEL...]
+    python -m tools.calibration.bound_agreement CAPTURE... [--only KERNEL...]
 
-The captures have the variants of `benchmarks/tune/`, `benchmarks/tune/counters.jsonl.gz` what Nsight Compute
-measured for six configs of each kernel, and `benchmarks/tune/launches.jsonl.gz` how they were launched.
+The captures have the variants of `tune/`. `tune/counters.jsonl.gz` contains what Nsight Compute measured for
+six configs of each kernel, and `tune/launches.jsonl.gz` how they were launched.
 
 Nsight Compute's own rule (sections/SpeedOfLight.py): the unit with the highest share of its peak ("speed of
 light") is the bottleneck if that is 60 % or more; units within 10 points of it are balanced with it. If all
@@ -26,9 +26,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tune.spaces import read_lines
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace import Estimate, Workspace
+from tools.calibration.tune.spaces import read_lines
 
 FOLDER = Path(__file__).parent / "tune"
 LATENCY_BELOW, BALANCED_WITHIN = 60.0, 10.0

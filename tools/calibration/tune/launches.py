@@ -1,11 +1,11 @@
 """Launches every config of each kernel once, at each shape: the program to capture.
 
-    irscope run -o tune.irscope benchmarks/tune/launches.py [--only matmuls rows] [--configs 4]
-    python benchmarks/tune/launches.py --list launches.jsonl.gz
+    irscope run -o tune.irscope tools/calibration/tune/launches.py [--only matmuls rows] [--configs 4]
+    python tools/calibration/tune/launches.py --list launches.jsonl.gz
 
 With `--target cuda:90` it needs no GPU. A config that cannot be compiled or launched is reported and left.
 A capture has the first launch of each variant. `--list` launches nothing and writes the launches at all
-shapes, as the capture describes them, for `benchmarks/pick_quality.py`; it needs no GPU either.
+shapes, as the capture describes them, for `tools/calibration/pick_quality.py`; it needs no GPU either.
 """
 
 from __future__ import annotations
@@ -18,24 +18,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[2]))
+sys.path.insert(0, str(Path(__file__).parents[3]))
 
-from benchmarks.tune.measure import GROUPS, TEST_GROUPS, spaces
-from benchmarks.tune.spaces import Config, Shape, Space
+from tools.calibration.tune.measure import GROUPS, TEST_GROUPS, spaces
+from tools.calibration.tune.spaces import Config, Shape, Space, without_data
 
 
 def listed(space: Space) -> Iterator[dict[str, Any]]:
     """The launches of a space, of tensors without data."""
-    from torch.overrides import TorchFunctionMode
-
-    class WithoutData(TorchFunctionMode):
-        """Makes each tensor on the meta device, whatever its program asks for."""
-
-        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = dict(kwargs or {})
-            return function(*args, **given | ({"device": "meta"} if "device" in given else {}))
-
-    with WithoutData():
+    with without_data():
         for shape in space.shapes:
             tensors = space.tensors(shape)
             for config in space.configs:

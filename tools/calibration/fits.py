@@ -1,7 +1,7 @@
 """Compares what `irscope.fits` finds before LLVM with the full compilation, and the CPU time of both.
 
     TRITON_CACHE_DIR=CACHE irscope compile samples/matmul.py --signature ... --target cuda:80 ...
-    python benchmarks/fits.py CACHE... [--targets 80 86 89 90 100 103 120 --sample 50] [--time 60]
+    python -m tools.calibration.fits CACHE... [--targets 80 86 89 90 100 103 120 --sample 50] [--time 60]
 
 Each folder is a cache of Triton that full compilations of the installed version have filled: an entry has the
 IR that the kernel generated (`.source`) and the results (`.json`). For each entry, the passes up to the

@@ -1,6 +1,6 @@
 """Profiles some configs of each kernel with Nsight Compute: one JSON line per launch with all its metrics.
 
-    python -m benchmarks.tune.counters --times h100.jsonl.gz --output counters.jsonl [--configs 8]
+    python -m tools.calibration.tune.counters --times h100.jsonl.gz --output counters.jsonl [--configs 8]
 
 The configs are spread over the measured times of the kernel's first shape, fastest and slowest included. The
 program starts itself under `ncu`, which must be on the path and may need administrator rights. Clocks are not
@@ -23,8 +23,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tune.measure import GROUPS, spaces
-from benchmarks.tune.spaces import Space, read_lines
+from tools.calibration.tune.measure import GROUPS, spaces
+from tools.calibration.tune.spaces import Space, read_lines
 
 _SECTIONS = (
     "SpeedOfLight", "ComputeWorkloadAnalysis", "MemoryWorkloadAnalysis", "MemoryWorkloadAnalysis_Tables",
@@ -93,7 +93,7 @@ def _profile(options: argparse.Namespace) -> list[dict[str, Any]]:
     """The metrics of each launch, in order."""
     names = "|".join(sorted({re.escape(space.kernel.__name__) for space in spaces(GROUPS)}))
     sections = [word for section in _SECTIONS for word in ("--section", section)]
-    child = [sys.executable, "-m", "benchmarks.tune.counters", *sys.argv[1:], "--launch"]
+    child = [sys.executable, "-m", "tools.calibration.tune.counters", *sys.argv[1:], "--launch"]
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
         command = [
@@ -112,7 +112,7 @@ def _profile(options: argparse.Namespace) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Profiles some configs of each kernel with Nsight Compute.")
-    parser.add_argument("--times", type=Path, required=True, help="what benchmarks.tune.measure wrote")
+    parser.add_argument("--times", type=Path, required=True, help="what tools.calibration.tune.measure wrote")
     parser.add_argument("--output", type=Path, required=True)
     parser.add_argument("--configs", type=int, default=8, help="configs per kernel")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())

@@ -1,6 +1,6 @@
 """Measures how long each config of each kernel takes on a GPU: one JSON line per config and shape.
 
-    python -m benchmarks.tune.measure --output h100.jsonl [--only matmuls rows] [--seconds 540]
+    python -m tools.calibration.tune.measure --output h100.jsonl [--only matmuls rows] [--seconds 540]
 
 All kernels are compiled first, in processes side by side. Then each config is timed alone with
 `triton.testing.do_bench` (`ms` is the median, `lo` and `hi` are the 10th and 90th percentiles), and all
@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from benchmarks.tune.spaces import Config, Shape, Space
+from tools.calibration.tune.spaces import Config, Shape, Space
 
 GROUPS = ("matmuls", "attentions", "rows", "streams")
 # Kernels that were measured after the constants had been fitted.
@@ -32,7 +32,11 @@ _WARMUP, _REPEAT = 2, 10  # ms
 
 def spaces(groups: Sequence[str]) -> list[Space]:
     """The spaces of the modules in this folder, in order."""
-    return [space for group in groups for space in importlib.import_module(f"benchmarks.tune.{group}").SPACES]
+    return [
+        space
+        for group in groups
+        for space in importlib.import_module(f"tools.calibration.tune.{group}").SPACES
+    ]
 
 
 def _compile(groups: Sequence[str], part: int, parts: int) -> int:

@@ -5,7 +5,7 @@ import triton
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from benchmarks.tune.spaces import Space, cdiv, product
+from tools.calibration.tune.spaces import Space, cdiv, product
 
 SMS = 132
 

@@ -1,7 +1,7 @@
 """Measures the throughput of atomics on a GPU: by width, type, lanes per address, and how many lines they share.
 
-    python -m benchmarks.tune.atomics --output atomics.jsonl.gz
-    python -m benchmarks.tune.atomics --compare benchmarks/tune/atomics.jsonl.gz
+    python -m tools.calibration.tune.atomics --output atomics.jsonl.gz
+    python -m tools.calibration.tune.atomics --compare tools/calibration/tune/atomics.jsonl.gz
 
 Each program adds blocks to places that a hash chooses, in a loop. One JSON line per case: the time of the
 launch, the atomics of threads, the sectors (32 bytes) that its requests touch, and how many different ones
@@ -23,11 +23,11 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.tune.spaces import read_lines
 from irscope.estimating.counting.launch_counts import AccessCount
 from irscope.estimating.device_rates import H100
 from irscope.estimating.model import atomic_cycles
 from irscope.estimating.work import atomic_passes
+from tools.calibration.tune.spaces import read_lines
 
 _WARPS, _STEPS, _PROGRAMS = 4, 32, 132 * 16
 

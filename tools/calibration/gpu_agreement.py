@@ -1,6 +1,6 @@
 """Checks on a machine with a GPU that a capture made without it has the same variants and stages.
 
-    python benchmarks/gpu_agreement.py [samples/matmul.py ...]
+    python -m tools.calibration.gpu_agreement [samples/matmul.py ...]
 
 Runs each script twice, on the GPU and with --target, each with an empty Triton cache, and compares
 specializations, configs and the bytes of every stage. Exits with 1 if anything differs.
@@ -15,7 +15,7 @@ from pathlib import Path
 from irscope.model import Variant
 from irscope.store.reader import CaptureReader
 
-SAMPLES = Path(__file__).parent.parent / "samples"
+SAMPLES = Path(__file__).parents[2] / "samples"
 DEFAULT = ("matmul", "layer_norm", "fused_softmax", "vector_add", "heuristics", "persistent_matmul")
 
 

@@ -4,8 +4,8 @@ import torch
 import triton
 import triton.language as tl
 
-from benchmarks.tune.matmuls import half
-from benchmarks.tune.spaces import Space, cdiv, product
+from tools.calibration.tune.matmuls import half
+from tools.calibration.tune.spaces import Space, cdiv, product
 
 
 @triton.jit

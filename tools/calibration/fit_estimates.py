@@ -1,11 +1,11 @@
 """Fits the constants of time estimates to measured configs, and writes the file that irscope ships.
 
-    python -m benchmarks.fit_estimates CAPTURE... --measured FILE... --launches FILE... --output FILE
+    python -m tools.calibration.fit_estimates CAPTURE... --measured FILE... --launches FILE... --output FILE
         [--held-out KERNEL...] [--configs 20]
 
-Kernels under `--held-out` are left out, so that `benchmarks/pick_quality.py --only KERNEL...` can judge the
-fit on kernels that it never saw. `--folds 5` also divides the kernels into five parts, fits once without
-each, and prints how good the rankings of its kernels are, all of their configs, under that fit.
+Kernels under `--held-out` are left out, so that `pick_quality.py --only KERNEL...` can judge the fit on
+kernels that it never saw. `--folds 5` also divides the kernels into five parts, fits once without each, and
+prints how good the rankings of its kernels are, all of their configs, under that fit.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from benchmarks.pick_quality import Spaces, Timed, quality, spaces
 from irscope.estimating.calibrate import Measurement, Measurements, calibrate
 from irscope.estimating.constants import Fit, write_fit
 from irscope.estimating.device_rates import DEVICES, DeviceRates
@@ -30,8 +30,16 @@ from irscope.estimating.model import term_times, total_time
 from irscope.estimating.work import work_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import UserError
+from tools.calibration.pick_quality import Spaces, Timed, quality, spaces
 
 Row = tuple[Timed, Measurement]
+
+
+def kernel_of(row: Row) -> str:
+    """Return the kernel of the space that a config belongs to."""
+    space: Any = row[1].problem  # a key of Spaces
+    name: str = space[0]
+    return name
 
 
 def measurements(judged: Spaces, device: DeviceRates, configs: int) -> list[Row]:
@@ -57,9 +65,10 @@ def efficiencies(rows: Sequence[Row], device: DeviceRates, fit: Fit) -> list[tup
     times = total_time(term_times(columns.numbers, device, fit.values), fit.values)
     found = []
     for problem in range(columns.problems):
-        own = np.flatnonzero(columns.problem == problem)
-        order = measuring_order(list(times[own]), [rows[at][0].variant.settings for at in own])
-        found.append(quality([rows[own[at]][0] for at in order]).efficiency)
+        space = [rows[row][0] for row in np.flatnonzero(columns.problem == problem).tolist()]
+        space_times = list(times[columns.problem == problem])
+        order = measuring_order(space_times, [timed.variant.settings for timed in space])
+        found.append(quality([space[position] for position in order]).efficiency)
     return found
 
 
@@ -71,9 +80,9 @@ def folds(judged: Spaces, fitted: Sequence[Row], device: DeviceRates, parts: int
     found = []
     for part in range(parts):
         out = set(kernels[part::parts])
-        others = Measurements([own for _, own in fitted if own.problem[0] not in out])
+        others = Measurements([row[1] for row in fitted if kernel_of(row) not in out])
         without = calibrate(others, device, Fit(device.name), evaluations=1000)
-        found += efficiencies([row for row in every if row[1].problem[0] in out], device, without)
+        found += efficiencies([row for row in every if kernel_of(row) in out], device, without)
     return found
 
 

@@ -1,6 +1,6 @@
 """Compares irscope's wavefronts of shared-memory accesses with those that Nsight Compute measures.
 
-Needs an NVIDIA GPU, torch, Triton with Gluon and `ncu`: python benchmarks/bank_conflicts.py
+Needs an NVIDIA GPU, torch, Triton with Gluon and `ncu`: python -m tools.calibration.bank_conflicts
 Each kernel is one warp that loads one tile from shared memory once, so the counter
 l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum is the number that irscope computes.
 """

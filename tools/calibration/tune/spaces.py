@@ -7,6 +7,7 @@ import itertools
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,9 @@ class Space:
 
 def product(limit: int = 80, seed: int = 0, **values: Sequence[int]) -> list[Config]:
     """All combinations of the values, or `limit` of them, the same in every run."""
-    configs = [dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())]
+    configs: list[Config] = [
+        dict(zip(values, row, strict=True)) for row in itertools.product(*values.values())
+    ]
     return configs if len(configs) <= limit else random.Random(seed).sample(configs, limit)
 
 
@@ -48,3 +51,15 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     data = path.read_bytes()
     text = gzip.decompress(data) if path.suffix == ".gz" else data
     return [json.loads(line) for line in text.splitlines()]
+
+
+def without_data() -> AbstractContextManager[Any]:
+    """Return a context in which torch makes each tensor on the meta device, whatever its program asks for."""
+    from torch.overrides import TorchFunctionMode
+
+    class WithoutData(TorchFunctionMode):  # type: ignore[misc]
+        def __torch_function__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            options = dict(kwargs or {})
+            return function(*args, **options | ({"device": "meta"} if "device" in options else {}))
+
+    return WithoutData()
