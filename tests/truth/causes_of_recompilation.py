@@ -105,7 +105,7 @@ CAUSES = (
     ),
     Cause("source", "source of the kernel changed", edit=("* SCALE", "+ SCALE")),
     Cause("helper", "source of the helper scaled changed", edit=("value * 3", "value * 4")),
-    Cause("global", "global SCALE: constexpr[2.0] -> constexpr[5.0]", edit=("expr(2.0)", "expr(5.0)")),
+    Cause("global", "global SCALE: 2.0 -> 5.0", edit=("expr(2.0)", "expr(5.0)")),
     Cause(
         "line", "first line of kernel_line: 14 -> 15 (Triton's key has it)",
         edit=("SCALE =", "# Moved.\nSCALE ="),
