@@ -36,7 +36,7 @@ demo: $(VENV)/ready ## Compile the matmul sample under its 10 configs and compar
 	@if [ -t 1 ]; then $(BIN)/irscope tui $(CAPTURE); else \
 		$(BIN)/irscope table $(CAPTURE) --width 160 && $(BIN)/irscope diff $(CAPTURE) "$(A)" "$(B)" --stage none; fi
 
-test: lint ## Style, types, import contracts and the fast tests
+test: lint ## What lint checks, and the fast tests
 	$(BIN)/pytest -n auto --dist worksteal -m "not slow"
 
 test-slow: $(VENV)/ready-dev ## The other tests, which compile many kernels or drive whole programs
@@ -96,11 +96,12 @@ audit: $(VENV)/ready-dev $(VENV)-audit/ready ## Licenses and known vulnerabiliti
 		tail -n 1 $(VENV)/audit.log; [ $$code -eq 0 ] || cat $(VENV)/advisories.json; exit $$code; fi; \
 	echo "audit: advisories were not checked: $$(tail -n 1 $(VENV)/audit.log | cut -c 1-160)"
 
-lint: $(VENV)/ready-dev ## Style, types and import contracts
+lint: $(VENV)/ready-dev ## Style, types, import contracts and the figures of tools/house.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.house
 
 $(VENV)/ready-docs: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group docs

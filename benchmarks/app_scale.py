@@ -1,6 +1,6 @@
 """Measures the app on a large capture: opening, memory, and what filtering and sorting take.
 
-    python benchmarks/app_scale.py CAPTURE [--most 100]
+    python -m benchmarks.app_scale CAPTURE [--most 100]
 
 CAPTURE has, for example, 10,000 variants (benchmarks/scale.py writes one). Prints CPU seconds until the table
 and the compared stage are on the screen, and until all stages of the pair are compared, which goes on in the
@@ -14,14 +14,13 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import resource
-import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from benchmarks.processes import peak_megabytes
+
 SIZE = (200, 50)
 FILTERS = ("w", "warps=8", "num_warps>4", "BLOCK_M=64 regs>100", "!spills", "nothing matches this")
 
@@ -35,7 +34,6 @@ def cost(action: Callable[[], object]) -> float:
 
 async def measure(capture: Path) -> dict[str, float]:
     """CPU seconds of opening, megabytes, and CPU milliseconds of what was done then."""
-    sys.path.insert(0, str(ROOT))
     start = time.process_time()
     from irscope.model.no_cycles import importing
 
@@ -69,8 +67,7 @@ async def measure(capture: Path) -> dict[str, float]:
         other = model.all[len(model.all) // 2]
         found["sort Differs in, with another A"] = cost(lambda: table.set_pair(other, other))
         await idle(pilot, 120.0)
-    unit = 1 << (20 if sys.platform == "darwin" else 10)
-    found["memory"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+    found["memory"] = peak_megabytes()
     return found
 
 

@@ -1,6 +1,6 @@
 """Measures irscope compile --baseline: a library of which 1 % of the kernels change between two commits.
 
-    python benchmarks/baseline.py [--kernels 100] [--configs 12] [--touched 1] [--check]
+    python -m benchmarks.baseline [--kernels 100] [--configs 12] [--touched 1] [--check]
 
 Writes a module of so many kernels (a fused normalization with a reduction, each with constants of its own),
 compiles each under so many configs, edits the first ones in place, and compiles the module again with the old
@@ -15,12 +15,11 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
+from benchmarks.compile_commands import compile_command
+from benchmarks.processes import Usage, run
 from irscope.store import CaptureReader
 
 HEADER = """import triton
@@ -54,24 +53,15 @@ def write_module(path: Path, kernels: int, touched: int) -> None:
     path.write_text(HEADER + "\n".join(texts))
 
 
-def compile_module(module: Path, configs: int, output: str, *more: str) -> tuple[float, float, str]:
-    """Wall seconds, CPU seconds and the summary of a compilation with a cold Triton cache."""
+def compile_module(module: Path, configs: int, output: str, *options: str) -> Usage:
+    """Compile the module with a cold Triton cache."""
     cache = module.parent / "cache"
     shutil.rmtree(cache, ignore_errors=True)
     per_warps = -(-configs // len(WARPS))
     blocks = -(-per_warps // len(ROWS))
-    words = [sys.executable, "-m", "irscope", "compile", module.name, "--guess", "-o", output, "--force"]
     axes = {"ROWS": ROWS[: -(-per_warps // blocks)], "BLOCK": BLOCKS[:blocks], "num_warps": WARPS}
-    for name, values in axes.items():
-        words += ["--config", f"{name}={','.join(map(str, values))}"]
-    environment = os.environ | {"TRITON_CACHE_DIR": str(cache)}
-    start, before = time.perf_counter(), os.times()
-    result = subprocess.run(
-        [*words, *more], cwd=module.parent, env=environment, capture_output=True, text=True, check=True
-    )
-    after = os.times()
-    cpu = after.children_user + after.children_system - before.children_user - before.children_system
-    return time.perf_counter() - start, cpu, result.stdout.splitlines()[0]
+    command = compile_command(module.name, axes, output, "--guess", *options)
+    return run(command, environment=os.environ | {"TRITON_CACHE_DIR": str(cache)}, cwd=module.parent)
 
 
 def different(folder: Path, one: str, other: str) -> int:
@@ -101,11 +91,13 @@ def main() -> None:
         runs["baseline"] = compile_module(module, args.configs, "new.irscope", "--baseline", "old.irscope")
         if args.check:
             runs["scratch"] = compile_module(module, args.configs, "scratch.irscope")
-        for title, (wall, cpu, summary) in runs.items():
-            print(f"{title:<9} {wall:8.1f} s  {cpu:8.1f} s CPU  {summary}", flush=True)
-        (all_wall, all_cpu, _), (wall, cpu, _) = runs["all"], runs["baseline"]
-        touched, same = args.touched / args.kernels, runs["same"][1] / all_cpu
-        print(f"ratio     {wall / all_wall:.1%} of the time, {cpu / all_cpu:.1%} of the CPU time")
+        for title, usage in runs.items():
+            summary = usage.output.splitlines()[0]
+            print(f"{title:<9} {usage.wall:8.1f} s  {usage.cpu:8.1f} s CPU  {summary}", flush=True)
+        whole, baseline = runs["all"], runs["baseline"]
+        touched, same = args.touched / args.kernels, runs["same"].cpu / whole.cpu
+        wall, cpu = baseline.wall / whole.wall, baseline.cpu / whole.cpu
+        print(f"ratio     {wall:.1%} of the time, {cpu:.1%} of the CPU time")
         print(f"          {touched:.1%} of the kernels touched; {same:.1%} of the CPU time with none touched")
         if args.check:
             print(f"variants that differ: {different(folder, 'new.irscope', 'scratch.irscope')}")

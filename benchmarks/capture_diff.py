@@ -4,7 +4,7 @@ The variants of a kernel share its real stages under different configs; in NEW, 
 another config, so that some facts improve or regress. Prints the seconds of a first run, which measures the
 facts, of a run with stored facts, and until its first line.
 
-    python benchmarks/capture_diff.py [VARIANTS]
+    python -m benchmarks.capture_diff [VARIANTS]
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ import time
 from functools import partial
 from pathlib import Path
 
+from benchmarks.processes import IRSCOPE, ROOT
 from irscope.backends import parse_target
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Argument, Config, SourceFunction
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 
-STAGES = Path(__file__).parent.parent / "tests" / "data" / "stages"
-CUBINS = Path(__file__).parent.parent / "tests" / "data" / "facts"
+STAGES, CUBINS = ROOT / "tests" / "data" / "stages", ROOT / "tests" / "data" / "facts"
 KERNELS = {
     "add_kernel": ["BLOCK_SIZE=1024,num_warps=4", "BLOCK_SIZE=256,num_warps=4"],
     "softmax_kernel": ["BLOCK_SIZE=1024,num_warps=4"],
@@ -74,7 +74,7 @@ def keep_facts(path: Path) -> None:
 def timed(old: Path, new: Path) -> tuple[float, float]:
     """Seconds until the first line, and in total."""
     start = time.perf_counter()
-    command = [sys.executable, "-m", "irscope", "diff", os.fspath(old), os.fspath(new)]
+    command = [*IRSCOPE, "diff", os.fspath(old), os.fspath(new)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()

@@ -1,6 +1,6 @@
 """Measures sweeps on a Dask cluster of this machine: throughput, and what killed workers cost.
 
-    python benchmarks/cluster.py [--variants 48] [--rounds 3] [--kills 60] [--seconds 5]
+    python -m benchmarks.cluster [--variants 48] [--rounds 3] [--kills 60] [--seconds 5]
 
 Starts a scheduler and workers of one thread on 127.0.0.1. First, the same sweep on one worker and on two, in
 turns, each with a cold Triton cache: variants per minute of the workers, from the first job to the last. Then
@@ -16,20 +16,16 @@ import os
 import random
 import re
 import shutil
-import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
 from pathlib import Path
 
+from benchmarks.compile_commands import compile_matmul
 from irscope.store import CaptureReader
+from tests.cluster.local_cluster import local_cluster
 
-SAMPLE = Path(__file__).parents[1] / "samples" / "matmul.py"
-SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
 AXES = {
     "BLOCK_M": (64, 128),
     "BLOCK_N": (64, 128, 256),
@@ -38,94 +34,17 @@ AXES = {
     "num_stages": (3, 4),
     "GROUP_M": (8, 4, 2, 16, 1, 32, 64, 3, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15, 17, 18),
 }
-# As docs/clusters.md advises for machines with few cores: on two, Dask's own checks take 4% of the CPU time.
-DASK = {
-    "DASK_DISTRIBUTED__ADMIN__TICK__INTERVAL": "1s",
-    "DASK_DISTRIBUTED__WORKER__MEMORY__MONITOR_INTERVAL": "1s",
-    "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
-}
 _RATE = re.compile(r": (\d+) variants?, (\d+) per minute")
 
 
-@dataclass
-class LocalCluster:
-    """A Dask scheduler and its workers, each a process group of its own."""
-
-    folder: Path
-    address: str = ""
-    scheduler: subprocess.Popen[bytes] | None = None
-    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
-    started: int = 0
-
-    def start_worker(self, cache: Path) -> None:
-        """Adds a worker of one thread with this Triton cache."""
-        self.started += 1
-        words = ["worker", self.address, "--nthreads", "1", "--name", f"w{self.started}", "--no-dashboard"]
-        words += ["--local-directory", str(self.folder / "dask")]
-        self.workers.append(self._start(words, cache))
-
-    def kill_worker(self, place: int) -> None:
-        """Kills a worker, and the process that would restart it, without a warning."""
-        worker = self.workers.pop(place)
-        with suppress(ProcessLookupError):
-            os.killpg(worker.pid, signal.SIGKILL)
-        worker.wait()
-
-    def _start(self, words: list[str], cache: Path) -> subprocess.Popen[bytes]:
-        environment = os.environ | DASK | {"TRITON_CACHE_DIR": str(cache)}
-        environment["PYTHONPATH"] = f"{SAMPLE.parents[1]}{os.pathsep}{environment.get('PYTHONPATH', '')}"
-        with (self.folder / "dask.log").open("ab") as log:
-            command = [sys.executable, "-m", "dask", *words]
-            return subprocess.Popen(
-                command, env=environment, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
-            )
-
-    def start(self) -> None:
-        """Starts the scheduler on a free port of the loopback interface."""
-        found = self.folder / "scheduler.json"
-        found.unlink(missing_ok=True)  # of a scheduler that has ended
-        words = ["scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-        self.scheduler = self._start([*words, "--scheduler-file", str(found)], self.folder)
-        deadline = time.monotonic() + 60
-        while not self.address and time.monotonic() < deadline:
-            time.sleep(0.1)
-            if found.exists() and (match := re.search(r'"address": "([^"]+)"', found.read_text())):
-                self.address = match[1]
-
-    def stop(self) -> None:
-        """Kills all processes."""
-        while self.workers:
-            self.kill_worker(0)
-        if self.scheduler is not None:
-            os.killpg(self.scheduler.pid, signal.SIGKILL)
-            self.scheduler.wait()
-
-
-@contextmanager
-def local_cluster(folder: Path, workers: int, cache: Path) -> Iterator[LocalCluster]:
-    """A scheduler with so many workers, which share a cache folder."""
-    folder.mkdir(parents=True, exist_ok=True)
-    cluster = LocalCluster(folder)
-    try:
-        cluster.start()
-        for _ in range(workers):
-            cluster.start_worker(cache)
-        yield cluster
-    finally:
-        cluster.stop()
-
-
-def command(variants: int, output: Path, *more: str) -> list[str]:
-    """A sweep of about so many variants of the matmul sample."""
+def command(variants: int, output: Path, *options: str) -> list[str]:
+    """Return a sweep of about so many variants of the matmul sample."""
     axes = dict(AXES)
     if variants <= 12:
         axes |= {"BLOCK_K": (32,), "num_stages": (3,)}
     others = 2 * 3 * 2 * 2 * 2
     axes["GROUP_M"] = AXES["GROUP_M"][: max(1, -(-variants // others))]
-    words = [sys.executable, "-m", "irscope", "compile", str(SAMPLE), "--signature", SIGNATURE]
-    for name, values in axes.items():
-        words += ["--config", f"{name}={','.join(map(str, values))}"]
-    return [*words, "--force", "-o", str(output), *more]
+    return [*compile_matmul(output, axes), *options]
 
 
 def throughput(folder: Path, workers: int, variants: int) -> float:

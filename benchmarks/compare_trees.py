@@ -1,6 +1,6 @@
 """Times the commands that only view, side by side with those of another checkout that has its own .venv.
 
-    python benchmarks/compare_trees.py ../other
+    python -m benchmarks.compare_trees ../other
 
 Both compile the matmul sample first, since captures of different versions have different formats. Prints the
 CPU seconds of whole processes, which take turns, and the median of the ratios pair by pair.
@@ -9,16 +9,15 @@ CPU seconds of whole processes, which take turns, and the median of the ratios p
 from __future__ import annotations
 
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 from statistics import median
 
-_ROOT = Path(__file__).parent.parent
+from benchmarks.compile_commands import MATMUL_SIGNATURE
+from benchmarks.processes import ROOT, run
+
 _RUNS = 15
-_SIGNATURE = ", ".join([*["*fp16:16"] * 3, *["i32:16"] * 3, *["i32:16, 1"] * 3])
 _COMMANDS = (
     ("--help",),
     ("list", "CAPTURE"),
@@ -30,14 +29,9 @@ _COMMANDS = (
 
 
 def _run(tree: Path, words: list[str], bytecode: Path) -> float:
-    """Runs a command of a checkout. Returns its CPU seconds, with its child processes."""
-    environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    environment["PYTHONPYCACHEPREFIX"] = str(bytecode)
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [str(tree / ".venv/bin/irscope"), *words]
-    subprocess.run(command, cwd=tree, env=environment, check=True, capture_output=True)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    """Run a command of a checkout; return its CPU seconds, with its child processes."""
+    environment = os.environ | {"PYTHONPYCACHEPREFIX": str(bytecode), "PYTHONDONTWRITEBYTECODE": ""}
+    return run([tree / ".venv/bin/irscope", *words], environment=environment, cwd=tree).cpu
 
 
 def main() -> None:
@@ -45,9 +39,9 @@ def main() -> None:
     other = Path(sys.argv[1]).absolute()
     with tempfile.TemporaryDirectory() as folder:
         bytecode = Path(folder) / "bytecode"
-        captures = {_ROOT: Path(folder) / "own.irscope", other: Path(folder) / "other.irscope"}
+        captures = {ROOT: Path(folder) / "own.irscope", other: Path(folder) / "other.irscope"}
         for tree, capture in captures.items():
-            words = ["compile", "samples/matmul.py", "--signature", _SIGNATURE, "-o", str(capture)]
+            words = ["compile", "samples/matmul.py", "--signature", MATMUL_SIGNATURE, "-o", str(capture)]
             _run(tree, words, bytecode)
         print("command".ljust(36), "own s", "other s", "ratio", sep="  ")
         for command in _COMMANDS:
@@ -58,7 +52,7 @@ def main() -> None:
                     spent = _run(tree, words, bytecode)
                     if number:  # the first run compiles the modules
                         seconds[tree].append(spent)
-            own, others = seconds[_ROOT], seconds[other]
+            own, others = seconds[ROOT], seconds[other]
             ratio = median(a / b for a, b in zip(own, others, strict=True))
             print(f"{' '.join(command):36}  {median(own):5.3f}  {median(others):7.3f}  {ratio:5.2f}")
 

@@ -1,6 +1,6 @@
 """Measures parsing, the complete diff, and its alignment compared with git and difflib.
 
-    python benchmarks/diff_speed.py [--difflib-seconds 30]
+    python -m benchmarks.diff_speed [--difflib-seconds 30]
 
 The texts are committed stages, repeated until they are large, and copies in which every hundredth line is
 dropped, doubled or changed. git and difflib compare the normalized texts of the operations.
@@ -19,12 +19,13 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from benchmarks.processes import ROOT
 from irscope.diff.align import common_blocks
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
 from irscope.languages.language_registry import parse
 
-STAGES = Path(__file__).parent.parent / "tests" / "data" / "stages"
+STAGES = ROOT / "tests" / "data" / "stages"
 CASES = (
     ("softmax_kernel.cuda-90.BLOCK_SIZE=1024,num_warps=4.triton-3.9.0.llir", "llvm", 11_000),
     ("softmax_kernel.cuda-90.BLOCK_SIZE=1024,num_warps=4.triton-3.9.0.llir", "llvm", 50_000),

@@ -1,6 +1,6 @@
 """Measures how the parsers, the diff and its summary grow to stages of 1,000,000 lines.
 
-    python benchmarks/growth.py [--lines 10000 100000 1000000] [--kind repeated ...]
+    python -m benchmarks.growth [--lines 10000 100000 1000000] [--kind repeated ...]
 
 Per language: a real stage, over and over with other constants, and its copy in which every hundredth line
 is dropped, doubled or changed. Then the texts of tests/hardening/texts.py. Each row is of its own process:
@@ -10,21 +10,16 @@ CPU seconds, and peak memory above that of the process with the texts.
 from __future__ import annotations
 
 import argparse
-import resource
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from benchmarks.diff_speed import perturbed
+from benchmarks.diff_speed import STAGES, perturbed
+from benchmarks.processes import peak_megabytes
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
 from irscope.languages.language_registry import parse
 from tests.hardening.texts import LANGUAGES, LARGE, large_text
 
-STAGES = Path(__file__).parents[1] / "tests" / "data" / "stages"
 KINDS = ("ttgir", "llir", "ptx", "sass", "amdgcn", "source")
 
 
@@ -43,19 +38,14 @@ def texts(kind: str, lines: int) -> tuple[str, str, str]:
 def measure(kind: str, lines: int) -> tuple[int, list[tuple[float, float]]]:
     """The number of lines, and CPU seconds and megabytes of parsing one side and of the diff."""
     left, right, language = texts(kind, lines)
-    base, start = _megabytes(), time.process_time()
+    base, start = peak_megabytes(), time.process_time()
     first = parse(left, language)
-    found = [(time.process_time() - start, _megabytes() - base)]
+    found = [(time.process_time() - start, peak_megabytes() - base)]
     second = parse(right, language)
     start = time.process_time()
     summarize(diff_stage("stage", first, second))
-    found.append((time.process_time() - start, _megabytes() - base))
+    found.append((time.process_time() - start, peak_megabytes() - base))
     return len(first.lines), found
-
-
-def _megabytes() -> float:
-    unit = 1 << (20 if sys.platform == "darwin" else 10)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
 def main() -> None:

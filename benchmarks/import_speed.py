@@ -1,6 +1,6 @@
 """Measures how fast `irscope import` reads a Triton cache, and how often it opens each file.
 
-  python benchmarks/import_speed.py [ENTRIES]
+  python -m benchmarks.import_speed [ENTRIES]
 
 Compiles a few kernels, copies their entries until there are ENTRIES (2,000), with the kernel's name changed
 in every file so that no two stages are equal, and imports the folder in a separate process. Prints seconds,
@@ -13,23 +13,18 @@ import base64
 import hashlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+from benchmarks.compile_commands import MATMUL_SIGNATURE, SAMPLES, compile_command
+from benchmarks.processes import run
 from irscope.store import CaptureReader
 
-SAMPLES = Path(__file__).parent.parent / "samples"
 KERNELS = (
-    ("vector_add.py", "*fp32:16, *fp32:16, *fp32:16, i32:16", "BLOCK_SIZE=256,1024"),
-    ("fused_softmax.py", "*fp32:16, *fp32:16, i32:16, i32:16, i32:16", "BLOCK_SIZE=1024,4096"),
-    (
-        "matmul.py",
-        "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1",
-        "num_stages=2,3",
-    ),
+    ("vector_add.py", "*fp32:16, *fp32:16, *fp32:16, i32:16", {"BLOCK_SIZE": (256, 1024)}),
+    ("fused_softmax.py", "*fp32:16, *fp32:16, i32:16, i32:16, i32:16", {"BLOCK_SIZE": (1024, 4096)}),
+    ("matmul.py", MATMUL_SIGNATURE, {"num_stages": (2, 3)}),
 )
 # Counts every file that Python opens below the folder, by path.
 COUNTING = """
@@ -49,15 +44,10 @@ sys.exit(code)
 
 def compile_entries(folder: Path) -> list[Path]:
     """A few real entries: the folders that compiling KERNELS leaves in a cache."""
-    for file, signature, config in KERNELS:
-        words = ["compile", str(SAMPLES / file), "--signature", signature, "--config", config]
-        subprocess.run(
-            [sys.executable, "-m", "irscope", *words, "--force", "-o", str(folder / "made.irscope")],
-            env=os.environ | {"TRITON_CACHE_DIR": str(folder / "made")},
-            check=True,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
+    for file, signature, axes in KERNELS:
+        capture = folder / "made.irscope"
+        command = compile_command(SAMPLES / file, axes, capture, "--signature", signature)
+        run(command, environment=os.environ | {"TRITON_CACHE_DIR": str(folder / "made")})
     return sorted({path.parent for path in (folder / "made").glob("*/*.ttir")})
 
 
@@ -88,20 +78,14 @@ def main() -> None:
             copy_entry(entries[number % len(entries)], number, cache)
         sizes = [path.stat().st_size for path in cache.glob("*/*")]
         capture = folder / "imported.irscope"
-        begun = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", COUNTING, str(cache), "import", str(cache), "-o", str(capture)],
-            check=True,
-            capture_output=True,
-            text=True,
-        )
-        spent = time.perf_counter() - begun
-        opened, most = json.loads(done.stdout.rpartition("COUNTED")[2])
+        command = [sys.executable, "-c", COUNTING, str(cache), "import", str(cache), "-o", str(capture)]
+        done = run(command)
+        opened, most = json.loads(done.output.rpartition("COUNTED")[2])
         with CaptureReader(capture) as imported:
             variants = len(imported.variants())
         print(f"entries         {count:,}, from {len(entries)} real ones; {variants:,} imported")
         print(f"files           {len(sizes):,}, {sum(sizes):,} bytes")
-        print(f"import          {spent:.1f} s, {count / spent:.0f} entries per second")
+        print(f"import          {done.wall:.1f} s, {count / done.wall:.0f} entries per second")
         print(f"files opened    {opened:,}, none over {most} time")
         print(f"capture         {capture.stat().st_size:,} bytes")
 

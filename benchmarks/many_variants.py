@@ -1,6 +1,6 @@
 """Compiles a sweep of 10,000 small variants and measures the memory of irscope and its workers meanwhile.
 
-    python benchmarks/many_variants.py [--variants 10000] [--output FILE]
+    python -m benchmarks.many_variants [--variants 10000] [--output FILE]
 
 The kernel is an elementwise one; ten values of num_stages give equal TTGIR, as in most such sweeps.
 Prints CPU seconds, the peak memory of the process that writes and of a worker in each quarter of the sweep,
@@ -16,6 +16,9 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+from benchmarks.compile_commands import compile_command
+from benchmarks.processes import run
 
 KERNEL = """import triton
 import triton.language as tl
@@ -46,18 +49,7 @@ def command(variants: int, output: Path) -> list[str]:
         "num_stages": range(1, 11),
         "SHIFT": range(shifts),
     }
-    words = [
-        sys.executable,
-        "-m",
-        "irscope",
-        "compile",
-        "shifted.py",
-        "--signature",
-        "*fp32:16, *fp32:16, i32",
-    ]
-    for name, values in axes.items():
-        words += ["--config", f"{name}={','.join(map(str, values))}"]
-    return [*words, "-o", str(output), "--force"]
+    return compile_command("shifted.py", axes, output, "--signature", "*fp32:16, *fp32:16, i32")
 
 
 def family(process: int) -> list[int]:
@@ -105,10 +97,8 @@ def main() -> None:
             parent, worker = (max(sample[place] for sample in part) for place in (1, 2))
             print(f"quarter {quarter + 1}: irscope {parent:.0f} MB, the largest worker {worker:.0f} MB")
         size = output.stat().st_size / 2**20
-        result = subprocess.run(
-            [sys.executable, "-c", OPEN.format(path=str(output))], check=True, capture_output=True, text=True
-        )
-        opened, facts = map(float, result.stdout.split())
+        result = run([sys.executable, "-c", OPEN.format(path=str(output))])
+        opened, facts = map(float, result.output.split())
         print(f"capture: {size:.0f} MB; open {opened:.2f} s CPU, with all facts {facts:.2f} s CPU")
 
 

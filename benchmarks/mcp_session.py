@@ -1,6 +1,6 @@
 """How many tokens and seconds the tools of `irscope mcp` take, and what happens when something goes wrong.
 
-    python benchmarks/mcp_session.py [--corpus FILE.py::KERNEL] [--tokenizer tokenizer.json] [--errors]
+    python -m benchmarks.mcp_session [--corpus FILE.py::KERNEL] [--tokenizer tokenizer.json] [--errors]
 
 Drives a real server over stdio with the SDK's client, as an agent would, with empty caches. Per call it
 prints the tokens of the text and of the structured content (irscope's estimate from above; those of a real
@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -24,11 +23,9 @@ from typing import Any
 
 import anyio
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from irscope.mcp_server.tokens import compact_json, tokens  # noqa: E402
-from tests.mcp_server.agent import ADD, Agent, connected  # noqa: E402
+from benchmarks.processes import ROOT
+from irscope.mcp_server.tokens import compact_json, tokens
+from tests.mcp_server.agent import ADD, Agent, connected
 
 LAUNCH = (
     "grid=(cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N),), M=4096, N=M, K=M, stride_am=K, stride_bk=N, stride_cm=N"

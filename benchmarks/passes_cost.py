@@ -1,6 +1,6 @@
 """Measures the CPU time and the size of the capture of `irscope compile` with and without --passes.
 
-  python benchmarks/passes_cost.py [ROUNDS]
+  python -m benchmarks.passes_cost [ROUNDS]
 
 Compiles samples with a cold cache and one worker, alternating, for an NVIDIA and an AMD target. Prints the
 CPU seconds of all processes (wall time means little on a busy machine) minus those of a run in which
@@ -10,46 +10,40 @@ Triton's cache has everything, their ratio, and the bytes of the captures.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-SAMPLES = Path(__file__).parent.parent / "samples"
-MATMUL = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
-BLOCKS = ("--config", "BLOCK_M=64,128", "--config", "BLOCK_N=64,128", "--config", "BLOCK_K=32")
-REST = ("--config", "GROUP_M=8", "--config", "num_warps=4,8", "--config", "num_stages=3")
-CASES = {
-    "matmul": ("matmul.py::matmul_kernel", MATMUL, (*BLOCKS, *REST)),
+from benchmarks.compile_commands import MATMUL_AXES, MATMUL_SIGNATURE, SAMPLES, Axes, compile_command
+from benchmarks.processes import run
+
+CASES: dict[str, tuple[str, str, Axes]] = {
+    "matmul": (
+        "matmul.py::matmul_kernel",
+        MATMUL_SIGNATURE,
+        {**MATMUL_AXES, "BLOCK_N": (64, 128), "BLOCK_K": (32,)},
+    ),
     "softmax": (
         "fused_softmax.py::softmax_kernel",
         "*fp32:16, *fp32:16, i32:16, i32:16, i32:16",
-        ("--config", "BLOCK_SIZE=1024,2048,4096,8192", "--config", "num_warps=4,8"),
+        {"BLOCK_SIZE": (1024, 2048, 4096, 8192), "num_warps": (4, 8)},
     ),
 }
 
 
 def cpu_seconds(command: list[str], cache: str) -> float:
-    """CPU seconds of a command and its subprocesses, with that Triton cache."""
-    before = os.times()
-    subprocess.run(
-        command, check=True, env=os.environ | {"TRITON_CACHE_DIR": cache}, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    after = os.times()
-    return (after.children_user + after.children_system) - (before.children_user + before.children_system)
+    """Return the CPU seconds of a command and its subprocesses, with that Triton cache."""
+    return run(command, environment=os.environ | {"TRITON_CACHE_DIR": cache}).cpu
 
 
 def measured(case: str, target: str, rounds: int) -> str:
     """The line of a sample and target: the minimum of each figure over the rounds."""
-    kernel, signature, configs = CASES[case]
+    kernel, signature, axes = CASES[case]
     times: dict[str, list[float]] = {"start": [], "plain": [], "passes": []}
     with tempfile.TemporaryDirectory() as folder:
         capture = Path(folder) / "c.irscope"
-        command = [
-            sys.executable, "-m", "irscope", "compile", str(SAMPLES / kernel), "--signature", signature,
-            *configs, "--target", target, "-j", "1", "--force", "-o", str(capture),
-        ]  # fmt: skip
+        options = ("--signature", signature, "--target", target, "-j", "1")
+        command = compile_command(str(SAMPLES / kernel), axes, capture, *options)
         for number in range(rounds):
             times["plain"].append(cpu_seconds(command, f"{folder}/plain{number}"))
             times["start"].append(cpu_seconds(command, f"{folder}/plain{number}"))

@@ -1,6 +1,6 @@
 """Measures the size of the HTML report, the time to write it, and the time until Chromium can use it.
 
-    python benchmarks/report_size.py [CAPTURE...]
+    python -m benchmarks.report_size [CAPTURE...]
 
 Without CAPTURE, compiles the 24-variant matmul sweep for cuda:90, and repeats its variants for captures of
 504 and 1,200. A page can be used when it is loaded, its charts and its first diffs are drawn, and the table
@@ -12,23 +12,22 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from statistics import median
 
-from playwright.sync_api import sync_playwright
-from sweep import AXES, SAMPLE, SIGNATURE
+from playwright.sync_api import ViewportSize, sync_playwright
 
-from irscope.model import Config
-from irscope.store import CaptureReader, CaptureWriter, NewVariant
+from benchmarks.compile_commands import compile_matmul
+from benchmarks.processes import IRSCOPE, run
+from benchmarks.scale import write_capture
+from irscope.store import CaptureReader
 
-TIMES = (21, 50)
+SIZES = (504, 1200)
 MAX_BYTES = 5_000_000
-PHONE = {"width": 390, "height": 844}
+PHONE = ViewportSize(width=390, height=844)
 ROUNDS = 5
 DRAWN = """() => document.readyState === "complete" && Charts.all.every((charts) => charts.pictures)
     && [...Stage.all.values()].every((stage) => !stage.details.open || stage.blocks)"""
@@ -36,37 +35,6 @@ SORT = """() => {
     document.querySelector("table.facts thead th:nth-child(3) button")?.click();
     return performance.now();
 }"""
-
-
-def compiled(folder: Path) -> Path:
-    """The sweep's capture."""
-    capture = folder / "sweep.irscope"
-    axes = [word for name, values in AXES.items() for word in ("--config", f"{name}={values}")]
-    command = [
-        sys.executable, "-m", "irscope", "compile", str(SAMPLE), "--signature", SIGNATURE, *axes,
-        "--config", "GROUP_M=8", "--config", "num_stages=3", "-o", str(capture),
-    ]  # fmt: skip
-    environment = os.environ | {"TRITON_CACHE_DIR": str(folder / "cache")}
-    subprocess.run(command, check=True, env=environment, stderr=subprocess.DEVNULL)
-    return capture
-
-
-def multiplied(capture: Path, path: Path, times: int) -> Path:
-    """Copies of the variants, distinguished by one more config value."""
-    with CaptureReader(capture) as opened, CaptureWriter.create(path) as writer:
-        for variant in opened.variants():
-            kernel = writer.add_kernel(
-                variant.kernel.source, variant.kernel.helpers, variant.kernel.parameters
-            )
-            toolchain = writer.add_toolchain(variant.toolchain.versions, variant.toolchain.command)
-            blobs = {name: opened.blob(artifact) for name, artifact in variant.artifacts.items()}
-            for copy in range(times):
-                new = NewVariant(
-                    variant.target, variant.specialization, Config((*variant.config.values, ("COPY", copy))),
-                    metadata=variant.metadata, seconds=variant.seconds, log=variant.log, artifacts=blobs,
-                )  # fmt: skip
-                writer.add_variant(kernel, toolchain, variant.toolchain.versions["triton"], new)
-    return path
 
 
 def usable(page_path: Path) -> Iterator[tuple[float, float, float]]:
@@ -102,10 +70,7 @@ def fits_phone(page_path: Path) -> bool:
 def measure(capture: Path, folder: Path) -> bool:
     """Prints the figures of one capture, the median of the rounds; whether its page is as it should be."""
     page = folder / "report.html"
-    start = time.perf_counter()
-    command = [sys.executable, "-m", "irscope", "report", str(capture), "-o", str(page), "--force"]
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
-    seconds = time.perf_counter() - start
+    seconds = run([*IRSCOPE, "report", capture, "-o", page, "--force"]).wall
     with CaptureReader(capture) as opened:
         variants = len(opened.variants())
     wall, cpu, elements = (median(figures) for figures in zip(*usable(page), strict=True))
@@ -125,8 +90,11 @@ def main() -> int:
         folder = Path(name)
         captures = [Path(argument) for argument in sys.argv[1:]]
         if not captures:
-            sweep = compiled(folder)
-            captures = [sweep, *(multiplied(sweep, folder / f"x{times}.irscope", times) for times in TIMES)]
+            sweep = folder / "sweep.irscope"
+            run(compile_matmul(sweep), environment=os.environ | {"TRITON_CACHE_DIR": str(folder / "cache")})
+            captures = [sweep, *(folder / f"{size}.irscope" for size in SIZES)]
+            for path, size in zip(captures[1:], SIZES, strict=True):
+                write_capture(sweep, path, size)
         results = [measure(capture, folder) for capture in captures]
         return int(not all(results))
 

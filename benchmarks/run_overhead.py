@@ -1,6 +1,6 @@
 """Measures the overhead of recording on a GPU: a program without irscope, twice, and under `irscope run`.
 
-    python benchmarks/run_overhead.py [--rounds N] [--also CHECKOUT...]
+    python -m benchmarks.run_overhead [--rounds N] [--also CHECKOUT...]
 
 The program times its own compilations (24 of a matmul, an empty cache each time) and launches that compile
 nothing (20 batches of 500). The difference between the two runs without irscope is the noise of the
@@ -14,14 +14,14 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-HERE = Path(__file__).resolve().parent.parent
+from benchmarks.processes import ROOT, run
+
 BATCHES, BATCH = 20, 500
 PROGRAM = """
 import itertools, json, statistics, sys, time
@@ -77,11 +77,8 @@ def once(script: Path, capture: Path, checkout: Path | None) -> Times:
         environment = os.environ | {"TRITON_CACHE_DIR": cache}
         if checkout:
             environment["PYTHONPATH"] = os.pathsep.join([str(checkout), os.environ.get("PYTHONPATH", "")])
-        done = subprocess.run(
-            [sys.executable, *words, script], env=environment, cwd=script.parent, capture_output=True,
-            text=True, check=True,
-        )  # fmt: skip
-    return Times(*json.loads(done.stdout.splitlines()[-1]))
+        used = run([sys.executable, *words, script], environment=environment, cwd=script.parent)
+    return Times(*json.loads(used.output.splitlines()[-1]))
 
 
 def compile_seconds(rounds: list[Times]) -> float:
@@ -119,12 +116,12 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("--also", metavar="CHECKOUT", type=Path, nargs="*", default=[])
     args = parser.parse_args()
-    ways: dict[str, Path | None] = {"without": None, "without again": None, "recorded": HERE}
+    ways: dict[str, Path | None] = {"without": None, "without again": None, "recorded": ROOT}
     ways |= {f"recorded, {checkout.name}": checkout.resolve() for checkout in args.also}
     measured: dict[str, list[Times]] = {name: [] for name in ways}
     with tempfile.TemporaryDirectory() as folder:
         script = Path(folder, "program.py")
-        script.write_text(PROGRAM.format(samples=str(HERE / "samples"), batch=BATCH, batches=BATCHES))
+        script.write_text(PROGRAM.format(samples=str(ROOT / "samples"), batch=BATCH, batches=BATCHES))
         for number in range(args.rounds):
             turned = list(ways)[number % len(ways) :] + list(ways)[: number % len(ways)]
             for name in turned:

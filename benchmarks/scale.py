@@ -1,21 +1,21 @@
 """Measures CPU time and peak memory of every viewing command on captures of 10,000 and 100,000 variants.
 
-    python benchmarks/scale.py CAPTURE [--sizes 1000 10000 100000] [--only table why] [--folder /tmp/scale]
+    python -m benchmarks.scale CAPTURE [--sizes 1000 10000 100000] [--only table why] [--folder /tmp/scale]
 
 CAPTURE has a few real variants (irscope compile samples/matmul.py ...). The large captures repeat them under
 other configs, with the writer of the store: each variant has its own row, facts, cache key and metadata, and
-shares its stages with others. Prints a line per command and size: CPU time, peak memory, bytes of output.
+shares its stages with others. Prints a line per command and size: CPU time, peak memory, and the characters
+of the output.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from benchmarks.processes import run
 from irscope.facts.measure import FACTS_VERSION, to_json
 from irscope.model import Config
 from irscope.store import CaptureWriter, NewVariant
@@ -83,20 +83,6 @@ def write_capture(real: Path, path: Path, size: int) -> None:
             writer.add_facts(id_, FACTS_VERSION, {**values, **own})
 
 
-def measured(words: list[str], folder: Path) -> tuple[int, float, float, int]:
-    """Exit code, CPU seconds, peak megabytes and bytes of output of a process."""
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        process = subprocess.Popen(words, stdout=out, stderr=err, cwd=folder)
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        unit = 1 << (20 if sys.platform == "darwin" else 10)
-        if process.returncode not in (0, 1):
-            err.seek(0)
-            print(err.read()[-300:].decode("utf-8", "replace"))
-        seconds = usage.ru_utime + usage.ru_stime
-        return process.returncode, seconds, usage.ru_maxrss / unit, out.seek(0, os.SEEK_END)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("capture", type=Path)
@@ -119,10 +105,10 @@ def main() -> None:
         for name, words in runs.items():
             if args.only and not name.startswith(tuple(args.only)):
                 continue
-            code, seconds, megabytes, output = measured(words, folder)
-            failed = f"  exit code {code}" if code else ""
-            row = f"{name:<20} {size:>9,} {seconds:>7.2f} s {megabytes:>6.0f} MB {output:>12,}{failed}"
-            print(row, flush=True)
+            used = run(words, cwd=folder, codes=None)
+            failed = f"  exit code {used.code}: {used.errors[-300:]}" if used.code else ""
+            size_and_time = f"{size:>9,} {used.cpu:>7.2f} s {used.megabytes:>6.0f} MB"
+            print(f"{name:<20} {size_and_time} {len(used.output):>12,}{failed}", flush=True)
 
 
 def _command(text: str, paths: dict[str, Path]) -> list[str]:

@@ -1,6 +1,6 @@
 """Compares a sweep with a plain loop of triton.compile, and the size of its capture with that of its stages.
 
-  python benchmarks/sweep.py
+  python -m benchmarks.sweep
 
 Compiles the 24-variant matmul sweep for cuda:90: the loop in one process with a cold cache, `irscope compile`
 with its default workers and a cold cache, and `irscope compile` again with a warm cache. Prints wall seconds,
@@ -10,20 +10,16 @@ their ratios, and the bytes of the capture and of its stages.
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
+from benchmarks.compile_commands import SAMPLES, compile_matmul
+from benchmarks.processes import run
 from irscope.store import CaptureReader
 
-SAMPLE = Path(__file__).parent.parent / "samples" / "matmul.py"
-SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16, i32:16, 1, i32:16, 1, i32:16, 1"
 # The strides that are 1 in the signature.
 ONES = ("stride_ak", "stride_bn", "stride_cn")
-AXES = {"BLOCK_M": "64,128", "BLOCK_N": "64,128,256", "BLOCK_K": "32,64", "num_warps": "4,8"}
-
 LOOP = """
 import sys
 sys.path.insert(0, {folder!r})
@@ -50,25 +46,18 @@ for m, n, k, warps in product((64, 128), (64, 128, 256), (32, 64), (4, 8)):
 
 
 def timed(command: list[str], cache: Path) -> float:
-    """Wall seconds of a command with that Triton cache."""
-    start = time.perf_counter()
-    environment = os.environ | {"TRITON_CACHE_DIR": str(cache)}
-    subprocess.run(command, check=True, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return time.perf_counter() - start
+    """Return the wall seconds of a command with that Triton cache."""
+    return run(command, environment=os.environ | {"TRITON_CACHE_DIR": str(cache)}).wall
 
 
 def main() -> None:
     """Runs the three alternately for several rounds, and prints the best of each with the ratios."""
-    axes = [word for name, values in AXES.items() for word in ("--config", f"{name}={values}")]
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 2
     times: dict[str, list[float]] = {"loop": [], "irscope": [], "again": []}
     with tempfile.TemporaryDirectory() as folder:
         capture = Path(folder) / "sweep.irscope"
-        command = [
-            sys.executable, "-m", "irscope", "compile", str(SAMPLE), "--signature", SIGNATURE,
-            *axes, "--config", "GROUP_M=8", "--config", "num_stages=3", "--force", "-o", str(capture),
-        ]  # fmt: skip
-        loop = [sys.executable, "-c", LOOP.format(folder=str(SAMPLE.parent), ones=ONES)]
+        command = compile_matmul(capture)
+        loop = [sys.executable, "-c", LOOP.format(folder=str(SAMPLES), ones=ONES)]
         for turn in range(rounds):
             times["loop"].append(timed(loop, Path(folder) / f"loop{turn}"))
             cache = Path(folder) / f"irscope{turn}"

@@ -1,45 +1,46 @@
 """Measures the terminal app against an empty Textual app, and its keys in every panel.
 
 First paint: the CPU seconds of the whole process, from its start until the main screen is on a real terminal
-(a pty of 120x40), of the app with 20 variants and of a Textual app that shows one word. Open: the CPU of the
-app until nothing is left to do, with 1,000 variants and with 20. Keys: the CPU milliseconds of a key press,
-95th percentile per panel, with PTX of 54,000 lines in A and B at 200x50. Other work on the machine also
-increases CPU times, so what is compared is measured alternately, and the least of --rounds runs counts.
-Linux only.
+(a pty of 120x40), of the app with 20 variants and of a Textual app that shows one word. Keys: the CPU
+milliseconds of a key press, 95th percentile per panel, with PTX of 54,000 lines in A and B at 200x50. Other
+work on the machine also increases CPU times, so what is compared is measured alternately, and the least of
+--rounds runs counts. Linux only.
 
-    python benchmarks/tui_keys.py [--rounds N]
+    python -m benchmarks.tui_keys [--rounds N]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import fcntl
 import json
 import os
-import pty
 import select
-import struct
-import subprocess
 import sys
 import tempfile
-import termios
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from textual.pilot import Pilot
+from textual.pilot import Pilot
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.app_runs import SIZE, measure_in_process, on_terminal, print_verdict, write_table
+from benchmarks.processes import IRSCOPE, ROOT
+from irscope.backends import parse_target
+from irscope.model import Config, SourceFunction
+from irscope.store import CaptureWriter, NewVariant
+from irscope.store.writer import NewPass
+from irscope.tui.app import IrscopeApp
+from irscope.workspace import Workspace
+from tests.tui.driving import idle
+
 STAGES = ROOT / "tests" / "data" / "stages"
-SIZE, PAINT_SIZE = (200, 50), (120, 40)
+PAINT_SIZE = (120, 40)
 LINES = 54_000
 PYTHON_LINES = 40
-# The limits: first paint relative to an empty app, 1,000 variants to 20, ms per key press.
-MOST_FIRST, MOST_OPEN, MOST_KEY = 2.1, 1.5, 20.0
+# The limits: first paint relative to an empty app, ms per key press.
+MOST_FIRST, MOST_KEY = 2.1, 20.0
 EMPTY = """
 from textual.app import App
 from textual.widgets import Static
@@ -97,11 +98,6 @@ def ptx(side: int) -> bytes:
 
 def write_pair(path: Path) -> None:
     """Two variants with all that the panels show: real TTIR, TTGIR and passes, and long PTX."""
-    from irscope.backends import parse_target
-    from irscope.model import Config, SourceFunction
-    from irscope.store import CaptureWriter, NewVariant
-    from irscope.store.writer import NewPass
-
     body = "".join(f"    x{number} = tl.load(a_ptr + {number})\n" for number in range(PYTHON_LINES - 1))
     source = SourceFunction("matmul_kernel", "matmul.py", 24, f"def matmul_kernel(a_ptr):\n{body}")
     with CaptureWriter.create(path, force=True) as writer:
@@ -120,56 +116,22 @@ def write_pair(path: Path) -> None:
             writer.add_variant(kernel, toolchain, "3.9.0", new)
 
 
-def write_table(size: int, path: Path) -> None:
-    """A capture of `size` variants with all facts and one stage."""
-    sys.path.insert(0, str(ROOT / "benchmarks"))
-    import tui_paint
-
-    tui_paint.write_table(size, path)
-
-
 # First paint.
 
 
 def first_paint(command: Sequence[str], mark: bytes) -> float:
-    """CPU seconds of a program until `mark` is on its terminal."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", PAINT_SIZE[1], PAINT_SIZE[0], 0, 0))
-    environment = os.environ | {"TERM": "xterm-256color", "COLORTERM": "truecolor", "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
-        os.close(slave)
-        seen = b""
-        while mark not in seen:
-            if not select.select([master], [], [], 60)[0]:
+    """Return the CPU seconds of a program until `mark` is on its terminal."""
+    with on_terminal(command, PAINT_SIZE) as (process, terminal):
+        painted = b""
+        while mark not in painted:
+            if not select.select([terminal], [], [], 60)[0]:
                 raise RuntimeError(f"{command} painted nothing")
-            seen += os.read(master, 1 << 16)
+            painted += os.read(terminal, 1 << 16)
         fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-        process.kill()
-    os.close(master)
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
-# Keys and opening, without a terminal.
-
-
-async def idle(pilot: Pilot[None]) -> None:
-    """Waits until nothing is left to do."""
-    sys.path.insert(0, str(ROOT))
-    from tests.tui.driving import idle as until_idle
-
-    await until_idle(pilot, _PATIENCE_SECONDS)
-
-
-async def open_cost(capture: Path) -> dict[str, float]:
-    """CPU ms until the app is idle."""
-    from irscope.tui.app import IrscopeApp
-    from irscope.workspace import Workspace
-
-    start = time.process_time()
-    app = IrscopeApp(Workspace(capture))
-    async with app.run_test(size=SIZE) as pilot:
-        await idle(pilot)
-        return {"open": 1000 * (time.process_time() - start)}
+# Keys, without a terminal.
 
 
 async def key_costs(capture: Path, panel: Panel) -> dict[str, float]:
@@ -177,16 +139,13 @@ async def key_costs(capture: Path, panel: Panel) -> dict[str, float]:
 
     `idle` is the median of a key without a binding: what pressing and waiting costs here.
     """
-    from irscope.tui.app import IrscopeApp
-    from irscope.workspace import Workspace
-
     app = IrscopeApp(Workspace(capture))
     async with app.run_test(size=SIZE) as pilot:
-        await idle(pilot)
+        await idle(pilot, _PATIENCE_SECONDS)
         choose = next(str(i) for i, name in enumerate(app.screen.pair.stages, 1) if name == "ptx")  # type: ignore[attr-defined]
         for key in (choose, *panel.reach):
             await pilot.press(key)
-            await idle(pilot)
+            await idle(pilot, _PATIENCE_SECONDS)
         nothing = sorted([await _cost(pilot, "f24") for _ in range(10)])
         costs = sorted([await _cost(pilot, key) for key in panel.keys])
     return {
@@ -201,26 +160,11 @@ async def _cost(pilot: Pilot[None], key: str) -> float:
     """CPU ms of a key until nothing is left to do."""
     before = time.process_time()
     await pilot.press(key)
-    await idle(pilot)
+    await idle(pilot, _PATIENCE_SECONDS)
     return 1000 * (time.process_time() - before)
 
 
 # The report.
-
-
-def in_process(*arguments: str) -> dict[str, float]:
-    """The figures that this program prints when it is started with `arguments`."""
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, __file__, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
-    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return figures
-
-
-def verdict(what: str, figure: float, most: float, unit: str) -> None:
-    """A line with a figure that has a limit."""
-    word = "ok " if figure <= most else "OVER"
-    print(f"{word} {what}: {figure:.2f}{unit}, at most {most:g}{unit}", flush=True)
 
 
 def report_paint(folder: Path, rounds: int) -> None:
@@ -230,20 +174,9 @@ def report_paint(folder: Path, rounds: int) -> None:
     ours, empty = [], []
     for _ in range(rounds):
         empty.append(first_paint([sys.executable, "-c", EMPTY], b"painted"))
-        ours.append(first_paint([sys.executable, "-m", "irscope", str(capture)], b"BLOCK_N"))
+        ours.append(first_paint([*IRSCOPE, str(capture)], b"BLOCK_N"))
     title = f"first paint, {min(ours):.2f} CPU s, relative to an empty app, {min(empty):.2f} CPU s"
-    verdict(title, min(ours) / min(empty), MOST_FIRST, "x")
-
-
-def report_open(folder: Path, rounds: int) -> None:
-    """1,000 variants compared with 20."""
-    captures = []
-    for size in (20, 1000):
-        captures.append(folder / f"{size}.irscope")
-        write_table(size, captures[-1])
-    costs = [[in_process("--open", str(path))["open"] for path in captures] for _ in range(rounds)]
-    few, many = (min(one) for one in zip(*costs, strict=True))
-    verdict(f"open: {many:.0f} ms with 1,000 variants, {few:.0f} ms with 20", many / few, MOST_OPEN, "x")
+    print_verdict(title, min(ours) / min(empty), MOST_FIRST, "x")
 
 
 def report_keys(folder: Path, rounds: int) -> None:
@@ -251,21 +184,19 @@ def report_keys(folder: Path, rounds: int) -> None:
     capture = folder / "pair.irscope"
     write_pair(capture)
     for panel in PANELS:
-        runs = [in_process("--keys", panel.name, str(capture)) for _ in range(rounds)]
+        arguments = ("--keys", panel.name, str(capture))
+        runs = [measure_in_process("benchmarks.tui_keys", *arguments) for _ in range(rounds)]
         best = min(runs, key=lambda run: run["p95"])
         rest = f"median {best['median']:.1f}, slowest {best['most']:.0f}, no binding {best['idle']:.1f} ms"
-        verdict(f"key in {panel.name} ({rest})", best["p95"], MOST_KEY, " ms")
+        print_verdict(f"key in {panel.name} ({rest})", best["p95"], MOST_KEY, " ms")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--rounds", type=int, default=3, help="runs of each, of which the least counts (3)")
-    parser.add_argument("--open", metavar="CAPTURE", type=Path, help="one measurement, as JSON")
     parser.add_argument("--keys", nargs=2, metavar=("PANEL", "CAPTURE"), help="one measurement, as JSON")
     args = parser.parse_args()
-    if args.open:
-        print(json.dumps(asyncio.run(open_cost(args.open))))
-    elif args.keys:
+    if args.keys:
         panel = next(one for one in PANELS if one.name == args.keys[0])
         print(json.dumps(asyncio.run(key_costs(Path(args.keys[1]), panel))))
     else:
@@ -273,7 +204,6 @@ def main() -> None:
             folder = Path(name)
             os.environ["IRSCOPE_STATE"] = os.environ["IRSCOPE_CACHE"] = name
             report_paint(folder, args.rounds)
-            report_open(folder, args.rounds)
             report_keys(folder, args.rounds)
 
 

@@ -7,24 +7,18 @@ Then the times to open, scroll and sort a table of 1,000 variants and one of 20.
 a limit. Other work on the machine also increases CPU times, so compared figures are measured alternately,
 and the minimum of --rounds runs counts.
 
-    python benchmarks/tui_paint.py [--rounds N]
+    python -m benchmarks.tui_paint [--rounds N]
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import fcntl
 import json
 import os
-import pty
-import resource
 import select
-import struct
-import subprocess
 import sys
 import tempfile
-import termios
 import time
 from pathlib import Path
 
@@ -32,23 +26,27 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal
 from textual.widgets import TextArea
 
+from benchmarks.app_runs import SIZE, least, on_terminal, print_verdict, write_table
+from benchmarks.processes import peak_megabytes
 from irscope.backends import parse_target
-from irscope.facts.measure import FACTS_VERSION
-from irscope.facts.registry import kinds_for
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
+from tests.tui.driving import idle
 
-SIZE = (200, 50)
+_PATIENCE_SECONDS = 300.0
+MODULE = "benchmarks.tui_paint"
 KINDS = ("short", "long")
 VIEWS = ("irscope", "TextArea")
-# The keys of a user who reads: pages, lines, changes, sideways.
 TABLE_SIZES = (20, 1000)
-# The limits: first paint relative to TextArea, ms per key press, MB, kB per PageDown, 1,000 variants to 20.
-MOST = {"first": 1.5, "key": 30.0, "peak": 150.0, "page": 50.0, "table": 2.0}
+# The limits: first paint relative to TextArea, ms per key press, MB, kB per PageDown.
+MOST = {"first": 1.5, "key": 30.0, "peak": 150.0, "page": 50.0}
+# The limits of what 1,000 variants take relative to 20.
+MOST_OF_TABLE = {"open": 1.5, "scroll": 2.0, "sort": 2.0}
+# The keys of a user who reads: pages, lines, changes, sideways.
 KEYS = ["pagedown"] * 40 + ["down"] * 40 + ["right_square_bracket"] * 20 + ["l"] * 10
 
 
@@ -81,22 +79,6 @@ def write_capture(kind: str, path: Path) -> None:
             writer.add_variant(kernel, toolchain, "3.9.0", new)
 
 
-def write_table(size: int, path: Path) -> None:
-    """A capture of `size` variants with all facts and one stage."""
-    kinds = [kind for kind in kinds_for("cuda") if kind.name != "launchable"]
-    with CaptureWriter.create(path, force=True) as writer:
-        toolchain = writer.add_toolchain({"triton": "3.9.0"}, "benchmark")
-        kernel = writer.add_kernel(SourceFunction("kernel", "kernel.py", 1, "def kernel(): ...\n"), (), ())
-        for number in range(size):
-            config = Config(
-                (("BLOCK_M", 16 << number % 5), ("BLOCK_N", number), ("num_warps", 1 << number % 4))
-            )
-            new = NewVariant(parse_target("cuda:90"), (), config, artifacts={"ttir": b"module {\n}\n"})
-            id_ = writer.add_variant(kernel, toolchain, "3.9.0", new)
-            values = {kind.name: (number * 7919) % 255 if kind.unit else f"x{number % 9}" for kind in kinds}
-            writer.add_facts(id_, FACTS_VERSION, {"launchable": "yes", **values})
-
-
 class TextAreas(App[None]):
     """Two read-only TextAreas next to each other, unwrapped, because wrapping takes minutes."""
 
@@ -119,7 +101,7 @@ def make_app(view: str, capture: Path) -> App[None]:
     opened = Workspace(capture)
     if view == "irscope":
         return IrscopeApp(opened)
-    contents = [opened.read(variant, "llir") or b"" for variant in opened.variants()]
+    contents = [opened.read(variant, "llir") or b"" for variant in opened.variants]
     return TextAreas([content.decode() for content in contents])
 
 
@@ -142,8 +124,7 @@ async def measure(view: str, capture: Path) -> dict[str, float]:
             await pilot.pause()
             costs.append(1000 * (time.process_time() - before))
     costs.sort()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"first": first, "ready": ready, "key": costs[int(0.95 * len(costs))], "peak": peak}
+    return {"first": first, "ready": ready, "key": costs[int(0.95 * len(costs))], "peak": peak_megabytes()}
 
 
 async def measure_table(capture: Path) -> dict[str, float]:
@@ -151,9 +132,7 @@ async def measure_table(capture: Path) -> dict[str, float]:
     start = time.process_time()
     app = IrscopeApp(Workspace(capture))
     async with app.run_test(size=SIZE) as pilot:
-        await pilot.pause()
-        while any(not worker.is_finished for worker in app.workers):
-            await asyncio.sleep(0.01)
+        await idle(pilot, _PATIENCE_SECONDS)
         figures = {"open": 1000 * (time.process_time() - start)}
         app.screen.query_one(VariantTable).focus()
         for what, keys in (
@@ -172,22 +151,16 @@ async def measure_table(capture: Path) -> dict[str, float]:
 
 
 def page_down_bytes(view: str, capture: Path) -> float:
-    """Bytes that a real terminal receives for a PageDown, the mean of five."""
-    master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", SIZE[1], SIZE[0], 0, 0))
-    environment = os.environ | {"TERM": "xterm-256color", "COLORTERM": "truecolor"}
-    command = [sys.executable, __file__, "--run", view, str(capture)]
-    with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
-        os.close(slave)
-        _drain(master, 12)
-        os.write(master, b"f")  # all lines, so that every page is another
-        _drain(master, 2)
+    """Return the bytes that a real terminal receives for a PageDown, the mean of five."""
+    command = [sys.executable, "-m", MODULE, "--run", view, str(capture)]
+    with on_terminal(command, SIZE) as (_, terminal):
+        _drain(terminal, 12)
+        os.write(terminal, b"f")  # all lines, so that every page is another
+        _drain(terminal, 2)
         sent = 0
         for _ in range(5):
-            os.write(master, b"\x1b[6~")
-            sent += _drain(master, 1.5)
-        process.kill()
-    os.close(master)
+            os.write(terminal, b"\x1b[6~")
+            sent += _drain(terminal, 1.5)
     return sent / 5
 
 
@@ -199,28 +172,6 @@ def _drain(terminal: int, patience: float) -> int:
     return count
 
 
-def in_process(*arguments: str) -> dict[str, float]:
-    """The figures that this program prints when it is started with `arguments`."""
-    command = [sys.executable, __file__, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    figures: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
-    return figures
-
-
-def least(rounds: int, *runs: tuple[str, ...]) -> list[dict[str, float]]:
-    """The least figures of several runs of each, taken in turns."""
-    every = [[in_process(*run) for run in runs] for _ in range(rounds)]
-    return [{name: min(f[name] for f in own) for name in own[0]} for own in zip(*every, strict=True)]
-
-
-def verdict(what: str, figure: float, most: float, unit: str) -> None:
-    """A line with a figure that has a limit."""
-    print(
-        f"{'ok ' if figure <= most else 'OVER'} {what}: {figure:.1f}{unit}, at most {most:g}{unit}",
-        flush=True,
-    )
-
-
 def report_texts(folder: Path, rounds: int) -> None:
     """Both views of both kinds of text."""
     titles = ("first paint", "diff there", "key p95", "peak", "PageDown")
@@ -229,7 +180,7 @@ def report_texts(folder: Path, rounds: int) -> None:
     for kind in KINDS:
         capture = folder / f"{kind}.irscope"
         write_capture(kind, capture)
-        both = least(rounds, *(("--measure", view, str(capture)) for view in VIEWS))
+        both = least(MODULE, rounds, *(("--measure", view, str(capture)) for view in VIEWS))
         for view, figures in zip(VIEWS, both, strict=True):
             figures["page"] = page_down_bytes(view, capture) / 1024
             cells = (
@@ -251,7 +202,7 @@ def report_texts(folder: Path, rounds: int) -> None:
         ]
     print()
     for line in limited:
-        verdict(*line)
+        print_verdict(*line)
 
 
 def report_table(folder: Path, rounds: int) -> None:
@@ -259,11 +210,11 @@ def report_table(folder: Path, rounds: int) -> None:
     captures = [folder / f"{size}.irscope" for size in TABLE_SIZES]
     for size, capture in zip(TABLE_SIZES, captures, strict=True):
         write_table(size, capture)
-    few, many = least(rounds, *(("--measure-table", str(capture)) for capture in captures))
+    few, many = least(MODULE, rounds, *(("--measure-table", str(capture)) for capture in captures))
     print()
     for what in few:
         title = f"{what}: {many[what]:.0f} ms with 1,000 variants, {few[what]:.0f} ms with 20"
-        verdict(title, many[what] / few[what], MOST["table"], "x")
+        print_verdict(title, many[what] / few[what], MOST_OF_TABLE[what], "x")
 
 
 def main() -> None:

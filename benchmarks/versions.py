@@ -1,6 +1,6 @@
 """Every sample under several versions of Triton: what fails, and what a variant costs against one version.
 
-    python benchmarks/versions.py [--triton 3.6.0,3.7.1,3.8.0,3.9.0] [--only NAME] [--cold]
+    python -m benchmarks.versions [--triton 3.6.0,3.7.1,3.8.0,3.9.0] [--only NAME] [--cold]
 
 Each sample is compiled as its docstring says, with an empty Triton cache: under one version, then under all.
 --cold also makes the environments anew, first with an empty and then with a full cache of uv.
@@ -12,13 +12,12 @@ import argparse
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.processes import IRSCOPE, run
 from irscope.learn.sample_commands import Sample, samples
 
 # Options that irscope compile has and irscope versions does not.
@@ -63,19 +62,18 @@ def _compile(sample: Sample, versions: Sequence[str], folder: Path) -> tuple[flo
     cache = Path(tempfile.mkdtemp(dir=folder))
     words = [word for word in sample.arguments if word not in _ONLY_COMPILE]
     command = ["versions", *words, "--triton", ",".join(versions), "-o", str(capture), "--force"]
-    start = time.monotonic()
-    done = _run([*command, "--format", "json"], TRITON_CACHE_DIR=str(cache))
-    seconds = time.monotonic() - start
+    environment = os.environ | {"TRITON_CACHE_DIR": str(cache)}
+    used = run([*IRSCOPE, *command, "--format", "json"], environment=environment, codes=None)
     shutil.rmtree(cache)
-    if done.returncode == 2:
-        print(f"{sample.path.name}: {done.stderr.strip().splitlines()[-1]}")
-        return seconds, 0, 0
-    listed = json.loads(_run(["list", str(capture), "--format", "json"]).stdout)
+    if used.code == 2:
+        print(f"{sample.path.name}: {used.errors.strip().splitlines()[-1]}")
+        return used.wall, 0, 0
+    listed = json.loads(run([*IRSCOPE, "list", capture, "--format", "json"]).output)
     variants = [variant for kernel in listed["kernels"] for variant in kernel["variants"]]
     failed = [variant for variant in variants if variant["failure"]]
     for variant in failed:
         print(f"  {variant['versions']['triton']}: {variant['failure']['summary'][:150]}")
-    return seconds, len(variants), len(failed)
+    return used.wall, len(variants), len(failed)
 
 
 def _time_environments(versions: Sequence[str], folder: Path) -> None:
@@ -86,19 +84,9 @@ def _time_environments(versions: Sequence[str], folder: Path) -> None:
             cache = folder / f"environment-{version}"
             if remove:
                 shutil.rmtree(cache, ignore_errors=True)
-            start = time.monotonic()
-            environment = {"IRSCOPE_CACHE": str(cache), "UV_CACHE_DIR": str(folder / "uv")}
-            subprocess.run(
-                [sys.executable, "-c", script, version], env={**os.environ, **environment}, check=True
-            )
-            print(f"environment {version}, {name}: {time.monotonic() - start:.1f} s", flush=True)
-
-
-def _run(arguments: Sequence[str], **environment: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "irscope", *arguments]
-    return subprocess.run(
-        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
-    )
+            environment = os.environ | {"IRSCOPE_CACHE": str(cache), "UV_CACHE_DIR": str(folder / "uv")}
+            used = run([sys.executable, "-c", script, version], environment=environment)
+            print(f"environment {version}, {name}: {used.wall:.1f} s", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Measures what `irscope warm --check` adds to a program that compiles nothing.
 
-    python benchmarks/warm_check_cost.py [--launches 300000] [--rounds 5]
+    python -m benchmarks.warm_check_cost [--launches 300000] [--rounds 5]
 
 Runs a program that loads its kernels from a warm cache and launches them, alternating between Python alone
 and `--check`; on a GPU, or with the fake libcuda of the tests. Prints CPU and wall-clock seconds of each, and
@@ -11,15 +11,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.processes import ROOT, run
+
 PROGRAM = """
 import sys, time
 import torch
@@ -50,22 +48,19 @@ def fake_gpu(folder: Path) -> tuple[list[str], dict[str, str]]:
     cache = folder / "cache"
     if torch.cuda.is_available():
         return [sys.executable], dict(os.environ) | {"TRITON_CACHE_DIR": str(cache)}
-    sys.path.insert(0, str(ROOT))
     from tests.fake_gpu import build_libcuda, production_environment
 
     environment = production_environment(build_libcuda(folder / "libcuda"), cache)
     return [sys.executable, str(ROOT / "tests" / "fake_gpu" / "production.py")], environment
 
 
-def run(command: list[str], environment: dict[str, str]) -> tuple[float, float, float]:
-    """CPU seconds, wall-clock seconds, and microseconds per launch of a run."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(command)}: exit code {done.returncode}\n{done.stderr[-2000:]}")
-    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    return cpu, wall, float(done.stdout.split()[-1])
+Figures = tuple[float, float, float]
+
+
+def figures(command: list[str], environment: dict[str, str]) -> Figures:
+    """Return the CPU seconds, wall-clock seconds, and microseconds per launch of a run."""
+    used = run(command, environment=environment)
+    return used.cpu, used.wall, float(used.output.split()[-1])
 
 
 def main() -> int:
@@ -84,11 +79,11 @@ def main() -> int:
         environment["PYTHONPATH"] = os.pathsep.join(
             filter(None, [str(ROOT), environment.get("PYTHONPATH", "")])
         )
-        run([*start, str(program), "1"], environment)
-        runs: dict[str, list[tuple[float, float, float]]] = {"plain": [], "check": []}
+        run([*start, str(program), "1"], environment=environment)
+        runs: dict[str, list[Figures]] = {"plain": [], "check": []}
         for _ in range(args.rounds):
             for name, command in (("plain", plain), ("check", check)):
-                runs[name].append(run(command, environment))
+                runs[name].append(figures(command, environment))
     for index, title in enumerate(("CPU s", "wall s", "us per launch")):
         a, b = ([each[index] for each in runs[name]] for name in ("plain", "check"))
         added = [y - x for x, y in zip(a, b, strict=True)]

@@ -47,10 +47,10 @@ class DeviceRates:
 
 # Clocks are the maximum ones that nvidia-smi reports, since kernels of microseconds run at those. L2 delivers
 # 5,120 bytes per clock on the A100 ("NVIDIA A100 Tensor Core GPU Architecture", 2020); the launches of
-# benchmarks/tune reach as many per clock on the H100. For others, it is scaled by the number of
+# tools/calibration/tune reach as many per clock on the H100. For others, it is scaled by the number of
 # multiprocessors. No document has the rate of atomics. An H100 at 1.98 GHz reached 44 to 48 sectors per clock
-# spread over 1 to 16 MB, 1.71 within one KiB and 3.4 within two (benchmarks/tune/atomics.py, 2026-11-22,
-# Triton 3.6.0); other GPUs have it scaled by what L2 delivers per clock.
+# spread over 1 to 16 MB, 1.71 within one KiB and 3.4 within two (tools/calibration/tune/atomics.py,
+# 2026-11-22, Triton 3.6.0); other GPUs have it scaled by what L2 delivers per clock.
 H100 = DeviceRates(
     "NVIDIA H100 SXM 80GB", 132, 1.98, 3350, 10100, 50 * MIB, 2048,
     sources="H100 data sheet (3.35 TB/s, 989 TFLOPS dense FP16); H100 white paper (132 SMs, 50 MB L2)",

@@ -213,9 +213,9 @@ def _memory(counts: LaunchCounts) -> dict[str, float]:
 def atomic_passes(access: AccessCount) -> float:
     """The passes of the atomic units of L2 for an access, per program.
 
-    A pass does all lanes in one sector. Measured on an H100 (`benchmarks/tune/atomics.py`): FP64 takes 1.5
-    times as long as types of up to 32 bits and pairs of 16, and a half that is not one of a pair takes 0.8
-    passes per lane.
+    A pass does all lanes in one sector. Measured on an H100 (`tools/calibration/tune/atomics.py`): FP64 takes
+    1.5 times as long as types of up to 32 bits and pairs of 16, and a half that is not one of a pair takes
+    0.8 passes per lane.
     """
     kind = access.opcode.split(".")
     if "f64" in kind:

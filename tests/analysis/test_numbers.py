@@ -1,4 +1,4 @@
-"""Every number in a finding equals a recount that shares nothing with irscope (benchmarks/truth)."""
+"""Every number in a finding equals a recount that shares nothing with irscope (tests/truth)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.truth.numbers import Tally, recount_capture, recounted
-from benchmarks.truth.recount import Side
 from tests.exhaustive import EXHAUSTIVE
+from tests.truth.numbers import Tally, recount_capture, recounted
+from tests.truth.recount import Side
 
 ROOT = Path(__file__).resolve().parents[2]
 MATMUL = [
@@ -90,5 +90,5 @@ def test_a_finding_with_numbers_that_no_checker_knows_is_an_error():
 
 def test_the_recount_imports_nothing_that_it_checks():
     for name in ("recount", "occupancy", "llvm_loops", "loop_numbers", "matrix_paths"):
-        text = (ROOT / f"benchmarks/truth/{name}.py").read_text()
+        text = (ROOT / f"tests/truth/{name}.py").read_text()
         assert not re.search(r"^(from|import) irscope", text, re.M)

@@ -96,8 +96,8 @@ def test_deep_and_long_text() -> None:
 
 @pytest.mark.slow
 def test_planted_edits_are_named_exactly() -> None:
-    from benchmarks.truth.planted_edits import planted
-    from benchmarks.truth.planted_kernels import tuned_cases
+    from tests.truth.planted_edits import planted
+    from tests.truth.planted_kernels import tuned_cases
 
     total, problems = planted(tuned_cases(), limit=LIMIT)
     assert problems == []

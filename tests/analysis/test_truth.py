@@ -27,7 +27,7 @@ def test_occupancy_equals_the_drivers():
 @pytest.mark.slow
 def test_facts_of_samples_equal_the_drivers():
     triton = pytest.importorskip("triton")
-    from benchmarks.facts_truth import compare, compile_record
+    from tests.truth.facts_truth import compare, compile_record
 
     records = json.loads((DATA / "truth_sample.json").read_text())
     with ProcessPoolExecutor(2) as pool:

@@ -13,11 +13,10 @@ import pytest
 
 from irscope.model import Variant
 from irscope.store import CaptureReader
+from tests.cluster.local_cluster import LocalCluster, local_cluster
 from tests.conftest import Irscope
 
 pytest.importorskip("distributed", reason="the extra `cluster`")
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from cluster import LocalCluster, local_cluster
 
 pytestmark = pytest.mark.slow
 KERNEL = """

@@ -21,7 +21,7 @@ from tests.docs.pages import PAGES, ROOT
 
 # Other tools' own files and options, which a page names as such.
 OTHER_TOOLS = re.compile(
-    r"tritonparse|dask|docker|git |MLIR|mlir|SGLang|benchmarks/|[Ss]anitizer|racecheck|torchrun|pip "
+    r"tritonparse|dask|docker|git |MLIR|mlir|SGLang|benchmarks/|tools/|[Ss]anitizer|racecheck|torchrun|pip "
     r"|diff --ai|`--ai`|`--compare`"
 )
 # Names that look like attributes or paths: files, a folder of the cache, the name of a fingerprint.
@@ -88,7 +88,7 @@ def unknown_rules(text: str) -> Iterator[str]:
 
 def missing_files(text: str) -> Iterator[str]:
     """Yield the files of this repository that a page names and that are not there."""
-    pattern = r"`(?:python |pytest -m slow )?((?:benchmarks|docs|irscope|samples|tests)/[\w./-]+)"
+    pattern = r"`(?:python |pytest -m slow )?((?:benchmarks|docs|irscope|samples|tests|tools)/[\w./-]+)"
     for path in re.findall(pattern, text):
         name = path.rstrip("./")
         if name not in NO_NAMES and not any((ROOT / f"{name}{suffix}").exists() for suffix in ("", ".py")):

@@ -28,7 +28,7 @@ def swizzled(vec: int, per_phase: int, phases: int, order: str = "[1, 0]") -> st
     )
 
 
-# Wavefronts that Nsight Compute counted on an H200 with Triton 3.6.0: benchmarks/bank_conflicts.py.
+# Wavefronts that Nsight Compute counted on an H200 with Triton 3.6.0: tools/calibration/bank_conflicts.py.
 MEASURED = [
     (blocked([1, 1], [32, 1], [0, 1]), swizzled(1, 1, 1), (32, 32), 32, 8, 256),
     (blocked([1, 1], [32, 1], [0, 1]), swizzled(1, 1, 32), (32, 32), 32, 1, 32),

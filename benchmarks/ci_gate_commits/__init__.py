@@ -1,1 +1,0 @@
-"""The commits that benchmarks/ci_gate.py judges, and the program that launches their kernels."""
