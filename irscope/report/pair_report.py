@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irscope.model import UserError
+from irscope.model.frozen_value import FrozenValue
 from irscope.workspace import Comparison, StageDiff, check_stage, text_stages, written_stage
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 ALL, NONE = "all", "none"
 
 
-@dataclass(frozen=True)
-class PairReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairReport(FrozenValue):
     """Two variants, A and B.
 
     `diffs` are the compared stages by name, in pipeline order; `shown` names those whose rows are shown.
