@@ -100,7 +100,7 @@ def write_pair(path: Path) -> None:
     from irscope.backends import parse_target
     from irscope.model import Config, SourceFunction
     from irscope.store import CaptureWriter, NewVariant
-    from irscope.store.writer import NewPass
+    from irscope.store.new_variant import NewPass
 
     body = "".join(f"    x{number} = tl.load(a_ptr + {number})\n" for number in range(PYTHON_LINES - 1))
     source = SourceFunction("matmul_kernel", "matmul.py", 24, f"def matmul_kernel(a_ptr):\n{body}")

@@ -22,7 +22,7 @@ from irscope.model.environment import ENVIRONMENT, environment_components
 from irscope.model.stage import gluon_stage
 from irscope.model.text import printable
 from irscope.model.variant import EDIT
-from irscope.store.writer import NewVariant
+from irscope.store.new_variant import NewVariant
 from irscope.toolchain.diagnostics import Diagnostic
 from irscope.toolchain.pass_edits import PassEditError
 from irscope.toolchain.pass_edits import split_passes as parse_passes

@@ -27,7 +27,7 @@ from irscope.capturing.record.recorder import Generated
 from irscope.model import Argument, Config
 from irscope.model.origin import Origin, origin_to_json
 from irscope.model.variant import ORIGIN
-from irscope.store.writer import NewVariant
+from irscope.store.new_variant import NewVariant
 from irscope.toolchain.kernels import source_function
 from irscope.toolchain.patching import never_raises
 
