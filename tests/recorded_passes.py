@@ -7,7 +7,7 @@ from pathlib import Path
 from irscope.backends import parse_target
 from irscope.model import Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
-from irscope.store.writer import NewPass
+from irscope.store.new_variant import NewPass
 
 KERNEL = SourceFunction("scale", "scale.py", 3, "@triton.jit\ndef scale(x, n):\n    ...\n")
 

@@ -10,6 +10,7 @@ from functools import cached_property
 from irscope.analysis.axis_info import AxisInfo, scalar, transfer, unknown
 from irscope.diff.def_use import Definition, definitions
 from irscope.languages.document import Document, Operation
+from irscope.model.frozen_value import FrozenValue
 
 # The divisibility that the JIT detects in an argument that it specializes: `tt.divisibility = 16`.
 ALIGNED = 16
@@ -25,8 +26,8 @@ _Infos = dict[Definition, AxisInfo]
 _Assumed = tuple[frozenset[Definition], Definition | None]
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterAxis:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ParameterAxis(FrozenValue):
     """A parameter of a function in TTIR: its name, kind and known divisibility."""
 
     name: str

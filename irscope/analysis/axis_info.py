@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import gcd
 
+from irscope.model.frozen_value import FrozenValue
+
 _TENSOR = re.compile(r"tensor<((?:\d{1,9}x)+)")
 _POINTEE = re.compile(r"ptr<(?:(!)|[a-z]{1,2}(\d{1,3}))")
 
 
-@dataclass(frozen=True, slots=True)
-class AxisInfo:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AxisInfo(FrozenValue):
     """One entry per dimension (one for a scalar).
 
     Runs of `contiguity` elements count up by one; the first of each run, or each element if there are no

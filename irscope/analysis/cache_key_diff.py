@@ -18,6 +18,7 @@ from irscope.analysis.cache_key import (
 from irscope.backends import backend_of
 from irscope.model import Variant
 from irscope.model.environment import OPTION_VARIABLES, variable_value
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.object_values import changed_parameters
 from irscope.model.text import pluralize
 
@@ -49,8 +50,8 @@ _MISSING = "nothing"
 _MAX_VALUE_LENGTH = 60
 
 
-@dataclass(frozen=True, slots=True)
-class ChangedInput:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ChangedInput(FrozenValue):
     """An input that differs. `a` and `b` are its values as text, None if a side does not have the input.
 
     The value of a source is the start of its sha256. `components` are the components of Triton's cache
@@ -66,8 +67,8 @@ class ChangedInput:
     parameters: tuple[tuple[str, str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Recompilation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Recompilation(FrozenValue):
     """Why B was compiled separately from A.
 
     `reasons` are the inputs of the compilation that differ. `whole`: both have Triton's whole cache key; if

@@ -25,6 +25,7 @@ from irscope.facts.registry import (
 )
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Kernel, Status, Variant
+from irscope.model.frozen_value import FrozenValue
 
 FactsById = Mapping[int, Facts]
 
@@ -37,8 +38,8 @@ _MIN_INSTRUCTION_CHANGE = 0.05
 _FAILURE_WEIGHT, _LAUNCH_WEIGHT = 1100.0, 1000.0
 
 
-@dataclass(frozen=True, slots=True)
-class FactChange:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FactChange(FrozenValue):
     """A fact that differs. `name` is the name of the fact or "failure"; `weight` ranks the change."""
 
     name: str
@@ -48,8 +49,8 @@ class FactChange:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedVariants:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MatchedVariants(FrozenValue):
     """A variant of OLD and its counterpart in NEW.
 
     `identical`: they are duplicates. `stacks` are the stacks of both in bytes per thread, because
@@ -78,8 +79,8 @@ class MatchedVariants:
         return sum(change.weight for change in self.worse)
 
 
-@dataclass(frozen=True)
-class CaptureDiff:
+@dataclass(frozen=True, eq=False, repr=False)
+class CaptureDiff(FrozenValue):
     """The difference of two captures. `pairs` are sorted worst first, then in NEW's order.
 
     `by_target`: variants only match if their targets do. `renamed` maps kernels of OLD to their names in

@@ -17,6 +17,7 @@ from functools import partial
 from irscope.analysis.cache_key import INVENTED
 from irscope.backends import backend_of
 from irscope.model import Variant, format_value
+from irscope.model.frozen_value import FrozenValue
 
 IMPORTED = "imported from"
 _UNSET = "unset"
@@ -24,8 +25,8 @@ _UNSET = "unset"
 _MAX_CANDIDATES = 500
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Difference(FrozenValue):
     """A component in which two variants differ: "target", "num_warps", "argument x", a variable's name."""
 
     name: str

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from irscope.facts.fact import Fact, FactKind, Facts, FactValue, format_fraction, status_of
 from irscope.model import Value, Variant, format_value
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.varying import distinct_values
 
 FactsById = Mapping[int, Facts]
@@ -22,8 +23,8 @@ EACH = "variant"
 _TRITON = "triton"
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Point(FrozenValue):
     """A variant in a chart.
 
     `tick` is the index of its tick on the axis, `y` the fact's number (None: unknown). `trouble` is
@@ -41,8 +42,8 @@ class Point:
         return self.y is not None and not self.trouble
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Series(FrozenValue):
     """The points with the same value, as text, of the property that splits the chart.
 
     `line` joins the best point of each tick: (tick, y), in order.
@@ -53,8 +54,8 @@ class Series:
     line: tuple[tuple[int, float], ...]
 
 
-@dataclass(frozen=True)
-class Chart:
+@dataclass(frozen=True, eq=False, repr=False)
+class Chart(FrozenValue):
     """One fact over one axis. `ticks` are the axis' values as text; `split` is "" if nothing is split.
 
     `crowded`: a series has several points on one tick, because the variants differ in more than the axis

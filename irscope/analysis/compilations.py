@@ -12,6 +12,7 @@ from irscope.analysis.cache_key_diff import VARIABLE_OPTIONS, input_text, value_
 from irscope.analysis.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
 from irscope.model import Kernel, Variant
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.row import Row, RowMaker
 from irscope.model.text import duration, pluralize
 from irscope.model.varying import varying
@@ -25,16 +26,16 @@ _DESCRIPTOR = re.compile(r"(tensordesc(?:_im2col)?<[^\[\]<>]{1,40})\[[\d, ]{0,10
 _AUTOTUNE = re.compile(r"^[ \t]*@(?:\w+\.)*autotune\b", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class VaryingInput:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class VaryingInput(FrozenValue):
     """An input that varies between compilations: its values (None: missing) and how often each occurs."""
 
     input: CacheKeyInput
     values: tuple[tuple[str | None, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentSet:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ArgumentSet(FrozenValue):
     """Arguments that the kernel was compiled for, as (name, text) of the arguments that vary.
 
     `compiled` is the number of variants with these arguments and `seconds` their compile time (None:
@@ -47,8 +48,8 @@ class ArgumentSet:
     chosen: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Compilations:
+@dataclass(frozen=True, eq=False, repr=False)
+class Compilations(FrozenValue):
     """The compilations of one kernel.
 
     `kernel` is its name. `variants` are the compilations, `failed` is the number of those without machine
@@ -102,8 +103,8 @@ def compilations(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Result:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Result(FrozenValue):
     """Columns of a variant, read once because those of a large capture are not in memory.
 
     `seconds` is the compile time (None: unknown); `chosen`: the autotuner chose it.

@@ -17,13 +17,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from irscope.model import SourceFunction
+from irscope.model.frozen_value import FrozenValue
 
 # Longer functions are generated.
 _MOST_CHARACTERS = 200_000
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Branch(FrozenValue):
     """An `if` whose branches the two sides do not compile alike.
 
     `line` is its line in the file and `test` its condition. `only_a` and `only_b` are the lines with code of
@@ -36,8 +37,8 @@ class Branch:
     only_b: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Choice(FrozenValue):
     """An `if`: its line, its condition, the lines of its two branches, and whether an `elif` follows."""
 
     line: int

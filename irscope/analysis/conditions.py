@@ -17,6 +17,7 @@ from irscope.analysis.expectations import UNKNOWN, FactComparison, failure_of, p
 from irscope.facts.fact import Facts, value_named
 from irscope.facts.registry import CHOSEN, MS, MS_KEY
 from irscope.model import UserError
+from irscope.model.frozen_value import FrozenValue
 
 WORSE, NEW_FAILURES, CHANGED, REMOVED, ADDED = "worse", "new-failures", "changed", "removed", "added"
 # Each word, and when it is true.
@@ -31,8 +32,8 @@ _ENTRY = re.compile(r'(?:"[^"]*"?|[^,"])+')
 _MEASURED = (MS.name, MS_KEY.name, CHOSEN.name)
 
 
-@dataclass(frozen=True, slots=True)
-class Condition:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Condition(FrozenValue):
     """One condition as written; `comparisons` is empty if it is one of WORDS."""
 
     text: str

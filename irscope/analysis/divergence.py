@@ -18,13 +18,14 @@ from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.diff.summary import summarize
 from irscope.languages.document import Document
+from irscope.model.frozen_value import FrozenValue
 
 # The ways in which two variants can diverge, most important first.
 KINDS = ("operations", "layouts", "attributes")
 
 
-@dataclass(frozen=True, slots=True)
-class PassPair:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PassPair(FrozenValue):
     """Corresponding steps of A and B: one of each, or consecutive steps that only one of them has."""
 
     a: tuple[PassStep, ...]
@@ -42,8 +43,8 @@ class PassPair:
         return (*self.a, *self.b)[0].stage
 
 
-@dataclass(frozen=True, slots=True)
-class Divergence:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Divergence(FrozenValue):
     """The first passes after which A and B differ in some way for good.
 
     `passes` is None if they differ before the first pass. `summary` describes the difference of the two
@@ -63,8 +64,8 @@ class Divergence:
         return f"in pass {self.passes.name} ({self.passes.stage})"
 
 
-@dataclass(frozen=True, slots=True)
-class Divergences:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Divergences(FrozenValue):
     """The pass pairs from which on two variants differ, by kind of difference; None if they never do.
 
     `operations`: operations that only one has, or that have other operands. `layouts`: layouts.

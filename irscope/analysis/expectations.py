@@ -26,6 +26,7 @@ from irscope.facts.registry import (
     facts_named,
 )
 from irscope.model import Status, UserError
+from irscope.model.frozen_value import FrozenValue
 
 # The reason if the value is simply another one, and if it is unknown.
 DOES_NOT_HOLD = "does not hold"
@@ -53,8 +54,8 @@ _AND = re.compile(r"and\b")
 _CHANGE = re.compile(r"([+-]\d+(?:\.\d+)?)(%?)")
 
 
-@dataclass(frozen=True, slots=True)
-class FactComparison:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FactComparison(FrozenValue):
     """One comparison: `fact` is the name of the fact, `text` the comparison as written.
 
     `change` is "+" if `value` is added to the fact's value before, "%" if it is a percentage of that value,
@@ -68,8 +69,8 @@ class FactComparison:
     change: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Unmet:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Unmet(FrozenValue):
     """A comparison that does not hold, with the value of the fact (None: unknown) and the reason."""
 
     comparison: FactComparison

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from irscope.facts.fact import Fact, change_text
 from irscope.model import Argument, Config
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import pluralize
 
 # Changes that are listed per argument, the most important first.
@@ -19,16 +20,16 @@ _MOST_CHANGES = 5
 _NO_PRICE = frozenset(["seconds", "ms", "code"])
 
 
-@dataclass(frozen=True, slots=True)
-class Compilation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Compilation(FrozenValue):
     """A compilation of a kernel: the specialization and the config."""
 
     specialization: tuple[Argument, ...]
     config: Config
 
 
-@dataclass(frozen=True, slots=True)
-class Fragmentation:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Fragmentation(FrozenValue):
     """The saving if Triton did not specialize on `arguments`: `without` instead of `total` compilations.
 
     `group` are compilations that would then be one: `generic`.

@@ -17,14 +17,15 @@ from irscope.analysis.instruction_mix import KernelPlace
 from irscope.analysis.source_map import kernel_place
 from irscope.diff.def_use import Definition
 from irscope.languages.document import Document
+from irscope.model.frozen_value import FrozenValue
 
 WIDEST = 16  # bytes
 _KINDS = {"tt.load": "global load", "tt.store": "global store"}
 _MASK_OPERAND = {"tt.load": 1, "tt.store": 2}
 
 
-@dataclass(frozen=True, slots=True)
-class GlobalAccess:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GlobalAccess(FrozenValue):
     """One `tt.load` or `tt.store`.
 
     `index` is the index of the operation; `kind` is "global load" or "global store"; `pointers` are the
@@ -40,8 +41,8 @@ class GlobalAccess:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class WidthLimits:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WidthLimits(FrozenValue):
     """How many elements one thread can access at once: by the pointer, by the mask, and by its share."""
 
     pointer: int
@@ -54,8 +55,8 @@ class WidthLimits:
         return min(self.pointer, self.mask, self.share)
 
 
-@dataclass(frozen=True, slots=True)
-class Blame:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Blame(FrozenValue):
     """The parameters whose unknown divisibility narrows an access, of the pointer and of the mask."""
 
     pointer: tuple[str, ...]

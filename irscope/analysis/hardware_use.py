@@ -11,14 +11,15 @@ from dataclasses import dataclass
 
 from irscope.facts.fact import FactKind, Facts, FactValue, value_of
 from irscope.facts.registry import ASYNC_COPIES, MATRIX, PIPELINE_DEPTH, WARP_SPECIALIZATION
+from irscope.model.frozen_value import FrozenValue
 
 _NONE = "none"
 # How much of a block's work one matrix instruction does: that of a block, of four warps, of one warp.
 _MATRIX_LEVELS = (("tcgen05", 3), ("wgmma", 2))
 
 
-@dataclass(frozen=True, slots=True)
-class HardwareUse:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HardwareUse(FrozenValue):
     """A fact whose text says whether a variant uses a unit or a technique, and how important that is.
 
     `levels` maps a value to a number per independent use, such as loads and stores; 0 means not used.

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from irscope.backends import backend_of
 from irscope.languages.document import Document, Operation
 from irscope.model import Variant
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import one_line
 
 OPCODE = "tt.elementwise_inline_asm"
@@ -29,8 +30,8 @@ _REFUSED = re.compile(r"constraint '([^']{1,40})'")
 _ERROR = re.compile(r"error: (.{0,200}\bconstraint\b.{0,200})")
 
 
-@dataclass(frozen=True, slots=True)
-class LostAssembly:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LostAssembly(FrozenValue):
     """An operation of TTIR whose instruction is missing from the assembly; `error` is what LLVM printed."""
 
     operation: Operation

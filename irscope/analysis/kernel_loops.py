@@ -15,12 +15,13 @@ from irscope.backends import backend_with_machine_code
 from irscope.facts.pipelines import pipelines
 from irscope.languages.document import Document
 from irscope.model import Variant
+from irscope.model.frozen_value import FrozenValue
 
 _INTEGER = re.compile(r"-?\d{1,19}")
 
 
-@dataclass(frozen=True, slots=True)
-class TripCount:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TripCount(FrozenValue):
     """How often a loop runs, and the arguments of the launch that this follows from."""
 
     iterations: int
@@ -33,8 +34,8 @@ class TripCount:
         return f"{text} for {given}" if given else text
 
 
-@dataclass(frozen=True, slots=True)
-class Loop:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Loop(FrozenValue):
     """A loop of the kernel in one stage.
 
     `place` is the line of its `for` or `while` statement, `chain` the same with the calls that it is inlined

@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.model import OPTION_NAMES, Expression, Value
+from irscope.model.frozen_value import FrozenValue
 
 _INTEGER = re.compile(r"-?\d{1,20}")
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchCase:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LaunchCase(FrozenValue):
     """The arguments of a launch.
 
     `arguments` are run-time arguments as text (see `model.Launch`; a pointer may also be its type, "*fp16"),
@@ -29,8 +30,8 @@ class LaunchCase:
     choices: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Follower:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Follower(FrozenValue):
     """An argument that is `ratio` times another; `launches` is in how many different values it was so."""
 
     name: str

@@ -20,6 +20,7 @@ from irscope.analysis.axis_info import integer_constant, shape_of
 from irscope.diff.def_use import Definition
 from irscope.languages.document import Operation
 from irscope.model import Launch
+from irscope.model.frozen_value import FrozenValue
 
 _RANGE = {name: re.compile(rf"\b{name} = (-?\d{{1,18}}) : ") for name in ("start", "end", "axis")}
 _AXES = {"x": 0, "y": 1, "z": 2}
@@ -28,8 +29,8 @@ _MAX_BITS = 256
 _LOOP = -1  # instead of a dimension
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchValue:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LaunchValue(FrozenValue):
     """An integer, a tensor of integers, or a pointer plus an offset in elements.
 
     All elements are between `low` and `high`; None: unknown. If `exact`, some element equals each.

@@ -19,6 +19,7 @@ from irscope.analysis.compilations import is_autotuned
 from irscope.analysis.launch_correlations import Follower, LaunchCase, followers
 from irscope.analysis.vary import ALIGNED, SAME, UNALIGNED, Axis
 from irscope.model import Argument, UserError, Variant, parse_argument
+from irscope.model.frozen_value import FrozenValue
 
 _INTEGER = re.compile(r"-?\d{1,20}")
 _DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[([\d, ]+)\]")
@@ -86,8 +87,8 @@ def _invented(argument: Argument) -> str:
     return "0.5"
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Move(FrozenValue):
     """An axis with the arguments that move with it."""
 
     axis: Axis

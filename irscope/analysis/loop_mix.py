@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from functools import cached_property
 
 from irscope.analysis.loop_regions import OUTSIDE, KernelLoop, LoopRegions, Region, Where
@@ -106,11 +105,9 @@ class LoopMix:
                 own[region.where] = own.get(region.where, 0) + 1
         factor = self.iterations(chain)
         copies = {
-            Fraction(own.get(Where.BEFORE, 0) * factor, own[Where.IN])
-            for own in found.values()
-            if Where.IN in own
+            own.get(Where.BEFORE, 0) * factor / own[Where.IN] for own in found.values() if Where.IN in own
         }
-        if len(copies) != 1 or (one := next(iter(copies))).denominator != 1:
+        if len(copies) != 1 or not (one := next(iter(copies))).is_integer():
             return None
         return int(one)
 

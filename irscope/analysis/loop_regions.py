@@ -22,6 +22,7 @@ from irscope.languages.control_flow import NONE
 from irscope.languages.document import Document
 from irscope.languages.language_registry import language_named
 from irscope.languages.loops import LoopTree, find_loops
+from irscope.model.frozen_value import FrozenValue
 
 # A loop that polls has its test, a branch, and few instructions that compute addresses.
 _MOST_POLLING = 12
@@ -53,8 +54,8 @@ class Region(NamedTuple):
 OUTSIDE = Region(Where.OUTSIDE)
 
 
-@dataclass(frozen=True, slots=True)
-class KernelLoop:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KernelLoop(FrozenValue):
     """A loop of the assembly that is a loop of the kernel.
 
     `natural` is its index in the loop tree, `scf` one of the TTGIR loops of its statement; `remainder` says

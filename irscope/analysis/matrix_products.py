@@ -16,6 +16,7 @@ from irscope.analysis.instruction_mix import KernelPlace
 from irscope.analysis.source_map import SourcePlace, kernel_place, place_of
 from irscope.languages.document import Document, Layout, Operation
 from irscope.languages.mlir.lines import module_warps
+from irscope.model.frozen_value import FrozenValue
 
 TCGEN05, WGMMA, MMA_SYNC, MFMA, WMMA, FMA = "tcgen05", "wgmma", "mma.sync", "MFMA", "WMMA", "FMA"
 
@@ -38,8 +39,8 @@ _ALIAS = re.compile(r"(?<!\w)#[a-zA-Z]\w{0,60}")
 _NUMBERS = re.compile(r"\d{1,6}")
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Product(FrozenValue):
     """One `tl.dot` or `tl.dot_scaled` of TTIR: an m x k matrix times a k x n matrix.
 
     `a` and `b` are the types of its operands ("f16", "f8E4M3FN"; "e2m1" if scaled), `result` that of the
@@ -64,8 +65,8 @@ class Product:
         return _PRODUCTS.get(self.precision, 1) if self.a == self.b == "f32" else 1
 
 
-@dataclass(frozen=True, slots=True)
-class MatrixPath:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MatrixPath(FrozenValue):
     """How TTGIR computes a product.
 
     `name` is the instruction: TCGEN05, WGMMA, MMA_SYNC, MFMA, WMMA, or FMA for no matrix instruction.
@@ -83,8 +84,8 @@ class MatrixPath:
     two_ctas: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Dot:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Dot(FrozenValue):
     """The products of one line of Python, and how they are computed.
 
     `lines` are those of TTGIR that show it, `layouts` the aliases in them. `called_from` are the lines of the
@@ -108,8 +109,8 @@ class Dot:
         return self.products[0] if len(set(self.products)) == 1 else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Type:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Type(FrozenValue):
     """The type of an operand or result; `rest` is the text up to the next type, which has its layout."""
 
     in_memory: bool

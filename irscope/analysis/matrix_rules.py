@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from irscope.analysis.matrix_products import MMA_SYNC, TCGEN05, WGMMA, Product
 from irscope.backends import CUDA
 from irscope.model import Variant
+from irscope.model.frozen_value import FrozenValue
 
 # The compute capabilities that have an instruction, and a type that Triton has it for.
 _CAPABILITIES = {MMA_SYNC: (80, 1000), WGMMA: (90, 100), TCGEN05: (100, 120)}
@@ -27,8 +28,8 @@ IEEE = 'input_precision="ieee" for f32 operands'
 _MIN_IMPRECISE = 32
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Machine(FrozenValue):
     """The target of a variant: its compute capability, 0 on AMD, warps and blocks per cluster.
 
     0 warps are unknown.
@@ -46,8 +47,8 @@ def machine_of(variant: Variant, warps: int) -> Machine:
     return Machine(int(variant.target.arch) if is_cuda else 0, warps, ctas if isinstance(ctas, int) else 1)
 
 
-@dataclass(frozen=True, slots=True)
-class Obstacle:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Obstacle(FrozenValue):
     """A condition that a product does not meet: its subject ("M", "num_warps", "") and what is wrong."""
 
     subject: str

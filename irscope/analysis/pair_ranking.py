@@ -13,6 +13,7 @@ from irscope.analysis.findings.severity import Severity, effect
 from irscope.facts.fact import Facts, number_of, status_of, value_of
 from irscope.facts.registry import LAUNCHABLE, MS, MS_KEY
 from irscope.model import Variant, format_value
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.row import RowMaker
 from irscope.model.varying import varying
 
@@ -25,8 +26,8 @@ VariantPair = tuple[Variant, Variant]
 _FactsById = Mapping[int, Facts]
 
 
-@dataclass(frozen=True)
-class _Candidate:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Candidate(FrozenValue):
     """A pair, the names of the values in which it differs, and the weight of its findings."""
 
     pair: VariantPair

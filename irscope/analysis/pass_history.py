@@ -13,6 +13,7 @@ from irscope.diff.summary import describe_layout, summarize
 from irscope.languages.document import Document
 from irscope.languages.language_registry import parse
 from irscope.model import Artifact, Pass
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.stage import pass_language, pass_name, pass_options
 from irscope.model.text import pluralize
 
@@ -22,16 +23,16 @@ _MOST_OPCODES, _MOST_LAYOUTS = 4, 2
 _LARGE = 4_000
 
 
-@dataclass(frozen=True, slots=True)
-class PassModule:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PassModule(FrozenValue):
     """A module between two passes; `language` is its name in the stage table."""
 
     artifact: Artifact
     language: str
 
 
-@dataclass(frozen=True, slots=True)
-class PassStep:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PassStep(FrozenValue):
     """A pass as it ran, with the modules before and after it.
 
     `number` counts from 1 over all stages. `stage` is the stage that the pass is part of, `seconds` the time
@@ -174,8 +175,8 @@ def _source_lines(diff: StageDiff, row: Row) -> Iterator[int]:
             yield location.outermost.line
 
 
-@dataclass(frozen=True, slots=True)
-class PassEvent:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PassEvent(FrozenValue):
     """The change of a pass to one operation; `line` is its line after the pass, counted from 0."""
 
     step: PassStep

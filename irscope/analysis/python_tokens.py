@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
+from irscope.model.frozen_value import FrozenValue
+
 DEF = re.compile(r"[ \t]*(?:async[ \t]+)?def\b")
 
 _IGNORED = frozenset(
@@ -42,8 +44,8 @@ class Token(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True)
-class Statement:
+@dataclass(frozen=True, eq=False, repr=False)
+class Statement(FrozenValue):
     """The tokens of a statement, or of the first line of a compound one, on one line or several."""
 
     tokens: tuple[Token, ...]

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from irscope.analysis.source_map import SourcePlace, place_of
 from irscope.diff.def_use import Definition, Definitions, definitions
 from irscope.languages.document import Document, Location, Operation
+from irscope.model.frozen_value import FrozenValue
 
 NONE = -1
 LOOPS = ("scf.for", "scf.while")
@@ -31,8 +32,8 @@ _DEEPEST = 32
 _LONGEST_CHAIN = 16
 
 
-@dataclass(frozen=True, slots=True)
-class ScfLoop:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ScfLoop(FrozenValue):
     """A loop of MLIR.
 
     `operation` is its index in the document; `parent` is the index of the loop around it among all loops,
@@ -120,8 +121,8 @@ def _attributes(document: Document, operation: Operation) -> dict[str, str]:
     return {name: (value or "").partition(" : ")[0].strip() for name, value in _ATTRIBUTE.findall(match[1])}
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluated:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Evaluated(FrozenValue):
     """An integer that a module computes, and the parameters of the kernel that it depends on."""
 
     value: int

@@ -19,6 +19,7 @@ from irscope.analysis.python_tokens import def_index
 from irscope.languages.document import Document, Location
 from irscope.languages.mlir.locations import parse_location, resolve_aliases
 from irscope.model import Kernel, SourceFunction
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import base_name
 
 # The first line of a function, or its last one, which has its location.
@@ -40,8 +41,8 @@ _MOST_FILES = 8
 LOCATING_STAGES = ("source", "glir", "ttir", "ttgir", "llir")
 
 
-@dataclass(frozen=True, slots=True)
-class IrFunction:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class IrFunction(FrozenValue):
     """A function of the IR and the place of its `def`; `column` is 0 or 1, depending on Triton's version."""
 
     symbol: str
@@ -72,8 +73,8 @@ def _subprogram(text: str) -> Iterator[IrFunction]:
         yield IrFunction("", True, file[1], int(match[2]), 1)
 
 
-@dataclass(frozen=True, slots=True)
-class _Span:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Span(FrozenValue):
     """The lines of a function in the IR's file, from its `def` to its end, and where they were captured."""
 
     file: str

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 from irscope.languages.document import OPAQUE, Document, Location
 from irscope.languages.language_registry import language_named
-from irscope.model import Kernel, Origin, SourceFunction
+from irscope.model import Kernel, SourceFunction
+from irscope.model.frozen_value import FrozenValue
+from irscope.model.origin import Origin
 from irscope.model.text import base_name, one_line
 
 
@@ -96,8 +98,8 @@ class SourceMap:
         return Counter(self._language.instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
 
 
-@dataclass(frozen=True, slots=True)
-class PythonLine:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PythonLine(FrozenValue):
     """A line of a kernel's Python: its text, number and place in its file; 0 and None for a heading.
 
     `library`: it is in a function of Triton's own library, such as `tl.cdiv`.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
 from math import prod
 
 from irscope.analysis.loop_regions import LoopRegions, Region, Where
@@ -51,8 +50,8 @@ def unroll_factor(regions: LoopRegions, chain: Chain, stage: str) -> int | None:
         # The line numbers of SASS count the lines of inline assembly, which the loads are made with.
         expected, moved = _by_kind(expected), _by_kind(moved)
     ratios = _ratios(expected, moved)
-    factor, ratio = _of_triton(regions, chain), next(iter(ratios), Fraction(0))
-    if factor is None or len(ratios) != 1 or ratio.denominator != 1 or ratio < 1:
+    factor, ratio = _of_triton(regions, chain), next(iter(ratios), 0.0)
+    if factor is None or len(ratios) != 1 or not ratio.is_integer() or ratio < 1:
         return None
     return factor * int(ratio)
 
@@ -71,9 +70,9 @@ def _by_kind(moved: Moved) -> Moved:
     return found
 
 
-def _ratios(expected: Moved, moved: Moved) -> set[Fraction]:
+def _ratios(expected: Moved, moved: Moved) -> set[float]:
     """How many times the bytes of one iteration a pass moves, by access."""
-    return {Fraction(moved.get(key, 0), size) for key, size in expected.items() if size}
+    return {moved.get(key, 0) / size for key, size in expected.items() if size}
 
 
 def _of_triton(regions: LoopRegions, chain: Chain) -> int | None:

@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from irscope.model import OPTION_NAMES, UserError
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import split_entries
 
 SAME = "same"
@@ -31,8 +32,8 @@ _GLOB = re.compile(r"[*?\[]")
 _USAGE = "expected KERNEL:NAME=VALUES, such as matmul:M=1..8192:x16;N=64,128"
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Span(FrozenValue):
     """The integers from `first` to `last`: every `step`-th, or each `factor` times the one before it."""
 
     first: int
@@ -57,8 +58,8 @@ class Span:
             value *= self.factor
 
 
-@dataclass(frozen=True, slots=True)
-class Axis:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Axis(FrozenValue):
     """The values of one argument of the kernels that match a glob; `text` is what the user wrote of them."""
 
     kernel: str

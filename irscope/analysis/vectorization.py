@@ -25,6 +25,7 @@ from irscope.analysis.source_map import kernel_place
 from irscope.facts.occupancy import threads_of
 from irscope.languages.document import Document
 from irscope.model import Variant
+from irscope.model.frozen_value import FrozenValue
 
 Key = tuple[str, KernelPlace]  # "global load" or "global store", and its place
 
@@ -37,8 +38,8 @@ _MOST_POINTERS = 3
 _MOST_OPERATIONS = 5_000
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryUse:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MemoryUse(FrozenValue):
     """The global loads and stores of a variant according to TTIR, by kind and place.
 
     `pointers` names the parameters that they point into ("x_ptr and y_ptr"), and the descriptors of
@@ -172,8 +173,8 @@ _NUMBERS = re.compile(r"(contiguity|divisibility|constancy) = \[(\d{1,19}(?:, \d
 _PER_THREAD = re.compile(r"perThread( for op)?: (\d{1,9})$")
 
 
-@dataclass(frozen=True, slots=True)
-class CoalescingDecision:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CoalescingDecision(FrozenValue):
     """The compiler's knowledge about the pointer of one operation, and its decision.
 
     `contiguity` (elements), `divisibility` (bytes) and `constancy` (elements) have one entry per dimension.

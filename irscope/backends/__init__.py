@@ -17,7 +17,6 @@ from irscope.backends.hip import HIP
 from irscope.frontends import SOURCE_STAGES, source_stages
 from irscope.model import COMMON_STAGES, Stage, Target, UserError, Variant
 from irscope.model.stage import STAGE_NAME
-from irscope.plugins import BACKENDS_GROUP, load_plugins
 
 if TYPE_CHECKING:
     from irscope.backends.instructions import InstructionSet
@@ -74,6 +73,7 @@ class UnknownBackendError(ValueError):
 def all_backends() -> tuple[Backend, ...]:
     """The backends of irscope and of plug-ins. Plug-ins that cannot be used are left out."""
     from irscope.backends.plugin_checks import check_backend
+    from irscope.plugins import BACKENDS_GROUP, load_plugins
 
     return (*BACKENDS, *load_plugins(BACKENDS_GROUP, Backend, check_backend))
 

@@ -6,7 +6,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from irscope.model.frozen_value import FrozenValue
 
+
+# Compared and hashed often: not a FrozenValue, which is slower at that.
 @dataclass(frozen=True, slots=True)
 class InstructionKind:
     """The effect of an instruction.
@@ -33,8 +36,8 @@ class InstructionKind:
         return " ".join(part for part in parts if part) or width.format(0)
 
 
-@dataclass(frozen=True)
-class Scan:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scan(FrozenValue):
     """How many instructions a text has, and the lines (index from 0) of those that do something."""
 
     instructions: int
@@ -45,8 +48,8 @@ class Scan:
 KindsOf = Callable[[str, str], tuple[InstructionKind, ...]]
 
 
-@dataclass(frozen=True)
-class InstructionSet:
+@dataclass(frozen=True, eq=False, repr=False)
+class InstructionSet(FrozenValue):
     """How to recognize instructions in an assembly text.
 
     `pattern` matches the start of a line that holds an instruction; its first group is the opcode.

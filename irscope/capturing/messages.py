@@ -12,31 +12,35 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from irscope.analysis.launch_correlations import LaunchCase
-from irscope.analysis.vary import Axis
-from irscope.model import (
-    Argument,
-    Benchmark,
-    Config,
-    Expression,
-    Failure,
-    Launch,
-    SourceFunction,
-    Target,
-    Value,
-)
-from irscope.model.tuning_pin import Pin
-from irscope.store.writer import NewVariant
+from irscope.model.frozen_value import FrozenValue
 from irscope.toolchain.job import CompilerEvent, Job
-from irscope.toolchain.pinned_tuning import AutotuneFile
+
+if TYPE_CHECKING:
+    from irscope.analysis.launch_correlations import LaunchCase
+    from irscope.analysis.vary import Axis
+    from irscope.model import (
+        Argument,
+        Benchmark,
+        Config,
+        Expression,
+        Failure,
+        Launch,
+        SourceFunction,
+        Target,
+        Value,
+    )
+    from irscope.model.tuning_pin import Pin
+    from irscope.store.new_variant import NewVariant
+    from irscope.toolchain.pinned_tuning import AutotuneFile
 
 # How many configs of a search of Helion's autotuner are compiled without a GPU: each takes about a second.
 DEFAULT_CONFIGS = 10
 
 
-@dataclass(frozen=True, slots=True)
-class SweepRequest:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SweepRequest(FrozenValue):
     """A request to compile.
 
     `kernel` may be None if the file has only one. `axes` map constexprs and options to their values: the
@@ -57,8 +61,8 @@ class SweepRequest:
     keys: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIfRequest:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WhatIfRequest(FrozenValue):
     """A request to compile a variant again with other values: the product of `axes` over its config.
 
     `specialization` and `config` are those of the variant; the others as in a SweepRequest. The first job of
@@ -75,23 +79,23 @@ class WhatIfRequest:
     passes: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class KernelsRequest:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KernelsRequest(FrozenValue):
     """Asks for the kernels of a file that no other kernel of it calls; `target` is the device it sees."""
 
     file: Path
     target: Target
 
 
-@dataclass(frozen=True, slots=True)
-class KernelNames:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KernelNames(FrozenValue):
     """The answer to a KernelsRequest."""
 
     names: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Plan(FrozenValue):
     """The jobs of a request, and the kernel and toolchain that they belong to.
 
     `notes` are lines for the user, for example that a prune function was not run. `keys` has the digest of
@@ -107,8 +111,8 @@ class Plan:
     keys: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WarmRequest:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WarmRequest(FrozenValue):
     """A request for what a warm cache needs of a kernel.
 
     `cases` are its recorded launches, `axes` what to vary of them, `pins` the choices of its autotuner.
@@ -122,8 +126,8 @@ class WarmRequest:
     pins: tuple[Pin, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class WarmPlan:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WarmPlan(FrozenValue):
     """The answer to a WarmRequest.
 
     `recorded` is the number of the plan's jobs that recorded launches need; `costs` has the number that each
@@ -137,8 +141,8 @@ class WarmPlan:
     files: tuple[AutotuneFile, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SourcesRequest:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SourcesRequest(FrozenValue):
     """Asks for the user's files that a kernel's file consists of, with their contents if `contents`."""
 
     file: Path
@@ -146,8 +150,8 @@ class SourcesRequest:
     contents: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class Sources:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sources(FrozenValue):
     """The answer to a SourcesRequest: the files by absolute path, and the folders that modules are found in.
 
     `versions` are those of a Plan.
@@ -158,13 +162,13 @@ class Sources:
     folders: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class JobDone:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JobDone(FrozenValue):
     """The job succeeded; all its events were sent."""
 
 
-@dataclass(frozen=True, slots=True)
-class RequestRejected:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RequestRejected(FrozenValue):
     """The request or job does not fit the file; `argument` and so on are those of an ArgumentError."""
 
     problem: str
@@ -173,22 +177,22 @@ class RequestRejected:
     command: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class JobFailed:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class JobFailed(FrozenValue):
     """The request or job raised an exception."""
 
     failure: Failure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RecordedJob(Job):
     """A job for a compilation that a program asked for; `number` identifies the recorded compilation."""
 
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Program(FrozenValue):
     """The program to run: `kind` is "script", "module" or "code"; `arguments` are the program's own."""
 
     kind: str
@@ -196,8 +200,8 @@ class Program:
     arguments: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RunOptions(FrozenValue):
     """How to capture a program.
 
     `target` of None uses this machine's GPU. `sweep` maps (kernel, name) to values under which that kernel's
@@ -225,8 +229,8 @@ class RunOptions:
     values: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class SubprocessOptions:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SubprocessOptions(FrozenValue):
     """How to capture the processes that a program starts.
 
     `stem` is the capture's absolute path without its suffix, `existing` what to do with a file that
@@ -246,23 +250,23 @@ class SubprocessOptions:
         return Path(f"{self.stem}.{name}.irscope")
 
 
-@dataclass(frozen=True, slots=True)
-class StartProgram:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StartProgram(FrozenValue):
     """Runs the program, and captures it and the processes that it starts."""
 
     program: Program
     subprocesses: SubprocessOptions
 
 
-@dataclass(frozen=True, slots=True)
-class ToolchainUsed:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ToolchainUsed(FrozenValue):
     """The toolchain of all later messages: name -> version."""
 
     versions: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class KernelRecorded:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class KernelRecorded(FrozenValue):
     """A kernel; its variants refer to it by `number`.
 
     Kernels of one `family` are generated from the same kernel of the user; "": only this one.
@@ -275,8 +279,8 @@ class KernelRecorded:
     family: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class VariantDone:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class VariantDone(FrozenValue):
     """A finished variant. `files` are artifacts in Triton's cache: stage -> path."""
 
     number: int
@@ -285,58 +289,58 @@ class VariantDone:
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class LaunchRecorded:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LaunchRecorded(FrozenValue):
     """The program launched the variant with this number."""
 
     number: int
     launch: Launch
 
 
-@dataclass(frozen=True, slots=True)
-class ValuesRecorded:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ValuesRecorded(FrozenValue):
     """The values of the first launch of the variant with this number; see record/argument_values.py."""
 
     number: int
     content: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class BenchmarkRecorded:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BenchmarkRecorded(FrozenValue):
     """An autotuner measured the variant with this number."""
 
     number: int
     benchmark: Benchmark
 
 
-@dataclass(frozen=True, slots=True)
-class CompilationsStarted:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CompilationsStarted(FrozenValue):
     """The program begins to compile this many variants."""
 
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Note(FrozenValue):
     """A line for the user."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class MissingQuery:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MissingQuery(FrozenValue):
     """Asks which of these variants (kernel number, variant) the capture does not have yet."""
 
     variants: tuple[tuple[int, NewVariant], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Finished(FrozenValue):
     """The last message of a program; its answer comes when the capture has everything before it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Answer(FrozenValue):
     """The answer to a Question; `missing` has one entry per variant of a MissingQuery."""
 
     missing: tuple[bool, ...] = ()

@@ -69,7 +69,6 @@ def run(args: argparse.Namespace) -> int:
     """Compiles and writes the capture; returns 1 if a variant failed."""
     from irscope.capturing.compile.helion import helion_kernel
     from irscope.capturing.compile.sweep import planned, planned_each
-    from irscope.cli.compile_helion import compile_helion_kernel
     from irscope.cli.compile_sweeps import Sweeps, add_derived
 
     start = time.monotonic()
@@ -77,6 +76,8 @@ def run(args: argparse.Namespace) -> int:
         return _compile_folder(args, Path(args.kernel), start)
     request = options.sweep_request(args, args.kernel)
     if (kernel := helion_kernel(request.file, request.kernel)) is not None:
+        from irscope.cli.compile_helion import compile_helion_kernel
+
         _refuse(args, "a Helion kernel", "cluster", "baseline", "budget")
         path, code = compile_helion_kernel(args, request, kernel)
         if path.exists():
@@ -121,17 +122,19 @@ def _refuse(args: argparse.Namespace, what: str, *names: str) -> None:
 
 def _cluster(args: argparse.Namespace) -> Cluster | None:
     """The cluster of --cluster. Raises UserError if -j is also given: it counts processes of this machine."""
+    if args.cluster is None:
+        return None
+    if args.jobs is not None:
+        raise UserError("-j counts processes of this machine; on a cluster: dask worker --nthreads N")
     from irscope.capturing.cluster.cluster import Cluster
 
-    if args.cluster is not None and args.jobs is not None:
-        raise UserError("-j counts processes of this machine; on a cluster: dask worker --nthreads N")
-    return None if args.cluster is None else Cluster(args.cluster)
+    return Cluster(args.cluster)
 
 
 def _baseline(args: argparse.Namespace, stack: ExitStack) -> Baseline | None:
     """The capture of --baseline, open until the stack is closed."""
-    from irscope.capturing.compile.baseline import open_baseline
-
     if args.baseline is None:
         return None
+    from irscope.capturing.compile.baseline import open_baseline
+
     return stack.enter_context(open_baseline(args.baseline, args.output))

@@ -7,7 +7,6 @@ import shlex
 import sys
 import time
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -135,6 +134,8 @@ def add_derived(path: Path, sass: bool) -> None:
     from irscope.workspace import Workspace
 
     if sass:
+        from concurrent.futures import ThreadPoolExecutor
+
         with Workspace(path, writable=True) as workspace, ThreadPoolExecutor() as threads:
             list(threads.map(workspace.derive_stages, workspace.variants))
     Workspace(path).store_facts()

@@ -15,13 +15,14 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from irscope.languages.document import Document, Location
+from irscope.model.frozen_value import FrozenValue
 
 # A file as captured, and a line from 1.
 FileLine = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class MatchedLine:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MatchedLine(FrozenValue):
     """B's line of a line of A.
 
     `columns` are the columns (from 0) of the tokens of A's line that B has too, and `places` their lines and
@@ -44,8 +45,8 @@ class MatchedLine:
         return line, other + column - self.columns[index]
 
 
-@dataclass(frozen=True)
-class LineMap:
+@dataclass(frozen=True, eq=False, repr=False)
+class LineMap(FrozenValue):
     """The lines of A's source in B's.
 
     `lines` maps the captured lines of A to their matches in B, None without one. `right` are B's captured

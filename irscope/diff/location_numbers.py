@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import Document, Location
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import base_name
 
 # The opcodes that were compiled from a line, with their columns and without: an edit elsewhere changes
@@ -35,8 +36,8 @@ NO_LOCATION = 0
 _ANY_COLUMN = -1
 
 
-@dataclass(frozen=True, slots=True)
-class LocationNumbers:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LocationNumbers(FrozenValue):
     """For each operation of a document the number of its source location, NO_LOCATION if it has none.
 
     Operations of the two documents have equal numbers if they have the same location: `exact` compares file,

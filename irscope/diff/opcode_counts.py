@@ -15,10 +15,11 @@ from irscope.diff.rows import StageDiff
 from irscope.languages.document import OPAQUE, Document
 from irscope.languages.language import Language
 from irscope.languages.language_registry import language_named
+from irscope.model.frozen_value import FrozenValue
 
 
-@dataclass(frozen=True, slots=True)
-class LineChange:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LineChange(FrozenValue):
     """A source line of the kernel (from 1) with different numbers of instructions of the class `opcode`.
 
     The file and line are B's; A's if B does not have the line (`removed`).

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import Document, Layout
+from irscope.model.frozen_value import FrozenValue
 
 
 class Change(enum.Flag):
@@ -83,8 +84,8 @@ class Row(NamedTuple):
         return Row(self.right, self.left, self.change.mirrored)
 
 
-@dataclass(frozen=True, slots=True)
-class LayoutChange:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LayoutChange(FrozenValue):
     """Two layouts that differ, matched by the values that have them and not by alias.
 
     `fields` are (name, left text, right text) of the parameters that differ; `uses` counts the matched
@@ -117,8 +118,8 @@ _FROM_CONSTANTS = (
 )
 
 
-@dataclass(frozen=True)
-class StageDiff:
+@dataclass(frozen=True, eq=False, repr=False)
+class StageDiff(FrozenValue):
     """The diff of one stage of two variants.
 
     `stage` is its name. `left` and `right` are the parsed texts of A and B, each with its own locations.

@@ -17,6 +17,7 @@ from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
 from irscope.facts.partitions import partitions
 from irscope.facts.pipelines import Pipeline, pipelines
 from irscope.model import Variant
+from irscope.model.frozen_value import FrozenValue
 
 
 class VariantArtifacts:
@@ -177,8 +178,8 @@ _ALIAS = re.compile(r"^#\w+ = #(\w+)\.(\w+)<", re.M)
 _CONVERSION = "ttg.convert_layout"
 
 
-@dataclass(frozen=True)
-class TtgirScan:
+@dataclass(frozen=True, eq=False, repr=False)
+class TtgirScan(FrozenValue):
     """The contents of TTGIR text, with the lines (index from 0) that show it.
 
     `layouts` counts the layouts by kind ("blocked", "nvidia_mma"). `conversions` are the lines of

@@ -14,13 +14,14 @@ from irscope.backends.instructions import Scan
 from irscope.languages.document import Document, Operation
 from irscope.languages.language_registry import language_named
 from irscope.languages.loops import LoopTree, find_loops
+from irscope.model.frozen_value import FrozenValue
 
 # A loop that polls has its test, a branch, and few instructions that compute addresses.
 _MOST_POLLING = 12
 
 
-@dataclass(frozen=True, slots=True)
-class HotLoop:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HotLoop(FrozenValue):
     """The hot loop: its instructions and accesses of local memory per pass, and the line of its header."""
 
     instructions: int

@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from irscope.backends import MAX_THREADS_PER_BLOCK, Device, device_of, in_words_of
 from irscope.model import Variant
+from irscope.model.frozen_value import FrozenValue
 
 # PTX ISA, "Tensor Memory": a multiprocessor of cc 10.x has 512 columns of 128 lanes.
 TENSOR_MEMORY_COLUMNS = 512
 
 
-@dataclass(frozen=True)
-class BlockUse:
+@dataclass(frozen=True, eq=False, repr=False)
+class BlockUse(FrozenValue):
     """The resources that one block (work-group) of a kernel uses.
 
     `registers` are 32-bit registers per thread (AMD: vector and accumulation registers), `shared` is bytes
@@ -27,8 +28,8 @@ class BlockUse:
     scalar_registers: int = 0
 
 
-@dataclass(frozen=True)
-class Occupancy:
+@dataclass(frozen=True, eq=False, repr=False)
+class Occupancy(FrozenValue):
     """Resident `blocks` and `warps`, of `max_warps`; `limits` names the resources that allow no more."""
 
     blocks: int

@@ -27,6 +27,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from irscope.languages.mlir.lines import opcode_of
+from irscope.model.frozen_value import FrozenValue
 
 # The operations that load a tile from global memory, with how they do it.
 _LOADS = {
@@ -71,8 +72,8 @@ _BUFFER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Pipeline:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Pipeline(FrozenValue):
     """A loop of TTGIR that loads tiles.
 
     `line` is the index (from 0) of its `scf.for` or `scf.while`. `depth` is the number of iterations in
@@ -89,8 +90,8 @@ class Pipeline:
     buffer_lines: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Buffer:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Buffer(FrozenValue):
     """A value that is one of `copies` copies of the tile `tile`, selected in `line`."""
 
     tile: str
@@ -98,8 +99,8 @@ class _Buffer:
     line: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Use(FrozenValue):
     """A load that fills the tiles `tiles`, or a matrix instruction that reads them. `how` is of a load."""
 
     identity: str

@@ -9,7 +9,6 @@ from functools import cache
 
 from irscope.frontends.frontend import Frontend
 from irscope.model import Stage
-from irscope.plugins import FRONTENDS_GROUP, load_plugins
 
 __all__ = [
     "FRONTENDS",
@@ -50,6 +49,7 @@ SOURCE_STAGES: tuple[Stage, ...] = tuple(stage for frontend in FRONTENDS for sta
 def all_frontends() -> tuple[Frontend, ...]:
     """The front ends of plug-ins and of irscope, in pipeline order; looks up the plug-ins."""
     from irscope.frontends.plugin_checks import check_frontend
+    from irscope.plugins import FRONTENDS_GROUP, load_plugins
 
     return (*load_plugins(FRONTENDS_GROUP, Frontend, check_frontend), *FRONTENDS)
 

@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.languages.document import Document, Operation
+from irscope.model.frozen_value import FrozenValue
 
 # A label in inline assembly is visible in its braces only. Deeper braces share the scope of this depth.
 _MOST_SCOPES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Branch(FrozenValue):
     """The operations to which control may go after an operation.
 
     `targets` are the indices of the operations that it may jump to. `falls_through` says whether the next
@@ -35,8 +36,8 @@ class Branch:
 Branches = Mapping[int, Branch]
 
 
-@dataclass(frozen=True, slots=True)
-class Jump:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Jump(FrozenValue):
     """A branch as printed, with the labels of its targets."""
 
     labels: tuple[str, ...] = ()

@@ -14,12 +14,13 @@ from itertools import pairwise
 
 from irscope.languages.document import Document
 from irscope.languages.language_registry import language_named
+from irscope.model.frozen_value import FrozenValue
 
 NONE = -1
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Block(FrozenValue):
     """A basic block: operations `start` to `end` (exclusive), and the blocks that may follow it."""
 
     start: int
@@ -27,8 +28,8 @@ class Block:
     successors: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class ControlFlow:
+@dataclass(frozen=True, eq=False, repr=False)
+class ControlFlow(FrozenValue):
     """The basic blocks of a document in the order of the text.
 
     `entries` are the first blocks of its functions. `unknown` are the functions (`Operation.function`) with a

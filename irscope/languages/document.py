@@ -20,6 +20,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import overload
 
+from irscope.model.frozen_value import FrozenValue
+
 OPAQUE = "?"
 
 _LINE_FEED = re.compile("\n")
@@ -75,6 +77,7 @@ def each_line(text: str) -> Iterator[str]:
     yield from text[start:].split("\n")
 
 
+# Compared and hashed often: not a FrozenValue, which is slower at that.
 @dataclass(frozen=True, slots=True)
 class Location:
     """A position in the user's Python.
@@ -126,8 +129,8 @@ class Operation:
     arguments: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Layout(FrozenValue):
     """An attribute alias that is a layout: `#blocked = #ttg.blocked<{sizePerThread = [1, 4], ...}>`.
 
     `alias` is the name (`#blocked`). `kind` is `ttg.blocked`, `ttg.nvidia_mma`, ...; `fields` are its
@@ -141,8 +144,8 @@ class Layout:
     line: int
 
 
-@dataclass(frozen=True)
-class Document:
+@dataclass(frozen=True, eq=False, repr=False)
+class Document(FrozenValue):
     """A parsed stage.
 
     `language` is the name of the language in the stage table, `text` the stage as it is. `operations` are in

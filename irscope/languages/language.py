@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from irscope.languages.branches import Branches
 from irscope.languages.document import Document
 from irscope.languages.registers import RegisterUse
+from irscope.model.frozen_value import FrozenValue
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -26,8 +27,8 @@ def _no_branches(document: Document) -> Branches:
     return {}
 
 
-@dataclass(frozen=True)
-class Language:
+@dataclass(frozen=True, eq=False, repr=False)
+class Language(FrozenValue):
     """A language, as registered in `registry`. Each language's module defines one as `LANGUAGE`.
 
     Parsing and showing:

@@ -13,10 +13,11 @@ from functools import cached_property
 
 from irscope.languages.control_flow import NONE, ControlFlow, control_flow
 from irscope.languages.document import Document
+from irscope.model.frozen_value import FrozenValue
 
 
-@dataclass(frozen=True, slots=True)
-class NaturalLoop:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class NaturalLoop(FrozenValue):
     """A loop: the block of its header, the blocks that its back edges leave, the loop around it, its depth.
 
     `parent` is an index into `LoopTree.loops`, NONE for an outermost loop, whose `depth` is 1.
@@ -28,8 +29,8 @@ class NaturalLoop:
     depth: int
 
 
-@dataclass(frozen=True)
-class LoopTree:
+@dataclass(frozen=True, eq=False, repr=False)
+class LoopTree(FrozenValue):
     """The loops of a document, each after the loop around it, in the order of their headers' dominators.
 
     `innermost` is the innermost loop of each block, NONE outside of all loops. `unknown` are the functions

@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from irscope.model.frozen_value import FrozenValue
 
-@dataclass(frozen=True, slots=True)
-class RegisterAccess:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RegisterAccess(FrozenValue):
     """The registers of one operation, as masks.
 
     `certain` is False if the operation may not write what it writes: its predicate may be false.
@@ -26,8 +28,8 @@ class RegisterAccess:
 NO_ACCESS = RegisterAccess()
 
 
-@dataclass(frozen=True)
-class RegisterFile:
+@dataclass(frozen=True, eq=False, repr=False)
+class RegisterFile(FrozenValue):
     """How registers count: `weights` has a mask of registers and how many physical ones each of them takes.
 
     `virtual`: the names are not places. An operation may then write its result to the register of an
@@ -42,8 +44,8 @@ class RegisterFile:
         return sum((mask & own).bit_count() * weight for own, weight in self.weights)
 
 
-@dataclass(frozen=True, slots=True)
-class StackAccess:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StackAccess(FrozenValue):
     """A store or load of local memory.
 
     `operation` is its index, `stored` the mask of the registers that a store writes (0: a load), and `slots`
@@ -56,8 +58,8 @@ class StackAccess:
     slots: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class RegisterUse:
+@dataclass(frozen=True, eq=False, repr=False)
+class RegisterUse(FrozenValue):
     """The registers that every operation of a document reads and writes.
 
     `accesses` has an entry per operation. `copies` maps each operation that only moves a value to the mask

@@ -7,14 +7,15 @@ import re
 from dataclasses import dataclass
 
 from irscope.languages.mlir.layout_aliases import layout_fields, layout_kind
+from irscope.model.frozen_value import FrozenValue
 
 
 class UnknownLayoutError(Exception):
     """A layout that irscope cannot convert or draw; the message names the reason."""
 
 
-@dataclass(frozen=True)
-class Attribute:
+@dataclass(frozen=True, eq=False, repr=False)
+class Attribute(FrozenValue):
     """`#ttg.blocked<{sizePerThread = [1, 4], ...}>`, without aliases; `kind` is `ttg.blocked`."""
 
     text: str

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import Inverse, LinearLayout, Span, flat
 from irscope.layouts.shared import Padding, padded
+from irscope.model.frozen_value import FrozenValue
 
 BANKS = 32
 WORD = 4  # bytes
@@ -24,8 +25,8 @@ _ROW = 128  # bytes that all banks serve in a wavefront
 _MAX_BITS = 13  # of registers and warps: no real block has more elements per lane
 
 
-@dataclass(frozen=True, slots=True)
-class Wavefronts:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Wavefronts(FrozenValue):
     """The wavefronts of one pass: its `lanes`, their `addresses`, and the bytes per lane (`width`)."""
 
     lanes: tuple[int, ...]
@@ -47,8 +48,8 @@ class Wavefronts:
         return max(map(len, self.words.values()), default=0)
 
 
-@dataclass(frozen=True, slots=True)
-class BankConflicts:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BankConflicts(FrozenValue):
     """The bank conflicts when a whole block accesses shared memory.
 
     `kind` is "vector", or "matrix" for ldmatrix and stmatrix. `width` is in bytes per thread and instruction;

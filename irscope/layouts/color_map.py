@@ -19,6 +19,7 @@ from irscope.layouts.banks import BANKS, Addresses, bank
 from irscope.layouts.grid import Grid, GridCell
 from irscope.layouts.linear import Inverse, LinearLayout, Vector, flat
 from irscope.layouts.ownership import MAX_ELEMENTS
+from irscope.model.frozen_value import FrozenValue
 
 GLYPHS = "0123456789abcdefghijklmnopqrstuv"
 _GROUPS = 8
@@ -49,8 +50,8 @@ _INPUTS = {
 }
 
 
-@dataclass(frozen=True)
-class _Colors:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Colors(FrozenValue):
     """The value of an element, how many values there are, and how a value and a glyph are described."""
 
     value: Callable[[Vector], int]

@@ -9,6 +9,7 @@ from irscope.languages.document import Document
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Span, flat
 from irscope.layouts.tensors import Layouts, Tensor, alias_bodies, operation_tensors
+from irscope.model.frozen_value import FrozenValue
 
 _INPUTS = ("register", "lane", "warp", "block")
 
@@ -66,8 +67,8 @@ def _vectors(layout: LinearLayout) -> dict[str, list[int]]:
     return {name: [flat(vector, layout.shape) for vector in layout.bases.get(name, ())] for name in _INPUTS}
 
 
-@dataclass(frozen=True, slots=True)
-class Conversion:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Conversion(FrozenValue):
     """A `ttg.convert_layout`. `cost` is None if a layout is not supported; `why_not` is the reason."""
 
     index: int

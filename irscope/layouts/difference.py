@@ -18,6 +18,7 @@ from irscope.layouts.attribute import Attribute
 from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.ownership import longest_run, ownership_summary, repeating_part
 from irscope.layouts.tensors import Tensor, layout_shape
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import pluralize
 
 SAME = "same layout"
@@ -76,8 +77,8 @@ def _shapes(a: Tensor, b: Tensor) -> Iterator[str]:
 # In registers.
 
 
-@dataclass(frozen=True, slots=True)
-class _Spread:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Spread(FrozenValue):
     """How a register layout spreads over a block. `lanes`, `warps` and `blocks` are counts per dimension.
 
     `run` neighbors along `dimension` are in consecutive registers of a thread; `owners` threads hold each

@@ -14,14 +14,15 @@ from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import BANKS, WORD, Addresses, Wavefronts, bank
 from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.ownership import MAX_ELEMENTS, RegisterPosition, longest_run, owners, repeating_part
+from irscope.model.frozen_value import FrozenValue
 
 # The cells per line of a tensor with one dimension.
 _LINE = 8
 _CHUNK = 16  # bytes: the widest access of a thread, which a swizzle keeps together
 
 
-@dataclass(frozen=True, slots=True)
-class GridCell:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GridCell(FrozenValue):
     """One cell.
 
     `group` determines its color (warp, bank, lane), `shade` (0 or 1) distinguishes neighbors, `description`
@@ -35,8 +36,8 @@ class GridCell:
     description: str = ""
 
 
-@dataclass(frozen=True)
-class Grid:
+@dataclass(frozen=True, eq=False, repr=False)
+class Grid(FrozenValue):
     """Cells in rows (None for a gap), with labels for rows and columns.
 
     `legend` names each group; `notes` are sentences below the picture. `compact`: labels are single glyphs,
@@ -60,8 +61,8 @@ def ruler(columns: Sequence[str], size: int = 1) -> str:
     return "".join(name.ljust(step * size) for name in columns[::step])
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Window(FrozenValue):
     """The part to draw, as ranges (start, end) of elements; None for the part that repeats.
 
     `plane` selects one of the matrices of a tensor with three dimensions.
@@ -72,8 +73,8 @@ class Window:
     plane: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Frame:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Frame(FrozenValue):
     """A window in cells: the first elements of rows and columns, and the size of a cell."""
 
     shape: tuple[int, ...]

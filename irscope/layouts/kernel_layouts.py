@@ -24,13 +24,14 @@ from irscope.layouts.shared_accesses import (
 )
 from irscope.layouts.tensors import Layouts, RecordedLayouts, Tensor, layout_shape, tensors_of
 from irscope.model import Target
+from irscope.model.frozen_value import FrozenValue
 
 _MATRIX_INSTRUCTIONS = ("ldmatrix", "stmatrix")
 _LEGEND = "The worst pass of one warp: a row per wavefront, a column per bank or group of banks."
 
 
-@dataclass(frozen=True)
-class Picture:
+@dataclass(frozen=True, eq=False, repr=False)
+class Picture(FrozenValue):
     """The picture of a tensor. `source` says who computed the linear layout: "Triton" or "irscope"."""
 
     tensor: Tensor

@@ -14,12 +14,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
 
+from irscope.model.frozen_value import FrozenValue
+
 Vector = tuple[int, ...]
 Bases = Mapping[str, tuple[Vector, ...]]
 
 
-@dataclass(frozen=True)
-class LinearLayout:
+@dataclass(frozen=True, eq=False, repr=False)
+class LinearLayout(FrozenValue):
     """A layout of a tensor of this shape (in elements).
 
     The inputs in `bases` are register, lane, warp and block for registers, offset (in elements) and block

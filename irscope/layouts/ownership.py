@@ -7,13 +7,14 @@ from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Span, Vector, flat, xor
+from irscope.model.frozen_value import FrozenValue
 
 # With more elements, a map of all of them takes seconds.
 MAX_ELEMENTS = 1 << 18
 
 
-@dataclass(frozen=True, slots=True)
-class RegisterPosition:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RegisterPosition(FrozenValue):
     """A register of a thread, which holds one element."""
 
     block: int
@@ -22,8 +23,8 @@ class RegisterPosition:
     register: int
 
 
-@dataclass(frozen=True, slots=True)
-class OwnershipSummary:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OwnershipSummary(FrozenValue):
     """The dimensions of a register layout.
 
     `registers` are per thread, `lanes` per warp, `warps` per block. `owners` threads hold each element,

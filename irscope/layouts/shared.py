@@ -10,6 +10,7 @@ from math import prod
 from irscope.layouts.attribute import Attribute, UnknownLayoutError
 from irscope.layouts.linear import Vector
 from irscope.layouts.tile import Tile, row_major
+from irscope.model.frozen_value import FrozenValue
 
 _PADDING = re.compile(r"(\d{1,9}):\+(\d{1,9})")
 _MAX_BOX = 256  # elements along one dimension of a TMA copy
@@ -18,8 +19,8 @@ PLAIN = "irscope.plain"
 _SWIZZLED = ("ttg.swizzled_shared", "ttg.amd_rotating_shared", "ttg.nvmma_shared")
 
 
-@dataclass(frozen=True)
-class Padding:
+@dataclass(frozen=True, eq=False, repr=False)
+class Padding(FrozenValue):
     """`amount` elements left free after every `interval` elements of a buffer."""
 
     interval: int

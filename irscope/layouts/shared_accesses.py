@@ -18,6 +18,7 @@ from irscope.layouts.convert import Version, linear_layout
 from irscope.layouts.shared import paddings, without_swizzle
 from irscope.layouts.tensors import Layouts, Tensor, alias_bodies, layout_shape, operation_tensors
 from irscope.model import Target
+from irscope.model.frozen_value import FrozenValue
 
 # The operations that move a tensor between registers and shared memory.
 _BY_THREADS = {
@@ -44,8 +45,8 @@ _BY_UNITS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class SharedAccess:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SharedAccess(FrozenValue):
     """An operation that reads or writes a buffer.
 
     `index` is its line in the stage (from 0), `line` the line of the kernel's file (0 if unknown).
@@ -62,8 +63,8 @@ class SharedAccess:
     contiguity: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class AccessConflicts:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AccessConflicts(FrozenValue):
     """The bank conflicts of an access, and `plain`, those without the swizzle.
 
     `why_not` says why either is None. `times` is the number of identical operations on this line of Python.

@@ -15,6 +15,7 @@ from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attri
 from irscope.layouts.convert import Version, linear_layout
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tile import MAX_BITS
+from irscope.model.frozen_value import FrozenValue
 
 # The size of elements in bits, if their names do not include it ("f16", "i1").
 _BITS = {"bf16": 16, "index": 64, "tf32": 32}
@@ -25,8 +26,8 @@ _SHARED = ("ttg.shared_memory",)
 RecordedLayouts = Mapping[str, Mapping[str, Sequence[Sequence[int]]]]
 
 
-@dataclass(frozen=True)
-class Tensor:
+@dataclass(frozen=True, eq=False, repr=False)
+class Tensor(FrozenValue):
     """A tensor or buffer of the kernel, or only its type.
 
     `name` is the SSA value, `python` the variable, `line` the line of the kernel's file (0 if unknown), and

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from irscope.learn.sample_commands import samples_folder
 from irscope.model import UserError, Value
 
 if sys.version_info >= (3, 11):
@@ -19,8 +20,6 @@ else:
     import tomli as tomllib
 
 _FOLDER = Path(__file__).parent / "lessons"
-# The samples are next to this file if irscope is installed, at the root in a checkout.
-_SAMPLES = (Path(__file__).parent / "samples", Path(__file__).parents[2] / "samples")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +145,6 @@ class Lesson:
     more: str = ""
     measured: tuple[Measurement, ...] = ()
     exercises: tuple[Exercise, ...] = ()
-
-
-def samples_folder() -> Path:
-    """The folder of the samples."""
-    return next(filter(Path.is_dir, _SAMPLES))
 
 
 def lessons() -> list[Lesson]:

@@ -7,10 +7,10 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from irscope.learn.lesson import samples_folder
-
 # How a command in a docstring begins.
 COMMAND = "irscope compile "
+# The samples are next to this file if irscope is installed, at the root in a checkout.
+_SAMPLES = (Path(__file__).parent / "samples", Path(__file__).parents[2] / "samples")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,11 @@ class Sample:
     path: Path
     title: str
     arguments: tuple[str, ...]
+
+
+def samples_folder() -> Path:
+    """Return the folder of the samples."""
+    return next(filter(Path.is_dir, _SAMPLES))
 
 
 def samples() -> list[Sample]:

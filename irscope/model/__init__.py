@@ -1,9 +1,7 @@
 """The types of irscope as frozen dataclasses; this package imports no other."""
 
-from irscope.model.edit import Edit
 from irscope.model.errors import UserError
 from irscope.model.object_values import Expression, ListValue, NamedValue, ObjectValue
-from irscope.model.origin import Origin, ProgramLine
 from irscope.model.stage import COMMON_STAGES, Stage
 from irscope.model.status import Status, StatusKind
 from irscope.model.target import Target
@@ -38,7 +36,6 @@ __all__ = [
     "Benchmark",
     "Config",
     "Dtype",
-    "Edit",
     "Expression",
     "Failure",
     "Kernel",
@@ -46,9 +43,7 @@ __all__ = [
     "ListValue",
     "NamedValue",
     "ObjectValue",
-    "Origin",
     "Pass",
-    "ProgramLine",
     "SourceFunction",
     "Stage",
     "Status",

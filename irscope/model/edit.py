@@ -8,10 +8,8 @@ from typing import Any
 
 from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import pluralize
+from irscope.model.variant import EDIT
 
-# The entry of `Variant.metadata` that has the edit, and the setting by which its variant is named; Triton has
-# no such names.
-EDIT = "edit"
 # Characters of the diff that are kept.
 _MOST = 64_000
 

@@ -8,9 +8,8 @@ from typing import Any
 
 from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import base_name, pluralize
+from irscope.model.variant import ORIGIN
 
-# The entry of `Variant.metadata` that has the origin; Triton's own metadata has no such name.
-ORIGIN = "origin"
 # Nodes and places that one line names.
 _MOST = 4
 

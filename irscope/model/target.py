@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from irscope.model.frozen_value import FrozenValue
 
-@dataclass(frozen=True, slots=True, order=True)
-class Target:
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Target(FrozenValue):
     """One device architecture, by Triton's names.
 
     `backend` is "cuda" or "hip"; `arch` is the compute capability times ten ("90") or the gfx name

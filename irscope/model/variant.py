@@ -5,18 +5,23 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from irscope.model.edit import Edit, edit_from_metadata
 from irscope.model.environment import environment_of
 from irscope.model.frozen_value import FrozenValue
 from irscope.model.object_values import literal
-from irscope.model.origin import Origin, origin_from_metadata
 from irscope.model.target import Target
 from irscope.model.tuning_config import Config, Value, parse_value
 
+if TYPE_CHECKING:
+    from irscope.model.edit import Edit
+    from irscope.model.origin import Origin
+
 # The files of Triton's library of jit functions: tl.sum, tl.cdiv, Gluon's.
 _OF_TRITON = re.compile(r"[/\\]triton[/\\](?:language|experimental)[/\\]")
+# The entries of `Variant.metadata` that have the edit and the origin, which few variants have; Triton has no
+# such names. A variant with an edit is also named by the first.
+EDIT, ORIGIN = "edit", "origin"
 # Triton's metadata that a launch depends on.
 LAUNCH_METADATA = ("num_ctas", "cluster_dims", "launch_cooperative_grid", "launch_pdl", "tmem_size")
 
@@ -235,12 +240,12 @@ class Variant(FrozenValue):
     @property
     def origin(self) -> Origin | None:
         """The computation of the kernel, if a framework such as torch.compile generated it; None if not."""
-        return origin_from_metadata(self.metadata)
+        return origin_in(self.metadata)
 
     @property
     def edit(self) -> Edit | None:
         """How the variant was built from another one; None if the compiler made it from the kernel."""
-        return edit_from_metadata(self.metadata)
+        return edit_in(self.metadata)
 
     @property
     def launch_metadata(self) -> tuple[str, ...]:
@@ -253,6 +258,24 @@ class Variant(FrozenValue):
         chosen = dict(self.config.values)
         chosen.update((name, parse_value(text)) for name, text in self.environment.items())
         return chosen
+
+
+def origin_in(metadata: Mapping[str, Any]) -> Origin | None:
+    """Return the origin in a variant's metadata, or None; imports its module only if there is one."""
+    if ORIGIN not in metadata:
+        return None
+    from irscope.model.origin import origin_from_metadata
+
+    return origin_from_metadata(metadata)
+
+
+def edit_in(metadata: Mapping[str, Any]) -> Edit | None:
+    """Return the edit in a variant's metadata, or None; imports its module only if there is one."""
+    if EDIT not in metadata:
+        return None
+    from irscope.model.edit import edit_from_metadata
+
+    return edit_from_metadata(metadata)
 
 
 def launch_metadata_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from irscope.model import UserError
-from irscope.report.pair_explanation import PairExplanation, explain_pair
+from irscope.model.frozen_value import FrozenValue
 from irscope.workspace import Comparison, StageDiff, check_stage, text_stages, written_stage
+
+if TYPE_CHECKING:
+    from irscope.report.pair_explanation import PairExplanation
 
 ALL, NONE = "all", "none"
 
 
-@dataclass(frozen=True)
-class PairReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairReport(FrozenValue):
     """Two variants, A and B.
 
     `diffs` are the compared stages by name, in pipeline order; `shown` names those whose rows are shown.
@@ -63,8 +67,14 @@ def pair_report_of_stages(
     in_both = [name for name in text_stages(comparison.a) if name in text_stages(comparison.b)]
     also = [name for name in in_both if name in (wanted or ())]
     diffs = _stages(comparison, also)
-    explanation = explain_pair(comparison) if explained else None
+    explanation = _explanation(comparison) if explained else None
     return PairReport(comparison, diffs, list(diffs) if wanted is None else also, explanation)
+
+
+def _explanation(comparison: Comparison) -> PairExplanation:
+    from irscope.report.pair_explanation import explain_pair  # imports the layouts, which `diff` does not
+
+    return explain_pair(comparison)
 
 
 def check_has_rows(stage: str) -> None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from irscope.store.names import find_variant, select_variants, variant_names, variant_number
+    from irscope.store.new_variant import NewPass, NewVariant
     from irscope.store.reader import CaptureReader
-    from irscope.store.writer import CaptureWriter, NewPass, NewVariant
+    from irscope.store.writer import CaptureWriter
 
 __all__ = [
     "CaptureReader",
@@ -27,8 +28,8 @@ __all__ = [
 _HOMES = {
     "CaptureReader": "reader",
     "CaptureWriter": "writer",
-    "NewPass": "writer",
-    "NewVariant": "writer",
+    "NewPass": "new_variant",
+    "NewVariant": "new_variant",
     "find_variant": "names",
     "select_variants": "names",
     "variant_names": "names",

@@ -23,12 +23,9 @@ from irscope.model import Config, Kernel, Toolchain
 from irscope.model.environment import environment_components
 from irscope.model.frozen_value import FrozenValue
 from irscope.store import encoding
+from irscope.store.schema import FACTS, LARGE, NAMES
 from irscope.store.summaries import SharedColumns, SummaryRow, kept_metadata, mark_of
 
-# A capture with more variants has blocks: so many are read from their rows in 0.1 s and 10 MB.
-LARGE = 1000
-# The kinds of blocks.
-NAMES, FACTS = "names", "facts"
 # The variants of a block, and the bytes of its columns, of which real ones have 0.5 MB.
 _VARIANTS = 1000
 _MOST_BYTES = 8 << 20

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from irscope.model import Artifact, Variant
 from irscope.store.encoding import Blob
+from irscope.store.new_variant import NewPass
 from irscope.store.reader import CaptureReader
-from irscope.store.writer import CaptureWriter, NewPass
+from irscope.store.writer import CaptureWriter
 
 
 def copied_blob(writer: CaptureWriter, capture: CaptureReader, artifact: Artifact) -> Blob:

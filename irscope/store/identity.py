@@ -11,7 +11,7 @@ from irscope.model.environment import environment_of
 from irscope.store import encoding
 
 if TYPE_CHECKING:
-    from irscope.store.writer import NewVariant
+    from irscope.store.new_variant import NewVariant
 
 
 def kernel_digest(kernel: Kernel) -> str:

@@ -20,9 +20,10 @@ from irscope.store.connection import sidecars
 from irscope.store.copy_variant import copied_attachments, copied_blob, copied_passes
 from irscope.store.encoding import Blob
 from irscope.store.identity import identity, kernel_digest
+from irscope.store.new_variant import NewPass, NewVariant
 from irscope.store.output_lock import OutputLock
 from irscope.store.reader import CaptureReader
-from irscope.store.writer import CaptureWriter, NewPass, NewVariant
+from irscope.store.writer import CaptureWriter
 
 
 @dataclass(frozen=True, slots=True)

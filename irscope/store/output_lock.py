@@ -16,6 +16,7 @@ from pathlib import Path
 
 from irscope.model import UserError
 from irscope.model.files import file_kind
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import clipped, one_line
 
 try:
@@ -34,8 +35,8 @@ _TRIES, _PAUSE = 5, 0.02
 _held: dict[str, int] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class FoundWriter:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FoundWriter(FrozenValue):
     """The last writer of a capture that is not complete.
 
     `running`: it still holds its lock; else it was killed. `holder` is its process and command, one line;

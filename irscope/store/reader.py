@@ -6,24 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.model import Artifact, Kernel, Pass, Toolchain, Variant
 from irscope.store import encoding
 from irscope.store.blob_reader import BlobReader
-from irscope.store.blocks import (
-    FACTS,
-    LARGE,
-    NAMES,
-    FactBlock,
-    facts_by_column,
-    read_fact_blocks,
-    summary_rows,
-)
 from irscope.store.connection import in_parts, marks
-from irscope.store.schema import ATTACHMENT
-from irscope.store.stored_variant import StoredVariant, VariantDetails
+from irscope.store.schema import ATTACHMENT, FACTS, LARGE, NAMES
 from irscope.store.summaries import SharedColumns, SummaryRow, mark_of
+
+if TYPE_CHECKING:
+    from irscope.store.blocks import FactBlock
 
 # The first versions with tables for passes and layouts, and for blocks.
 _WITH_PASSES, _WITH_BLOCKS = 2, 3
@@ -137,6 +130,9 @@ class CaptureReader(BlobReader):
         return artifacts
 
     def _stored_variants(self) -> Iterator[Variant]:
+        # Here and below: what only large captures use is imported for them.
+        from irscope.store.stored_variant import StoredVariant, VariantDetails
+
         def read(name: str, first: int, most: int) -> list[tuple[int, int, Any]]:
             if self._closed:
                 with CaptureReader(self.path) as again:
@@ -179,6 +175,8 @@ class CaptureReader(BlobReader):
         with self._damage():
             blocks = False
             for document in self._blocks(NAMES):
+                from irscope.store.blocks import summary_rows
+
                 blocks = True
                 yield from summary_rows(document, kernels, toolchains, shared)
             if blocks:
@@ -277,6 +275,8 @@ class CaptureReader(BlobReader):
 
     def fact_blocks(self) -> Iterator[FactBlock]:
         """The facts of all variants by column, some variants at a time."""
+        from irscope.store.blocks import facts_by_column, read_fact_blocks
+
         with self._damage():
             blocks = False
             for document in self._blocks(FACTS):

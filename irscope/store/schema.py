@@ -5,6 +5,10 @@ APPLICATION_ID = 0x69727363
 SCHEMA_VERSION = 3
 # The first character of the `stage` of an artifact that is not a stage: what a reproducer needs.
 ATTACHMENT = "@"
+# A capture with more variants has blocks: so many are read from their rows in 0.1 s and 10 MB.
+LARGE = 1000
+# The kinds of blocks.
+NAMES, FACTS = "names", "facts"
 
 SCHEMA = """
 CREATE TABLE toolchain (

@@ -9,12 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.model import Artifact, Benchmark, Launch, UserError, Variant
-from irscope.model.edit import Edit, edit_from_metadata
-from irscope.model.origin import Origin, origin_from_metadata
+from irscope.model.variant import edit_in, origin_in
 from irscope.store.summaries import SummaryMetadata, SummaryRow
+
+if TYPE_CHECKING:
+    from irscope.model.edit import Edit
+    from irscope.model.origin import Origin
 
 # The variants of which one query reads a column if they are asked for one after another, and those kept.
 BLOCK = 100
@@ -174,12 +177,12 @@ class StoredVariant(Variant):
     @property
     def origin(self) -> Origin | None:
         """The computation of the kernel, if a framework generated it."""
-        return origin_from_metadata(self._summary_metadata.values)
+        return origin_in(self._summary_metadata.values)
 
     @property
     def edit(self) -> Edit | None:
         """How the variant was built from another one."""
-        return edit_from_metadata(self._summary_metadata.values)
+        return edit_in(self._summary_metadata.values)
 
     @property
     def launch_metadata(self) -> tuple[str, ...]:

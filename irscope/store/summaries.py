@@ -8,10 +8,8 @@ from typing import Any, NamedTuple
 
 from irscope.backends import target_named
 from irscope.model import Argument, Config, Failure, Kernel, Target, Toolchain, Value
-from irscope.model.edit import EDIT
 from irscope.model.environment import environment_components, environment_of
-from irscope.model.origin import ORIGIN
-from irscope.model.variant import LAUNCH_METADATA, launch_metadata_of
+from irscope.model.variant import EDIT, LAUNCH_METADATA, ORIGIN, launch_metadata_of
 from irscope.store import encoding
 
 # Values of configs, and specializations, that are held once for all variants.

@@ -5,18 +5,14 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from irscope.model import (
-    Argument,
     Benchmark,
-    Config,
-    Failure,
     Launch,
     SourceFunction,
-    Target,
     UserError,
 )
 from irscope.model.files import output_target
@@ -27,6 +23,7 @@ from irscope.store.connection import DAMAGE, connect_writer, in_parts, marks
 from irscope.store.encoding import Blob
 from irscope.store.identity import identity, joined_digest, kernel_columns
 from irscope.store.made_here import remember
+from irscope.store.new_variant import NewVariant
 from irscope.store.output_lock import OutputLock
 from irscope.store.schema import ATTACHMENT
 
@@ -37,42 +34,6 @@ _FORGET_VARIANT = (
     "DELETE FROM facts WHERE variant = ?",
     "DELETE FROM variant WHERE id = ?",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class NewPass:
-    """A `model.Pass` to be stored: `content` is the module after it, None if it changed nothing."""
-
-    stage: str
-    name: str
-    seconds: float
-    content: bytes | Blob | None
-
-
-@dataclass(frozen=True, slots=True)
-class NewVariant:
-    """A variant before it has an id; the fields are those of `model.Variant`.
-
-    `artifacts` maps stage names to contents, compressed or not; `attachments` likewise maps names of what is
-    not a stage, see ATTACHMENT.
-    """
-
-    target: Target
-    specialization: tuple[Argument, ...]
-    config: Config
-    failure: Failure | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    cache_key: Mapping[str, str] = field(default_factory=dict)
-    cached: bool = False
-    log: str | None = None
-    output: str = ""
-    reasons: str | None = None
-    artifacts: Mapping[str, bytes | Blob] = field(default_factory=dict)
-    launches: tuple[Launch, ...] = ()
-    benchmarks: tuple[Benchmark, ...] = ()
-    passes: tuple[NewPass, ...] = ()
-    attachments: Mapping[str, bytes | Blob] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Any
 
 from irscope.backends import backend_named
 from irscope.model import UserError
-from irscope.store.writer import NewPass
+from irscope.store.new_variant import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile, with_coalescing_output
 from irscope.toolchain.constants import Constants
 from irscope.toolchain.job import (

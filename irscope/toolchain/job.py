@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import Argument, Config, Dtype, Failure, Target, parse_value
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.stage import pass_name
 from irscope.store.encoding import Blob, pack, unpack
-from irscope.store.writer import NewPass, NewVariant
+from irscope.store.new_variant import NewPass, NewVariant
 
 # The error if a constexpr should have been an object and is a string.
 _STRING_USED = "'str' object has no attribute"
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Job(FrozenValue):
     """One variant to compile.
 
     Jobs that differ only in num_stages share a `group`: their TTGIR is often identical, and a worker that
@@ -41,15 +42,15 @@ class Job:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CacheKeyComputed:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CacheKeyComputed(FrozenValue):
     """The components of Triton's cache key: name -> text."""
 
     components: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class StageCompiled:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StageCompiled(FrozenValue):
     """A stage's output. `seconds` is None if another variant or Triton's cache supplied it."""
 
     stage: str
@@ -57,34 +58,34 @@ class StageCompiled:
     seconds: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PassReported:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PassReported(FrozenValue):
     """A pass has begun (no seconds yet) or ended; see `PassLog`."""
 
     entry: NewPass
 
 
-@dataclass(frozen=True, slots=True)
-class PtxasLogged:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PtxasLogged(FrozenValue):
     """The log of ptxas."""
 
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class CacheHit:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CacheHit(FrozenValue):
     """Triton's cache had the variant, so no stage ran."""
 
 
-@dataclass(frozen=True, slots=True)
-class MetadataReturned:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MetadataReturned(FrozenValue):
     """Triton's metadata of the compiled kernel, as JSON values."""
 
     values: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Attached:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Attached(FrozenValue):
     """The attachments that the capture keeps, by name: the kernel as text that needs no program."""
 
     contents: Mapping[str, bytes]

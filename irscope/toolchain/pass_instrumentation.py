@@ -14,7 +14,7 @@ from typing import Any
 
 from irscope.model.stage import OPTIMIZE, TO_LLVM
 from irscope.store.encoding import Blob, pack
-from irscope.store.writer import NewPass
+from irscope.store.new_variant import NewPass
 from irscope.toolchain.coalescing import RunStage, always_compile
 from irscope.toolchain.pass_proxies import (
     compiler_modules,

@@ -8,7 +8,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from irscope.analysis.cache_key_diff import Recompilation, reason_text, recompilation, remedies, verdict
-from irscope.analysis.divergence import Divergences, divergences
 from irscope.analysis.duplicates import are_duplicates
 from irscope.analysis.findings import findings
 from irscope.analysis.findings.finding import Finding, PairContext, most_important, ranked
@@ -26,6 +25,7 @@ from irscope.workspace.pair_estimates import PairEstimates, estimate_findings, p
 from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
+    from irscope.analysis.divergence import Divergences
     from irscope.workspace.workspace import Workspace
 
 
@@ -221,6 +221,8 @@ class Comparison:
         a, b = (self.workspace.passes(variant) for variant in self.variants)
         if not a or not b:
             return None
+        from irscope.analysis.divergence import divergences
+
         of_a, of_b = (partial(self.workspace.module, variant=variant) for variant in self.variants)
         return divergences(a, b, of_a, of_b, line_map(self.a.kernel, self.b.kernel))
 

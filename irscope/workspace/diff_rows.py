@@ -17,6 +17,7 @@ from irscope.languages.document import Document
 from irscope.languages.language_registry import language_named, line_without_location
 from irscope.languages.mlir import LANGUAGE as MLIR
 from irscope.languages.python import LANGUAGE as PYTHON
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import display_line, pluralize
 
 Span = tuple[int, int]
@@ -27,16 +28,16 @@ _NOUNS = {Change.OPERANDS: "operand", Change.TEXT: "other line"}
 _PARTICIPLES = (Change.ADDED, Change.REMOVED, Change.MOVED)
 
 
-@dataclass(frozen=True, slots=True)
-class Hunk:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Hunk(FrozenValue):
     """Consecutive rows to show; `folded` is the number of rows left out before them."""
 
     rows: Sequence[Row]
     folded: int
 
 
-@dataclass(frozen=True, slots=True)
-class RowSide:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RowSide(FrozenValue):
     """One side of a row: its line number from 1, its printable text and the spans that changed."""
 
     number: int

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from irscope.facts.estimate_kinds import microseconds_text
 from irscope.facts.fact import Evidence
+from irscope.model.frozen_value import FrozenValue
 
 if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate, Term
@@ -26,8 +27,8 @@ _EQUAL = 0.05
 _NO_CAUSES = ("tail", "launch overhead")
 
 
-@dataclass(frozen=True, slots=True)
-class EstimateLine:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class EstimateLine(FrozenValue):
     """A sentence, or a term: its name, time and bar, and in `detail` the numbers that the time comes from.
 
     `evidence` are the lines of code that show them.

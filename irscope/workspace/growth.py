@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import pluralize
 from irscope.store.connection import sidecars
 from irscope.store.output_lock import FoundWriter, find_writer
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 _RESUMING = ("compile", "run")
 
 
-@dataclass(frozen=True, slots=True)
-class Growth:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Growth(FrozenValue):
     """The other process that writes, or wrote, the capture; None if it is complete."""
 
     writer: FoundWriter | None = None

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from irscope.model import Variant
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import one_line
 
 
-@dataclass(frozen=True)
-class Scope:
+@dataclass(frozen=True, eq=False, repr=False)
+class Scope(FrozenValue):
     """A kernel and a target; None: all of them."""
 
     kernel: str | None = None
@@ -26,8 +27,8 @@ class Scope:
         return one_line(self.kernel if self.target is None else f"{self.kernel} {self.target}")
 
 
-@dataclass(frozen=True)
-class ScopeCount:
+@dataclass(frozen=True, eq=False, repr=False)
+class ScopeCount(FrozenValue):
     """A scope, and how many variants it has: in all, and failed."""
 
     scope: Scope

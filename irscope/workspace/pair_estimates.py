@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from irscope.analysis.findings.finding import Finding
 from irscope.analysis.findings.severity import Severity, effect
 from irscope.model import Launch, UserError, Variant
+from irscope.model.frozen_value import FrozenValue
 from irscope.workspace.estimate_text import (
     are_equal,
     difference_evidence,
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from irscope.workspace.comparison import Comparison
 
 
-@dataclass(frozen=True, slots=True)
-class PairEstimates:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PairEstimates(FrozenValue):
     """The estimates of A and B for the first problem that both were launched for.
 
     `problem` is its text ("M=4096, N=4096"). `a` and `b` are the estimates.

@@ -14,6 +14,7 @@ from irscope.facts.estimate_kinds import ESTIMATE
 from irscope.facts.fact import FactKind, FactValue
 from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, Value, format_value
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.varying import varying
 from irscope.workspace.table_kinds import SHOWN_TOGETHER, default_kinds, varying_kinds
 from irscope.workspace.table_sections import TableEntry, TableSection, values_of
@@ -24,8 +25,8 @@ UNKNOWN = "?"
 _TIMES = ("ms", ESTIMATE.name)
 
 
-@dataclass(frozen=True, slots=True)
-class TableCell:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TableCell(FrozenValue):
     """A value as text. `best`: it is the best of its column.
 
     The text is "" if the variant cannot have a value (it failed, or its config lacks the name) and UNKNOWN
@@ -37,16 +38,16 @@ class TableCell:
     best: bool = False
 
 
-@dataclass(frozen=True)
-class ConfigColumn:
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfigColumn(FrozenValue):
     """A config value of all entries."""
 
     name: str
     cells: tuple[TableCell, ...]
 
 
-@dataclass(frozen=True)
-class FactColumn:
+@dataclass(frozen=True, eq=False, repr=False)
+class FactColumn(FrozenValue):
     """A fact of all entries; `best` is the best value, None if there is nothing to choose."""
 
     kind: FactKind
@@ -65,8 +66,8 @@ class FactColumn:
         return self.kind.name in SHOWN_TOGETHER
 
 
-@dataclass(frozen=True)
-class TableView:
+@dataclass(frozen=True, eq=False, repr=False)
+class TableView(FrozenValue):
     """A section with its columns.
 
     `configs` are the config values that vary (all if none does); `identified`: they identify every

@@ -11,14 +11,15 @@ from irscope.facts.estimate_kinds import ESTIMATE_KINDS
 from irscope.facts.fact import Fact, FactKind, FactValue, column_of, status_of, value_named
 from irscope.facts.registry import kinds_of
 from irscope.model import Status, UserError, Value, Variant
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import natural_key, one_line, pluralize
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
 
 
-@dataclass(frozen=True, slots=True)
-class TableEntry:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TableEntry(FrozenValue):
     """One variant of the table, `variant`.
 
     `name` is its short name, `facts` its facts by name. `problem` says in one line why it failed or cannot
@@ -54,8 +55,8 @@ class TableEntry:
         return f"= #{self.duplicate_of}" if self.duplicate_of is not None else ""
 
 
-@dataclass(frozen=True)
-class TableSection:
+@dataclass(frozen=True, eq=False, repr=False)
+class TableSection(FrozenValue):
     """The variants of one kernel for one target: only these can be compared.
 
     `kernel` and `target` are the names. `entries` are the rows, in the order of the capture or sorted.

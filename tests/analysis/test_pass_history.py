@@ -15,7 +15,7 @@ from irscope.diff.rows import Change
 from irscope.model import Artifact, Pass
 from irscope.model.stage import pass_name, pass_options
 from irscope.store import CaptureReader
-from irscope.store.writer import NewPass
+from irscope.store.new_variant import NewPass
 from tests.analysis.builders import variant
 from tests.conftest import Irscope
 from tests.recorded_passes import recorded

@@ -9,7 +9,7 @@ import pytest
 from irscope.cli import options
 from irscope.cli.main import main
 from irscope.cli.run import _note_misplaced
-from irscope.learn.lesson import samples_folder
+from irscope.learn.sample_commands import samples_folder
 from tests.conftest import Irscope
 
 FILL = """import triton

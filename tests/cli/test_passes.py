@@ -153,7 +153,7 @@ def test_diff_and_why_name_the_pass(irscope, scale):
 
 
 def test_hostile_names_do_not_reach_the_terminal(irscope, tmp_path, monkeypatch):
-    from irscope.store.writer import NewPass
+    from irscope.store.new_variant import NewPass
 
     monkeypatch.setattr(
         recorded_passes,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.learn.lesson import samples_folder
+from irscope.learn.sample_commands import samples_folder
 from tests.conftest import Irscope
 
 pytest.importorskip("triton")

@@ -12,7 +12,7 @@ import pytest
 from irscope.backends import stages_for
 from irscope.model import Argument, Config, SourceFunction, Stage, Target
 from irscope.store import CaptureWriter
-from irscope.store.writer import NewVariant
+from irscope.store.new_variant import NewVariant
 from tests.plugins.installing import HERE, add_metadata, install
 
 ASSEMBLY = (

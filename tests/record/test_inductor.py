@@ -19,8 +19,8 @@ from irscope.capturing.messages import KernelRecorded, Note, Record, RunOptions,
 from irscope.capturing.record.inductor.graphs import GeneratedKernel, InductorGraphs
 from irscope.capturing.record.inductor.results import InductorResults
 from irscope.capturing.record.recorder import Recorder
-from irscope.model import Origin, Variant
-from irscope.model.origin import origin_from_metadata
+from irscope.model import Variant
+from irscope.model.origin import Origin, origin_from_metadata
 from irscope.store.reader import CaptureReader
 from irscope.workspace import Workspace
 from tests.record import programs

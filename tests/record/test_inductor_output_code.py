@@ -20,9 +20,10 @@ from irscope.capturing.record.inductor.output_code import (
 )
 from irscope.capturing.record.inductor.templates import size_hints, template_constants
 from irscope.capturing.record.recorder import Recorder
-from irscope.model import Argument, Config, Dtype, Origin, ProgramLine, Target
-from irscope.model.origin import ORIGIN, origin_from_metadata, origin_to_json
-from irscope.store.writer import NewVariant
+from irscope.model import Argument, Config, Dtype, Target
+from irscope.model.origin import Origin, ProgramLine, origin_from_metadata, origin_to_json
+from irscope.model.variant import ORIGIN
+from irscope.store.new_variant import NewVariant
 
 # As torch 2.13 writes it, without the bodies of the kernels.
 OUTPUT_CODE = """\

@@ -17,8 +17,9 @@ from irscope.cli.main import main
 from irscope.facts.measure import FACTS_VERSION
 from irscope.model import Config, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant, blocks, encoding, reader
-from irscope.store.blocks import FACTS, NAMES, FactBlock, facts_by_column
+from irscope.store.blocks import FactBlock, facts_by_column
 from irscope.store.joined_reader import JoinedReader
+from irscope.store.schema import FACTS, NAMES
 from irscope.workspace import Workspace
 
 CAPTURES = sorted((Path(__file__).parents[1] / "data" / "captures").glob("*.irscope"))

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from irscope.backends import parse_target
 from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, UserError
-from irscope.model.origin import ORIGIN, Origin, ProgramLine, origin_to_json
+from irscope.model.origin import Origin, ProgramLine, origin_to_json
+from irscope.model.variant import ORIGIN
 from irscope.store import CaptureReader, CaptureWriter, NewVariant, encoding
 from irscope.store.output_lock import find_writer
 from irscope.store.schema import SCHEMA_VERSION

@@ -10,7 +10,8 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from irscope.model import Variant
-from irscope.model.edit import EDIT, Edit, edit_to_json
+from irscope.model.edit import Edit, edit_to_json
+from irscope.model.variant import EDIT
 from irscope.tui.app import IrscopeApp
 from irscope.tui.live_connection import Publish
 from irscope.tui.screens.compare import CompareScreen

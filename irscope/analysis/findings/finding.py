@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from irscope.analysis.divergence import Divergences
 from irscope.analysis.findings.severity import Severity, severity_of
 from irscope.backends import backend_of, in_words_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
 from irscope.model import Variant
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import one_line
+
+if TYPE_CHECKING:
+    from irscope.analysis.divergence import Divergences
 
 # The findings that a view shows unless it is asked for all.
 MOST_SHOWN = 10
@@ -28,8 +32,8 @@ _EQUAL_SIDES = re.compile(
 EVERYTHING = "*"
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Finding(FrozenValue):
     """One sentence about how B differs from A.
 
     `text` is the sentence. `weight` ranks findings: `Severity.weight` makes it. `kind` names the subject
@@ -111,8 +115,8 @@ def most_important(found: Sequence[Finding]) -> Sequence[Finding]:
     return (own or found)[:MOST_SHOWN]
 
 
-@dataclass(frozen=True)
-class PairContext:
+@dataclass(frozen=True, eq=False, repr=False)
+class PairContext(FrozenValue):
     """Two variants with their facts and stages: the only input of a finding.
 
     `diffs` are the stages that were compared, by name; the locations of both sides are lines of B (see

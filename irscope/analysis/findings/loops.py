@@ -15,13 +15,14 @@ from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence
 from irscope.facts.registry import BUFFERS, PIPELINE_DEPTH
 from irscope.languages.document import Document
+from irscope.model.frozen_value import FrozenValue
 
 # A loop that is longer by less, 20 percent, is not worth a sentence of its own.
 _SMALL = 0.263
 
 
-@dataclass(frozen=True)
-class _Side:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Side(FrozenValue):
     """The loops of one side: those of the assembly by statement, and the statements of TTGIR."""
 
     mix: LoopMix

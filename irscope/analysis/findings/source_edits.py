@@ -24,6 +24,7 @@ from irscope.facts.fact import Evidence
 from irscope.frontends import HELION
 from irscope.languages.document import Document
 from irscope.model import SourceFunction
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import pluralize
 
 _STAGE = "ttir"
@@ -41,8 +42,8 @@ _MOST = 8
 _Place = tuple[str, int, bool]
 
 
-@dataclass(frozen=True)
-class _FunctionEdit:
+@dataclass(frozen=True, eq=False, repr=False)
+class _FunctionEdit(FrozenValue):
     """An edit, and the two versions of the function that has it; `matches` are A's lines in B."""
 
     a: SourceFunction

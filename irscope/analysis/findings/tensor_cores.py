@@ -30,6 +30,7 @@ from irscope.backends import CUDA
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence
 from irscope.model import Variant
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.stage import gluon_stage
 
 # The faster of two paths has the higher number.
@@ -41,8 +42,8 @@ _ON = ("1", "true", "on", "y", "yes")
 _AMD_OPTIONS = ("matrix_instr_nonkdim", "kpack")
 
 
-@dataclass(frozen=True, slots=True)
-class _Side:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Side(FrozenValue):
     """One side of a product: A or B."""
 
     letter: str
@@ -90,8 +91,8 @@ class _Side:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Change(FrozenValue):
     """The differences of one or several products: the words, the severity, the effect in doublings."""
 
     text: str

@@ -23,6 +23,7 @@ from irscope.languages.document import Document, Location, Operation
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Span, flat
 from irscope.layouts.tensors import Layouts, Tensor, element_bits, tensors_of
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import pluralize
 
 _LOOPS = ("scf.for", "scf.while")
@@ -49,8 +50,8 @@ _MAX_NESTING = 64  # of loops; more are a hostile text
 _WORD = 32  # bits of a register
 
 
-@dataclass(frozen=True, slots=True)
-class LiveTensor:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiveTensor(FrozenValue):
     """A tensor in registers: the variable ("" if unknown), its value, and its elements per thread.
 
     `location` is that of the operation that defines it, `line` its line in the stage (index from 0). `loop`
@@ -97,8 +98,8 @@ class LiveTensor:
         )
 
 
-@dataclass(frozen=True)
-class TensorPressure:
+@dataclass(frozen=True, eq=False, repr=False)
+class TensorPressure(FrozenValue):
     """The tensors that are live at one point of TTGIR, the largest first, and the sum of their registers.
 
     `location` and `line` are those of the operation after which they are live; -1 if there are none. `after`

@@ -12,12 +12,13 @@ from irscope.analysis.registers.python_names import KernelSource, SourceLine
 from irscope.languages.control_flow import NONE
 from irscope.languages.document import Location
 from irscope.languages.loops import LoopTree
+from irscope.model.frozen_value import FrozenValue
 
 _UNKNOWN_LINE = SourceLine("", 0)
 
 
-@dataclass(frozen=True, slots=True)
-class LiveValue:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LiveValue(FrozenValue):
     """The live registers whose values one variable's lines computed.
 
     `lines` are those that computed it, the one with most registers first; `registers` of 32 bits per

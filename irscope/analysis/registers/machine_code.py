@@ -12,10 +12,11 @@ from irscope.languages.control_flow import control_flow
 from irscope.languages.document import Document
 from irscope.languages.language_registry import language_named
 from irscope.languages.registers import NO_ACCESS, RegisterAccess, RegisterUse
+from irscope.model.frozen_value import FrozenValue
 
 
-@dataclass(frozen=True)
-class MachineCode:
+@dataclass(frozen=True, eq=False, repr=False)
+class MachineCode(FrozenValue):
     """The registers of a document in an assembly language."""
 
     document: Document

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from irscope.languages.document import Location
 from irscope.model import Kernel
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import base_name
 from irscope.model.variant import SourceFunction
 
@@ -19,8 +20,8 @@ _LIBRARY = "/triton/language/"
 _Assignment = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SourceLine(FrozenValue):
     """A line of the user's Python: its file without the path, its number from 1, and its text ("": unknown).
 
     `name` is the variable that the line assigns, "" if none; `a, b` for several.

@@ -24,11 +24,12 @@ from irscope.languages.document import Document
 from irscope.languages.loops import find_loops
 from irscope.layouts.tensors import Layouts
 from irscope.model import Kernel
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import pluralize
 
 
-@dataclass(frozen=True, slots=True)
-class TensorInRegisters:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TensorInRegisters(FrozenValue):
     """A tensor of TTGIR that is live at TTGIR's own peak, and the user's line that defines it."""
 
     tensor: LiveTensor
@@ -47,8 +48,8 @@ class TensorInRegisters:
         return f"{self.name} is {one.type} over {one.holders}: {share}"
 
 
-@dataclass(frozen=True)
-class RegisterReport:
+@dataclass(frozen=True, eq=False, repr=False)
+class RegisterReport(FrozenValue):
     """The registers of one variant, per thread.
 
     Machine code:

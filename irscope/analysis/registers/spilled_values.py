@@ -16,10 +16,11 @@ from irscope.analysis.registers.machine_code import MachineCode
 from irscope.analysis.registers.python_names import SourceLine
 from irscope.languages.control_flow import NONE
 from irscope.languages.loops import LoopTree
+from irscope.model.frozen_value import FrozenValue
 
 
-@dataclass(frozen=True, slots=True)
-class SpilledValue:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SpilledValue(FrozenValue):
     """The values that one line computed and that are then kept in local memory.
 
     `value` is that line (line 0 if it is unknown), `words` the number of 4-byte words. `stores` and `loads`

@@ -6,12 +6,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from irscope.capturing.messages import Program, RunOptions, SubprocessOptions
-from irscope.capturing.record.background_writer import BackgroundWriter, OpenCapture, WrittenCounts
-from irscope.capturing.record.program import run_captured
-from irscope.model import Target
 from irscope.toolchain.helion_kernels import helion_kernel
+
+if TYPE_CHECKING:
+    from irscope.capturing.messages import RunOptions
+    from irscope.capturing.record.background_writer import OpenCapture, WrittenCounts
+    from irscope.model import Target
 
 __all__ = ["HelionRequest", "compile_helion", "helion_kernel"]
 
@@ -52,6 +54,11 @@ def compile_helion(
     The code is 1 if Helion rejected a config and 2 if the request does not fit the kernel. `open_` opens the
     capture for a target.
     """
+    # Every `irscope compile` imports this module, to see whether the kernel is Helion's.
+    from irscope.capturing.messages import Program, SubprocessOptions
+    from irscope.capturing.record.background_writer import BackgroundWriter
+    from irscope.capturing.record.program import run_captured
+
     codes, written = [], []
     program = Program("module", _PROGRAM, (request.text,))
     for target in targets:

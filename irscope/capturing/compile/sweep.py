@@ -11,11 +11,9 @@ from dataclasses import dataclass, field, fields, replace
 from itertools import zip_longest
 from pathlib import Path
 from threading import Timer
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from irscope.backends import backend_of
-from irscope.capturing.cluster.cluster import Cluster
-from irscope.capturing.compile.baseline import Baseline
 from irscope.capturing.compile.executor import (
     Executor,
     LocalExecutor,
@@ -33,6 +31,10 @@ from irscope.store import CaptureWriter, NewVariant
 from irscope.store.encoding import Blob, digest, unpack
 from irscope.store.identity import identity, kernel_digest
 from irscope.toolchain.job import Job
+
+if TYPE_CHECKING:
+    from irscope.capturing.cluster.cluster import Cluster
+    from irscope.capturing.compile.baseline import Baseline
 
 # The default time limit of importing a kernel file and planning, in seconds.
 IMPORT_SECONDS = 300.0

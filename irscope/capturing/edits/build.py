@@ -17,11 +17,12 @@ from irscope.backends import backend_of, stages_of
 from irscope.backends.elf import code_digest
 from irscope.capturing.edits.stage_file import kernel_names
 from irscope.model import UserError, Variant
-from irscope.model.edit import EDIT, Edit, edit_to_json
+from irscope.model.edit import Edit, edit_to_json
 from irscope.model.environment import ENVIRONMENT, environment_components
 from irscope.model.stage import gluon_stage
 from irscope.model.text import printable
-from irscope.store.writer import NewVariant
+from irscope.model.variant import EDIT
+from irscope.store.new_variant import NewVariant
 from irscope.toolchain.diagnostics import Diagnostic
 from irscope.toolchain.pass_edits import PassEditError
 from irscope.toolchain.pass_edits import split_passes as parse_passes

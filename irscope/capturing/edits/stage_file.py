@@ -10,7 +10,7 @@ from pathlib import Path
 from irscope.backends import backend_of, stage_named, target_named
 from irscope.model import Config, SourceFunction, Target, UserError, Value
 from irscope.model.files import check_regular
-from irscope.store.writer import NewVariant
+from irscope.store.new_variant import NewVariant
 from irscope.toolchain.diagnostics import Diagnostic
 from irscope.toolchain.rebuild import PassEdits, rebuild
 

@@ -31,7 +31,7 @@ from irscope.capturing.record.requested_config import (
 )
 from irscope.model import SourceFunction, Target
 from irscope.model.text import pluralize
-from irscope.store.writer import NewVariant
+from irscope.store.new_variant import NewVariant
 from irscope.toolchain.kernels import called_functions, source_function
 from irscope.toolchain.standalone import standalone
 from irscope.toolchain.triton_cache import environment_components

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from irscope.languages.brackets import delimiters, split_outermost
 from irscope.languages.document import Document, Operation
 from irscope.languages.mlir.locations import split_locations
+from irscope.model.frozen_value import FrozenValue
 
 # `<64x32x`: the bracket and the dimensions of a tensor, memdesc, tensordesc or vector; not `<0xFF>`.
 _SHAPED = re.compile(r"<((?:(?:[1-9]\d*|\?)x)+)")
@@ -30,8 +31,8 @@ _RESULT_LAST = ("arith.select",)
 _LOADS = ("tt.load",)
 
 
-@dataclass(frozen=True, slots=True)
-class ShapedType:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ShapedType(FrozenValue):
     """A type with dimensions.
 
     `kind` is the word before its bracket: "tensor", "!ttg.memdesc", "!tt.tensordesc", "vector", or "" if
@@ -51,8 +52,8 @@ class ShapedType:
         return self.parameters[0] if self.parameters else ""
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Value(FrozenValue):
     """A value that is a tensor or a buffer.
 
     `name` is as printed (`%a_12`), `python` the kernel's variable ("" if unknown); `operation` is the index

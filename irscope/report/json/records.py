@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.model import Kernel, SourceFunction, Status, Value, Variant, format_value
-from irscope.model.origin import origin_to_json
 from irscope.report.json.stream import json_pieces
+
+if TYPE_CHECKING:
+    from irscope.model.origin import Origin
 
 
 def to_json(document: dict[str, Any]) -> str:
@@ -52,7 +54,7 @@ def kernel_record(kernel: Kernel) -> dict[str, Any]:
 
 def variant_record(variant: Variant, name: str) -> dict[str, Any]:
     """A variant in every document; `name` is its short name."""
-    failure = variant.failure
+    failure, origin = variant.failure, variant.origin
     return {
         "id": variant.id,
         "name": name,
@@ -64,5 +66,11 @@ def variant_record(variant: Variant, name: str) -> dict[str, Any]:
         "versions": dict(variant.toolchain.versions),
         "status": "failed" if failure else "ok",
         "failure": {"kind": failure.kind, "summary": failure.summary} if failure else None,
-        **({"origin": origin_to_json(variant.origin)} if variant.origin else {}),
+        **(_origin_record(origin) if origin else {}),
     }
+
+
+def _origin_record(origin: Origin) -> dict[str, Any]:
+    from irscope.model.origin import origin_to_json
+
+    return {"origin": origin_to_json(origin)}

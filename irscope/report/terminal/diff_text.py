@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import one_line, pluralize
 from irscope.report.pair_report import PairReport
 from irscope.report.terminal.rows_text import rows_text, unified
@@ -14,8 +15,8 @@ from irscope.workspace import Change, StageDiff, reads_differently, source_line_
 MAX_SOURCE_LINES = 20
 
 
-@dataclass(frozen=True, slots=True)
-class DiffOptions:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class DiffOptions(FrozenValue):
     """The options of `diff_text`: `width` columns (None: a pipe, nothing is cut), `context` equal rows
     next to a change, at most `rows` lines of rows (None: all), and all findings or the most important ones.
     """

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from irscope.model.frozen_value import FrozenValue
+
 if TYPE_CHECKING:
     from rich.style import Style
 
@@ -24,8 +26,8 @@ _STYLES = {
 Piece = tuple[str, str]  # text and the name of its style, "" for none
 
 
-@dataclass(frozen=True, slots=True)
-class Paint:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Paint(FrozenValue):
     """How to style: `attributes` on a terminal, `color` too unless NO_COLOR is set."""
 
     attributes: bool = False

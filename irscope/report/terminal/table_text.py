@@ -11,6 +11,7 @@ from functools import cached_property
 
 from rich.cells import cell_len
 
+from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import clipped, one_line, pluralize
 from irscope.report.terminal.styles import Paint
 from irscope.workspace import FactColumn, TableCell, TableView
@@ -21,8 +22,8 @@ BEST = "*"
 NONE = "-"
 
 
-@dataclass(frozen=True)
-class _Column:
+@dataclass(frozen=True, eq=False, repr=False)
+class _Column(FrozenValue):
     """A column as text: its heading (can have several lines) and a cell per entry.
 
     `fact` is None for the leading columns and the note; `best` has the indices of the marked cells.

@@ -24,9 +24,10 @@ from irscope.capturing.record.inductor.output_code import (
 )
 from irscope.capturing.record.inductor.templates import size_hints, template_constants
 from irscope.capturing.record.recorder import Generated
-from irscope.model import Argument, Config, Origin
-from irscope.model.origin import ORIGIN, origin_to_json
-from irscope.store.writer import NewVariant
+from irscope.model import Argument, Config
+from irscope.model.origin import Origin, origin_to_json
+from irscope.model.variant import ORIGIN
+from irscope.store.new_variant import NewVariant
 from irscope.toolchain.kernels import source_function
 from irscope.toolchain.patching import never_raises
 

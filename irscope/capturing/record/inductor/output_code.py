@@ -21,7 +21,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.model import ProgramLine
+from irscope.model.origin import ProgramLine
 
 # The node of a graph that launches a kernel of the program itself.
 USER_KERNEL = "triton_kernel_wrapper_mutation"
