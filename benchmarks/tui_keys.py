@@ -30,7 +30,7 @@ from benchmarks.processes import IRSCOPE, ROOT
 from irscope.backends import parse_target
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
-from irscope.store.writer import NewPass
+from irscope.store.new_variant import NewPass
 from irscope.tui.app import IrscopeApp
 from irscope.workspace import Workspace
 from tests.tui.driving import idle
