@@ -161,13 +161,13 @@ def _bulk(work: InstructionMix) -> bool:
 def _layout_text(ttgir: StageDiff, place: KernelPlace) -> str:
     """How many elements per thread the layouts of the place's memory operations have, if that changed."""
     left, right = _memory_layouts(ttgir.left, place), _memory_layouts(ttgir.right, place)
-    changes = [
-        f"{change.left.alias} {name} {a} -> {b}"
-        for change in ttgir.layouts
-        if change.left and change.right and change.left.alias in left and change.right.alias in right
-        for name, a, b in change.fields
-        if name == "sizePerThread"
-    ]
+    changes: list[str] = []
+    for change in ttgir.layouts:
+        a, b = change.left, change.right
+        # The elements per thread of another kind of layout mean something else.
+        if a and b and a.kind == b.kind and a.alias in left and b.alias in right:
+            sizes = [(x, y) for name, x, y in change.fields if name == "sizePerThread"]
+            changes += [f"{a.alias} sizePerThread {x} -> {y}" for x, y in sizes]
     return f" ({', '.join(changes)})" if changes else ""
 
 
