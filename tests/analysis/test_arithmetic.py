@@ -92,3 +92,6 @@ def test_a_modifier_says_what_it_does() -> None:
     full, rounded = "\tdiv.full.f32 \t%r5, %r1, %r2;\n", "\tdiv.rn.f32 \t%r5, %r1, %r2;\n"
     (finding,) = between(full, rounded)
     assert finding.text == "Math instructions: 1 x div.full.f32 -> 1 x div.rn.f32; A approximates"
+    approximate = "\tdiv.approx.f32 \t%r5, %r1, %r2;\n"
+    (finding,) = between(approximate, approximate + full)
+    assert finding.text == "Math instructions: 1 x div.approx.f32 -> 1 x div.approx.f32, 1 x div.full.f32"

@@ -97,6 +97,15 @@ def test_a_layout_change_is_listed_field_by_field():
     assert all(finding.evidence_a and finding.evidence_b for finding in listed)
 
 
+def test_a_layout_with_another_number_of_dimensions_is_covered():
+    texts_ = (stored(SMALL, "ttgir"), stored(LARGE, "ttgir"))
+    deeper = re.sub(r"= \[(\d+)\]", r"= [\1, 1]", texts_[1])
+    for other, covered in ((texts_[1], False), (deeper.replace("order = [0, 1]", "order = [1, 0]"), True)):
+        diff = stage_diff("ttgir", texts_[0], other)
+        (layout,) = (f for f in found({}, {}, diffs={"ttgir": diff}) if f.kind == "layout")
+        assert layout.covered is covered
+
+
 def test_launch_failure_is_the_first_finding():
     listed = found(
         facts(launchable="yes", registers=64, stack=0, occupancy=0.5, blocks_per_sm=4, limiter="registers"),

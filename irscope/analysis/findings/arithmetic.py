@@ -22,6 +22,7 @@ from irscope.languages.document import Document
 _FUNCTION = re.compile(r"(ex2|lg2|sin|cos|tanh|rcp|sqrt|rsqrt|div)\.[\w.]*\b(?:f|bf)(?:16|32|64)(?:x2)?")
 _FLOAT = re.compile(r"(?:v_(?:pk_)?)?(fma|fmac|mac|mad|mul)[._][\w.]*(?:f|bf)(?:16|32|64)(?:x2)?(?:_e\d+)?")
 _FUSED = ("fma", "fmac", "mac", "mad")
+_APPROXIMATING = {"approx", "full"}
 _SUM = re.compile(r"arith\.(?:add|sub)f")
 # Operations of TTIR and TTGIR whose result has the elements of their operand.
 _VIEWS = ("tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "ttg.convert_layout")
@@ -116,10 +117,10 @@ def _meaning(a: _Lines, b: _Lines) -> str:
     """Return what the modifiers of only one side do."""
     notes = []
     for side, own, other in (("A", a, b), ("B", b, a)):
-        gained = _modifiers(own) - _modifiers(other)
-        if "ftz" in gained:
+        modifiers, others = _modifiers(own), _modifiers(other)
+        if "ftz" in modifiers - others:
             notes.append(f"{side} flushes subnormal numbers to zero")
-        if gained & {"approx", "full"}:
+        if modifiers & _APPROXIMATING and not others & _APPROXIMATING:
             notes.append(f"{side} approximates")
     return "".join(f"; {note}" for note in notes)
 

@@ -20,7 +20,8 @@ _WARPS = (["warpsPerCTA"], ["warp"])
 def layouts(pair: PairContext) -> Iterator[Finding]:
     """Yield a finding for each layout of TTGIR that differs, field by field.
 
-    One that differs only in its warps is covered if there are more or fewer of them.
+    One that differs only in its warps is covered if there are more or fewer of them, and one that has another
+    number of dimensions: its fields are those of other tensors.
     """
     diff = pair.diffs.get("ttgir")
     if diff is None:
@@ -29,7 +30,8 @@ def layouts(pair: PairContext) -> Iterator[Finding]:
     for change in diff.layouts:
         finding = _layout_finding(change, _others_of_kind(diff, change))
         only_warps = [name for name, *_ in change.fields] in _WARPS
-        yield replace(finding, covered=only_warps and other_warps)
+        other_rank = any(name == "order" and a.count(",") != b.count(",") for name, a, b in change.fields)
+        yield replace(finding, covered=(only_warps and other_warps) or other_rank)
 
 
 def _others_of_kind(diff: StageDiff, change: LayoutChange) -> int:
