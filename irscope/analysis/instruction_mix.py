@@ -65,7 +65,7 @@ def place_text(place: KernelPlace, kernel: Kernel, of: str = "", helpers: Sequen
         return f"of {of or 'unknown lines'}"
     line = f"line {place.line} of A" if place.removed else f"line {place.line}"
     inside = f"in {' and '.join(helpers)}" if helpers else ""
-    source = ", ".join(filter(None, [_source_line(place, kernel), inside]))
+    source = ", ".join(filter(None, [statement_text(place, kernel), inside]))
     if of:
         return f"of {of} ({line}: {source})" if source else f"of {of} ({line})"
     return f"of {line} ({source})" if source else f"of {line}"
@@ -89,8 +89,8 @@ def helpers_of(lines: Iterable[int], document: Document, kernel: Kernel, of_a: K
     return tuple(names)
 
 
-def _source_line(place: SourcePlace, kernel: Kernel) -> str:
-    """The start of the line's statement in the kernel or a helper; "" if neither has the line."""
+def statement_text(place: SourcePlace, kernel: Kernel) -> str:
+    """Return the start of the line's statement in the kernel or a helper; "" if neither has the line."""
     for function in (kernel.source, *kernel.helpers):
         lines, index = function.text.split("\n"), place.line - function.line
         same_file = place.file_name == SourcePlace(function.file, 0).file_name

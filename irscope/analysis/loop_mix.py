@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 from irscope.analysis.loop_regions import OUTSIDE, KernelLoop, LoopRegions, Region, Where
@@ -58,9 +58,23 @@ class LoopMix:
         """Whether the stage has a loop of this statement."""
         return bool(self._mains(chain))
 
-    def count(self, chain: Chain) -> int:
-        """How many loops the stage has of this statement, without remainders."""
-        return len(self._mains(chain))
+    def count(self, chain: Chain, kinds: Collection[InstructionKind]) -> int:
+        """Return how many loops of this statement, without remainders, have instructions of some kinds.
+
+        Of the groups of warps that each have the loop of a warp-specialized kernel, one loads.
+        """
+        return len(set().union(*(self._loops_with.get((chain, kind), ()) for kind in kinds)))
+
+    @cached_property
+    def _loops_with(self) -> Mapping[tuple[Chain, InstructionKind], set[int]]:
+        """Map each statement and kind to the loops of the assembly that have such instructions."""
+        found: dict[tuple[Chain, InstructionKind], set[int]] = {}
+        for (_, line), kind in self._kinds.items():
+            index = self._document.operation_of_line.get(line)
+            loop = None if self.regions is None or index is None else self.regions.loop_of(index)
+            if loop and not loop.remainder:
+                found.setdefault((loop.chain, kind), set()).add(loop.natural)
+        return found
 
     def iterations(self, chain: Chain) -> int:
         """How many iterations one pass through the loop runs, as far as is known."""

@@ -127,6 +127,10 @@ class LoopRegions:
         """The loops of a statement without remainders: several if it runs in several groups of warps."""
         return [loop for loop in self.loops if loop.chain == chain and not loop.remainder]
 
+    def loop_of(self, operation: int) -> KernelLoop | None:
+        """Return the innermost loop of the kernel that an operation is in."""
+        return next(self._around(self.tree.loop_of(operation)), None)
+
     def region(self, operation: int) -> Region:
         """The region of an operation."""
         block = self.tree.graph.block_of(operation)

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,9 +28,11 @@ def texts(*args, **more):
     return [finding.text for finding in found(*args, **more)]
 
 
-def wider_loads(source=None):
+def wider_loads(source=None, layout_of_b=None):
     made = [variant(name="add_kernel", id_=number, source=source) for number in (1, 2)]
     stages = [{stage: stored(name, stage) for stage in ("ttgir", "ptx")} for name in (SMALL, LARGE)]
+    if layout_of_b:
+        stages[1]["ttgir"] = re.sub(r"#ttg\.blocked<.*>", layout_of_b, stages[1]["ttgir"])
     measured = [
         measure(one, {stage: text.encode() for stage, text in texts.items()}.get)
         for one, texts in zip(made, stages, strict=True)
@@ -46,6 +50,12 @@ def test_wider_loads_come_first_with_their_line_and_their_layout():
     for evidence, texts_ in ((first.evidence_a, stages[0]), (first.evidence_b, stages[1])):
         assert evidence
         assert all("ld.global" in texts_[place.stage].split("\n")[place.line] for place in evidence)
+
+
+def test_elements_per_thread_of_two_kinds_of_layout_are_not_compared():
+    linear = "#ttg.linear<{register = [[1], [2]], lane = [[4], [8], [16], [32], [64]], warp = [[128]]}>"
+    listed, _ = wider_loads(layout_of_b=linear)
+    assert listed[0].text.endswith(": 2 x 8-byte -> 4 x 16-byte")
 
 
 def test_the_source_line_is_quoted_if_known():
@@ -85,6 +95,15 @@ def test_a_layout_change_is_listed_field_by_field():
     listed = [f for f in found({}, {}, diffs={"ttgir": diff}) if f.kind == "layout"]
     assert "#mma warpsPerCTA [4, 1] -> [8, 1]" in [finding.text for finding in listed]
     assert all(finding.evidence_a and finding.evidence_b for finding in listed)
+
+
+def test_a_layout_with_another_number_of_dimensions_is_covered():
+    texts_ = (stored(SMALL, "ttgir"), stored(LARGE, "ttgir"))
+    deeper = re.sub(r"= \[(\d+)\]", r"= [\1, 1]", texts_[1])
+    for other, covered in ((texts_[1], False), (deeper.replace("order = [0, 1]", "order = [1, 0]"), True)):
+        diff = stage_diff("ttgir", texts_[0], other)
+        (layout,) = (f for f in found({}, {}, diffs={"ttgir": diff}) if f.kind == "layout")
+        assert layout.covered is covered
 
 
 def test_launch_failure_is_the_first_finding():

@@ -11,6 +11,7 @@ from irscope.analysis.findings.register_causes import register_cause, spill_caus
 from irscope.analysis.registers.live_tensors import TensorPressure, tensor_pressure
 from irscope.analysis.registers.python_names import KernelSource, assigned_names
 from irscope.analysis.registers.register_report import RegisterReport, register_report
+from irscope.analysis.registers.variable_types import variable_types
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Fact
 from irscope.facts.registry import REGISTERS, STACK
@@ -229,3 +230,75 @@ def test_a_spill_names_the_tensors_that_are_live():
     context = pair((64, 168), (0, 64), ttgir_diff(SMALL, LARGE))
     assert spill_cause(context) == "; B's largest tensors: acc 128x128 f32 over 128 threads takes 128"
     assert spill_cause(pair((64, 255), (0, 64), ttgir_diff(SMALL, LARGE))) == ""
+
+
+# `acc = tl.dot(p.to(tl.float16), p, acc)` and `top = tl.max(tl.abs(p), 1)`, as Triton 3.9 prints them.
+NAMED_TTIR = """#loc = loc("/src/k.py":10:1)
+#loc1 = loc("/lib/triton/language/standard.py":188:40)
+#loc2 = loc("acc"(#loc5))
+#loc3 = loc("top"(#loc6))
+#loc4 = loc("p"(#loc7))
+#loc5 = loc("/src/k.py":14:1)
+#loc6 = loc("/src/k.py":15:1)
+#loc7 = loc("/src/k.py":13:1)
+#loc8 = loc("iy"(#loc1))
+#loc9 = loc(callsite(#loc1 at #loc3))
+#loc10 = loc(callsite(#loc8 at #loc3))
+module {{
+  tt.func public @k(%x: tensor<64x{n}x!tt.ptr<f32>>, %c: tensor<64x64xf32>, %v: tensor<{n}x64xf16>) {{
+    %p = tt.load %x : tensor<64x{n}x!tt.ptr<f32>> loc(#loc4)
+    %acc = arith.truncf %p : tensor<64x{n}xf32> to tensor<64x{n}xf16> loc(#loc2)
+    %acc_0 = tt.dot %acc, %v, %c : tensor<64x{n}xf16> * tensor<{n}x64xf16> -> tensor<64x64xf32> loc(#loc2)
+    %top = math.absf %p : tensor<64x{n}xf32> loc(#loc3)
+    %iy = arith.addf %top, %top : tensor<64x{n}xf32> loc(#loc10)
+    %top_1 = "tt.reduce"(%iy) <{{axis = 1 : i32}}> ({{
+    ^bb0(%top_2: f32, %top_3: f32):
+      %top_4 = arith.maxnumf %top_2, %top_3 : f32 loc(#loc9)
+      tt.reduce.return %top_4 : f32 loc(#loc9)
+    }}) : (tensor<64x{n}xf32>) -> tensor<64xf32> loc(#loc9)
+    tt.return loc(#loc)
+  }}
+}}
+"""
+NAMED_TTGIR = """\
+#b = #ttg.blocked<{{sizePerThread = [1, 4], threadsPerWarp = [4, 8], warpsPerCTA = [4, 1], order = [1, 0]}}>
+#loc2 = loc("acc"(#loc5))
+#loc4 = loc("p"(#loc7))
+#loc5 = loc("/src/k.py":14:1)
+#loc7 = loc("/src/k.py":13:1)
+module {{
+  tt.func public @k(%x: tensor<64x{n}x!tt.ptr<f32>, #b>, %y: tensor<64x{n}x!tt.ptr<f16>, #b>) {{
+    %p = tt.load %x : tensor<64x{n}x!tt.ptr<f32>, #b> loc(#loc4)
+    %acc = arith.truncf %p : tensor<64x{n}xf32, #b> to tensor<64x{n}xf16, #b> loc(#loc2)
+    tt.store %y, %acc : tensor<64x{n}x!tt.ptr<f16>, #b>
+    tt.store %x, %p : tensor<64x{n}x!tt.ptr<f32>, #b>
+    tt.return
+  }}
+}}
+"""
+
+
+def test_a_variable_has_the_type_of_its_values_and_not_of_parts_of_their_expression():
+    types = variable_types(parse(NAMED_TTIR.format(n=32), "mlir"))
+    assert types == {"p": {((64, 32), "f32")}, "acc": {((64, 64), "f32")}}
+
+
+def test_a_tensor_is_not_named_after_a_variable_of_another_type():
+    sides = [(NAMED_TTIR.format(n=n), NAMED_TTGIR.format(n=n)) for n in (32, 64)]
+    ttir, ttgir = (stage_diff(stage, *texts) for stage, *texts in zip(("ttir", "ttgir"), *sides, strict=True))
+    assert register_cause(pair((64, 80), (0, 0), ttgir)).count("over 128 threads takes") == 2
+    cause = register_cause(pair((64, 80), (0, 0), ttgir, ttir))
+    assert cause == "; p 64x32 f32 -> 64x64 f32 over 128 threads takes 16 -> 32"
+
+
+def test_a_spill_names_the_line_whose_values_are_spilled_most():
+    sums = """        /*0052*/ FADD R5, R4, R4 ;
+        /*0054*/ STL [R1+0x20], R5 ;
+        /*0056*/ STL [R1+0x24], R5 ;
+"""
+    more = SASS.replace("        /*0060*/", f'\t//## File "/src/k.py", line 16\n{sums}        /*0060*/')
+    acc, stored_sum = (
+        spill_cause(pair((16, 16), (0, 64), stage_diff("sass", SASS, text))) for text in (SASS, more)
+    )
+    assert acc == "; B spills values of line 13 (acc = tl.load(x_ptr + offsets))"
+    assert stored_sum == "; B spills values of line 16 (tl.store(x_ptr + offsets, acc))"

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 
 from irscope.analysis.findings.finding import Finding, PairContext, assembly_diff
 from irscope.analysis.findings.severity import Severity
+from irscope.diff.def_use import definitions
 from irscope.facts.fact import Evidence
 from irscope.languages.document import Document
 
@@ -21,6 +22,12 @@ from irscope.languages.document import Document
 _FUNCTION = re.compile(r"(ex2|lg2|sin|cos|tanh|rcp|sqrt|rsqrt|div)\.[\w.]*\b(?:f|bf)(?:16|32|64)(?:x2)?")
 _FLOAT = re.compile(r"(?:v_(?:pk_)?)?(fma|fmac|mac|mad|mul)[._][\w.]*(?:f|bf)(?:16|32|64)(?:x2)?(?:_e\d+)?")
 _FUSED = ("fma", "fmac", "mac", "mad")
+_APPROXIMATING = {"approx", "full"}
+_SUM = re.compile(r"arith\.(?:add|sub)f")
+# Operations of TTIR and TTGIR whose result has the elements of their operand.
+_VIEWS = ("tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans", "ttg.convert_layout")
+# Operations whose region combines elements of their operands.
+_COMBINING = ("tt.reduce", "tt.scan")
 # Below an edit of what is computed, which may be the cause.
 _WEIGHT = Severity.MATRIX_PATH.weight()
 
@@ -39,7 +46,30 @@ def arithmetic(pair: PairContext) -> Iterator[Finding]:
         if a.keys() != b.keys():
             text = f"Math instructions: {_text(a)} -> {_text(b)}{_meaning(a, b)}"
             yield Finding(text, _WEIGHT, "math", *_evidence(diff.stage, a, b), subject=family)
-    yield from _fusion(diff.stage, _products(diff.left), _products(diff.right))
+    if _add_as_many_products(pair):
+        yield from _fusion(diff.stage, _products(diff.left), _products(diff.right))
+
+
+def _add_as_many_products(pair: PairContext) -> bool:
+    """Check that both sides have the same number of sums of products: only those can be fused."""
+    diff = pair.diffs.get("ttir") or pair.diffs.get("ttgir")
+    return diff is not None and 0 < _sums_of_products(diff.left) == _sums_of_products(diff.right)
+
+
+def _sums_of_products(document: Document) -> int:
+    """Return how many operations add or subtract a product: `x * y + z`, `tl.sum(x * y)`."""
+    operations, sources = document.operations, definitions(document)
+    products: set[int] = set()
+    sums = 0
+    for index, operation in enumerate(operations):
+        adds_product = any(source and source.owner in products for source in sources[index])
+        if operation.opcode == "arith.mulf" or (operation.opcode in _VIEWS and adds_product):
+            products.add(index)
+        elif _SUM.fullmatch(operation.opcode):
+            parent = operation.parent
+            combined = sources[parent] if operations[parent].opcode in _COMBINING else ()
+            sums += adds_product or any(source and source.owner in products for source in combined)
+    return sums
 
 
 def _fusion(stage: str, a: tuple[_Lines, _Lines], b: tuple[_Lines, _Lines]) -> Iterator[Finding]:
@@ -87,10 +117,10 @@ def _meaning(a: _Lines, b: _Lines) -> str:
     """Return what the modifiers of only one side do."""
     notes = []
     for side, own, other in (("A", a, b), ("B", b, a)):
-        gained = _modifiers(own) - _modifiers(other)
-        if "ftz" in gained:
+        modifiers, others = _modifiers(own), _modifiers(other)
+        if "ftz" in modifiers - others:
             notes.append(f"{side} flushes subnormal numbers to zero")
-        if gained & {"approx", "full"}:
+        if modifiers & _APPROXIMATING and not others & _APPROXIMATING:
             notes.append(f"{side} approximates")
     return "".join(f"; {note}" for note in notes)
 

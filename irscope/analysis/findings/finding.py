@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from irscope.analysis.findings.severity import Severity, severity_of
+from irscope.analysis.source_map import SourcePlace
 from irscope.backends import backend_of, in_words_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
-from irscope.model import Variant
+from irscope.model import Kernel, Variant
 from irscope.model.frozen_value import FrozenValue
 from irscope.model.text import one_line
 
@@ -145,6 +146,10 @@ class PairContext(FrozenValue):
         """num_warps in the configs of A and B; None if a config does not set it."""
         a, b = (dict(variant.config.values).get("num_warps") for variant in (self.a, self.b))
         return (a, b) if isinstance(a, int) and isinstance(b, int) else None
+
+    def kernel_with(self, place: SourcePlace | None) -> Kernel:
+        """Return the kernel that has a line: B's, or A's for a line that B does not have."""
+        return self.a.kernel if place and place.removed else self.b.kernel
 
     def in_words(self, text: str) -> str:
         """Return a text of irscope's own in the words of the vendor, if both sides have the same one."""

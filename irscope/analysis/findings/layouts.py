@@ -7,22 +7,31 @@ from dataclasses import replace
 
 from irscope.analysis.findings.finding import Finding, PairContext
 from irscope.analysis.findings.severity import Severity, effect
+from irscope.analysis.matrix_products import num_warps
 from irscope.diff.layout_changes import aliases
 from irscope.diff.rows import LayoutChange, StageDiff
 from irscope.facts.fact import Evidence
 from irscope.languages.document import Layout
 
+# The field of a layout that distributes its tiles over warps: of a blocked or matrix layout, of a linear one.
+_WARPS = (["warpsPerCTA"], ["warp"])
+
 
 def layouts(pair: PairContext) -> Iterator[Finding]:
-    """Each layout of TTGIR that differs, field by field.
+    """Yield a finding for each layout of TTGIR that differs, field by field.
 
-    One that differs only in its warps is covered if the configs do: they say that there are more or fewer.
+    One that differs only in its warps is covered if there are more or fewer of them, and one that has another
+    number of dimensions: its fields are those of other tensors.
     """
-    diff, warps = pair.diffs.get("ttgir"), pair.configured_warps()
-    for change in diff.layouts if diff else ():
-        finding = _layout_finding(change, _others_of_kind(diff, change) if diff else 0)
-        only_warps = [name for name, *_ in change.fields] == ["warpsPerCTA"]
-        yield replace(finding, covered=only_warps and warps is not None and warps[0] != warps[1])
+    diff = pair.diffs.get("ttgir")
+    if diff is None:
+        return
+    other_warps = num_warps(diff.left) != num_warps(diff.right)
+    for change in diff.layouts:
+        finding = _layout_finding(change, _others_of_kind(diff, change))
+        only_warps = [name for name, *_ in change.fields] in _WARPS
+        other_rank = any(name == "order" and a.count(",") != b.count(",") for name, a, b in change.fields)
+        yield replace(finding, covered=(only_warps and other_warps) or other_rank)
 
 
 def _others_of_kind(diff: StageDiff, change: LayoutChange) -> int:

@@ -22,6 +22,7 @@ from irscope.analysis.instruction_mix import (
     mean_width,
     place_subject,
     place_text,
+    statement_text,
 )
 from irscope.analysis.loop_mix import Counts, RegionCounts
 from irscope.analysis.loop_regions import Where
@@ -55,7 +56,9 @@ _KINDS = {
 
 # Operations of TTGIR that access global memory: tt.load, amdg.buffer_store, ttg.async_copy_...
 _MEMORY_OPERATION = re.compile(r"load|store|copy")
-_ALIAS = re.compile(r"#\w+")
+# A layout in a type, and the dimension that a slice of it lacks: `#ttg.slice<{dim = 1, parent = #blocked}>`.
+_LAYOUT = re.compile(r"(?:dim = (\d+), parent = )?(#\w+)")
+_HEADER = re.compile(r"(?:def|for)\b")
 
 
 def line_findings(pair: PairContext) -> Iterator[Finding]:
@@ -106,7 +109,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         weight = _weight(kind, _hottest(work[0]), _hottest(work[1]))
         if because:
             weight = max(weight, _narrow_weight(max(was.width, now.width)))
-        covered = not because and explained(*regions, mixes)
+        covered = not because and (explained(*regions, mixes) or _is_the_compilers(pair, key))
         yield Finding(text + because, weight, kind, *evidence, subject=place_subject(place), covered=covered)
     yield from unchanged.findings()
 
@@ -120,9 +123,19 @@ def _helpers(pair: PairContext, assembly: StageDiff, a: InstructionMix, b: Instr
 
 def _place_text(pair: PairContext, key: Key, pointers: str, helpers: Sequence[str]) -> str:
     """The place of a finding as its sentence has it: `of x_ptr (line 14: x = tl.load(x_ptr))`."""
-    place = key[1]
-    kernel = pair.a.kernel if place and place.removed else pair.b.kernel
-    return place_text(place, kernel, "the kernel" if key == ("async copy", None) else pointers, helpers)
+    of = "the kernel" if key == ("async copy", None) else pointers
+    return place_text(key[1], pair.kernel_with(key[1]), of, helpers)
+
+
+def _is_the_compilers(pair: PairContext, key: Key) -> bool:
+    """Check whether the compiler added an access: `def` and `for` themselves access no shared memory.
+
+    It passes captured values to groups of warps and reads the address of tensor memory there.
+    """
+    kind, place = key
+    if place is None or not kind.startswith("shared"):
+        return False
+    return _HEADER.match(statement_text(place, pair.kernel_with(place))) is not None
 
 
 def _hottest(counts: RegionCounts) -> Counts:
@@ -159,26 +172,41 @@ def _bulk(work: InstructionMix) -> bool:
 
 
 def _layout_text(ttgir: StageDiff, place: KernelPlace) -> str:
-    """How many elements per thread the layouts of the place's memory operations have, if that changed."""
+    """Return how many elements per thread the layouts of the place's memory operations have, if that changed.
+
+    Layouts of two kinds have no common fields, and a slice lacks a dimension of its parent.
+    """
     left, right = _memory_layouts(ttgir.left, place), _memory_layouts(ttgir.right, place)
-    changes = [
-        f"{change.left.alias} {name} {a} -> {b}"
-        for change in ttgir.layouts
-        if change.left and change.right and change.left.alias in left and change.right.alias in right
-        for name, a, b in change.fields
-        if name == "sizePerThread"
-    ]
+    changes: list[str] = []
+    for change in ttgir.layouts:
+        a, b = change.left, change.right
+        if not a or not b or a.kind != b.kind:
+            continue
+        dimensions = {lacking for lacking, alias in left if alias == a.alias}
+        dimensions &= {lacking for lacking, alias in right if alias == b.alias}
+        for name, x, y in change.fields:
+            if name == "sizePerThread" and any(_without(x, n) != _without(y, n) for n in dimensions):
+                changes.append(f"{a.alias} {name} {x} -> {y}")
     return f" ({', '.join(changes)})" if changes else ""
 
 
-def _memory_layouts(document: Document, place: KernelPlace) -> set[str]:
-    """The aliases in the types of the loads, stores and copies of a place."""
+def _memory_layouts(document: Document, place: KernelPlace) -> set[tuple[str, str]]:
+    """Return the aliases in the types of a place's loads, stores and copies.
+
+    Each is with the dimension that a slice of the layout lacks, "" if it is not sliced.
+    """
     lines = [
         document.lines[operation.line]
         for operation in document.operations
         if _MEMORY_OPERATION.search(operation.opcode) and kernel_place(operation.location) == place
     ]
-    return {alias for line in lines for alias in _ALIAS.findall(line)}
+    return {layout for line in lines for layout in _LAYOUT.findall(line)}
+
+
+def _without(sizes: str, dimension: str) -> list[str]:
+    """Return the items of `[1, 4]` without the one of a dimension."""
+    items = sizes.strip("[]").split(", ")
+    return [item for index, item in enumerate(items) if str(index) != dimension]
 
 
 def _weight(kind: str, a: Counts, b: Counts) -> float:

@@ -129,7 +129,7 @@ def _in_region(
     if region.where is not Where.IN:
         loop = f"{loop_text(region.loop, mixes)}{_repeated(region, mixes)}"
         return f"{counts_text(own)} {region.where.value} {loop}"
-    loops = loop_text(region.loop, mixes, mix.count(region.loop))
+    loops = loop_text(region.loop, mixes, mix.count(region.loop, own))
     return f"{counts_text(own)} {_per(mix.passes(region, counts[region]))} of {loops}"
 
 
@@ -145,7 +145,7 @@ def _in_loop(region: Region, was: RegionCounts, now: RegionCounts, mixes: tuple[
     sides = []
     for counts, mix in zip((was, now), mixes, strict=True):
         own: Counts = counts.get(region, {})
-        unit = _unit(mix.passes(region, own), mix.count(region.loop))
+        unit = _unit(mix.passes(region, own), mix.count(region.loop, own))
         sides.append((counts_text(mix.per_iteration(counts).get(region, {})), unit))
     (a, unit_a), (b, unit_b) = sides
     if (a, unit_a) == (b, unit_b):

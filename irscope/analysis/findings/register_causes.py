@@ -9,9 +9,11 @@ times size over threads, in registers of 4 bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from irscope.analysis.findings.finding import PairContext
 from irscope.analysis.registers.live_tensors import LiveTensor, TensorPressure, tensor_pressure
+from irscope.analysis.registers.variable_types import TensorType, variable_types
 from irscope.backends import backend_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import number_of
@@ -20,20 +22,22 @@ from irscope.languages.document import Document
 from irscope.layouts.convert import triton_version
 from irscope.layouts.tensors import Layouts
 from irscope.model import Variant
+from irscope.model.text import clipped
 
 # A tensor explains a difference of registers if it makes up this share of it.
 _SHARE = 0.25
 # A kernel spills because of its tensors if they need this share of the registers that it got.
 _MOST = 0.6
 _LISTED = 2
+_MOST_CODE = 60
 
 
 def register_cause(pair: PairContext) -> str:
     """`; acc 64x64 f32 -> 64x128 f32 over 128 threads takes 32 -> 64`, or "" if no tensor explains it."""
-    found, ttgir = pair.numbers(REGISTERS), pair.diffs.get("ttgir")
-    if found is None or ttgir is None:
+    found, pressures = pair.numbers(REGISTERS), _pressures(pair)
+    if found is None or pressures is None:
         return ""
-    a, b = (_by_name(pressure.tensors) for pressure in _pressures(pair, ttgir))
+    a, b = (_by_name(pressure.tensors) for pressure in pressures)
     difference = found[1] - found[0]
     changed = [
         (a[name], b[name])
@@ -49,10 +53,10 @@ def register_cause(pair: PairContext) -> str:
 def spill_cause(pair: PairContext) -> str:
     """Sentences about the values of the sides that spill: the tensors that are live at once, what is spilled.
 
-    "; B's largest tensors: acc 128x128 f32 over 128 threads takes 128; B spills q (line 83)"
+    "; B's largest tensors: acc 128x128 f32 over 128 threads takes 128; B spills values of
+    line 83 (q = tl.load(q_ptr))"
     """
-    ttgir = pair.diffs.get("ttgir")
-    pressures = _pressures(pair, ttgir) if ttgir else (None, None)
+    pressures = _pressures(pair) or (None, None)
     texts: list[str] = []
     for (side, variant, facts), pressure in zip(pair.sides(), pressures, strict=True):
         if not number_of(facts, STACK):
@@ -64,13 +68,39 @@ def spill_cause(pair: PairContext) -> str:
     return "".join(f"; {text}" for text in texts)
 
 
-def _pressures(pair: PairContext, ttgir: StageDiff) -> tuple[TensorPressure, TensorPressure]:
-    return _pressure(pair.a, ttgir.left), _pressure(pair.b, ttgir.right)
+def _pressures(pair: PairContext) -> tuple[TensorPressure, TensorPressure] | None:
+    """Return the live tensors of both sides; None if their TTGIR was not compared."""
+    ttgir, ttir = pair.diffs.get("ttgir"), pair.diffs.get("ttir")
+    if ttgir is None:
+        return None
+    return (
+        _pressure(pair.a, ttgir.left, ttir.left if ttir else None),
+        _pressure(pair.b, ttgir.right, ttir.right if ttir else None),
+    )
 
 
-def _pressure(variant: Variant, document: Document) -> TensorPressure:
+def _pressure(variant: Variant, ttgir: Document, ttir: Document | None) -> TensorPressure:
+    """Return the live tensors, with the names of variables that hold tensors of their type."""
     version = triton_version(variant.toolchain.versions.get("triton", ""))
-    return tensor_pressure(document, Layouts(version))
+    pressure = tensor_pressure(ttgir, Layouts(version))
+    if ttir is None:
+        return pressure
+    types = variable_types(ttir)
+    tensors = [
+        tensor if _is_slice_of(tensor, types.get(tensor.name, ())) else replace(tensor, name="")
+        for tensor in pressure.tensors
+    ]
+    return replace(pressure, tensors=tensors)
+
+
+def _is_slice_of(tensor: LiveTensor, types: Iterable[TensorType]) -> bool:
+    """Check whether a tensor has one of the types, or is a slice of one: dots prefetch slices of operands."""
+    return any(
+        element == tensor.element
+        and len(shape) == len(tensor.shape)
+        and all(size <= whole for size, whole in zip(tensor.shape, shape, strict=True))
+        for shape, element in types
+    )
 
 
 def _by_name(tensors: Iterable[LiveTensor]) -> Mapping[str, LiveTensor]:
@@ -104,7 +134,10 @@ def _demand(side: str, pressure: TensorPressure) -> Iterator[str]:
 
 
 def _spilled(pair: PairContext, side: str, variant: Variant) -> Iterator[str]:
-    """The value that is spilled most, if the machine code was compared and says which one it is."""
+    """Name the line whose values are spilled most, if the machine code was compared and says which one it is.
+
+    The line can compute more than its variable: addresses that are used again later are spilled too.
+    """
     backend = backend_of(variant.target)
     document, assembly = (
         _side(pair.diffs.get(one), side) for one in (backend.machine_code, backend.assembly)
@@ -115,9 +148,8 @@ def _spilled(pair: PairContext, side: str, variant: Variant) -> Iterator[str]:
 
     # Locations of both sides are lines of B.
     report = register_report(pair.b.kernel, document, None, None, assembly)
-    first = next((one for one in report.spills if one.value.name), None)
-    if first is not None:
-        yield f"{side} spills {first.value.name} (line {first.value.line})"
+    if report.spills and (line := report.spills[0].value).text:
+        yield f"{side} spills values of line {line.line} ({clipped(line.text, _MOST_CODE)})"
 
 
 def _side(diff: StageDiff | None, side: str) -> Document | None:

@@ -113,7 +113,8 @@ def source_edits(pair: PairContext) -> Iterator[Finding]:
         evidence_a = tuple(left[place] for place in one.places() if place in left)
         evidence_b = tuple(right[place] for place in one.places() if place in right)
         weight = _MOVE_WEIGHT if one.edit.moved or only_order else _WEIGHT
-        yield Finding(_sentence(one, pair), weight, "source edit", evidence_a, evidence_b)
+        covers = _explained_loop(one.edit)
+        yield Finding(_sentence(one, pair), weight, "source edit", evidence_a, evidence_b, covers=covers)
     if len(shown) > _MOST:
         rest = pluralize(len(shown) - _MOST, "more edited statement")
         yield Finding(f"{rest} of the kernel changed TTIR", _WEIGHT, "source edit")
@@ -155,6 +156,14 @@ def _sentence(one: _FunctionEdit, pair: PairContext) -> str:
     line = f"line {after.line}" if after else f"line {before.line} of A" if before else ""
     helper = "" if one.b is pair.b.kernel.source else f" in {one.b.name}"
     return f"{line}{helper}: {describe(one.edit)}"
+
+
+def _explained_loop(edit: Edit) -> frozenset[str]:
+    """Return the finding about a loop whose statement is new or gone."""
+    statement = edit.after or edit.before
+    if (edit.after and edit.before) or not statement or not isinstance(statement.node, ast.For | ast.While):
+        return frozenset()
+    return frozenset([f"loop line {statement.line}{'' if edit.after else ' of A'}"])
 
 
 def _changed_lines(diff: StageDiff) -> tuple[Mapping[_Place, Evidence], Mapping[_Place, Evidence]]:

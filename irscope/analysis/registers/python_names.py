@@ -39,7 +39,7 @@ class KernelSource:
     def __init__(self, kernel: Kernel) -> None:
         self._lines: dict[tuple[str, int], SourceLine] = {}
         for function in (kernel.source, *kernel.helpers):
-            if _LIBRARY not in function.file.replace("\\", "/"):
+            if not in_library(function.file):
                 self._add(function)
 
     def _add(self, function: SourceFunction) -> None:
@@ -66,6 +66,11 @@ class KernelSource:
                 return SourceLine(file, at.line)
             at = at.inlined_at
         return None
+
+
+def in_library(path: str) -> bool:
+    """Check whether a file belongs to Triton's own library."""
+    return _LIBRARY in path.replace("\\", "/")
 
 
 def assigned_names(source: str) -> Iterator[tuple[int, str]]:

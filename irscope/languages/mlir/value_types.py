@@ -201,12 +201,15 @@ def _split_types_list(text: str) -> list[str]:
 
 
 def _distributed_type(text: str) -> ShapedType | None:
-    """The tensor or buffer type that `text` is; None for a type without a layout or a static shape."""
+    """Return the tensor or buffer type that `text` is; None for other types and shapes that are not static.
+
+    TTIR has tensors without a layout.
+    """
     rest, types = split_types(text)
     if len(types) != 1 or not rest.endswith("<>"):
         return None
     type_ = types[0]
-    wanted = type_.kind in ("tensor", "!ttg.memdesc") and type_.encoding.startswith("#")
+    wanted = type_.kind in ("tensor", "!ttg.memdesc") and type_.encoding[:1] in ("", "#")
     return type_ if wanted and all(size.isdecimal() for size in type_.shape) else None
 
 
