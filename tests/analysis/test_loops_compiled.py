@@ -29,6 +29,7 @@ SWEEPS = {
     "matmul": (MATMUL, [*TILES, "num_stages=1,2,4"]),
     "persistent": (MATMUL, [*TILES, "num_stages=1,3"]),
     "unrolled": ("*fp32:16, *fp32:16, i32:16", ["BLOCK=1024", "FACTOR=1,2,4"]),
+    "scaled": ("*fp32:16, *fp32:16, *fp32:16, i32:16", ["BLOCK=1024", "num_warps=8"]),
     "counted": ("*fp32:16, *fp32:16", ["BLOCK=1024", "TIMES=4,64"]),
     "searching": ("*i32:16, *i32:16, i32", ["num_warps=4"]),
 }
@@ -156,6 +157,19 @@ def test_unrolling_by_ptxas_and_llvm(captures: dict[str, Workspace]):
     text = counted.lines(amd, "amdgcn")
     loads = sum("_load_dwordx4" in text[line] for lines in loop.lines for line in lines)
     assert loop.unrolled == loads > 1
+
+
+def test_loads_of_an_unknown_size_do_not_make_an_unrolling_of_sass(captures: dict[str, Workspace]):
+    """In SASS, the bytes of the scalar loads would count as more iterations of the tensor's loads."""
+    capture = captures["scaled"]
+    cuda = of(capture, "cuda:90")
+    (loop,) = main_loops(capture, cuda, "sass")
+    text = capture.lines(cuda, "sass")
+    loads = [text[line] for lines in loop.lines for line in lines if "LDG.E" in text[line]]
+    wide = sum("LDG.E.128" in load for load in loads)
+    assert 1 < wide < len(loads)
+    assert loop.unrolled is None
+    assert main_loops(capture, cuda, "ptx")[0].unrolled == 1
 
 
 def test_a_short_loop_is_fully_unrolled(captures: dict[str, Workspace]):
