@@ -222,3 +222,15 @@ def test_the_gate_calls_a_lost_pipeline_worse(captures: dict[str, Workspace], ta
     assert lost.failed and "Pipeline 4 -> 1" in lost.violations[0].text
     gained = gate_pair(capture.compare(flat, deep), ["worse"])
     assert not any("Pipeline" in violation.text for violation in gained.violations)
+
+
+def test_the_finding_about_spills_covers_the_lines_that_reload_and_store_them(tmp_path: Path):
+    path = tmp_path / "spilling.irscope"
+    words = [f"{FILE}::matmul", "--signature", MATMUL, "-o", str(path), "--target", "hip:gfx942"]
+    configs = ["BLOCK_M=128", "BLOCK_N=128", "BLOCK_K=32", "waves_per_eu=1,8"]
+    compile_capture([*words, *(word for config in configs for word in ("--config", config))])
+    with irscope.open(path) as capture:
+        listed = capture.compare(*capture.variants).findings
+    assert [one.text for one in listed if one.kind == "spills" and not one.covered]
+    lines = [one for one in listed if one.kind in ("local load", "local store")]
+    assert lines and all(one.covered for one in lines)
