@@ -76,6 +76,16 @@ def test_scalar_loads_are_loads(pair: Callable):
 
 
 @pytest.mark.slow
+def test_arguments_are_told_behind_the_dispatch_and_queue_pointers(pair: Callable):
+    """Asynchronous copies of gfx950 make the kernel start with those, so s[4:5] has the arguments' address."""
+    comparison = pair(LOOPS, "matmul", MATMUL, "hip:gfx950", "num_stages=1,2", **TILES)
+    text = comparison.workspace.text(comparison.b, "amdgcn")
+    assert ".amdhsa_user_sgpr_queue_ptr 1" in text
+    assert re.search(r"s_load_dword\w* \S+, s\[4:5\]", text)
+    assert not [one.text for one in comparison.findings if one.kind == "scalar load"]
+
+
+@pytest.mark.slow
 def test_a_helper_is_named_at_the_line_that_calls_it(pair: Callable):
     comparison = pair(FILE, "nested", "*fp32:16, *fp32:16, i32:16", "cuda:90", "B=1024,2048")
     (text,) = (one.text for one in comparison.findings if one.kind == "global load")
