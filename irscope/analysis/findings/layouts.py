@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from irscope.analysis.findings.finding import Finding, PairContext
@@ -10,19 +10,37 @@ from irscope.analysis.findings.severity import Severity, effect
 from irscope.diff.layout_changes import aliases
 from irscope.diff.rows import LayoutChange, StageDiff
 from irscope.facts.fact import Evidence
-from irscope.languages.document import Layout
+from irscope.languages.document import Document, Layout
 
 
 def layouts(pair: PairContext) -> Iterator[Finding]:
     """Each layout of TTGIR that differs, field by field.
 
     One that differs only in its warps is covered if the configs do: they say that there are more or fewer.
+    So is one that only values inside Triton's own functions have: `tl.sort` makes dozens.
     """
     diff, warps = pair.diffs.get("ttgir"), pair.configured_warps()
-    for change in diff.layouts if diff else ():
-        finding = _layout_finding(change, _others_of_kind(diff, change) if diff else 0)
+    if diff is None:
+        return
+    functions = (*pair.a.kernel.library_functions, *pair.b.kernel.library_functions)
+    library = {function.file for function in functions}
+    inside = _layouts_inside(diff.left, library), _layouts_inside(diff.right, library)
+    for change in diff.layouts:
+        finding = _layout_finding(change, _others_of_kind(diff, change))
         only_warps = [name for name, *_ in change.fields] == ["warpsPerCTA"]
-        yield replace(finding, covered=only_warps and warps is not None and warps[0] != warps[1])
+        follows = only_warps and warps is not None and warps[0] != warps[1]
+        sides = zip((change.left, change.right), inside, strict=True)
+        hidden = all(layout is None or layout.alias in own for layout, own in sides)
+        yield replace(finding, covered=follows or hidden)
+
+
+def _layouts_inside(document: Document, library: Set[str]) -> Set[str]:
+    """Return the aliases in operations of the files `library` only. Shared constants have no location."""
+    hidden, visible = set[str](), set[str]()
+    for operation, names in zip(document.operations, aliases(document), strict=True):
+        if operation.location is not None:
+            (hidden if operation.location.file in library else visible).update(names)
+    return hidden - visible
 
 
 def _others_of_kind(diff: StageDiff, change: LayoutChange) -> int:
