@@ -233,10 +233,11 @@ def test_another_matrix_instruction_weighs_more_than_another_number_of_them():
 
 def test_findings_do_not_restate_the_config():
     def threads(warps_a, warps_b):
-        made = [variant(id_=n, config=Config((("num_warps", w),))) for n, w in ((1, warps_a), (2, warps_b))]
+        configs = [Config((("num_warps", w),) if w else ()) for w in (warps_a, warps_b)]
+        made = [variant(id_=n, config=config) for n, config in enumerate(configs, 1)]
         return texts(facts(threads=128), facts(threads=256), *made)
 
-    assert threads(4, 8) == []
+    assert threads(4, 8) == threads(None, 8) == []
     assert threads(4, 4) == ["Threads per block: 128 -> 256"]
 
 
