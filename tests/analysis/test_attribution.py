@@ -105,6 +105,33 @@ def test_what_an_outer_loop_repeats_is_not_said_to_run_once(pair: Callable):
 
 
 @pytest.mark.slow
+def test_layouts_of_values_inside_tl_sort_are_covered(pair: Callable):
+    comparison = pair(FILE, "sorted_rows", "*i32:16, *i32:16", "cuda:80", "num_warps=4,8", B=512)
+    layouts = [one for one in comparison.findings if one.kind == "layout"]
+    (shown,) = (one.text for one in layouts if not one.covered)
+    assert len(layouts) > 10
+    alias = shown.split(" ")[0]
+    loads = [line for line in comparison.workspace.lines(comparison.a, "ttgir") if "tt.load" in line]
+    assert all(f", {alias}>" in line for line in loads)
+
+
+@pytest.mark.slow
+def test_atomics_of_lds_are_called_so(pair: Callable):
+    comparison = pair(FILE, "counted_values", "*i32:16, *i32:16", "hip:gfx942", "BINS=64,256", B=1024)
+    (text,) = (one.text for one in comparison.findings if one.kind == "shared atomic")
+    assert text.startswith(f"LDS atomics of line {line_of('count')} ")
+
+
+@pytest.mark.slow
+def test_a_loop_that_no_assembly_has_is_no_finding(pair: Callable):
+    """LLVM unrolls the loop of three iterations, so both sides are straight code."""
+    comparison = pair(FILE, "summed", "*fp32:16, *fp32:16", "cuda:90", "STATIC=0,1", B=512)
+    counts = [comparison.workspace.text(one, "ttgir").count("scf.for") for one in (comparison.a, comparison.b)]
+    assert counts == [1, 0]
+    assert not [one.text for one in comparison.findings if one.kind == "loop"]
+
+
+@pytest.mark.slow
 def test_both_blocks_of_a_cluster_hold_the_accumulator(pair: Callable):
     comparison = pair(LOOPS, "matmul", MATMUL, "cuda:90", "num_ctas=1,2", **TILES)
     (text,) = (one.text for one in comparison.findings if one.kind == "registers")
