@@ -48,6 +48,13 @@ def test_wider_loads_come_first_with_their_line_and_their_layout():
         assert all("ld.global" in texts_[place.stage].split("\n")[place.line] for place in evidence)
 
 
+def test_a_layout_that_a_finding_about_its_loads_names_is_covered():
+    listed, _ = wider_loads()
+    (layout,) = (one for one in listed if one.kind == "layout")
+    assert layout.text == "#blocked sizePerThread [2] -> [4]"
+    assert layout.covered
+
+
 def test_the_source_line_is_quoted_if_known():
     listed, _ = wider_loads()
     line = int(listed[0].text.split("line ")[1].split(":")[0])

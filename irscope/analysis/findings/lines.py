@@ -101,13 +101,14 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         if same_kinds and kind == "async copy" and not _bulk(was):
             continue
         text = f"{what}: {change_text(*regions, mixes)}{pair.in_words(instead(key, left, right))}"
-        if ttgir and not same_kinds and kind.startswith("global"):
-            text += _layout_text(ttgir, place)
+        layout = _layout_text(ttgir, place) if ttgir and not same_kinds and kind.startswith("global") else ""
+        covers = frozenset(f"layout {alias}" for alias in _ALIAS.findall(layout))
         weight = _weight(kind, _hottest(work[0]), _hottest(work[1]))
         if because:
             weight = max(weight, _narrow_weight(max(was.width, now.width)))
         covered = not because and explained(*regions, mixes)
-        yield Finding(text + because, weight, kind, *evidence, subject=place_subject(place), covered=covered)
+        subject = place_subject(place)
+        yield Finding(text + layout + because, weight, kind, *evidence, subject, covers, covered)
     yield from unchanged.findings()
 
 
