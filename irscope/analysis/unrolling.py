@@ -120,7 +120,7 @@ def _expected(regions: LoopRegions, chain: Chain, by_line: bool) -> Moved:
 
 
 def _moved(regions: LoopRegions, chain: Chain, stage: str, by_line: bool) -> Moved:
-    """Return the bytes that one pass through the loop moves per thread, by kind of access and Python position."""
+    """Return the bytes that one pass through the loop moves per thread, as `_expected` has them."""
     found: Counter[tuple[str, Chain]] = Counter()
     document = regions.document
     for kind, lines in classified(document, stage).items():

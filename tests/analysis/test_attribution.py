@@ -77,7 +77,7 @@ def test_scalar_loads_are_loads(pair: Callable):
 
 @pytest.mark.slow
 def test_arguments_are_told_behind_the_dispatch_and_queue_pointers(pair: Callable):
-    """Asynchronous copies of gfx950 make the kernel start with those, so s[4:5] has the arguments' address."""
+    """With asynchronous copies, a kernel for gfx950 starts with those in s[0:3]."""
     comparison = pair(LOOPS, "matmul", MATMUL, "hip:gfx950", "num_stages=1,2", **TILES)
     text = comparison.workspace.text(comparison.b, "amdgcn")
     assert ".amdhsa_user_sgpr_queue_ptr 1" in text
@@ -126,8 +126,8 @@ def test_atomics_of_lds_are_called_so(pair: Callable):
 def test_a_loop_that_no_assembly_has_is_no_finding(pair: Callable):
     """LLVM unrolls the loop of three iterations, so both sides are straight code."""
     comparison = pair(FILE, "summed", "*fp32:16, *fp32:16", "cuda:90", "STATIC=0,1", B=512)
-    counts = [comparison.workspace.text(one, "ttgir").count("scf.for") for one in (comparison.a, comparison.b)]
-    assert counts == [1, 0]
+    texts = [comparison.workspace.text(one, "ttgir") for one in (comparison.a, comparison.b)]
+    assert [text.count("scf.for") for text in texts] == [1, 0]
     assert not [one.text for one in comparison.findings if one.kind == "loop"]
 
 
