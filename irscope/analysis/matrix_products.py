@@ -35,6 +35,9 @@ _TYPE = re.compile(r"(tensor|memdesc)<((?:\d{1,9}x){1,9})(\w{1,20})")
 _PRECISION = re.compile(r"inputPrecision = (\w{1,20})")
 _IMPRECISE = re.compile(r"maxNumImpreciseAcc = (\d{1,12})")
 _SCALED_TYPES = re.compile(r"lhs = (\w{1,10}) rhs = (\w{1,10})")
+_SCALE = re.compile(r" scale %")
+# The types of MLIR that `tt.dot_scaled` has other names for.
+_ELEMENTS = {"e4m3": "f8E4M3FN", "e5m2": "f8E5M2", "fp16": "f16"}
 _ALIAS = re.compile(r"(?<!\w)#[a-zA-Z]\w{0,60}")
 _NUMBERS = re.compile(r"\d{1,6}")
 
@@ -134,6 +137,11 @@ def dots_by_place(ttir: Document | None, ttgir: Document) -> dict[SourcePlace, D
     return {place: _dot(products.get(place, ()), found, ttgir) for place, found in computed.items()}
 
 
+def element_type(name: str) -> str:
+    """Return MLIR's name of the type of an operand: `f8E4M3FN` for the `e4m3` of a scaled product."""
+    return _ELEMENTS.get(name, name)
+
+
 def num_warps(ttgir: Document) -> int:
     """The warps that compute a product: without those that warp specialization adds; 0 if unknown."""
     return module_warps(ttgir.text) or 0
@@ -217,11 +225,15 @@ def _path(opcode: str, text: str, ttgir: Document) -> MatrixPath | None:
     name = _NAMED.get(opcode) or (_name_of(layout) if layout else None)
     if name is None:
         return None
-    scaled = _SCALED_TYPES.search(text)
-    left, right = scaled.groups() if scaled else (types[0].element, types[1].element)
+    named = _SCALED_TYPES.search(text)
+    left, right = named.groups() if named else (types[0].element, types[1].element)
+    scaled = named is not None and (opcode in _NAMED or _SCALE.search(text) is not None)
+    if not scaled:
+        # AMD's backend writes a product of f8 on gfx950 as a scaled one without scales.
+        left, right = element_type(left), element_type(right)
     return MatrixPath(
         name, left, right, "".join(_instruction_shape(name, layout)), _operand(name, types[0]),
-        scaled is not None, "two_ctas" in text,
+        scaled, "two_ctas" in text,
     )  # fmt: skip
 
 

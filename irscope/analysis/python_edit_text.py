@@ -28,19 +28,21 @@ def describe(edit: Edit) -> str:
     """The edit without its line."""
     before, after = edit.before, edit.after
     if before is None:
-        return f"new statement {_code(after.node)}" if after else ""
+        return f"new statement {_code(after.written)}" if after else ""
     if after is None:
-        return f"the statement {_code(before.node)} is gone"
+        return f"the statement {_code(before.written)} is gone"
     if edit.moved:
-        return f"{_code(after.node)} moved from line {before.line}"
+        return f"{_code(after.written)} moved from line {before.line}"
     found = list(dict.fromkeys(_statement_differences(before, after)))
     if not found:
-        return f"{_code(before.node)} -> {_code(after.node)}"
+        return f"{_code(before.written)} -> {_code(after.written)}"
     rest = len(found) - _MOST_DIFFERENCES
     return "; ".join(found[:_MOST_DIFFERENCES]) + (f"; {rest} more changes" if rest > 0 else "")
 
 
 def _statement_differences(before: Statement, after: Statement) -> Iterator[str]:
+    if _operators_differ(before.written, after.written):
+        return
     a, b = before.node, after.node
     if isinstance(a, ast.For) and isinstance(b, ast.For):
         yield from _differences(a.target, b.target, (a.target, b.target))
@@ -48,13 +50,15 @@ def _statement_differences(before: Statement, after: Statement) -> Iterator[str]
         return
     if type(a) is not type(b) or len(before.parts) != len(after.parts):
         return
-    if isinstance(a, ast.AugAssign) and isinstance(b, ast.AugAssign) and type(a.op) is not type(b.op):
-        yield f"{_code(a)} -> {_code(b)}"
-        return
     accumulator = _accumulator(a, b)
     for one, other in zip(before.parts, after.parts, strict=True):
         for text in _differences(one, other, (one, other)):
             yield accumulator or text
+
+
+def _operators_differ(a: ast.stmt, b: ast.stmt) -> bool:
+    """Return True for `x += y` and `x -= y`."""
+    return isinstance(a, ast.AugAssign) and isinstance(b, ast.AugAssign) and type(a.op) is not type(b.op)
 
 
 def _accumulator(a: ast.stmt, b: ast.stmt) -> str:

@@ -24,8 +24,12 @@ _MOST_CHARACTERS = 200_000
 
 @dataclass(frozen=True, eq=False)
 class Statement:
-    """A statement without the ones in its body. `line` and `end` are its first and last line in its file."""
+    """A statement without the ones in its body. `line` and `end` are its first and last line in its file.
 
+    `written` is the statement as Python has it; in `node`, `x += y` is `x = x + y`, which is the same one.
+    """
+
+    written: ast.stmt
     node: ast.stmt
     parts: tuple[ast.AST, ...]
     line: int
@@ -64,7 +68,7 @@ class Statement:
         if isinstance(self.node, ast.For | ast.While):
             names = (node for node in ast.walk(self.node) if isinstance(node, ast.Name))
             reads |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
-        return reads | self.assigned if isinstance(self.node, ast.AugAssign) else reads
+        return reads
 
     def _names(self, context: type[ast.expr_context]) -> frozenset[str]:
         return frozenset(name.id for name in _names_in(self) if isinstance(name.ctx, context))
@@ -126,11 +130,21 @@ def _statements(text: str, first: int) -> list[Statement]:
         bodies = [getattr(node, name, []) for name in ("body", "orelse", "finalbody")]
         nested = [child for body in bodies for child in body if isinstance(child, ast.stmt)]
         inside = {id(child) for child in nested}
-        parts = tuple(part for part in ast.iter_child_nodes(node) if id(part) not in inside)
+        plain = _without_augmentation(node)
+        parts = tuple(part for part in ast.iter_child_nodes(plain) if id(part) not in inside)
         end = max((getattr(part, "end_lineno", 0) or 0 for part in parts), default=node.lineno)
-        found.append(Statement(node, parts, node.lineno + offset, max(end, node.lineno) + offset))
+        found.append(Statement(node, plain, parts, node.lineno + offset, max(end, node.lineno) + offset))
         pending += reversed(nested)
     return found
+
+
+def _without_augmentation(node: ast.stmt) -> ast.stmt:
+    """Return `x = x + y` for `x += y`, and any other statement as it is."""
+    if not isinstance(node, ast.AugAssign) or not isinstance(node.target, ast.Name):
+        return node
+    variable = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+    value = ast.copy_location(ast.BinOp(variable, node.op, node.value), node)
+    return ast.copy_location(ast.Assign([node.target], value), node)
 
 
 def _nameless(node: ast.AST) -> str:
@@ -157,7 +171,7 @@ def _renamed(before: list[Statement], after: list[Statement]) -> list[Statement]
     for statement in before if len(set(names.values())) == len(names) else ():
         for name in _names_in(statement):
             name.id = names.get(name.id, name.id)
-    return [Statement(one.node, one.parts, one.line, one.end) for one in before]
+    return [Statement(one.written, one.node, one.parts, one.line, one.end) for one in before]
 
 
 def _names_in(statement: Statement) -> list[ast.Name]:

@@ -34,7 +34,7 @@ _ACCESSES = {
 _POINTER = re.compile(r"!tt\.ptr<([a-z]+\d+)")
 _BITS = re.compile(r"[a-zA-Z]+(\d{1,3})")
 
-# Bytes per thread, by kind of access and position in Python.
+# Bytes per thread, by kind of access and position in Python; in SASS, all positions are ().
 Moved = Mapping[tuple[str, Chain], int]
 
 
@@ -45,11 +45,9 @@ def unroll_factor(regions: LoopRegions, chain: Chain, stage: str) -> int | None:
     """
     if not regions.main(chain):
         return None
-    expected, moved = _expected(regions, chain), _moved(regions, chain, stage)
-    if backend_with_assembly(stage) is None:
-        # The line numbers of SASS count the lines of inline assembly, which the loads are made with.
-        expected, moved = _by_kind(expected), _by_kind(moved)
-    ratios = _ratios(expected, moved)
+    # The line numbers of SASS count the lines of inline assembly, which the loads are made with.
+    by_line = backend_with_assembly(stage) is not None
+    ratios = _ratios(_expected(regions, chain, by_line), _moved(regions, chain, stage, by_line))
     factor, ratio = _of_triton(regions, chain), next(iter(ratios), 0.0)
     if factor is None or len(ratios) != 1 or not ratio.is_integer() or ratio < 1:
         return None
@@ -60,14 +58,6 @@ def classified(document: Document, stage: str) -> Mapping[InstructionKind, Seque
     """The lines of an assembly stage by what the instruction on them does."""
     instructions = instructions_of(stage)
     return scan(document.text, instructions).lines if instructions else {}
-
-
-def _by_kind(moved: Moved) -> Moved:
-    """The bytes of all positions in Python together."""
-    found: Counter[tuple[str, Chain]] = Counter()
-    for (kind, _), size in moved.items():
-        found[kind, ()] += size
-    return found
 
 
 def _ratios(expected: Moved, moved: Moved) -> set[float]:
@@ -97,10 +87,11 @@ def _goes_on(loop: ScfLoop, other: ScfLoop) -> bool:
     return other.chain == loop.chain and other.lower is not None and other.lower == loop.upper
 
 
-def _expected(regions: LoopRegions, chain: Chain) -> Moved:
-    """The bytes that the accesses of a loop of TTGIR move per thread and iteration.
+def _expected(regions: LoopRegions, chain: Chain, by_line: bool) -> Moved:
+    """Return the bytes that the accesses of a loop of TTGIR move per thread and iteration.
 
-    Without accesses in branches and without those whose layout is not blocked.
+    Without the keys that have an access in a branch or one whose layout is not blocked: its bytes are in the
+    same sum of `_moved`.
     """
     loops = list(regions.scf)
     around = loops_around(regions.ttgir, loops)
@@ -115,9 +106,10 @@ def _expected(regions: LoopRegions, chain: Chain) -> Moved:
         kind = _ACCESSES.get(operation.opcode)
         if kind is None or around[index] not in mains:
             continue
-        key = kind, location_chain(operation.location)
-        if regions.home(key[1]) != chain:
+        position = location_chain(operation.location)
+        if regions.home(position) != chain:
             continue  # copied out of an inner loop
+        key = kind, position if by_line else ()
         size = _bytes_per_thread(regions.ttgir, operation)
         if size is None or operation.parent != loops[around[index]].operation:
             unknown.add(key)
@@ -126,8 +118,8 @@ def _expected(regions: LoopRegions, chain: Chain) -> Moved:
     return {key: size for key, size in found.items() if key not in unknown}
 
 
-def _moved(regions: LoopRegions, chain: Chain, stage: str) -> Moved:
-    """The bytes that one pass through the loop moves per thread, by kind of access and Python position."""
+def _moved(regions: LoopRegions, chain: Chain, stage: str, by_line: bool) -> Moved:
+    """Return the bytes that one pass through the loop moves per thread, as `_expected` has them."""
     found: Counter[tuple[str, Chain]] = Counter()
     document = regions.document
     for kind, lines in classified(document, stage).items():
@@ -135,7 +127,8 @@ def _moved(regions: LoopRegions, chain: Chain, stage: str) -> Moved:
             for line in lines:
                 index = document.operation_of_line.get(line)
                 if index is not None and regions.region(index) == Region(Where.IN, chain):
-                    found[kind.kind, location_chain(document.operations[index].location)] += kind.width
+                    position = location_chain(document.operations[index].location) if by_line else ()
+                    found[kind.kind, position] += kind.width
     return found
 
 

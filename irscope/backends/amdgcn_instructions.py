@@ -18,10 +18,12 @@ _LDS_ATOMIC = re.compile(
 )
 _MATRIX = ("v_mfma_", "v_wmma_", "v_smfmac_", "v_swmmac_")
 _SCALAR_LOAD = re.compile(r"s_(?:buffer_)?load_(\w+)")
-# The address of the kernel's arguments is in the first scalar registers (LLVM, "Initial Kernel Execution
-# State"): Triton's kernels ask for nothing that comes before it.
-_FROM_ARGUMENTS = re.compile(r", s\[0:1\], ")
-_WRITES_ADDRESS = re.compile(r"\ts_(?!cmp|bitcmp|cbranch|waitcnt|store)\w+[ \t]+s(?:\[[01]:\d+\]|[01]),")
+# The scalar registers that a kernel can ask for before the ones with the address of its arguments (LLVM,
+# "Initial Kernel Execution State"), by the directive after the code that says so.
+_BEFORE_ARGUMENTS = {"private_segment_buffer": 4, "dispatch_ptr": 2, "queue_ptr": 2}
+_DESTINATION = re.compile(
+    r"\ts_(?!cmp|bitcmp|cbranch|waitcnt|store)\w+[ \t]+s(?:\[(\d{1,3}):(\d{1,3})\]|(\d{1,3})),"
+)
 # The scope of an instruction on gfx12 (LLVM, "AMDGPU memory model gfx12"); the narrowest is not printed.
 _SCOPE = re.compile(r"\bscope:SCOPE_(SE|DEV|SYS)\b")
 _SCOPES = {"SE": "workgroup", "DEV": "agent", "SYS": "system"}
@@ -105,7 +107,11 @@ class _Reader:
     s_load_dword s2, s[2:3], 0x0               a load of the kernel
     """
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
+        self._address = sum(
+            size for name, size in _BEFORE_ARGUMENTS.items() if f".amdhsa_user_sgpr_{name} 1" in text
+        )
+        self._from_arguments = f", s[{self._address}:{self._address + 1}], "
         self._arguments_known = True
 
     def __call__(self, opcode: str, line: str) -> tuple[InstructionKind, ...]:
@@ -113,11 +119,18 @@ class _Reader:
             return _kinds(opcode, line)
         kinds: tuple[InstructionKind, ...] = ()
         match = _SCALAR_LOAD.match(opcode)
-        if match and not (self._arguments_known and _FROM_ARGUMENTS.search(line)):
+        if match and not (self._arguments_known and self._from_arguments in line):
             kinds = (InstructionKind("scalar load", "s_load", _width(match[1])),)
-        if self._arguments_known and _WRITES_ADDRESS.match(line):
+        if self._arguments_known and self._writes_address(line):
             self._arguments_known = False
         return kinds
+
+    def _writes_address(self, line: str) -> bool:
+        match = _DESTINATION.match(line)
+        if match is None:
+            return False
+        first, last = int(match[1] or match[3]), int(match[2] or match[3])
+        return first <= self._address + 1 and last >= self._address
 
 
 AMDGCN = InstructionSet(_INSTRUCTION, _kinds, _Reader)

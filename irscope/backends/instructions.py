@@ -54,19 +54,19 @@ class InstructionSet(FrozenValue):
 
     `pattern` matches the start of a line that holds an instruction; its first group is the opcode.
     `kinds` says what the instruction with this opcode on this line does: none,
-    one or two effects. If that depends on the instructions before it, `new_reader` makes such a function for
-    each text.
+    one or two effects. If that depends on the rest of the text, `new_reader` makes such a function for each
+    text.
     """
 
     pattern: re.Pattern[str]
     kinds: KindsOf
-    new_reader: Callable[[], KindsOf] | None = None
+    new_reader: Callable[[str], KindsOf] | None = None
 
 
 def scan(text: str, instruction_set: InstructionSet) -> Scan:
     """The instructions of `text` by kind, from one pass over its lines."""
     match_line = instruction_set.pattern.match
-    kinds_of = instruction_set.new_reader() if instruction_set.new_reader else instruction_set.kinds
+    kinds_of = instruction_set.new_reader(text) if instruction_set.new_reader else instruction_set.kinds
     instructions = 0
     lines: dict[InstructionKind, list[int]] = {}
     for index, line in enumerate(text.split("\n")):

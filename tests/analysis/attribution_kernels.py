@@ -47,3 +47,28 @@ def transposed(
             b = b_desc.load([col, k])  # load of b
             acc = tl.dot(a, b.T, acc)  # product
         c_desc.store([row, col], acc.to(tl.float16))
+
+
+@triton.jit
+def sorted_rows(x, o, B: tl.constexpr):
+    offs = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(o + offs, tl.sort(tl.load(x + offs)))
+
+
+@triton.jit
+def counted_values(x, o, B: tl.constexpr, BINS: tl.constexpr):
+    values = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
+    tl.atomic_add(o + tl.arange(0, BINS), tl.histogram(values, BINS))  # count
+
+
+@triton.jit
+def summed(x, o, B: tl.constexpr, STATIC: tl.constexpr):
+    offs = tl.arange(0, B)
+    acc = tl.zeros((B,), dtype=tl.float32)
+    if STATIC:
+        for i in tl.static_range(3):
+            acc -= tl.load(x + i * B + offs)
+    else:
+        for i in range(3):
+            acc += tl.load(x + i * B + offs)
+    tl.store(o + offs, acc)

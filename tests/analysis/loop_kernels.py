@@ -55,6 +55,15 @@ def unrolled(x_ptr, out_ptr, n, BLOCK: tl.constexpr, FACTOR: tl.constexpr):
 
 
 @triton.jit
+def scaled(x_ptr, scale_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    acc = tl.zeros((BLOCK,), dtype=tl.float32)
+    for start in range(0, n, BLOCK):  # loop of scaled
+        scale = tl.load(scale_ptr + start)
+        acc += tl.load(x_ptr + start + tl.arange(0, BLOCK)) * scale
+    tl.store(out_ptr + tl.arange(0, BLOCK), acc)
+
+
+@triton.jit
 def counted(x_ptr, out_ptr, BLOCK: tl.constexpr, TIMES: tl.constexpr):
     row = tl.program_id(0)
     acc = tl.zeros((BLOCK,), dtype=tl.float32)

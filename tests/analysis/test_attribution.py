@@ -76,6 +76,16 @@ def test_scalar_loads_are_loads(pair: Callable):
 
 
 @pytest.mark.slow
+def test_arguments_are_told_behind_the_dispatch_and_queue_pointers(pair: Callable):
+    """With asynchronous copies, a kernel for gfx950 starts with those in s[0:3]."""
+    comparison = pair(LOOPS, "matmul", MATMUL, "hip:gfx950", "num_stages=1,2", **TILES)
+    text = comparison.workspace.text(comparison.b, "amdgcn")
+    assert ".amdhsa_user_sgpr_queue_ptr 1" in text
+    assert re.search(r"s_load_dword\w* \S+, s\[4:5\]", text)
+    assert not [one.text for one in comparison.findings if one.kind == "scalar load"]
+
+
+@pytest.mark.slow
 def test_a_helper_is_named_at_the_line_that_calls_it(pair: Callable):
     comparison = pair(FILE, "nested", "*fp32:16, *fp32:16, i32:16", "cuda:90", "B=1024,2048")
     (text,) = (one.text for one in comparison.findings if one.kind == "global load")
@@ -92,6 +102,33 @@ def test_what_an_outer_loop_repeats_is_not_said_to_run_once(pair: Callable):
         assert re.search(
             r"; before the loop, per iteration of the loop of line \d+: 2 x 16-byte -> 6 x ", text
         )
+
+
+@pytest.mark.slow
+def test_layouts_of_values_inside_tl_sort_are_covered(pair: Callable):
+    comparison = pair(FILE, "sorted_rows", "*i32:16, *i32:16", "cuda:80", "num_warps=4,8", B=512)
+    layouts = [one for one in comparison.findings if one.kind == "layout"]
+    (shown,) = (one.text for one in layouts if not one.covered)
+    assert len(layouts) > 10
+    alias = shown.split(" ")[0]
+    loads = [line for line in comparison.workspace.lines(comparison.a, "ttgir") if "tt.load" in line]
+    assert all(f", {alias}>" in line for line in loads)
+
+
+@pytest.mark.slow
+def test_atomics_of_lds_are_called_so(pair: Callable):
+    comparison = pair(FILE, "counted_values", "*i32:16, *i32:16", "hip:gfx942", "BINS=64,256", B=1024)
+    (text,) = (one.text for one in comparison.findings if one.kind == "shared atomic")
+    assert text.startswith(f"LDS atomics of line {line_of('count')} ")
+
+
+@pytest.mark.slow
+def test_a_loop_that_no_assembly_has_is_no_finding(pair: Callable):
+    """LLVM unrolls the loop of three iterations, so both sides are straight code."""
+    comparison = pair(FILE, "summed", "*fp32:16, *fp32:16", "cuda:90", "STATIC=0,1", B=512)
+    texts = [comparison.workspace.text(one, "ttgir") for one in (comparison.a, comparison.b)]
+    assert [text.count("scf.for") for text in texts] == [1, 0]
+    assert not [one.text for one in comparison.findings if one.kind == "loop"]
 
 
 @pytest.mark.slow

@@ -58,6 +58,13 @@ def test_elements_per_thread_of_two_kinds_of_layout_are_not_compared():
     assert listed[0].text.endswith(": 2 x 8-byte -> 4 x 16-byte")
 
 
+def test_a_layout_that_a_finding_about_its_loads_names_is_covered():
+    listed, _ = wider_loads()
+    (layout,) = (one for one in listed if one.kind == "layout")
+    assert layout.text == "#blocked sizePerThread [2] -> [4]"
+    assert layout.covered
+
+
 def test_the_source_line_is_quoted_if_known():
     listed, _ = wider_loads()
     line = int(listed[0].text.split("line ")[1].split(":")[0])
@@ -252,10 +259,11 @@ def test_another_matrix_instruction_weighs_more_than_another_number_of_them():
 
 def test_findings_do_not_restate_the_config():
     def threads(warps_a, warps_b):
-        made = [variant(id_=n, config=Config((("num_warps", w),))) for n, w in ((1, warps_a), (2, warps_b))]
+        configs = [Config((("num_warps", w),) if w else ()) for w in (warps_a, warps_b)]
+        made = [variant(id_=n, config=config) for n, config in enumerate(configs, 1)]
         return texts(facts(threads=128), facts(threads=256), *made)
 
-    assert threads(4, 8) == []
+    assert threads(4, 8) == threads(None, 8) == []
     assert threads(4, 4) == ["Threads per block: 128 -> 256"]
 
 

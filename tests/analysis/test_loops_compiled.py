@@ -29,6 +29,7 @@ SWEEPS = {
     "matmul": (MATMUL, [*TILES, "num_stages=1,2,4"]),
     "persistent": (MATMUL, [*TILES, "num_stages=1,3"]),
     "unrolled": ("*fp32:16, *fp32:16, i32:16", ["BLOCK=1024", "FACTOR=1,2,4"]),
+    "scaled": ("*fp32:16, *fp32:16, *fp32:16, i32:16", ["BLOCK=1024", "num_warps=8"]),
     "counted": ("*fp32:16, *fp32:16", ["BLOCK=1024", "TIMES=4,64"]),
     "searching": ("*i32:16, *i32:16, i32", ["num_warps=4"]),
 }
@@ -158,6 +159,19 @@ def test_unrolling_by_ptxas_and_llvm(captures: dict[str, Workspace]):
     assert loop.unrolled == loads > 1
 
 
+def test_loads_of_an_unknown_size_do_not_make_an_unrolling_of_sass(captures: dict[str, Workspace]):
+    """In SASS, the bytes of the scalar loads would count as more iterations of the tensor's loads."""
+    capture = captures["scaled"]
+    cuda = of(capture, "cuda:90")
+    (loop,) = main_loops(capture, cuda, "sass")
+    text = capture.lines(cuda, "sass")
+    loads = [text[line] for lines in loop.lines for line in lines if "LDG.E" in text[line]]
+    wide = sum("LDG.E.128" in load for load in loads)
+    assert 1 < wide < len(loads)
+    assert loop.unrolled is None
+    assert main_loops(capture, cuda, "ptx")[0].unrolled == 1
+
+
 def test_a_short_loop_is_fully_unrolled(captures: dict[str, Workspace]):
     capture = captures["counted"]
     short, long = (of(capture, "cuda:90", TIMES=times) for times in (4, 64))
@@ -208,3 +222,15 @@ def test_the_gate_calls_a_lost_pipeline_worse(captures: dict[str, Workspace], ta
     assert lost.failed and "Pipeline 4 -> 1" in lost.violations[0].text
     gained = gate_pair(capture.compare(flat, deep), ["worse"])
     assert not any("Pipeline" in violation.text for violation in gained.violations)
+
+
+def test_the_finding_about_spills_covers_the_lines_that_reload_and_store_them(tmp_path: Path):
+    path = tmp_path / "spilling.irscope"
+    words = [f"{FILE}::matmul", "--signature", MATMUL, "-o", str(path), "--target", "hip:gfx942"]
+    configs = ["BLOCK_M=128", "BLOCK_N=128", "BLOCK_K=32", "waves_per_eu=1,8"]
+    compile_capture([*words, *(word for config in configs for word in ("--config", config))])
+    with irscope.open(path) as capture:
+        listed = capture.compare(*capture.variants).findings
+    assert [one.text for one in listed if one.kind == "spills" and not one.covered]
+    lines = [one for one in listed if one.kind in ("local load", "local store")]
+    assert lines and all(one.covered for one in lines)

@@ -76,6 +76,15 @@ def test_comments_and_names_are_no_edits() -> None:
     assert describe(edit) == "tl.exp -> tl.exp2"
 
 
+def test_an_augmented_assignment_is_the_statement_that_it_abbreviates() -> None:
+    written_out = KERNEL.replace("acc += tl.exp(x) - x", "acc = acc + (tl.exp(x) - x)")
+    assert edits(KERNEL, 1, written_out, 1) == []
+    [edit] = edits(KERNEL.replace("acc", "total"), 1, written_out.replace("tl.exp(", "tl.exp2("), 1)
+    assert describe(edit) == "tl.exp -> tl.exp2"
+    [operator] = edits(KERNEL, 1, written_out.replace("acc + (", "acc - ("), 1)
+    assert describe(operator) == "`acc + (tl.exp(x) - x)` -> `acc - (tl.exp(x) - x)`"
+
+
 def test_lines_reached() -> None:
     assert lines_reached(KERNEL, 1, frozenset(["mask"])) == {6, 7, 8, 9}
 

@@ -187,6 +187,18 @@ def test_scaled_products_are_emulated_below_128_rows(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_product_of_f8_without_scales_converts_nothing(tmp_path: Path) -> None:
+    """AMD's backend writes it as `tt.dot_scaled ... lhs = e4m3` if its instruction can have scales."""
+    signature = "*fp8e4nv:16, *fp8e4nv:16, *fp32:16, i32:16"
+    tiles = {"BLOCK_M": (64,), "BLOCK_N": (64,), "BLOCK_K": (32, 128), "PRECISION": ("ieee",)}
+    with compiled(tmp_path / "x.irscope", "matmul", signature, "hip:gfx950", **tiles) as capture:
+        assert "tt.dot_scaled" in capture.text(capture.variants[1], "ttgir")
+        (finding,) = of(list(capture.compare(*capture.variants).findings))
+    assert ": MFMA 32x32x16 -> 32x32x64" in finding.text
+    assert "converts" not in finding.text
+
+
+@pytest.mark.slow
 def test_amd_names_the_option_or_the_only_size_that_differs(tmp_path: Path) -> None:
     signature = "*fp16:16, *fp16:16, *fp32:16, i32:16"
     tiles = {"BLOCK_M": (64,), "BLOCK_N": (64,), "BLOCK_K": (4, 32), "PRECISION": ("ieee",)}

@@ -28,8 +28,8 @@ def atomics(pair: PairContext) -> Iterator[Finding]:
     for kind, place in sorted(left.keys() | right.keys(), key=repr):
         a, b = left.get((kind, place), InstructionMix()), right.get((kind, place), InstructionMix())
         if a.counts != b.counts:
-            where = place_text(place, pair.kernel_with(place))
-            text = f"{_LABELS[kind]} {where}: {_text(a)} -> {_text(b)}{_note(a, b)}"
+            what = f"{pair.in_words(_LABELS[kind])} {place_text(place, pair.kernel_with(place))}"
+            text = f"{what}: {_text(a)} -> {_text(b)}{_note(a, b)}"
             evidence = a.evidence(assembly.stage), b.evidence(assembly.stage)
             yield Finding(text, _weight(a, b), kind, *evidence, subject=f"line {place.line}" if place else "")
 

@@ -29,6 +29,8 @@ _CLAUSES = re.compile(r"[:;()]")
 _EQUAL_SIDES = re.compile(
     r"(?:(?P<text>.+) -> (?P=text)|[^\d>]*\b(?P<number>\d.*) -> (?P=number)(?: [^\d>]*)?)"
 )
+# Triton's num_warps of a launch that does not say.
+_DEFAULT_WARPS = 4
 # In `covers`: all other findings that are not more severe.
 EVERYTHING = "*"
 
@@ -143,8 +145,9 @@ class PairContext(FrozenValue):
         return None if a is None or b is None else (a, b)
 
     def configured_warps(self) -> tuple[int, int] | None:
-        """num_warps in the configs of A and B; None if a config does not set it."""
-        a, b = (dict(variant.config.values).get("num_warps") for variant in (self.a, self.b))
+        """Return num_warps of A and B, Triton's default where a config does not set it; None if unknown."""
+        configs = (dict(variant.config.values) for variant in (self.a, self.b))
+        a, b = (values.get("num_warps", _DEFAULT_WARPS) for values in configs)
         return (a, b) if isinstance(a, int) and isinstance(b, int) else None
 
     def kernel_with(self, place: SourcePlace | None) -> Kernel:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from irscope.analysis.findings.finding import Finding, PairContext
@@ -11,7 +11,7 @@ from irscope.analysis.matrix_products import num_warps
 from irscope.diff.layout_changes import aliases
 from irscope.diff.rows import LayoutChange, StageDiff
 from irscope.facts.fact import Evidence
-from irscope.languages.document import Layout
+from irscope.languages.document import Document, Layout
 
 # The field of a layout that distributes its tiles over warps: of a blocked or matrix layout, of a linear one.
 _WARPS = (["warpsPerCTA"], ["warp"])
@@ -21,17 +21,32 @@ def layouts(pair: PairContext) -> Iterator[Finding]:
     """Yield a finding for each layout of TTGIR that differs, field by field.
 
     One that differs only in its warps is covered if there are more or fewer of them, and one that has another
-    number of dimensions: its fields are those of other tensors.
+    number of dimensions: its fields are those of other tensors. So is one that only values inside Triton's
+    own functions have: `tl.sort` makes dozens.
     """
     diff = pair.diffs.get("ttgir")
     if diff is None:
         return
     other_warps = num_warps(diff.left) != num_warps(diff.right)
+    functions = (*pair.a.kernel.library_functions, *pair.b.kernel.library_functions)
+    library = {function.file for function in functions}
+    inside = _layouts_inside(diff.left, library), _layouts_inside(diff.right, library)
     for change in diff.layouts:
         finding = _layout_finding(change, _others_of_kind(diff, change))
-        only_warps = [name for name, *_ in change.fields] in _WARPS
+        follows = other_warps and [name for name, *_ in change.fields] in _WARPS
         other_rank = any(name == "order" and a.count(",") != b.count(",") for name, a, b in change.fields)
-        yield replace(finding, covered=(only_warps and other_warps) or other_rank)
+        sides = zip((change.left, change.right), inside, strict=True)
+        hidden = all(layout is None or layout.alias in own for layout, own in sides)
+        yield replace(finding, covered=follows or other_rank or hidden)
+
+
+def _layouts_inside(document: Document, library: Set[str]) -> Set[str]:
+    """Return the aliases in operations of the files `library` only. Shared constants have no location."""
+    hidden, visible = set[str](), set[str]()
+    for operation, names in zip(document.operations, aliases(document), strict=True):
+        if operation.location is not None:
+            (hidden if operation.location.file in library else visible).update(names)
+    return hidden - visible
 
 
 def _others_of_kind(diff: StageDiff, change: LayoutChange) -> int:

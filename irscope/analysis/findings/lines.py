@@ -58,6 +58,7 @@ _KINDS = {
 _MEMORY_OPERATION = re.compile(r"load|store|copy")
 # A layout in a type, and the dimension that a slice of it lacks: `#ttg.slice<{dim = 1, parent = #blocked}>`.
 _LAYOUT = re.compile(r"(?:dim = (\d+), parent = )?(#\w+)")
+_ALIAS = re.compile(r"#\w+")
 _HEADER = re.compile(r"(?:def|for)\b")
 
 
@@ -104,13 +105,14 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         if same_kinds and kind == "async copy" and not _bulk(was):
             continue
         text = f"{what}: {change_text(*regions, mixes)}{pair.in_words(instead(key, left, right))}"
-        if ttgir and not same_kinds and kind.startswith("global"):
-            text += _layout_text(ttgir, place)
+        layout = _layout_text(ttgir, place) if ttgir and not same_kinds and kind.startswith("global") else ""
+        covers = frozenset(f"layout {alias}" for alias in _ALIAS.findall(layout))
         weight = _weight(kind, _hottest(work[0]), _hottest(work[1]))
         if because:
             weight = max(weight, _narrow_weight(max(was.width, now.width)))
         covered = not because and (explained(*regions, mixes) or _is_the_compilers(pair, key))
-        yield Finding(text + because, weight, kind, *evidence, subject=place_subject(place), covered=covered)
+        subject = place_subject(place)
+        yield Finding(text + layout + because, weight, kind, *evidence, subject, covers, covered)
     yield from unchanged.findings()
 
 

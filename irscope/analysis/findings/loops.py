@@ -111,6 +111,8 @@ def _loop_finding(
     name = loop_text(chain, (a.mix, b.mix))
     text, severity, covers = "", Severity.LOOP, frozenset[str]()
     was, now = a.main(chain), b.main(chain)
+    if not a.loops.get(chain) and not b.loops.get(chain):
+        return
     if a.has(chain) != b.has(chain):
         text = f"Only {'A' if a.has(chain) else 'B'} has {name}"
     elif bool(a.loops.get(chain)) != bool(b.loops.get(chain)):

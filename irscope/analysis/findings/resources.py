@@ -66,6 +66,8 @@ _SEVERITIES = {
 _FAMILY = re.compile(r"v_[a-z]+|[a-z]+\d*")
 # The name of the function and the line of the assembly in a warning.
 _WARNING_PLACE = re.compile(r" (?:in|at|near) (?:the )?(?:function '[^']*'|line \d+)")
+# The lines that reload or store what is spilled.
+_SPILL_ACCESSES = frozenset(["local load", "local store"])
 # A resource that moved by less, about 9 percent, is only another count.
 _SMALL = 0.125
 
@@ -87,7 +89,8 @@ def spills(pair: PairContext) -> Iterator[Finding]:
     else:
         text = f"Both spill. A: {_spill_text(pair.facts_a)}. B: {_spill_text(pair.facts_b)}"
     weight = Severity.SPILLS.weight(effect(a + 8, b + 8))
-    yield Finding(text + spill_cause(pair), weight, "spills", *pair.evidence(STACK))
+    evidence = pair.evidence(STACK)
+    yield Finding(text + spill_cause(pair), weight, "spills", *evidence, covers=_SPILL_ACCESSES)
 
 
 def _spill_text(facts: Facts) -> str:

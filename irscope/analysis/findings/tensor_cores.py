@@ -21,6 +21,7 @@ from irscope.analysis.matrix_products import (
     WMMA,
     Dot,
     dots_by_place,
+    element_type,
     num_warps,
     operand_places,
 )
@@ -72,7 +73,10 @@ class _Side(FrozenValue):
     def converted(self) -> str:
         """The types of the kernel's operands if they are converted to others first, except to split them."""
         path, product = self.dot.path, self.dot.product
-        if not path or not product or product.products > 1 or (path.a, path.b) == (product.a, product.b):
+        if not path or not product or product.products > 1:
+            return ""
+        operands = ((product.a, path.a), (product.b, path.b))
+        if all(element_type(asked) == element_type(computed) for asked, computed in operands):
             return ""
         return " x ".join(dict.fromkeys((product.a, product.b)))
 
