@@ -108,11 +108,9 @@ def test_what_an_outer_loop_repeats_is_not_said_to_run_once(pair: Callable):
 def test_layouts_of_values_inside_tl_sort_are_covered(pair: Callable):
     comparison = pair(FILE, "sorted_rows", "*i32:16, *i32:16", "cuda:80", "num_warps=4,8", B=512)
     layouts = [one for one in comparison.findings if one.kind == "layout"]
-    (shown,) = (one.text for one in layouts if not one.covered)
     assert len(layouts) > 10
-    alias = shown.split(" ")[0]
-    loads = [line for line in comparison.workspace.lines(comparison.a, "ttgir") if "tt.load" in line]
-    assert all(f", {alias}>" in line for line in loads)
+    # The only one that the kernel's own operations have is named by the finding about its loads.
+    assert not [one.text for one in layouts if not one.covered]
 
 
 @pytest.mark.slow
