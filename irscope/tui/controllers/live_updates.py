@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 from irscope.model import Kernel, UserError, Variant
@@ -36,6 +36,8 @@ class LiveController:
         self.compile_again: Callable[[Variant], None] = lambda variant: None
         # Called if the compiler rejected an edited stage.
         self.edit_rejected: Callable[[EditRejected], None] = lambda rejected: None
+        # Called with the ids of variants whose passes were recorded or refused.
+        self.passes_answered: Callable[[Collection[int]], None] = lambda ids: None
 
     def start(self) -> None:
         """Begins to show the compilation, if one is running."""
@@ -106,6 +108,8 @@ class LiveController:
             self.compile_again(before)
         if updates.rejected is not None:
             self.edit_rejected(updates.rejected)
+        if updates.passes:
+            self.passes_answered(updates.passes)
         for note in updates.notes:
             screen.notify(note, markup=False)
         for problem in updates.problems:
