@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
-from irscope.analysis.divergence import Divergences
 from irscope.analysis.findings.severity import Severity, severity_of
 from irscope.backends import backend_of, in_words_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
 from irscope.model import Variant
 from irscope.model.text import one_line
+
+if TYPE_CHECKING:
+    from irscope.analysis.divergence import Divergences
 
 # The findings that a view shows unless it is asked for all.
 MOST_SHOWN = 10

@@ -9,17 +9,18 @@ times size over threads, in registers of 4 bytes.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from irscope.analysis.findings.finding import PairContext
-from irscope.analysis.registers.live_tensors import LiveTensor, TensorPressure, tensor_pressure
 from irscope.backends import backend_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import number_of
 from irscope.facts.registry import REGISTERS, STACK
 from irscope.languages.document import Document
-from irscope.layouts.convert import triton_version
-from irscope.layouts.tensors import Layouts
 from irscope.model import Variant
+
+if TYPE_CHECKING:
+    from irscope.analysis.registers.live_tensors import LiveTensor, TensorPressure
 
 # A tensor explains a difference of registers if it makes up this share of it.
 _SHARE = 0.25
@@ -69,6 +70,11 @@ def _pressures(pair: PairContext, ttgir: StageDiff) -> tuple[TensorPressure, Ten
 
 
 def _pressure(variant: Variant, document: Document) -> TensorPressure:
+    # Many modules, for which facts alone have no use.
+    from irscope.analysis.registers.live_tensors import tensor_pressure
+    from irscope.layouts.convert import triton_version
+    from irscope.layouts.tensors import Layouts
+
     version = triton_version(variant.toolchain.versions.get("triton", ""))
     return tensor_pressure(document, Layouts(version))
 

@@ -21,7 +21,6 @@ from irscope.tui.controllers.edit_stage import EditStageController
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.findings import FindingsController
 from irscope.tui.controllers.growth import GrowthController
-from irscope.tui.controllers.lesson_pages import LessonController
 from irscope.tui.controllers.line_marks import LineMarksController
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
@@ -49,6 +48,7 @@ from irscope.tui.widgets.variant_table import VariantTable
 
 if TYPE_CHECKING:
     from irscope.learn.pages import LessonPages
+    from irscope.tui.controllers.lesson_pages import LessonController
     from irscope.tui.widgets.lesson_view import LessonView
     from irscope.workspace import StageLine, Workspace
 
@@ -128,6 +128,7 @@ class CompareScreen(Screen[None]):
         self._go_home = go_home
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
+        from irscope.tui.controllers.lesson_pages import LessonController
         from irscope.tui.widgets.lesson_view import LessonView  # importing Markdown takes a while
 
         self._lesson_view = LessonView(id="lesson")
