@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
-from irscope.analysis.findings import findings
 from irscope.analysis.findings.finding import PairContext
+from irscope.analysis.findings.registry import findings
 from irscope.analysis.findings.severity import Severity, effect
 from irscope.facts.fact import Facts, number_of, status_of, value_of
 from irscope.facts.registry import LAUNCHABLE, MS, MS_KEY

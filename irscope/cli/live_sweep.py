@@ -103,12 +103,11 @@ class LiveSweep:
     def store(self, write: Write) -> None:
         """Calls `write` with the capture: now, or after the next variant of a running sweep."""
         with self._lock:
-            self.what_ifs += 1
             if self._writing:
                 self._waiting.append(write)
             else:
                 with CaptureWriter.resume(self._path, amends=True) as writer:
-                    write(writer)
+                    self._write(write, writer)
 
     @contextmanager
     def _open(self) -> Iterator[CaptureWriter]:
@@ -125,7 +124,13 @@ class LiveSweep:
 
     def _write_waiting(self, writer: CaptureWriter) -> None:
         while self._waiting:
-            self._waiting.pop(0)(writer)
+            self._write(self._waiting.pop(0), writer)
+
+    def _write(self, write: Write, writer: CaptureWriter) -> None:
+        """Calls `write`, and counts the variant unless it replaces one, which has its passes now."""
+        before = writer.count()
+        write(writer)
+        self.what_ifs += writer.count() - before
 
     def _run(self, publish: Publish, stop: Stop, before: list[tuple[Thread, Stop]]) -> None:
         try:

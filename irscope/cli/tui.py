@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from irscope.tui.home_visits import Ended
     from irscope.tui.live_connection import Publish, VariantCompiler
     from irscope.workspace.edits import StageEdit
-    from irscope.workspace.what_if import WhatIf
+    from irscope.workspace.what_if import PassRequest, WhatIf
 
 NAME = "tui"
 GROUP = "show"
@@ -145,6 +145,10 @@ class _CaptureCompiler:
     def begin(self, what_if: WhatIf, publish: Publish) -> None:
         """Compiles the variants of a what-if."""
         self._made[0].begin(what_if, publish)
+
+    def record_passes(self, request: PassRequest, publish: Publish) -> None:
+        """Compiles a variant once more with its passes."""
+        self._made[0].record_passes(request, publish)
 
     def edit(self, edit: StageEdit, publish: Publish) -> None:
         """Builds a variant from an edited stage."""

@@ -25,6 +25,7 @@ from irscope.capturing.compile.sweep import (
 )
 from irscope.capturing.messages import Plan, WhatIfRequest
 from irscope.cli.edit_builds import build_edit
+from irscope.cli.pass_recording import record_passes
 from irscope.model import Kernel, Toolchain, UserError
 from irscope.model.text import pluralize
 from irscope.tui.live_connection import Publish
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from irscope.store import NewVariant
     from irscope.toolchain.job import Job
     from irscope.workspace.edits import StageEdit
+    from irscope.workspace.what_if import PassRequest
 
 # Writes a variant into a capture that is open for writing.
 Write = Callable[[CaptureWriter], None]
@@ -91,7 +93,7 @@ class OwnCapture:
             open_ = partial(CaptureWriter.resume, amends=True) if exists else CaptureWriter.create
             with open_(self.path) as writer:
                 write(writer)
-            self.variants += 1
+                self.variants = writer.count()
 
     def finish(self) -> str:
         """Leaves the capture as a single file; returns the lines that name it, "" without a capture."""
@@ -129,10 +131,16 @@ class WhatIfCompiler:
 
     def begin(self, what_if: WhatIf, publish: Publish) -> None:
         """Compiles in a new thread."""
+        self._start(partial(self._run, what_if, publish))
+
+    def record_passes(self, request: PassRequest, publish: Publish) -> None:
+        """Compiles in a new thread."""
+        self._start(partial(record_passes, request, self._storage, self._seconds, publish, self._stop))
+
+    def _start(self, run: Callable[[Worker], None]) -> None:
+        """Calls `run` in a new thread with a worker that it ends."""
         worker, self._spare = self._spare or Worker(), None
-        thread = Thread(
-            target=self._run, args=(what_if, worker, publish), name="irscope-what-if", daemon=True
-        )
+        thread = Thread(target=run, args=(worker,), name="irscope-what-if", daemon=True)
         self._threads.append(thread)
         thread.start()
 
@@ -151,7 +159,7 @@ class WhatIfCompiler:
             self._spare.stop()
             self._spare = None
 
-    def _run(self, what_if: WhatIf, worker: Worker, publish: Publish) -> None:
+    def _run(self, what_if: WhatIf, publish: Publish, worker: Worker) -> None:
         workers, ids = [worker], set[int]()
         try:
             plan = worker.plan(_request(what_if), self._stop, IMPORT_SECONDS)

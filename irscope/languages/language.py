@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.languages.branches import Branches
 from irscope.languages.document import Document
-from irscope.languages.registers import RegisterUse
 from irscope.model.frozen_value import FrozenValue
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
+
+    from irscope.languages.branches import Branches
+    from irscope.languages.registers import RegisterUse
 
 _OPCODE_WORD = re.compile(r"([._ ]?)([^._ ]+)")
 _NEVER = re.compile("(?!)")

@@ -10,9 +10,14 @@ from pygments.lexer import Lexer
 from irscope.languages.language_registry import language_named
 
 # The entry points of pyproject.toml: `pygmentize -l ttgir` works for the languages that Pygments lacks.
-TritonMlirLexer = language_named("mlir").lexer()
-NvidiaSassLexer = language_named("sass").lexer()
-AmdgcnLexer = language_named("amdgcn").lexer()
+_ENTRY_POINTS = {"TritonMlirLexer": "mlir", "NvidiaSassLexer": "sass", "AmdgcnLexer": "amdgcn"}
+
+
+def __getattr__(name: str) -> type[Lexer]:
+    """Return the class of an entry point. Its language is loaded now, so that others start faster."""
+    if name not in _ENTRY_POINTS:
+        raise AttributeError(f"module '{__name__}' has no attribute '{name}'")
+    return language_named(_ENTRY_POINTS[name]).lexer()
 
 
 def lexer_for(language: str) -> Lexer:

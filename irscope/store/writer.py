@@ -115,7 +115,7 @@ class CaptureWriter:
 
     def __exit__(self, error: type[BaseException] | None, *_: object) -> None:
         planned = self._lock.planned
-        if error is not None and planned is not None and planned > self._number():
+        if error is not None and planned is not None and planned > self.count():
             self._incomplete = True
         self.close()
 
@@ -151,14 +151,15 @@ class CaptureWriter:
 
     def expect(self, variants: int) -> None:
         """Records that so many new variants will be added, for those who read the file meanwhile."""
-        self._lock.plan(self._number() + variants)
+        self._lock.plan(self.count() + variants)
 
     def leave_incomplete(self, variants: int) -> None:
         """Mark the capture, once it is closed, as one that lacks so many variants; 0 if that is unknown."""
-        self._lock.plan(self._number() + variants if variants else None)
+        self._lock.plan(self.count() + variants if variants else None)
         self._incomplete = True
 
-    def _number(self) -> int:
+    def count(self) -> int:
+        """Return the number of variants."""
         return self._id("SELECT count(*) FROM variant", ())
 
     def add_toolchain(self, versions: Mapping[str, str], command: str) -> int:

@@ -22,14 +22,14 @@ from irscope.tui.bindings import ASK
 from irscope.tui.home_visits import Ended, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.opening import OpeningScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
-from irscope.workspace import Workspace, apply_events
+from irscope.workspace import Workspace
 from irscope.workspace.growth import is_abandoned
 
 if TYPE_CHECKING:
     from irscope.learn.pages import LessonPages
+    from irscope.tui.screens.opening import OpeningScreen
 
 # Blue and orange differ in any kind of color vision, on dark and on light backgrounds.
 _COLORS = {"diff-left": "#d97706", "diff-right": "#2f81f7"}
@@ -84,6 +84,8 @@ class IrscopeApp(HomeVisits):
         if self._workspace is None:
             return self.home_screen(self._start, bottom=True)
         if self._producer is not None:
+            from irscope.tui.screens.opening import OpeningScreen  # captures open without it
+
             return OpeningScreen(LiveConnection(self._producer))
         if not self._workspace.variants:
             return WaitingScreen(self._workspace, self._background)
@@ -111,8 +113,10 @@ class IrscopeApp(HomeVisits):
             self._compiler,
         )
 
-    @on(OpeningScreen.Ready)
-    def _open_main_screen(self, message: OpeningScreen.Ready) -> None:
+    def on_opening_screen_ready(self, message: OpeningScreen.Ready) -> None:
+        """Shows the main screen once the plan of a compilation is known."""
+        from irscope.workspace import apply_events  # captures open without it
+
         if self._workspace is not None:
             for note in apply_events(self._workspace, [message.event]).notes:
                 self.notify(note, markup=False)

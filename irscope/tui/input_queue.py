@@ -19,7 +19,7 @@ from textual.command import CommandPalette
 from textual.driver import Driver
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 from textual.worker import WorkerState
 
 # If a key has not had its effect after this time, the next one is delivered all the same.
@@ -154,6 +154,8 @@ class InputApp(App[None]):
 
     async def on_paste(self, event: events.Paste) -> None:
         """Says that text pasted into a panel does nothing."""
+        from textual.widgets import TextArea  # no screen has one at the first paint
+
         if not isinstance(self.focused, Input | TextArea):
             self.notify("Pasted text runs no commands; open a prompt first, as with / or :", timeout=4)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from irscope.workspace.edits import StageEdit
     from irscope.workspace.live import Event
-    from irscope.workspace.what_if import WhatIf
+    from irscope.workspace.what_if import PassRequest, WhatIf
 
 Publish = Callable[["Event"], None]
 
@@ -52,6 +52,12 @@ class VariantCompiler(Protocol):
         """Compiles the variants of a what-if, which executes its file; returns at once.
 
         Calls `publish` with Added or NotAdded, then with the events of each variant.
+        """
+
+    def record_passes(self, request: PassRequest, publish: Publish) -> None:
+        """Compiles a variant once more with its passes, which executes its file; returns at once.
+
+        Calls `publish` with PassesRecorded or PassesRefused.
         """
 
     def edit(self, edit: StageEdit, publish: Publish) -> None:

@@ -74,9 +74,15 @@ class PairState:
         return self.a.id == self.b.id
 
     @cached_property
+    def without_passes(self) -> list[Variant]:
+        """Those of A and B whose compiler passes were not recorded."""
+        variants = [self.a] if self.single else [self.a, self.b]
+        return [variant for variant in variants if not self.workspace.passes(variant)]
+
+    @property
     def has_passes(self) -> bool:
         """Whether the compiler passes of A or B were recorded."""
-        return any(self.workspace.passes(variant) for variant in (self.a, self.b))
+        return len(self.without_passes) < (1 if self.single else 2)
 
     @property
     def growing(self) -> bool:

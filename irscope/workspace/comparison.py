@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.analysis.cache_key_diff import Recompilation, reason_text, recompilation, remedies, verdict
 from irscope.analysis.duplicates import are_duplicates
-from irscope.analysis.findings import findings
 from irscope.analysis.findings.finding import Finding, PairContext, most_important, ranked
+from irscope.analysis.findings.registry import findings
 from irscope.analysis.source_alignment import line_map
 from irscope.backends import is_source_stage, stage_named, stages_of
 from irscope.diff.rows import StageDiff

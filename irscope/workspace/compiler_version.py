@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-from irscope.model import Value, Variant
+from irscope.model import UserError, Value, Variant
 
 # The name of the assembler's version in `Variant.environment`.
 PTXAS = "ptxas"
@@ -33,6 +33,16 @@ def compiler_version(variant: Variant) -> CompilerVersion:
     """The version that compiled a variant."""
     triton, ptxas = variant.toolchain.versions.get("triton", "?"), variant.environment.get(PTXAS, "")
     return _version(triton, ptxas)
+
+
+def check_installed(variant: Variant, what: str) -> None:
+    """Raise UserError unless the Triton that compiled a variant is installed here; `what` needs it."""
+    from irscope.toolchain.triton_layouts import installed_triton  # few commands compile again
+
+    made_with, installed = variant.toolchain.versions.get("triton", ""), installed_triton()
+    if installed is None or (made_with and installed != made_with):
+        triton = f"Triton {made_with}".rstrip()
+        raise UserError(f"{what} by compiling again with {triton}, which is not installed here")
 
 
 @lru_cache(maxsize=1000)

@@ -9,7 +9,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.diff.classify import classify
 from irscope.diff.opcode_counts import LineChange, by_source_line
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.tokens import changed_spans
@@ -93,6 +92,9 @@ def _differs_only_below(diff: StageDiff, row: Row) -> bool:
     """
     if row.left is None or row.right is None:
         return False
+
+    from irscope.diff.classify import classify  # the app opens without a diff
+
     index, other = diff.left.operation_of_line.get(row.left), diff.right.operation_of_line.get(row.right)
     if index is None or other is None:
         return False

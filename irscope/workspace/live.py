@@ -80,6 +80,26 @@ class EditRejected:
 
 
 @dataclass(frozen=True, slots=True)
+class PassesRecorded:
+    """The variant with this id was compiled once more, with its passes.
+
+    They are in the open capture, or in the one at `path`, where the variant has the id `stored`.
+    """
+
+    variant: int
+    path: Path | None
+    stored: int
+
+
+@dataclass(frozen=True, slots=True)
+class PassesRefused:
+    """The passes of the variant with this id cannot be recorded: `problem` says why."""
+
+    variant: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unchanged:
     """There is nothing to compile that the last plan did not have; `message` says so."""
 
@@ -111,6 +131,8 @@ Event = (
     | Added
     | NotAdded
     | EditRejected
+    | PassesRecorded
+    | PassesRefused
     | Unchanged
     | Refused
     | Ended
@@ -123,8 +145,9 @@ class LiveUpdates:
 
     `rows`: variants were added or removed. `changed`: the ids of variants that have more to show. `planned`
     is the last plan; `answered`: the last request was answered; `ended`: the compilation is over. `added` is
-    the last answer to a what-if, `rejected` the last rejected edit; `what_ifs` counts the answers. `notes`
-    and `problems` are messages for the user.
+    the last answer to a what-if, `rejected` the last rejected edit; `what_ifs` counts the answers. `passes`
+    are the ids of variants whose passes were recorded or refused. `notes` and `problems` are messages for the
+    user.
     """
 
     rows: bool = False
@@ -135,6 +158,7 @@ class LiveUpdates:
     added: Added | None = None
     rejected: EditRejected | None = None
     what_ifs: int = 0
+    passes: set[int] = field(default_factory=set)
     notes: list[str] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
 
@@ -146,9 +170,22 @@ def apply_events(workspace: Workspace, events: Iterable[Event]) -> LiveUpdates:
         if isinstance(event, EditRejected):
             updates.rejected = event
             updates.what_ifs += 1
+        elif isinstance(event, PassesRecorded | PassesRefused):
+            _take_passes(workspace, event, updates)
         else:
             _apply(workspace, event, updates)
     return updates
+
+
+def _take_passes(workspace: Workspace, event: PassesRecorded | PassesRefused, updates: LiveUpdates) -> None:
+    updates.passes.add(event.variant)
+    updates.what_ifs += 1
+    if isinstance(event, PassesRefused):
+        updates.problems.append(event.problem)
+        return
+    if event.path is not None:
+        workspace.add_passes(event.variant, event.path, event.stored)
+    updates.changed.add(event.variant)
 
 
 def _apply(workspace: Workspace, event: Event, updates: LiveUpdates) -> None:

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from irscope.backends import backend_of
 from irscope.backends.cuda import ptxas_functions
-from irscope.model import UserError, Variant
+from irscope.model import Variant
 from irscope.toolchain.llvm_passes import LlvmPass, record_llvm_passes
-from irscope.toolchain.triton_layouts import installed_triton
+from irscope.workspace.compiler_version import check_installed
 from irscope.workspace.workspace import Workspace
 
 # The instructions whose counts changed most are named.
@@ -36,11 +36,7 @@ def llvm_report(workspace: Workspace, variant: Variant, changed: bool = False) -
 
     Raises UserError if the variant has no TTGIR, another Triton is installed, or the compilation fails.
     """
-    made_with, installed = variant.toolchain.versions.get("triton", ""), installed_triton()
-    if installed is None or (made_with and installed != made_with):
-        raise UserError(
-            f"LLVM's passes are found by compiling again with Triton {made_with}, which is not installed here"
-        )
+    check_installed(variant, "LLVM's passes are found")
     backend = backend_of(variant.target)
     passes = record_llvm_passes(
         workspace.text(variant, "ttgir"),

@@ -155,9 +155,12 @@ def _importance(pair: _Pair, facts: FactTable) -> float:
     ours, theirs = (facts.known[variant.id] for variant in pair)
     if are_duplicates(*pair, ours, theirs):
         return 0.0
-    from irscope.analysis.findings import PairContext, findings  # many modules, for this pair only
+    # Not many modules, but a capture of one variant needs none of them.
+    from irscope.analysis.findings.fact_findings import FACT_FINDINGS
+    from irscope.analysis.findings.finding import PairContext, ranked
 
-    found = findings(PairContext(*pair, ours, theirs))
+    context = PairContext(*pair, ours, theirs)
+    found = ranked(finding for find in FACT_FINDINGS for finding in find(context))
     depths = value_of(ours, PIPELINE_DEPTH), value_of(theirs, PIPELINE_DEPTH)
     as_asked = depths == tuple(variant.config.get("num_stages") for variant in pair)
     weights = (

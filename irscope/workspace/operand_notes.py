@@ -9,12 +9,15 @@ Names carry no meaning, so that a diff of the two lines alone marks nothing.
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
-from irscope.diff.def_use import Definitions, definitions
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.languages.document import Document, Operation
 from irscope.languages.language_registry import line_without_location
 from irscope.model.text import display_line
+
+if TYPE_CHECKING:
+    from irscope.diff.def_use import Definitions
 
 
 class OperandNotes:
@@ -39,6 +42,8 @@ class OperandNotes:
 
     @cached_property
     def _definitions(self) -> tuple[Definitions, Definitions]:
+        from irscope.diff.def_use import definitions  # the app opens without a diff
+
         return definitions(self._diff.left), definitions(self._diff.right)
 
     def _constants(self, side: int, index: int) -> list[tuple[str, Operation] | None]:

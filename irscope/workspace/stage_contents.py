@@ -12,7 +12,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from irscope.backends import stage_named
-from irscope.model import Artifact, Kernel, Stage, UserError, Variant
+from irscope.model import Artifact, Kernel, Pass, Stage, UserError, Variant
 from irscope.model.no_cycles import cycles_not_collected
 from irscope.store import CaptureReader
 from irscope.store.encoding import MAX_LINE, has_long_line
@@ -65,6 +65,8 @@ class StageContents:
         # Other captures by path, and which of them has a variant.
         self._others: dict[Path, CaptureReader] = {}
         self._homes: dict[int, CaptureReader] = {}
+        # The passes that were recorded later, by the id of the variant.
+        self._later_passes: dict[int, tuple[Pass, ...]] = {}
 
     def close(self) -> None:
         """Closes the file and stores what had to be derived.
@@ -99,9 +101,20 @@ class StageContents:
     def add_capture(self, path: Path, variant: int) -> None:
         """From now on, the stages of a variant are read from the capture at `path`, which has the same id."""
         with self._lock:
-            if path not in self._others:
-                self._others[path] = CaptureReader(path)
-            self._homes[variant] = self._others[path]
+            self._homes[variant] = self._other(path)
+
+    def add_passes(self, variant: int, path: Path, stored: int) -> None:
+        """From now on, a variant has the passes of the variant `stored` of the capture at `path`."""
+        with self._lock:
+            reader = self._other(path)
+            recorded = reader.variant(stored)
+            self._later_passes[variant] = reader.passes(recorded) if recorded is not None else ()
+
+    def _other(self, path: Path) -> CaptureReader:
+        """Return another capture, opened once."""
+        if path not in self._others:
+            self._others[path] = CaptureReader(path)
+        return self._others[path]
 
     def _home(self, variant: Variant) -> CaptureReader:
         """The capture that has a variant."""
@@ -196,7 +209,7 @@ class StageContents:
     def passes(self, variant: Variant) -> list[PassStep]:
         """The compiler's passes of a variant in order."""
         with self._lock:
-            recorded = self._home(variant).passes(variant)
+            recorded = self._later_passes.get(variant.id) or self._home(variant).passes(variant)
             if not recorded:
                 return []
             from irscope.analysis.pass_history import steps

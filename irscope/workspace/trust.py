@@ -35,6 +35,12 @@ def untrusted_files(kernels: Iterable[Kernel]) -> Iterator[str]:
             yield f"{file} ({source_state(file, kernel)})"
 
 
+def trusted_file(kernel: Kernel) -> Path | None:
+    """Return the file that compiling a kernel executes; None if there is none, or it is not trusted."""
+    file = Path(kernel.source.file)
+    return file if file.is_file() and not any(untrusted_files([kernel])) else None
+
+
 def has_kernel(file: Path, kernel: Kernel) -> bool:
     """Return True if a file has the function as it was captured. Execute nothing.
 

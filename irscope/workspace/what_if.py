@@ -52,6 +52,14 @@ class WhatIf:
     passes: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class PassRequest:
+    """A request to compile `variant` once more with its passes; that executes its kernel's `file`."""
+
+    variant: Variant
+    file: Path
+
+
 def constexpr_values(variant: Variant) -> dict[str, Value]:
     """The values that the variant was compiled with: of its config, and of constexprs outside of it."""
     constants = {a.name: a.value for a in variant.specialization if a.type == "constexpr"}

@@ -328,6 +328,13 @@ class Workspace(StageReader):
         """The compiler's passes of a variant in order; none if they were not recorded."""
         return self._contents.passes(variant)
 
+    def add_passes(self, variant: int, path: Path, stored: int) -> None:
+        """Takes the passes of a variant from the capture at `path`, where it has the id `stored`.
+
+        Raises UserError if `path` is not a capture.
+        """
+        self._contents.add_passes(variant, path, stored)
+
     def module(self, module: PassModule, variant: Variant) -> Document:
         """A module between two passes of a variant, parsed. Raises UserError if it is damaged."""
         return self._parsed.module(module, variant)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.analysis.findings import Finding, PairContext
 from irscope.analysis.findings.arithmetic import arithmetic
+from irscope.analysis.findings.finding import Finding, PairContext
 from tests.analysis.builders import stage_diff, variant
 
 FUSED = "\tfma.rn.f32 \t%r25, %r12, %r20, %r30;\n"

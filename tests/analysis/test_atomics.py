@@ -1,7 +1,7 @@
 """Findings about atomics, on real PTX with planted changes."""
 
-from irscope.analysis.findings import PairContext
 from irscope.analysis.findings.atomics import atomics
+from irscope.analysis.findings.finding import PairContext
 from tests.analysis.builders import stage_diff, variant
 
 KERNEL = """\

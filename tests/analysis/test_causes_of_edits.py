@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.findings import Finding
+from irscope.analysis.findings.finding import Finding
 from irscope.capturing.compile.pool import Stop
 from irscope.capturing.messages import SweepRequest
 from irscope.mcp_server.compiler import Compiler, Limits

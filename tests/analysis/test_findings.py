@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.analysis.findings import FINDINGS, Finding, PairContext, findings
-from irscope.analysis.findings.finding import most_important, ranked
+from irscope.analysis.findings.finding import Finding, PairContext, most_important, ranked
+from irscope.analysis.findings.registry import FINDINGS, findings
 from irscope.analysis.findings.severity import Severity, severity_of
 from irscope.facts.measure import from_json, measure
 from irscope.facts.registry import FACT_KINDS, INSTRUCTIONS, LOAD_WIDTH, MS, OCCUPANCY, SECONDS, STORE_WIDTH
@@ -195,7 +195,7 @@ def test_a_finding_is_one_function(monkeypatch):
     def always(pair):
         yield Finding(f"B is {pair.b.kernel.name}", 10_000, "example")
 
-    monkeypatch.setattr("irscope.analysis.findings.FINDINGS", (*FINDINGS, always))
+    monkeypatch.setattr("irscope.analysis.findings.registry.FINDINGS", (*FINDINGS, always))
     assert texts({}, {})[0].startswith("B is ")
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from irscope.analysis.findings import PairContext, findings
+from irscope.analysis.findings.finding import PairContext
+from irscope.analysis.findings.registry import findings
 from irscope.analysis.kernel_loops import TripCount, kernel_loops, mlir_loops, trip_counts
 from irscope.analysis.loop_mix import LoopMix
 from irscope.analysis.loop_regions import Where

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from irscope.analysis.findings import PairContext, findings
-from irscope.analysis.findings.finding import Finding, ranked, says_no_change
+from irscope.analysis.findings.finding import Finding, PairContext, ranked, says_no_change
 from irscope.analysis.findings.loops import _length
+from irscope.analysis.findings.registry import findings
 from irscope.analysis.kernel_loops import Loop
 from irscope.analysis.source_alignment import line_map
 from irscope.capturing.compile.pool import Stop

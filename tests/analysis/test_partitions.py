@@ -2,7 +2,7 @@
 
 import pytest
 
-from irscope.analysis.findings import PairContext
+from irscope.analysis.findings.finding import PairContext
 from irscope.analysis.findings.warp_specialization import warp_specialization
 from irscope.facts.measure import from_json
 from irscope.facts.partitions import partitions

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from irscope.analysis.divergence import divergences, pass_pairs
-from irscope.analysis.findings import PairContext, first_divergence
+from irscope.analysis.findings.finding import PairContext
+from irscope.analysis.findings.stages import first_divergence
 from irscope.analysis.pass_history import documents, history, step_diff, steps, summary, touched
 from irscope.diff.rows import Change
 from irscope.model import Artifact, Pass

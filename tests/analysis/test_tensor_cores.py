@@ -12,7 +12,8 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 import irscope
-from irscope.analysis.findings import Finding, PairContext, findings
+from irscope.analysis.findings.finding import Finding, PairContext
+from irscope.analysis.findings.registry import findings
 from irscope.analysis.findings.tensor_cores import tensor_cores
 from irscope.analysis.matrix_products import (
     FMA,

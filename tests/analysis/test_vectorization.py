@@ -2,7 +2,8 @@
 
 import pytest
 
-from irscope.analysis.findings import PairContext, findings
+from irscope.analysis.findings.finding import PairContext
+from irscope.analysis.findings.registry import findings
 from irscope.model import SourceFunction
 from tests.analysis.builders import stage_diff, variant
 from tests.analysis.reason_data import by_kind, text, use

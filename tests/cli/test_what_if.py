@@ -16,8 +16,17 @@ from irscope.cli.what_if import OwnCapture, WhatIfCompiler
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, UserError, Variant
 from irscope.store import CaptureWriter
 from irscope.workspace import Workspace
-from irscope.workspace.live import Added, Ended, NotAdded, Planned, VariantFinished
-from irscope.workspace.what_if import WhatIf, free_id, parse_values, suggested_values
+from irscope.workspace.live import (
+    Added,
+    Ended,
+    NotAdded,
+    PassesRecorded,
+    PassesRefused,
+    Planned,
+    VariantFinished,
+    apply_events,
+)
+from irscope.workspace.what_if import PassRequest, WhatIf, free_id, parse_values, suggested_values
 from tests.cli.test_live import KERNEL, Received
 from tests.conftest import Irscope
 
@@ -171,6 +180,90 @@ def test_values_of_heuristics_follow_the_config(
         assert isinstance(added, Added), added
         (variant,) = added.variants
         assert dict(variant.config.values) == {"BLOCK_SIZE": 4096, "EVEN": False, "num_warps": 8}
+
+
+def _record(compiler: WhatIfCompiler, variant: Variant, file: Path) -> PassesRecorded | PassesRefused:
+    received = Received()
+    compiler.record_passes(PassRequest(variant, file), received.queue.put)
+    (answer,) = received.until(PassesRecorded, PassesRefused)
+    assert isinstance(answer, PassesRecorded | PassesRefused)
+    return answer
+
+
+@pytest.mark.slow
+def test_passes_are_recorded_later_and_merged(
+    irscope: Irscope, capture: Path, own: OwnCapture, compiler: WhatIfCompiler, kernel_file: Path
+) -> None:
+    before = capture.read_bytes()
+    kernel_file.write_text("\n\n" + KERNEL)  # the kernel has moved, which makes no other kernel of it
+    with Workspace(capture) as workspace:
+        variant = workspace.variants[0]
+        assert not workspace.passes(variant)
+        answer = _record(compiler, variant, kernel_file)
+        updates = apply_events(workspace, [answer])
+        assert (updates.changed, updates.passes, updates.problems) == ({1}, {1}, [])
+        assert [each.id for each in workspace.variants] == [1], "no second row"
+        steps = workspace.passes(variant)
+        assert "tritongpu-coalesce" in [step.name for step in steps]
+        ttgir = [step.after for step in steps if step.stage == "ttgir" and step.after is not None][-1]
+        assert ttgir.artifact.digest
+        assert workspace.module(ttgir, variant).operations
+    compiler.stop()
+    assert capture.read_bytes() == before
+    assert "1 variant compiled in the app" in own.finish()
+    merged = irscope("merge", str(capture), str(own.path), "-o", "merged.irscope")
+    assert merged.returncode == 0, merged.stderr
+    listed = irscope("passes", "merged.irscope", "1")
+    assert "tritongpu-coalesce" in listed.stdout, listed.stderr
+
+
+@pytest.mark.slow
+def test_the_variant_of_a_what_if_gets_its_passes_in_the_same_capture(
+    capture: Path, own: OwnCapture, compiler: WhatIfCompiler, kernel_file: Path
+) -> None:
+    with Workspace(capture) as workspace:
+        received = _ask(compiler, workspace, kernel_file, "num_warps=2")
+        apply_events(workspace, received.until(VariantFinished))
+        variant = workspace.by_id(2)
+        assert not workspace.passes(variant)
+        answer = _record(compiler, variant, kernel_file)
+        assert answer == PassesRecorded(2, own.path, 2)
+        apply_events(workspace, [answer])
+        assert workspace.passes(variant)
+        assert workspace.content(variant, "ttgir"), "the stages stay"
+
+
+@pytest.mark.slow
+def test_passes_of_another_kernel_are_not_recorded(
+    capture: Path, own: OwnCapture, compiler: WhatIfCompiler, kernel_file: Path
+) -> None:
+    kernel_file.write_text(KERNEL.replace("+ 1,", "+ 2,"))
+    with Workspace(capture) as workspace:
+        answer = _record(compiler, workspace.variants[0], kernel_file)
+    assert answer == PassesRefused(1, f"add in {kernel_file} has changed since #1 was compiled")
+    assert not own.path.exists()
+
+
+@pytest.mark.slow
+def test_passes_of_a_sweep_are_stored_in_its_capture(kernel_file: Path, tmp_path: Path) -> None:
+    path = tmp_path / "k.irscope"
+    CaptureWriter.create(path).close()
+    axes = {"BLOCK": (64, 96)}  # the second one fails
+    request = SweepRequest(kernel_file, "add", SIGNATURE, {}, axes, (parse_target("cuda:90"),))
+    sweep = LiveSweep(request, path, 1, 60.0)
+    compiler, received = WhatIfCompiler(sweep, 60.0, kernel_file), Received()
+    sweep.begin(received.queue.put)
+    received.until(Ended)
+    with Workspace(path) as workspace:
+        compiled, failed = workspace.variants
+        assert _record(compiler, compiled, kernel_file) == PassesRecorded(1, None, 1)
+        assert workspace.passes(compiled)
+        answer = _record(compiler, failed, kernel_file)
+        assert isinstance(answer, PassesRefused) and "power of 2" in answer.problem
+        assert [variant.id for variant in workspace.variants] == [1, 2]
+    assert sweep.what_ifs == 0, "a variant that got its passes is no other one"
+    compiler.stop()
+    sweep.stop()
 
 
 def test_values_that_a_user_types() -> None:

@@ -24,9 +24,9 @@ from reference_types import fields_of, places, public_members, returned_types
 # Methods of Capture for irscope's own views, which may change in any version: they follow a capture that is
 # being written, or spare a view work.
 INTERNAL = {
-    "age", "ask_triton_for_layouts", "available", "by_id", "comparable", "derivable", "drop", "equal_stages",
-    "estimates", "find_content", "is_outdated", "key", "known_diff", "module", "put", "read", "renew_source",
-    "reread", "stored_facts",
+    "add_passes", "age", "ask_triton_for_layouts", "available", "by_id", "comparable", "derivable", "drop",
+    "equal_stages", "estimates", "find_content", "is_outdated", "key", "known_diff", "module", "put", "read",
+    "renew_source", "reread", "stored_facts",
 }  # fmt: skip
 WITH_EXAMPLES = [page for page in PAGES if any(examples(page.read_text(encoding="utf-8")))]
 

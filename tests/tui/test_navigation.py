@@ -56,7 +56,10 @@ async def test_escape_undoes_one_thing_per_press(app: IrscopeApp) -> None:
 async def test_a_key_that_does_nothing_says_so(app: IrscopeApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await press(pilot, "p", "C", "[")
-        assert said(pilot)[0] == "No passes were recorded; compile with --passes"
+        assert (
+            said(pilot)[0]
+            == "No passes were recorded; compile with --passes, or irscope CAPTURE in a terminal can"
+        )
         assert said(pilot)[1] == "[ (previous change) does nothing here; ? lists the keys"
 
 

@@ -12,6 +12,7 @@ import asyncio
 import contextlib
 import os
 import re
+import subprocess
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
@@ -26,9 +27,11 @@ from textual.pilot import Pilot
 
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
-from irscope.tui.controllers import export
+from irscope.tui.live_connection import Publish
 from irscope.tui.widgets.bars import StageTabs
-from irscope.workspace import Workspace
+from irscope.workspace import StageEdit, Workspace
+from irscope.workspace.live import NotAdded, PassesRefused
+from irscope.workspace.what_if import PassRequest, WhatIf
 from tests import recorded_passes
 from tests.tui import captures
 from tests.tui.conftest import disassemble
@@ -69,10 +72,30 @@ def _random_action(random: Random) -> Action:
     return random.choice(_PRESSED)
 
 
+class RefusingCompiler:
+    """Compiles nothing: each request is answered with a refusal. Even bursts need no consent."""
+
+    def __init__(self, trusted: Path | None) -> None:
+        self.trusted = trusted
+
+    def prepare(self) -> None:
+        """Loads nothing."""
+
+    def begin(self, what_if: WhatIf, publish: Publish) -> None:
+        publish(NotAdded("nothing is compiled here"))
+
+    def record_passes(self, request: PassRequest, publish: Publish) -> None:
+        publish(PassesRefused(request.variant.id, "nothing is compiled here"))
+
+    def edit(self, edit: StageEdit, publish: Publish) -> None:
+        publish(NotAdded("nothing is built here"))
+
+
 @pytest.fixture
 def _no_programs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Editors and pagers do not start; files that are saved go to the test's folder."""
-    monkeypatch.setattr(export.subprocess, "run", lambda command, check: None)
+    ended = subprocess.CompletedProcess[str]("", 0)
+    monkeypatch.setattr(subprocess, "run", lambda command, check: ended)
     monkeypatch.setattr(IrscopeApp, "suspend", contextlib.nullcontext)
     monkeypatch.setenv("IRSCOPE_STATE", str(tmp_path / "state"))
     monkeypatch.setenv("IRSCOPE_CONFIG", str(tmp_path / "config.toml"))
@@ -86,7 +109,8 @@ async def test_random_keys(tmp_path: Path, number: int) -> None:
     left = deque(burst(number))
     path = _MAKERS[number % len(_MAKERS)](tmp_path / "x.irscope")
     while left:
-        app = IrscopeApp(Workspace(path, disassemble))
+        compiler = RefusingCompiler(None if number % 2 else path)
+        app = IrscopeApp(Workspace(path, disassemble), compiler=compiler)
         async with app.run_test(size=(120, 40)) as pilot:
             await _send(app, left)
             if app.is_running:

@@ -12,7 +12,7 @@ import pytest
 from textual import _wait
 
 import irscope
-from irscope.analysis import findings
+from irscope.analysis.findings import registry
 from irscope.analysis.findings.finding import Finding
 from irscope.cli.main import main
 from irscope.facts.fact import Evidence
@@ -180,7 +180,7 @@ async def test_a_new_finding_appears_in_every_view(
     tmp_path: Path, printed: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     added = Finding("B has a brand-new finding: 1 -> 2", 999.0, "new", (Evidence("ttgir", 3),))
-    monkeypatch.setattr(findings, "FINDINGS", (*findings.FINDINGS, lambda pair: [added]))
+    monkeypatch.setattr(registry, "FINDINGS", (*registry.FINDINGS, lambda pair: [added]))
     shown = await shown_everywhere(PAIRS["num_stages"](tmp_path / "pair.irscope"), printed)
     for view, texts in shown.items():
         assert letters(texts[0]).startswith(letters(added.text)), view

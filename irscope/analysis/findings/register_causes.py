@@ -10,19 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from irscope.analysis.findings.finding import PairContext
-from irscope.analysis.registers.live_tensors import LiveTensor, TensorPressure, tensor_pressure
-from irscope.analysis.registers.variable_types import TensorType, variable_types
 from irscope.backends import backend_of
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import number_of
 from irscope.facts.registry import REGISTERS, STACK
 from irscope.languages.document import Document
-from irscope.layouts.convert import triton_version
-from irscope.layouts.tensors import Layouts
 from irscope.model import Variant
 from irscope.model.text import clipped
+
+if TYPE_CHECKING:
+    from irscope.analysis.registers.live_tensors import LiveTensor, TensorPressure
+    from irscope.analysis.registers.variable_types import TensorType
 
 # A tensor explains a difference of registers if it makes up this share of it.
 _SHARE = 0.25
@@ -81,6 +82,12 @@ def _pressures(pair: PairContext) -> tuple[TensorPressure, TensorPressure] | Non
 
 def _pressure(variant: Variant, ttgir: Document, ttir: Document | None) -> TensorPressure:
     """Return the live tensors, with the names of variables that hold tensors of their type."""
+    # Many modules, for which facts alone have no use.
+    from irscope.analysis.registers.live_tensors import tensor_pressure
+    from irscope.analysis.registers.variable_types import variable_types
+    from irscope.layouts.convert import triton_version
+    from irscope.layouts.tensors import Layouts
+
     version = triton_version(variant.toolchain.versions.get("triton", ""))
     pressure = tensor_pressure(ttgir, Layouts(version))
     if ttir is None:

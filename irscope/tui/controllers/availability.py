@@ -27,8 +27,8 @@ def unavailable(screen: MainScreen, action: str, parameters: tuple[object, ...])
             reason = "There are no layouts without TTGIR"
         case ("open", ("estimate",)) if not (pair.a.launches or pair.b.launches):
             reason = "No launches were recorded; irscope pick --launch estimates one that you write"
-        case ("open", ("passes",)) if not pair.has_passes:
-            reason = "No passes were recorded; compile with --passes"
+        case ("open", ("passes",)) if not (pair.has_passes or screen.can_compile):
+            reason = "No passes were recorded; compile with --passes, or irscope CAPTURE in a terminal can"
         case ("edit_stage", _) if not can_build_from(screen.stage):
             reason = f"Nothing can be built from {screen.stage}: choose ttir, ttgir, llir or the assembly"
         case ("stage", (int() as number,)) if number > len(pair.stages):

@@ -6,6 +6,7 @@ import subprocess
 import tempfile
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
@@ -16,8 +17,10 @@ from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.live_connection import VariantCompiler
 from irscope.workspace import StageEdit, edit_names
-from irscope.workspace.live import EditRejected
 from irscope.workspace.what_if import free_id
+
+if TYPE_CHECKING:
+    from irscope.workspace.live import EditRejected
 
 _AGAIN = "e"
 _ANSWERS = (

@@ -9,7 +9,6 @@ from textual.worker import Worker
 from irscope.model import UserError
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.main_screen import MainScreen
-from irscope.workspace import LiveUpdates
 from irscope.workspace.growth import Growth, GrowthWatch
 
 # Seconds between two looks at the files while they are written, and how many times rarer it looks if not. A
@@ -78,6 +77,8 @@ class GrowthController:
             screen.notify(str(error), severity="warning", markup=False)
             return
         if added or finished:
+            from irscope.workspace import LiveUpdates  # most captures do not grow
+
             self._updates.update(LiveUpdates(rows=True, changed=added))
         self._updates.show_title()
         self._say_if_ended()

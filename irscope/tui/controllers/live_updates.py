@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
+from typing import TYPE_CHECKING
 
 from irscope.model import Kernel, UserError, Variant
 from irscope.model.text import pluralize
@@ -12,8 +13,10 @@ from irscope.tui.controllers.stages import StageController
 from irscope.tui.live_connection import EventQueue, LiveConnection, Publish
 from irscope.tui.pair_state import same_config
 from irscope.tui.widgets.bars import TitleBar
-from irscope.workspace import LiveUpdates, apply_events
-from irscope.workspace.live import EditRejected
+
+if TYPE_CHECKING:
+    from irscope.workspace import LiveUpdates
+    from irscope.workspace.live import EditRejected
 
 # A problem may take longer to read than a note.
 _PROBLEM_SECONDS = 20.0
@@ -36,6 +39,8 @@ class LiveController:
         self.compile_again: Callable[[Variant], None] = lambda variant: None
         # Called if the compiler rejected an edited stage.
         self.edit_rejected: Callable[[EditRejected], None] = lambda rejected: None
+        # Called with the ids of variants whose passes were recorded or refused.
+        self.passes_answered: Callable[[Collection[int]], None] = lambda ids: None
 
     def start(self) -> None:
         """Begins to show the compilation, if one is running."""
@@ -58,6 +63,8 @@ class LiveController:
 
     async def _follow(self, queue: EventQueue) -> None:
         """Applies events until nothing is being compiled."""
+        from irscope.workspace import apply_events  # captures open without it
+
         live = self._live
         while self._what_ifs or (live and live.requested) or self._screen.workspace.in_progress:
             updates = apply_events(self._screen.workspace, await queue.take_all())
@@ -67,6 +74,8 @@ class LiveController:
             self.update(updates)
 
     async def _reread(self) -> None:
+        from irscope.workspace import LiveUpdates  # captures open without it
+
         screen = self._screen
         try:
             added = len(await screen.background.run(screen.workspace.reread))
@@ -106,6 +115,8 @@ class LiveController:
             self.compile_again(before)
         if updates.rejected is not None:
             self.edit_rejected(updates.rejected)
+        if updates.passes:
+            self.passes_answered(updates.passes)
         for note in updates.notes:
             screen.notify(note, markup=False)
         for problem in updates.problems:

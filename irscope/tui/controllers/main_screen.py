@@ -25,6 +25,8 @@ class MainScreen(Protocol):
     workspace: Workspace
     background: Background
 
+    can_compile: bool
+
     @property
     def app(self) -> App[object]:
         """The app."""
@@ -32,6 +34,10 @@ class MainScreen(Protocol):
     @property
     def focused(self) -> Widget | None:
         """The panel that has the focus."""
+
+    @property
+    def is_active(self) -> bool:
+        """Whether no other screen is over this one."""
 
     @property
     def pair(self) -> PairState:
@@ -63,6 +69,9 @@ class MainScreen(Protocol):
 
     def action_open(self, name: str) -> None:
         """Opens a screen over this one: "why", "passes", "layout", "chart"."""
+
+    def offer_passes(self) -> None:
+        """Asks whether to compile A and B once more with the passes that were not recorded."""
 
     def page_changed(self) -> None:
         """Updates what depends on the page on screen."""

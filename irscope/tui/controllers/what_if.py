@@ -49,7 +49,7 @@ class WhatIfController:
         loading = asyncio.ensure_future(screen.background.run(compiler.prepare))  # while the user types
         with hold_input(screen.app):
             values = await self._values(variant, suggested_values(variant, column))
-            file = await self._file(compiler, variant) if values else None
+            file = await self.allowed_file(compiler, variant) if values else None
         await loading
         if values and file is not None:
             passes = bool(await screen.background.run(screen.workspace.passes, variant))
@@ -90,31 +90,36 @@ class WhatIfController:
         what_if = WhatIf(variant, file, values, workspace.variants, first, passes)
         self._updates.ask(partial(compiler.begin, what_if))
 
-    async def _file(self, compiler: VariantCompiler, variant: Variant) -> Path | None:
-        """The file with the kernel, which the user agrees to execute; None if not."""
+    def known_file(self, compiler: VariantCompiler, variant: Variant) -> Path | None:
+        """The file with the kernel if the user named it, or agreed to execute it; None if not."""
+        return compiler.trusted or self._allowed.get(variant.kernel.source.file)
+
+    async def allowed_file(
+        self, compiler: VariantCompiler, variant: Variant, question: str = ""
+    ) -> Path | None:
+        """The file with the kernel, which the user agrees to execute after `question`; None if not."""
         from irscope.tui.screens.prompt import PromptScreen  # after the first paint
 
-        if compiler.trusted is not None:
-            return compiler.trusted
         named = variant.kernel.source.file
-        if named not in self._allowed:
+        if (known := self.known_file(compiler, variant)) is None:
             file = Path(named).expanduser()
-            while (answer := await self._consent(file, variant)) == _OTHER:
+            while (answer := await self._consent(file, variant, question)) == _OTHER:
                 prompt = PromptScreen(f"File with {variant.kernel.name}:", str(file))
                 text = await self._screen.app.push_screen_wait(prompt)
                 file = file if text is None else Path(text).expanduser()
             if answer != _EXECUTE:
                 return None
-            self._allowed[named] = file.absolute()
-        return self._allowed[named]
+            known = self._allowed[named] = file.absolute()
+        return known
 
-    async def _consent(self, file: Path, variant: Variant) -> str:
+    async def _consent(self, file: Path, variant: Variant, question: str) -> str:
         """The user's answer to the question whether a file may be executed."""
         from irscope.tui.screens.confirm import ConfirmScreen  # after the first paint
 
         # Not in the background, where a comparison of big stages may take seconds.
         state = await asyncio.to_thread(source_state, file, variant.kernel)
         lines = [
+            *([question] if question else ()),
             "To compile the kernel, this file is executed, as python would execute it:",
             f"  {file.absolute()}",
             f"  ({state}; the capture names the file, and may be somebody else's)",

@@ -21,11 +21,11 @@ from irscope.tui.controllers.edit_stage import EditStageController
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.findings import FindingsController
 from irscope.tui.controllers.growth import GrowthController
-from irscope.tui.controllers.lesson_pages import LessonController
 from irscope.tui.controllers.line_marks import LineMarksController
 from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.recompile import RecompileController
+from irscope.tui.controllers.record_passes import RecordPassesController
 from irscope.tui.controllers.session import SessionController
 from irscope.tui.controllers.source_panel import SourcePanelController
 from irscope.tui.controllers.stages import StageController
@@ -48,6 +48,7 @@ from irscope.tui.widgets.variant_table import VariantTable
 
 if TYPE_CHECKING:
     from irscope.learn.pages import LessonPages
+    from irscope.tui.controllers.lesson_pages import LessonController
     from irscope.tui.widgets.lesson_view import LessonView
     from irscope.workspace import StageLine, Workspace
 
@@ -109,6 +110,9 @@ class CompareScreen(Screen[None]):
         self._lesson = self._lesson_controller(pages) if pages is not None else None
         controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
         self._timeline = TimelineController(self)
+        self.can_compile = compiler is not None
+        what_if = WhatIfController(self, self._live, compiler)
+        self._passes = RecordPassesController(self, self._live, what_if, compiler)
         self._add_actions(
             *controllers,
             self._panel,
@@ -116,7 +120,7 @@ class CompareScreen(Screen[None]):
             ExportController(self),
             self._recompile,
             self._timeline,
-            WhatIfController(self, self._live, compiler),
+            what_if,
             EditStageController(self, self._live, compiler),
         )
         panels = (self._source_panel, self._findings)
@@ -124,6 +128,7 @@ class CompareScreen(Screen[None]):
         self._go_home = go_home
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
+        from irscope.tui.controllers.lesson_pages import LessonController
         from irscope.tui.widgets.lesson_view import LessonView  # importing Markdown takes a while
 
         self._lesson_view = LessonView(id="lesson")
@@ -208,6 +213,10 @@ class CompareScreen(Screen[None]):
     def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
         """Remembers where the user is, to go back to; going back then calls `reopen`."""
         self._navigation.remember_place(reopen)
+
+    def offer_passes(self) -> None:
+        """Asks whether to compile A and B once more with the passes that were not recorded."""
+        self._passes.offer()
 
     def page_changed(self) -> None:
         """Updates what depends on the page on screen."""

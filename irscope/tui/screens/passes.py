@@ -68,10 +68,15 @@ class PassesScreen(ReadingScreen[None]):
 
     @classmethod
     def open(cls, main: MainScreen) -> None:
-        """Shows the passes of A and B."""
-        if not any(main.workspace.passes(variant) for variant in (main.pair.a, main.pair.b)):
-            main.notify("No passes were recorded; compile with --passes", severity="warning")
-            return
+        """Shows the passes of A and B; if some were not recorded, asks whether to compile them."""
+        if main.pair.without_passes and main.can_compile:
+            main.offer_passes()
+        else:
+            cls.show(main)
+
+    @classmethod
+    def show(cls, main: MainScreen) -> None:
+        """Shows the passes that were recorded."""
         main.app.push_screen(cls(main.pair, main.background))
 
     def __init__(self, pair: PairState, background: Background) -> None:
