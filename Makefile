@@ -49,7 +49,7 @@ test-triton: ## The tests that compile, on one Triton: make test-triton TRITON=3
 	$(PYTHON) -m venv $(VENV)-$(TRITON)
 	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
 	$(VENV)-$(TRITON)/bin/python -m pip install --quiet --disable-pip-version-check --editable . --group dev triton==$(TRITON)
-	$(VENV)-$(TRITON)/bin/pytest -n auto --dist worksteal tests/toolchain tests/samples tests/importers tests/analysis tests/learn
+	$(VENV)-$(TRITON)/bin/pytest -n auto --dist worksteal tests/compiling tests/samples tests/importers tests/findings tests/learn
 
 test-textual: $(VENV)/ready-dev ## The pictures of screens with the lowest supported Textual: make test-textual TEXTUAL=8.2.6
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade --target $(VENV)-textual textual==$(TEXTUAL)

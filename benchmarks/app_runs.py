@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.processes import ROOT, run
-from irscope.backends import parse_target
 from irscope.facts.measure import FACTS_VERSION
 from irscope.facts.registry import kinds_for
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 
 SIZE = (200, 50)
 

@@ -35,7 +35,7 @@ def cost(action: Callable[[], object]) -> float:
 async def measure(capture: Path) -> dict[str, float]:
     """CPU seconds of opening, megabytes, and CPU milliseconds of what was done then."""
     start = time.process_time()
-    from irscope.model.no_cycles import importing
+    from irscope.model.process import importing
 
     with importing():  # as the command line does
         from irscope.tui.app import IrscopeApp

@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 
 from benchmarks.processes import IRSCOPE, ROOT
-from irscope.backends import parse_target
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Argument, Config, SourceFunction
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
+from irscope.targets import parse_target
 
 STAGES, CUBINS = ROOT / "tests" / "data" / "stages", ROOT / "tests" / "data" / "facts"
 KERNELS = {

@@ -23,7 +23,7 @@ from benchmarks.processes import ROOT
 from irscope.diff.align import common_blocks
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 
 STAGES = ROOT / "tests" / "data" / "stages"
 CASES = (

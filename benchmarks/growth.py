@@ -15,9 +15,9 @@ from concurrent.futures import ProcessPoolExecutor
 
 from benchmarks.diff_speed import STAGES, perturbed
 from benchmarks.processes import peak_megabytes
+from irscope.diff.rows import summarize
 from irscope.diff.stage_diff import diff_stage
-from irscope.diff.summary import summarize
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 from tests.hardening.texts import LANGUAGES, LARGE, large_text
 
 KINDS = ("ttgir", "llir", "ptx", "sass", "amdgcn", "source")

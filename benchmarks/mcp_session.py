@@ -24,8 +24,8 @@ from typing import Any
 import anyio
 
 from benchmarks.processes import ROOT
-from irscope.mcp_server.tokens import compact_json, tokens
-from tests.mcp_server.agent import ADD, Agent, connected
+from irscope.mcp.answers import compact_json, tokens
+from tests.mcp.agent import ADD, Agent, connected
 
 LAUNCH = (
     "grid=(cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N),), M=4096, N=M, K=M, stride_am=K, stride_bk=N, stride_cm=N"

@@ -27,10 +27,10 @@ from textual.pilot import Pilot
 
 from benchmarks.app_runs import SIZE, measure_in_process, on_terminal, print_verdict, write_table
 from benchmarks.processes import IRSCOPE, ROOT
-from irscope.backends import parse_target
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.store.new_variant import NewPass
+from irscope.targets import parse_target
 from irscope.tui.app import IrscopeApp
 from irscope.workspace import Workspace
 from tests.tui.driving import idle

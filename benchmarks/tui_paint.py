@@ -28,9 +28,9 @@ from textual.widgets import TextArea
 
 from benchmarks.app_runs import SIZE, least, on_terminal, print_verdict, write_table
 from benchmarks.processes import peak_megabytes
-from irscope.backends import parse_target
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.variant_table import VariantTable

@@ -78,7 +78,7 @@ def _compile(sample: Sample, versions: Sequence[str], folder: Path) -> tuple[flo
 
 def _time_environments(versions: Sequence[str], folder: Path) -> None:
     """Prints how long making each environment takes: without and with the files in uv's cache, and again."""
-    script = "import sys; from irscope.versions.environments import prepare; prepare(sys.argv[1])"
+    script = "import sys; from irscope.jobs.versions.environments import prepare; prepare(sys.argv[1])"
     for name, remove in (("empty uv cache", True), ("full uv cache", True), ("made before", False)):
         for version in versions:
             cache = folder / f"environment-{version}"

@@ -100,7 +100,7 @@ def main() -> int:
 CHECK = """
 import sys
 from pathlib import Path
-from irscope.cli.warm_check import check_programs
+from irscope.cli.warm import check_programs
 sys.exit(check_programs([sys.argv[1]], Path(sys.argv[2])))
 """
 

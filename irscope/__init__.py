@@ -34,8 +34,7 @@ if TYPE_CHECKING:
         open,
         prune,
     )
-    from irscope.warming.cold_start import ColdStart, ColdStartError
-    from irscope.warming.expecting import expect_warm
+    from irscope.jobs.warm.expecting import ColdStart, ColdStartError, expect_warm
 
 __version__ = "0.1.0"
 __all__ = [
@@ -68,9 +67,9 @@ __all__ = [
 ]
 # The names that production uses: they are imported without the rest of the API.
 _WARMING = {
-    "ColdStart": "irscope.warming.cold_start",
-    "ColdStartError": "irscope.warming.cold_start",
-    "expect_warm": "irscope.warming.expecting",
+    "ColdStart": "irscope.jobs.warm.expecting",
+    "ColdStartError": "irscope.jobs.warm.expecting",
+    "expect_warm": "irscope.jobs.warm.expecting",
 }
 
 

@@ -10,8 +10,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 from irscope.model import Config, Kernel, Target, UserError, Variant
-from irscope.model.notebook import html_paragraph, html_table, html_text
-from irscope.model.text import pluralize
+from irscope.model.text import html_paragraph, html_table, html_text, pluralize
 from irscope.workspace import (
     Choice,
     Comparison,
@@ -31,7 +30,7 @@ from irscope.workspace import (
 )
 
 if TYPE_CHECKING:
-    from irscope.capturing.record.in_process import CapturedBlock
+    from irscope.recording.in_process import CapturedBlock
 
 __all__ = [
     "Capture",
@@ -83,7 +82,7 @@ class Capture(Workspace):
         limits that. Raises UserError if the capture has too little of the variant, the folder has files
         (unless `force`), or the machine code is another one.
         """
-        from irscope.reproducing.writing import Minimization, reproduce
+        from irscope.jobs.reproduce.writing import Minimization, reproduce
 
         smaller = Minimization(minimize, seconds=seconds) if minimize else None
         name = self.names[variant.id]
@@ -156,8 +155,8 @@ def capture(
     `max_variants`: per kernel. `jobs`: compile processes (None: one per core). `timeout`: seconds per
     variant. Raises UserError if `path` exists (unless `force`) or a name is unknown.
     """
-    from irscope.capturing.messages import RunOptions
-    from irscope.capturing.record.in_process import CapturedBlock
+    from irscope.compiling.messages import RunOptions
+    from irscope.recording.in_process import CapturedBlock
 
     axes: dict[tuple[str, str], Any] = {
         (of, name): tuple(v) for of, values in (sweep or {}).items() for name, v in values.items()
@@ -193,7 +192,7 @@ def compile(  # noqa: A001 - it is irscope.compile
     Raises UserError if an argument does not fit the kernel, `path` exists (unless `force`), the cluster
     cannot be used, or no variant compiled. A variant that failed is in the capture, with its failure.
     """
-    from irscope.capturing.record.in_process import compile_kernel
+    from irscope.recording.in_process import compile_kernel
 
     names = [target] if isinstance(target, str) else target
     targets = tuple(map(_target, names))
@@ -201,7 +200,7 @@ def compile(  # noqa: A001 - it is irscope.compile
     if cluster is None:
         result = compile_kernel(*given, jobs, timeout, force)
     else:
-        from irscope.capturing.cluster.from_python import compile_on_cluster
+        from irscope.recording.in_process import compile_on_cluster
 
         result = compile_on_cluster(*given, timeout, force, cluster)
     for note in result.notes:
@@ -262,10 +261,10 @@ def fits(
     UserError if the arguments do not fit the kernel.
     """
     if kernel is None:
-        from irscope.tuning.fits import Fits
+        from irscope.jobs.prune.prune import Fits
 
         return Fits(jobs, timeout)
-    from irscope.tuning.without_launch import fitting_configs
+    from irscope.jobs.prune.prune import fitting_configs
 
     where = None if target is None else _target(target)
     return fitting_configs(kernel, configs, arguments, named, signature, where, jobs, timeout)
@@ -282,7 +281,7 @@ def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 6
     `top` is a part of the configs (0.1) or a number of them (8). `jobs` are processes (None: one per core),
     `timeout` is in seconds per config. Raises UserError if `top` is not positive.
     """
-    from irscope.tuning.prune import Prune
+    from irscope.jobs.prune.prune import Prune
 
     return Prune(top, jobs, timeout)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import pytest
 
 if TYPE_CHECKING:
-    from irscope.warming.expecting import WarmBlock
+    from irscope.jobs.warm.expecting import WarmBlock
 
 
 class IrscopeCheck(Protocol):

@@ -11,7 +11,7 @@ from types import TracebackType
 _WRITES = """
 import sys
 from pathlib import Path
-from irscope.backends import parse_target
+from irscope.targets import parse_target
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 path, planned = Path(sys.argv[1]), int(sys.argv[2])

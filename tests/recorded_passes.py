@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.backends import parse_target
 from irscope.model import Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.store.new_variant import NewPass
+from irscope.targets import parse_target
 
 KERNEL = SourceFunction("scale", "scale.py", 3, "@triton.jit\ndef scale(x, n):\n    ...\n")
 

@@ -48,7 +48,7 @@ def calls(text: str) -> list[Call]:
 
 async def answers(page: Sequence[Call], cache: Path) -> list[str]:
     """The texts that a server answers to the calls."""
-    from tests.mcp_server.agent import connected
+    from tests.mcp.agent import connected
 
     async with connected(ROOT, cache) as agent:
         return [(await agent.call(call.tool, **call.arguments))[0] for call in page]

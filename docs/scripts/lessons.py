@@ -18,8 +18,7 @@ from screenshots import picture
 
 from irscope.cli.learn import compile_lesson
 from irscope.learn.lesson import Lesson, lessons
-from irscope.learn.pages import LessonPages
-from irscope.learn.render import markdown
+from irscope.learn.render import LessonPages, markdown
 from irscope.tui.app import IrscopeApp
 from irscope.workspace import Workspace
 

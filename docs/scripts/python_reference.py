@@ -36,8 +36,8 @@ from reference_types import (
     type_of,
 )
 
-from irscope.backends import all_backends
 from irscope.facts.registry import kinds_for
+from irscope.targets import all_backends
 
 # Parameters that have one meaning wherever they occur.
 COMMON = {

@@ -23,14 +23,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import consent, option_values, options
+from irscope.cli import consent, options
 from irscope.model import UserError
 from irscope.model.files import write_output
 
 if TYPE_CHECKING:
-    from irscope.bisecting.bisection import Bisection, Bisector
-    from irscope.bisecting.compiling import Subject
-    from irscope.bisecting.sides import Side, SideOptions
+    from irscope.jobs.bisect.bisection import Bisection, Bisector
+    from irscope.jobs.bisect.compiling import Subject
+    from irscope.jobs.bisect.sides import Side, SideOptions
 
 NAME = "bisect"
 GROUP = "check"
@@ -56,9 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     compilation.add_argument("--guess", action="store_true", help="guess missing types and constexprs")
     options.add_compilation(compilation)
     options.add_format(parser, "text", "json", "markdown")
-    parser.add_argument(
-        "--rows", metavar="N", type=option_values.count, default=_ROWS, help="lines of a diff (40)"
-    )
+    parser.add_argument("--rows", metavar="N", type=options.count, default=_ROWS, help="lines of a diff (40)")
     options.add_width(parser)
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="write the report to FILE")
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
@@ -91,9 +89,9 @@ def _add_axes(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Bisects and prints the report; returns 1 if nothing got worse."""
-    from irscope.bisecting.bisection import Bisector
-    from irscope.bisecting.criteria import criterion_of
-    from irscope.bisecting.interruption import interruptible
+    from irscope.jobs.bisect.bisection import Bisector
+    from irscope.jobs.bisect.criteria import criterion_of
+    from irscope.jobs.bisect.interruption import interruptible
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
@@ -115,7 +113,7 @@ def _end_early(args: argparse.Namespace, bisector: Bisector, error: KeyboardInte
 
     Threads may still wait for compilers, which end with it.
     """
-    from irscope.bisecting.interruption import end_process, signal_of
+    from irscope.jobs.bisect.interruption import end_process, signal_of
 
     try:
         if bisector.latest is not None:
@@ -128,7 +126,7 @@ def _end_early(args: argparse.Namespace, bisector: Bisector, error: KeyboardInte
 
 
 def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str], None]) -> Bisection:
-    from irscope.bisecting.sides import make_sides, parse_versions
+    from irscope.jobs.bisect.sides import make_sides, parse_versions
 
     given = _side_options(args)
     versions = parse_versions(args.triton, given)
@@ -138,7 +136,7 @@ def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str]
     captured = _captured(args, Path(args.kernel)) if args.git is None and _names_capture(args) else None
     sides = list(make_sides(versions, given, report))
     if args.git is not None:
-        from irscope.bisecting.commits import CommitRequest
+        from irscope.jobs.bisect.commits import CommitRequest
 
         request = options.sweep_request(args, args.kernel)
         commits = CommitRequest(args.git, request, args.variant, bisector.criterion, args.timeout)
@@ -151,7 +149,7 @@ def _subject(
     args: argparse.Namespace, sides: list[Side | UserError], bisector: Bisector
 ) -> tuple[Subject, str]:
     """The variant of a file to bisect and its name, as the first version plans it."""
-    from irscope.bisecting.plans import choose, planned_subjects
+    from irscope.jobs.bisect.plans import choose, planned_subjects
 
     request = options.sweep_request(args, args.kernel)
     side = next((side for side in sides if not isinstance(side, UserError)), None)
@@ -167,7 +165,7 @@ def _names_capture(args: argparse.Namespace) -> bool:
 
 def _captured(args: argparse.Namespace, path: Path) -> tuple[Subject, str]:
     """A variant of a capture, whose kernel must be in its file as it was. Raises UserError."""
-    from irscope.bisecting.compiling import Subject
+    from irscope.jobs.bisect.compiling import Subject
     from irscope.workspace import Workspace
     from irscope.workspace.trust import has_kernel, untrusted_files
 
@@ -186,27 +184,25 @@ def _captured(args: argparse.Namespace, path: Path) -> tuple[Subject, str]:
 
 
 def _side_options(args: argparse.Namespace) -> SideOptions:
-    from irscope.bisecting.sides import SideOptions, split_range
+    from irscope.jobs.bisect.sides import SideOptions, split_range
 
     ptxas = (split_range(args.ptxas) or (args.ptxas, args.ptxas)) if args.ptxas else (None, None)
-    good, bad = (
-        tuple(option_values.assigned_texts(texts).items()) for texts in (args.env_good, args.env_bad)
-    )
+    good, bad = (tuple(options.assigned_texts(texts).items()) for texts in (args.env_good, args.env_bad))
     return SideOptions(ptxas[0], ptxas[1], good, bad)
 
 
 def _write(args: argparse.Namespace, found: Bisection) -> None:
     if args.format == "json":
-        from irscope.report.json.bisect_json import bisect_document
-        from irscope.report.json.stream import json_pieces
+        from irscope.document.json.records import json_pieces
+        from irscope.jobs.bisect.reports import bisect_document
 
         text = "".join(json_pieces(bisect_document(found, args.rows))) + "\n"
     elif args.format == "markdown":
-        from irscope.report.markdown.bisect_markdown import bisect_markdown
+        from irscope.jobs.bisect.reports import bisect_markdown
 
         text = "".join(f"{line}\n" for line in bisect_markdown(found, args.rows))
     else:
-        from irscope.report.terminal.bisect_text import bisect_text
+        from irscope.jobs.bisect.reports import bisect_text
 
         shown = args.output is None
         width = options.width_of(args) if shown else args.width

@@ -21,13 +21,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 from irscope.model import UserError, parse_value
-from irscope.model.editor import DEFAULT_EDITOR, open_command
+from irscope.model.files import DEFAULT_EDITOR, open_command
 from irscope.model.text import one_line
 
 if TYPE_CHECKING:
-    from irscope.capturing.edits.build import BuiltVariant, Diagnostic, EditRequest, RebuildError
+    from irscope.compiling.edits.build import BuiltVariant, Diagnostic, EditRequest, RebuildError
     from irscope.model import Variant
     from irscope.workspace import Workspace
 
@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Builds, stores and compares. Raises UserError if there is nothing to build or it cannot be stored."""
-    from irscope.capturing.edits.build import RebuildError
+    from irscope.compiling.edits.build import RebuildError
 
     options.check_timeout(args)
     try:
@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _build_edit(args: argparse.Namespace) -> int:
-    from irscope.capturing.edits.build import build_variant
+    from irscope.compiling.edits.build import build_variant
     from irscope.workspace import Workspace, edit_names
 
     if args.target or args.option or args.output:
@@ -142,8 +142,7 @@ def _build_edit(args: argparse.Namespace) -> int:
 
 def _request(args: argparse.Namespace, workspace: Workspace, original: Variant) -> EditRequest:
     """The build that the arguments describe; runs $EDITOR if they ask for it."""
-    from irscope.capturing.edits.build import EditRequest, PassEdits, first_stage
-    from irscope.capturing.edits.stage_file import read_stage, stage_of
+    from irscope.compiling.edits.build import EditRequest, PassEdits, first_stage, read_stage, stage_of
 
     if args.file is not None and (args.edit or args.stage):
         raise UserError(f"give either {args.file} or --from STAGE")
@@ -165,7 +164,7 @@ def _request(args: argparse.Namespace, workspace: Workspace, original: Variant) 
 
 def _replaced(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """The passes of each stage in `STAGE:LIST`. Raises UserError if one is malformed."""
-    from irscope.capturing.edits.build import split_passes
+    from irscope.compiling.edits.build import split_passes
 
     found = {}
     for text in texts:
@@ -207,16 +206,15 @@ def _store(path: Path, original: Variant, built: BuiltVariant) -> int:
 
 
 def _build_file(args: argparse.Namespace) -> int:
-    from irscope.capturing.edits.build import PassEdits
-    from irscope.capturing.edits.stage_file import build_file
+    from irscope.compiling.edits.build import PassEdits, build_file
     from irscope.workspace import CaptureWriter, Workspace
 
     path = args.capture
     if args.edit or args.stage or args.name:
         raise UserError(f"--edit, --from and --name need a capture and a variant; {path} is taken as a stage")
-    target = None if args.target is None else option_values.target(args.target)
+    target = None if args.target is None else options.target(args.target)
     passes = PassEdits(tuple(args.skip_pass), _replaced(args.passes))
-    values = {n: parse_value(text) for n, text in option_values.assigned_texts(args.option).items()}
+    values = {n: parse_value(text) for n, text in options.assigned_texts(args.option).items()}
     built = build_file(path, target, values, passes, args.python, args.ptxas, args.timeout)
     output = args.output or path.with_suffix(".irscope")
     options.check_output(argparse.Namespace(output=output), path)
@@ -233,7 +231,7 @@ def _build_file(args: argparse.Namespace) -> int:
 
 
 def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
-    from irscope.report.terminal.table_text import table_text
+    from irscope.document.terminal.table import table_text
     from irscope.workspace import table_view
 
     for section in workspace.sections():
@@ -243,16 +241,16 @@ def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
 
 def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
     """Prints what the edit changed, as irscope diff does."""
-    from irscope.report.pair_report import pair_report
+    from irscope.document.reports import pair_report
 
     comparison = workspace.compare(workspace.by_id(original), workspace.by_id(edit))
     report = pair_report(comparison)
     if args.format == "json":
-        from irscope.report.json.diff_json import diff_document
+        from irscope.document.json.comparison import diff_document
 
         options.print_json(diff_document(report, 3))
         return
-    from irscope.report.terminal.diff_text import DiffOptions, diff_text
+    from irscope.document.terminal.comparison import DiffOptions, diff_text
 
     shown = DiffOptions(options.width_of(args), 3, _MAX_ROWS, False)
     lines = diff_text(report, shown, options.paint())
@@ -261,7 +259,7 @@ def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: 
 
 def _run_both(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
     """Launches both and prints how they compare. Raises UserError if there is no GPU."""
-    from irscope.capturing.edits.launch import compare_launches
+    from irscope.compiling.edits.launch import compare_launches
 
     a, b = workspace.by_id(original), workspace.by_id(edit)
     found = compare_launches(a, b, a.launches[0], workspace.read, args.timeout)

@@ -50,11 +50,11 @@ def run(args: argparse.Namespace) -> int:
     with Workspace(args.capture) as workspace:
         result = check(workspace, rules)
     if args.format == "json":
-        from irscope.report.json.check_json import check_document
+        from irscope.document.json.capture import check_document
 
         options.print_json(check_document(result))
     elif args.format in options.CI_FORMATS:
-        from irscope.report.ci.gate_report import check_report
+        from irscope.document.ci.reports import check_report
 
         options.print_ci(check_report(result), args)
     else:

@@ -12,18 +12,31 @@ example: irscope compile add.py --signature "*fp32:16, *fp32:16, *fp32:16, i32" 
 from __future__ import annotations
 
 import argparse
+import shlex
+import sys
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import option_values, options
+from irscope.cli import options
+from irscope.cli.progress import compilation_bar, counting_bar
+from irscope.compiling.sweep import Progress, Sweep, compile_rest, lay_out, reuse
 from irscope.model import UserError
+from irscope.model.text import pluralize, printable
+from irscope.workspace import CaptureWriter
 
 if TYPE_CHECKING:
-    from irscope.capturing.cluster.cluster import Cluster
-    from irscope.capturing.compile.baseline import Baseline
+    from irscope.compiling.cluster.cluster import Cluster
+    from irscope.compiling.executor import Executor
+    from irscope.compiling.messages import Plan, SweepRequest
+    from irscope.compiling.sweep import Baseline
+    from irscope.model import Target
+    from irscope.recording.background_writer import OpenCapture, WrittenCounts
 
 NAME = "compile"
 GROUP = "capture"
@@ -59,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--budget",
         metavar="TIME",
-        type=option_values.duration,
+        type=options.duration,
         help="stop after TIME (90, 5m, 2h) with the most informative variants compiled",
     )
     options.add_output(parser, "KERNEL.irscope")
@@ -67,17 +80,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compiles and writes the capture; returns 1 if a variant failed."""
-    from irscope.capturing.compile.helion import helion_kernel
-    from irscope.capturing.compile.sweep import planned, planned_each
-    from irscope.cli.compile_sweeps import Sweeps, add_derived
+    from irscope.compiling.sweep import planned, planned_each
+    from irscope.recording.compile_helion import helion_kernel
 
     start = time.monotonic()
     if Path(args.kernel).is_dir():
         return _compile_folder(args, Path(args.kernel), start)
     request = options.sweep_request(args, args.kernel)
     if (kernel := helion_kernel(request.file, request.kernel)) is not None:
-        from irscope.cli.compile_helion import compile_helion_kernel
-
         _refuse(args, "a Helion kernel", "cluster", "baseline", "budget")
         path, code = compile_helion_kernel(args, request, kernel)
         if path.exists():
@@ -100,8 +110,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _compile_folder(args: argparse.Namespace, folder: Path, start: float) -> int:
     """Compile every kernel in the files of a folder into one capture."""
-    from irscope.capturing.compile.sweep import planned_requests
-    from irscope.cli.compile_sweeps import Sweeps
+    from irscope.compiling.sweep import planned_requests
 
     _refuse(args, "a folder", "cluster", "configs")
     requests = options.folder_requests(args, folder)
@@ -126,7 +135,7 @@ def _cluster(args: argparse.Namespace) -> Cluster | None:
         return None
     if args.jobs is not None:
         raise UserError("-j counts processes of this machine; on a cluster: dask worker --nthreads N")
-    from irscope.capturing.cluster.cluster import Cluster
+    from irscope.compiling.cluster.cluster import Cluster
 
     return Cluster(args.cluster)
 
@@ -135,6 +144,174 @@ def _baseline(args: argparse.Namespace, stack: ExitStack) -> Baseline | None:
     """The capture of --baseline, open until the stack is closed."""
     if args.baseline is None:
         return None
-    from irscope.capturing.compile.baseline import open_baseline
+    from irscope.compiling.sweep import open_baseline
 
     return stack.enter_context(open_baseline(args.baseline, args.output))
+
+
+@dataclass
+class Sweeps:
+    """The sweeps of one command, which has run since `start` (time.monotonic)."""
+
+    args: argparse.Namespace
+    start: float
+    baseline: Baseline | None = None
+    _rejected: int = 0
+
+    def compile(self, stem: str, plans: Iterable[Plan | UserError], executor: Executor) -> int:
+        """Compiles each plan into one capture, STEM.irscope by default; returns the exit code.
+
+        A kernel without a plan is reported and left out. If none has one, nothing is written: UserError.
+        """
+        total = Progress(0)
+        path = self.args.output or Path(f"{stem}.irscope")
+        accepted = self._accepted(plans)
+        first = next(accepted, None)
+        if first is None:  # each plan was rejected, with a line that says why
+            raise UserError(f"nothing to compile: {path} was not written")
+        accepted = chain([first], accepted)
+        with options.open_writer(self.args, path) as writer:
+            # With a budget, each kernel gets its share, so their number has to be known.
+            all_first = self.args.budget is not None or self.baseline is not None
+            found = self._all_sweeps(accepted, writer) if all_first else self._sweeps(accepted, writer)
+            for place, sweep in enumerate(found):
+                if not sweep.ids:
+                    _add(total, sweep.progress())
+                    continue
+                until = self._until(len(found) - place) if isinstance(found, list) else None
+                with compilation_bar(sweep.plan) as report:
+                    _add(total, compile_rest(sweep, executor, writer, self.args.timeout, report, until))
+        add_derived(path, self.args.sass)
+        return self._print_summary(path, total) or int(self._rejected > 0)
+
+    def _accepted(self, plans: Iterable[Plan | UserError]) -> Iterator[Plan]:
+        """Yield the plans, and print why the others were rejected."""
+        for plan in plans:
+            if isinstance(plan, UserError):
+                self._rejected += 1
+                _print_note(plan.command_line_text)
+            else:
+                yield plan
+
+    def _all_sweeps(self, plans: Iterable[Plan], writer: CaptureWriter) -> list[Sweep]:
+        """The sweep of each plan, without the variants that the baseline has."""
+        first = writer.next_id()
+        sweeps = list(self._sweeps(plans, writer))
+        writer.expect(sum(id_ >= first for sweep in sweeps for id_ in sweep.ids.values()))
+        if self.baseline is None:
+            return sweeps
+        with counting_bar(str(self.args.baseline)) as report:
+            return reuse(sweeps, self.baseline, writer, report)
+
+    def _sweeps(self, plans: Iterable[Plan], writer: CaptureWriter) -> Iterator[Sweep]:
+        """The sweep of each plan."""
+        first, printed = 1, set[str]()
+        for plan in plans:
+            for note in plan.notes:
+                if note not in printed:
+                    _print_note(note)
+            printed.update(plan.notes)
+            sweep = lay_out(plan, writer, shlex.join(sys.argv), first)
+            first = max([first, *(id_ + 1 for id_ in sweep.ids.values())])
+            yield sweep
+
+    def _until(self, sweeps: int) -> float | None:
+        """The time to stop compiling the next of the remaining `sweeps`, which share what is left equally."""
+        if self.args.budget is None:
+            return None
+        now = time.monotonic()
+        return now + max(self.start + float(self.args.budget) - now, 0.0) / sweeps
+
+    def _print_summary(self, path: Path, progress: Progress) -> int:
+        """Prints how many variants compiled, and each failure; returns the exit code."""
+        name = shlex.quote(str(path))
+        kept = f", {progress.kept} already there" if progress.kept else ""
+        if self.baseline is not None:
+            kept += f", {progress.reused} from {shlex.quote(str(self.args.baseline))}"
+        compiled, seconds = progress.done - progress.failed, time.monotonic() - self.start
+        print(f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {seconds:.1f} s")
+        for rate in progress.rates:
+            number = pluralize(rate.jobs, "variant")
+            print(f"  {printable(rate.name)}: {number}, {rate.per_minute:.0f} per minute", file=sys.stderr)
+        if progress.left:
+            left = pluralize(progress.left, "variant")
+            _print_note(f"--budget is used up: {left} left of {progress.total:,}; --resume compiles them")
+        if progress.failed:
+            options.print_failures(path)
+        print(f"browse: irscope {name}   compare: irscope table {name}")
+        return 1 if progress.failed else 0
+
+
+def _add(total: Progress, one: Progress) -> None:
+    """Adds the progress of one plan."""
+    for name in ("total", "kept", "done", "failed", "reused", "left"):
+        setattr(total, name, getattr(total, name) + getattr(one, name))
+    total.rates = one.rates or total.rates
+
+
+def _print_note(note: str) -> None:
+    print(f"irscope: {note}", file=sys.stderr)
+
+
+def add_derived(path: Path, sass: bool) -> None:
+    """Adds the facts that are missing, and SASS if it was asked for."""
+    from irscope.workspace import Workspace
+
+    if sass:
+        from concurrent.futures import ThreadPoolExecutor
+
+        with Workspace(path, writable=True) as workspace, ThreadPoolExecutor() as threads:
+            list(threads.map(workspace.derive_stages, workspace.variants))
+    Workspace(path).store_facts()
+
+
+def compile_helion_kernel(args: argparse.Namespace, sweep: SweepRequest, kernel: str) -> tuple[Path, int]:
+    """Compiles the Helion kernel called `kernel`; returns the capture and the exit code.
+
+    Prints the summary. Raises UserError if an option does not apply to Helion.
+    """
+    from irscope.cli.progress import recording_bar
+    from irscope.compiling.messages import RunOptions
+    from irscope.recording.compile_helion import HelionRequest, compile_helion
+    from irscope.workspace import holds_nothing, remove_capture
+
+    if args.reasons:
+        raise UserError("--reasons does not apply to a Helion kernel; irscope run records none either")
+    constants, axes = options.assigned_texts(args.const), options.value_texts(args.config)
+    request = HelionRequest(sweep.file, kernel, args.signature or "", constants, axes, args.configs)
+    path = args.output or Path(f"{kernel}.irscope")
+    run = RunOptions(None, processes=args.jobs, seconds=args.timeout, passes=args.passes)
+    start, command = time.monotonic(), shlex.join(sys.argv)
+    with recording_bar() as bar:
+
+        def report(written: WrittenCounts) -> None:
+            if written.kernels:  # else the program has said why
+                bar(written)
+
+        open_ = partial(_opener, args, path, sweep.targets[0])
+        code, written = compile_helion(request, sweep.targets, run, open_, command, report)
+    if holds_nothing(path):
+        remove_capture(path)
+        return path, code or 1
+    _print_summary(path, written, time.monotonic() - start)
+    return path, code or int(any(each.failed for each in written))
+
+
+def _opener(args: argparse.Namespace, path: Path, first: Target, target: Target) -> OpenCapture:
+    """Opens the capture: as asked for the first target, to add to it for the others."""
+    from irscope.workspace import CaptureWriter
+
+    return (
+        partial(options.open_writer, args, path) if target == first else partial(CaptureWriter.resume, path)
+    )
+
+
+def _print_summary(path: Path, written: list[WrittenCounts], seconds: float) -> None:
+    name = shlex.quote(str(path))
+    failed, kept = (sum(getattr(each, of) for each in written) for of in ("failed", "kept"))
+    compiled = sum(each.variants for each in written) - failed
+    there = f", {kept} already there" if kept else ""
+    print(f"{name}: {compiled} compiled{there}, {failed} failed, {seconds:.1f} s")
+    if failed:
+        options.print_failures(path)
+    print(f"browse: irscope {name}   compare: irscope table {name}")

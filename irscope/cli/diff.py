@@ -19,12 +19,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 from irscope.model import UserError
 from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
-    from irscope.report.pair_report import PairReport
+    from irscope.document.reports import PairReport
     from irscope.workspace import CaptureComparison, Comparison, GateResult
 
 NAME = "diff"
@@ -61,7 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     rows.add_argument(
         "-n",
         "--rows",
-        type=option_values.count,
+        type=options.count,
         default=_MAX_ROWS,
         metavar="N",
         help=f"at most N rows as text or Markdown (default: {_MAX_ROWS})",
@@ -81,14 +81,14 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.b is None:
         return _captures(args)
-    from irscope.report.pair_report import pair_report
+    from irscope.document.reports import pair_report
 
     with Workspace(args.capture) as workspace:
         comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
         gate = _gate_pair(comparison, args.fail_on) if args.fail_on else None
         report = pair_report(comparison, args.stage)
     if args.format == "json":
-        from irscope.report.json.diff_json import diff_document
+        from irscope.document.json.comparison import diff_document
 
         options.print_json(_with_gate(diff_document(report, args.context), gate))
     elif gate is None or args.format not in options.CI_FORMATS:
@@ -103,7 +103,7 @@ def _gate_pair(comparison: Comparison, fail_on: list[str]) -> GateResult:
 
 
 def _with_gate(document: dict[str, Any], gate: GateResult | None) -> dict[str, Any]:
-    from irscope.report.json.gate_json import gate_record
+    from irscope.document.json.comparison import gate_record
 
     return document if gate is None else {**document, "gate": gate_record(gate)}
 
@@ -113,25 +113,25 @@ def _print_gate(gate: GateResult | None, args: argparse.Namespace) -> int:
     if gate is None:
         return 0
     if args.format in options.CI_FORMATS:
-        from irscope.report.ci.gate_report import gate_report
+        from irscope.document.ci.reports import gate_report
 
         options.print_ci(gate_report(gate), args)
     elif args.format != "json":
-        from irscope.report.terminal.gate_text import gate_text
+        from irscope.document.terminal.comparison import gate_text
 
         sys.stdout.writelines(f"{line}\n" for line in gate_text(gate, options.paint()))
     return int(gate.failed)
 
 
 def _lines(report: PairReport, args: argparse.Namespace) -> Iterator[str]:
-    from irscope.report.terminal.diff_text import DiffOptions, diff_text, diff_unified
+    from irscope.document.terminal.comparison import DiffOptions, diff_text, diff_unified
 
     if args.format == "unified":
         return diff_unified(report, args.context, options.paint())
     rows = None if args.all_rows else args.rows
     shown = DiffOptions(options.width_of(args), args.context, rows, args.all_findings)
     if args.format == "markdown":
-        from irscope.report.markdown.diff_markdown import diff_markdown
+        from irscope.document.markdown.reports import diff_markdown
 
         return diff_markdown(report, shown)
     return diff_text(report, shown, options.paint())
@@ -149,7 +149,7 @@ def _captures(args: argparse.Namespace) -> int:
         comparison = compare_captures(old, new)
         gate = gate_captures(old, new, comparison, args.fail_on) if args.fail_on else None
     if args.format == "json":
-        from irscope.report.json.captures_json import captures_document
+        from irscope.document.json.comparison import captures_document
 
         options.print_json(_with_gate(captures_document(comparison), gate))
     elif gate is None or args.format not in options.CI_FORMATS:
@@ -159,9 +159,9 @@ def _captures(args: argparse.Namespace) -> int:
 
 def _captures_lines(comparison: CaptureComparison, args: argparse.Namespace) -> Iterator[str]:
     if args.format == "markdown":
-        from irscope.report.markdown.captures_markdown import captures_markdown
+        from irscope.document.markdown.reports import captures_markdown
 
         return captures_markdown(comparison, _MAX_PAIRS)
-    from irscope.report.terminal.captures_text import captures_text
+    from irscope.document.terminal.comparison import captures_text
 
     return captures_text(comparison, _MAX_PAIRS, options.paint())

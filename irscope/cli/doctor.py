@@ -109,7 +109,7 @@ def _is_tested(triton: str | None) -> str:
 
 def _other_versions() -> str:
     """The environments that irscope versions made."""
-    from irscope.versions.installed import installed_packages
+    from irscope.jobs.versions.packages import installed_packages
 
     found = [f"{package.tool} {package.version}" for package in installed_packages()]
     return ", ".join(found) or "no other ones installed; irscope versions KERNEL makes them"

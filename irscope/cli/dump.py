@@ -14,12 +14,12 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from irscope.cli import option_values, options
+from irscope.cli import options
+from irscope.document.dump import INDEX, DumpPlan, index_document, plan
+from irscope.document.json.records import to_json
 from irscope.model import UserError, Variant
 from irscope.model.files import cannot_write, prepare_folder, write_output
 from irscope.model.text import pluralize
-from irscope.report.dump_plan import INDEX, DumpPlan, index_document, plan
-from irscope.report.json.records import to_json
 from irscope.workspace import PYTHON, Workspace, check_stage, encoded, stages_of, variant_texts
 
 NAME = "dump"
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     """Writes the files. Raises UserError if DIR is not empty or cannot be written."""
     from irscope.cli.progress import count_on_stderr
 
-    wanted = option_values.split_names(args.stage)
+    wanted = options.split_names(args.stage)
     for stage in wanted or ():
         check_stage(stage)
     progress = count_on_stderr("")

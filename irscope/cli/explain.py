@@ -33,12 +33,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the entries. Raises UserError, with similar words, if there are none."""
-    from irscope.report.terminal.explain_text import explain_text, glossary_text
+    from irscope.document.terminal.variant import explain_text, glossary_text
     from irscope.workspace import glossary_entries
 
     found = glossary_entries() if args.word is None else _entries(args.word)
     if args.format == "json":
-        from irscope.report.json.explain_json import explain_document
+        from irscope.document.json.capture import explain_document
 
         options.print_json(explain_document(found))
         return 0

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 from irscope.cli import options
 
 if TYPE_CHECKING:
-    from irscope.capturing.importers.import_capture import ImportSummary
+    from irscope.recording.importers.import_capture import ImportSummary
 
 NAME = "import"
 GROUP = "capture"
@@ -48,9 +48,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Imports; returns 1 if an entry was skipped. Raises UserError if nothing can be imported."""
-    from irscope.capturing.importers.import_capture import import_source, recognize
     from irscope.cli.progress import counting_bar
     from irscope.model.text import pluralize
+    from irscope.recording.importers.import_capture import import_source, recognize
     from irscope.workspace import Workspace
 
     start = time.monotonic()

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.workspace import (
@@ -71,14 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rows", metavar="A:B", type=_range, help="only rows A to B (exclusive)")
     parser.add_argument("--cols", metavar="A:B", type=_range, help="only columns A to B (exclusive)")
     parser.add_argument(
-        "--plane", metavar="N", type=option_values.count, default=0, help="which plane of a 3D tensor"
+        "--plane", metavar="N", type=options.count, default=0, help="which plane of a 3D tensor"
     )
-    parser.add_argument(
-        "--thread", metavar="N", type=option_values.count, help="mark the elements of thread N"
-    )
+    parser.add_argument("--thread", metavar="N", type=options.count, help="mark the elements of thread N")
     parser.add_argument("--no-swizzle", action="store_true", help="draw it as if it had no swizzle")
     parser.add_argument(
-        "--access", metavar="N", type=option_values.count, help="draw the banks of access N in the list"
+        "--access", metavar="N", type=options.count, help="draw the banks of access N in the list"
     )
     options.add_format(parser, "text", "svg", "json")
     options.add_width(parser)
@@ -156,7 +154,7 @@ def _list(
     rows = list(comparison.differences()) if comparison else []
     if args.format == "json":
         return _json(args, sides, [None for _ in sides], differences=rows if comparison else None)
-    from irscope.report.terminal.layout_text import difference_list, layout_list
+    from irscope.document.terminal.layouts import difference_list, layout_list
 
     text = layout_list(sides, written, options.paint())
     if not comparison:
@@ -191,10 +189,10 @@ def _drawings(
     grids = [drawing.grid for drawing in drawings]
     sentences = [drawing.sentences for drawing in drawings]
     if args.format == "svg":
-        from irscope.report.html.layout_svg import layout_svg
+        from irscope.document.html.layout_svg import layout_svg
 
         return layout_svg(grids, "   |   ".join(titles), sentences)
-    from irscope.report.terminal.layout_text import layout_drawings
+    from irscope.document.terminal.layouts import layout_drawings
 
     return layout_drawings(titles, grids, sentences, options.width_of(args), options.paint())
 
@@ -206,8 +204,8 @@ def _json(
     difference: str = "",
     differences: Sequence[tuple[str, str]] | None = None,
 ) -> str:
-    from irscope.report.json.layout_json import layout_document
-    from irscope.report.json.records import to_json
+    from irscope.document.json.records import to_json
+    from irscope.document.json.variant import layout_document
 
     pictures = [drawing.picture if drawing else None for drawing in drawings]
     document = layout_document(str(args.capture), sides, pictures)

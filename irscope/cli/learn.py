@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING
 from irscope import __version__
 from irscope.cli import options
 from irscope.model import Expression, UserError, Value, parse_argument
-from irscope.model.no_cycles import importing
+from irscope.model.process import importing
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.sweep import Progress
-    from irscope.capturing.messages import SweepRequest
+    from irscope.compiling.messages import SweepRequest
+    from irscope.compiling.sweep import Progress
     from irscope.learn.exercises import Task
     from irscope.learn.lesson import Lesson, LessonSweep
     from irscope.tui.home_visits import Ended
@@ -66,20 +66,20 @@ def run(args: argparse.Namespace) -> int:
     if args.exercise or args.slides is not None:
         return _exercises(args) if args.exercise else _slides(args)
     if args.lesson is None and terminal and not (args.text or args.check):
-        from irscope.cli import home
-        from irscope.tui.home_sections import Section
+        from irscope.cli import tui
+        from irscope.tui.home_entries import Section
 
-        return home.visit(Section.LESSONS)
+        return tui.visit(Section.LESSONS)
     if args.lesson is None:
         for lesson in lessons():
             print(f"{lesson.number:3}  {lesson.name:20} {lesson.title}")
         print("\nirscope learn NUMBER, or its name, opens one")
         return 0
     if terminal and not (args.text or args.check):
-        from irscope.cli import home
+        from irscope.cli import tui
 
         ended = show_lesson(args.lesson, args.output)
-        return home.visit(ended=ended) if ended.choice else ended.code
+        return tui.visit(ended=ended) if ended.choice else ended.code
     lesson = find_lesson(args.lesson)
     path = _compiled(lesson, args.output)
     if args.check:
@@ -91,12 +91,12 @@ def run(args: argparse.Namespace) -> int:
 def show_lesson(name: str, output: Path | None = None, from_home: bool = False) -> Ended:
     """Compiles a lesson, if needed, and shows it in the app. Raises UserError if there is no such lesson."""
     from irscope.learn.lesson import find_lesson
-    from irscope.learn.pages import LessonPages
+    from irscope.learn.render import LessonPages
 
     with importing():
         from irscope.tui.app import run as run_app
     from irscope.tui.home_visits import Start
-    from irscope.tui.state_file import StateFolder
+    from irscope.tui.settings import StateFolder
     from irscope.workspace import Workspace
 
     lesson = find_lesson(name)
@@ -133,8 +133,8 @@ def _exercises(args: argparse.Namespace) -> int:
 def _slides(args: argparse.Namespace) -> int:
     """Writes a lesson as slides. Raises UserError if the file exists."""
     from irscope.learn.lesson import find_lesson
+    from irscope.learn.slides import lesson_slides_html
     from irscope.model.files import write_output
-    from irscope.report.html.slides.lesson import lesson_slides_html
     from irscope.workspace import Workspace, encoded
 
     if args.lesson is None:
@@ -204,7 +204,7 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
     """
     if path.exists() and _has_kernels_of(sweep.file, path):
         return
-    from irscope.capturing.own_command import run_irscope
+    from irscope.compiling.processes.run_tool import run_irscope
 
     if importlib.util.find_spec("torch") is None:
         raise UserError("this lesson runs a program that needs torch: pip install 'irscope[run]'")
@@ -230,7 +230,7 @@ def _has_kernels_of(file: Path, path: Path) -> bool:
 
 
 def _request(sweep: LessonSweep) -> SweepRequest:
-    from irscope.capturing.messages import SweepRequest
+    from irscope.compiling.messages import SweepRequest
     from irscope.workspace import parse_target
 
     return SweepRequest(
@@ -250,8 +250,8 @@ def _value(value: Value) -> Value | Expression:
 
 
 def _compile(request: SweepRequest, path: Path) -> Progress:
-    from irscope.capturing.compile.sweep import compile_plan, planned
     from irscope.cli.progress import compilation_bar
+    from irscope.compiling.sweep import compile_plan, planned
     from irscope.workspace import CaptureWriter
 
     with planned(request, None) as (plan, workers):
@@ -269,7 +269,7 @@ def _print(lesson: Lesson, path: Path) -> None:
 
 
 def _check(lesson: Lesson, path: Path) -> int:
-    from irscope.learn.assertions import failed_assertions
+    from irscope.learn.exercises import failed_assertions
     from irscope.workspace import Workspace
 
     with Workspace(path, writable=True) as workspace:

@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 
 NAME = "lint"
 GROUP = "check"
@@ -38,19 +38,19 @@ def run(args: argparse.Namespace) -> int:
     from irscope.model.text import one_line
     from irscope.workspace import RULES, lint
 
-    select, ignore = (option_values.split_names(names) or [] for names in (args.select, args.ignore))
+    select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
     paths = [path if path.exists() else Path(options.script_path(str(path))) for path in args.paths]
     result = lint(paths, select, ignore)
     if args.format == "json":
-        from irscope.report.json.lint_json import lint_document
+        from irscope.document.json.capture import lint_document
 
         options.print_json(lint_document(result))
     elif args.format in options.CI_FORMATS:
-        from irscope.report.ci.lint_report import lint_report
+        from irscope.document.ci.reports import lint_report
 
         options.print_ci(lint_report(result, RULES), args)
     else:
-        from irscope.report.terminal.lint_text import lint_text
+        from irscope.document.terminal.variant import lint_text
 
         sys.stdout.writelines(f"{line}\n" for line in lint_text(result, options.paint()))
         sys.stdout.flush()

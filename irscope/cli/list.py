@@ -27,14 +27,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Prints the list. Raises UserError if the capture cannot be read."""
     if args.format == "json":
-        from irscope.report.json.list_json import list_document
+        from irscope.document.json.capture import list_document
         from irscope.workspace import Workspace
 
         with Workspace(args.capture) as workspace:
             names, variants = workspace.names, workspace.select(args.kernel, args.target)
             options.print_json(list_document(variants, names, str(args.capture)))
         return 0
-    from irscope.report.terminal.list_text import list_text
+    from irscope.document.terminal.variants import list_text
     from irscope.workspace import CaptureReader, select_variants, variant_names
 
     with CaptureReader(args.capture) as capture:

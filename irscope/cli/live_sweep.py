@@ -2,37 +2,106 @@
 
 from __future__ import annotations
 
+import argparse
 import shlex
 import sqlite3
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock, Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from irscope.capturing.compile.executor import Executor
-from irscope.capturing.compile.pool import Stop, Stopped
-from irscope.capturing.compile.sweep import (
-    Sweep,
-    compile_sweep,
-    lay_out,
-    planned,
-    planned_variant,
-    stored_variant,
-)
-from irscope.capturing.messages import Plan, SweepRequest
+from irscope.cli import options
 from irscope.cli.what_if import Write
-from irscope.cli.written_command import with_options
+from irscope.compiling.executor import Executor
+from irscope.compiling.messages import Plan, SweepRequest
+from irscope.compiling.pool import Stop, Stopped
+from irscope.compiling.sweep import Sweep, compile_sweep, lay_out, planned, planned_variant, stored_variant
 from irscope.model import UserError
-from irscope.model.cores import available_cores
 from irscope.model.errors import ArgumentError
+from irscope.model.process import available_cores
 from irscope.tui.live_connection import Publish
 from irscope.workspace import CaptureWriter
 from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 
 if TYPE_CHECKING:
-    from irscope.toolchain.job import Job
+    from irscope.compiling.job import Job
+
+
+class _Rejected(Exception):  # noqa: N818 - never leaves this module
+    """The text has something that is not an option of compilation."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        raise _Rejected(message)
+
+
+def complete(args: argparse.Namespace, file: Path, kernel: str | None) -> tuple[str | None, str]:
+    """Adds to `args` what the docstring of `file` says about `kernel` and the command line does not.
+
+    Without a signature on the command line, the docstring's is used, and its constants, values and targets
+    for each name that the command line leaves out. Returns the kernel, which the docstring may name, and a
+    line for the user, "" if nothing was added.
+    """
+    written = written_arguments(file)
+    if args.signature is not None or getattr(args, "guess", False) or written is None:
+        return kernel, ""
+    named, found = written
+    if kernel is not None and named not in (None, kernel):
+        return kernel, ""
+    given = options.assigned_texts(args.const) | options.assigned_texts(args.config)
+    args.signature = found.signature
+    args.const = [*args.const, *_missing(found.const, given)]
+    args.config = [*_missing(found.config, given), *args.config]
+    args.target = args.target or found.target
+    return kernel or named, f"{file.name}: with the arguments in its docstring"
+
+
+def with_options(request: SweepRequest, text: str) -> SweepRequest:
+    """The request with the options in `text`, which replace those of the same name.
+
+    Raises UserError if `text` is anything but options of compilation.
+    """
+    try:
+        args = parsed(tuple(shlex.split(text)))
+    except (_Rejected, ValueError) as error:
+        raise UserError(f"{error}; write options as irscope compile has them") from error
+    return replace(
+        request,
+        signature=args.signature or request.signature,
+        constants={**request.constants, **options.constants(args.const)},
+        axes={**request.axes, **options.axes(args.config)},
+        targets=tuple(map(options.target, args.target)) or request.targets,
+    )
+
+
+def written_arguments(file: Path) -> tuple[str | None, argparse.Namespace] | None:
+    """The kernel and the parsed arguments of the command in a docstring; None if there is none to use."""
+    from irscope.learn.sample_commands import written_command
+
+    words = written_command(file) if file.suffix == ".py" else ()
+    try:
+        found = parsed(words[1:]) if words else None
+    except _Rejected:  # a command of another version
+        return None
+    if found is None or found.signature is None:
+        return None
+    return words[0].partition("::")[2] or None, found
+
+
+def parsed(words: tuple[str, ...]) -> argparse.Namespace:
+    """The options of compilation in `words`. Raises _Rejected if there is anything else."""
+    parser = _Parser(add_help=False)
+    options.add_compilation(parser)
+    return parser.parse_args(words)
+
+
+def _missing(assignments: list[str], given: dict[str, str]) -> list[str]:
+    """The assignments to names that are not given."""
+    return [one for one in assignments if one.partition("=")[0].strip() not in given]
 
 
 class LiveSweep:

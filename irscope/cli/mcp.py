@@ -24,7 +24,7 @@ from irscope.cli import options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.mcp_server.session import Session
+    from irscope.mcp.session import Session
 
 NAME = "mcp"
 GROUP = "share"
@@ -80,12 +80,12 @@ def run(args: argparse.Namespace) -> int:
     """Serves until the client leaves. Raises UserError if the SDK is missing or an argument is wrong."""
     _check(args)
     try:
-        from irscope.mcp_server.server import make_server
+        from irscope.mcp.server import make_server
     except ImportError:  # missing, or a version 1, which has other modules
         raise UserError("irscope mcp needs the MCP SDK, 2.3 or later: pip install 'irscope[mcp]'") from None
 
     with ExitStack() as stack:
-        from irscope.mcp_server.answer_pool import AnswerPool
+        from irscope.mcp.answer_pool import AnswerPool
 
         session = _session(args, stack)
         session.compiler.warm_up()
@@ -94,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
         pool.warm_up()
         server = make_server(session, pool)
         if args.http is None:
-            from irscope.mcp_server.transports import serve_stdio
+            from irscope.mcp.transports import serve_stdio
 
             if sys.stdin.isatty():
                 print("irscope mcp: waiting for an MCP client on stdin; Ctrl+C stops it", file=sys.stderr)
@@ -115,9 +115,8 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _session(args: argparse.Namespace, stack: ExitStack) -> Session:
-    from irscope.mcp_server.compiler import Compiler, Limits
-    from irscope.mcp_server.roots import Roots
-    from irscope.mcp_server.session import Session
+    from irscope.mcp.compiler import Compiler, Limits
+    from irscope.mcp.session import Roots, Session
 
     roots = Roots.of(args.root or [Path.cwd()])
     if args.workspace is None:
@@ -152,8 +151,8 @@ def _end_on_signals(temporary: Path | None) -> None:
 
 def _serve_http(args: argparse.Namespace, server: object) -> None:
     from irscope.cli.serve import listen
-    from irscope.mcp_server.transports import PATH, serve_http
-    from irscope.serving.policy import Access, new_token
+    from irscope.mcp.transports import PATH, serve_http
+    from irscope.serve.policy import Access, new_token
 
     with listen(_LOOPBACK, args.http) as listening:
         url = f"http://{_LOOPBACK}:{listening.getsockname()[1]}{PATH}"

@@ -10,16 +10,105 @@ import contextlib
 import os
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from irscope.cli import option_values
-
 if TYPE_CHECKING:
-    from irscope.capturing.messages import SweepRequest
-    from irscope.report.ci.problems import CiReport
-    from irscope.report.terminal.styles import Paint
+    from irscope.compiling.messages import SweepRequest
+    from irscope.document.ci.problems import CiReport
+    from irscope.document.terminal.styles import Paint
+    from irscope.model import Expression, Target, Value
     from irscope.workspace import CaptureWriter
+
+
+def target(text: str) -> Target:
+    """The target called `text`. Raises UserError if it is unknown."""
+    from irscope.model import UserError
+    from irscope.workspace import parse_target
+
+    if "," in text:
+        raise UserError(f"'{text}' has several targets: repeat the option, as in --target A --target B")
+    try:
+        return parse_target(text)
+    except ValueError as error:
+        raise UserError(str(error)) from error
+
+
+def split_names(values: Sequence[str] | None) -> list[str] | None:
+    """The names in the values of a repeated option such as `--stage a,b`; None if it was not given."""
+    if not values:
+        return None
+    return list(dict.fromkeys(name for value in values for name in value.split(",") if name))
+
+
+def count(text: str) -> int:
+    """A number that is 0 or more, for argparse."""
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError("must be a number, 0 or more")
+    return int(text)
+
+
+def duration(text: str) -> float:
+    """Seconds of a time such as 90, 90s, 5m or 2h, for argparse."""
+    units = {"s": 1, "m": 60, "h": 3600}
+    number, unit = (text[:-1], text[-1:]) if text[-1:] in units else (text, "s")
+    try:
+        seconds = float(number) * units[unit]
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise argparse.ArgumentTypeError("must be a time such as 90, 90s, 5m or 2h")
+    return seconds
+
+
+def columns(text: str) -> int:
+    """A width, 20 or more, for argparse."""
+    if not text.isdecimal() or int(text) < 20:
+        raise argparse.ArgumentTypeError("must be a number of columns, 20 or more")
+    return int(text)
+
+
+def _assignment(text: str) -> tuple[str, str]:
+    from irscope.model import UserError
+
+    name, equals, value = text.partition("=")
+    if not (equals and name.strip().isidentifier()):
+        raise UserError(f"'{text}' is not NAME=VALUE")
+    return name.strip(), value
+
+
+def assigned_texts(texts: Sequence[str]) -> dict[str, str]:
+    """The value of each NAME=VALUE as it was written. Raises UserError if one is something else."""
+    return dict(map(_assignment, texts))
+
+
+def value_texts(texts: Sequence[str]) -> dict[str, list[str]]:
+    """The values of each NAME=V1,V2 as they were written: split at commas outside of brackets."""
+    from irscope.model.text import split_entries
+
+    return {name: split_entries(values) for name, values in assigned_texts(texts).items()}
+
+
+def constants(texts: Sequence[str]) -> dict[str, Value | Expression]:
+    """The value of each `--const`, by name. Raises UserError if one is not NAME=VALUE."""
+    from irscope.model import parse_argument
+
+    return {name: parse_argument(value) for name, value in map(_assignment, texts)}
+
+
+def axes(texts: Sequence[str]) -> dict[str, tuple[Value | Expression, ...]]:
+    """The values of each `--config`, by name. Raises UserError if a name has none."""
+    from irscope.model import UserError, parse_argument
+    from irscope.model.text import split_entries
+
+    found: dict[str, tuple[Value | Expression, ...]] = {}
+    for name, values in map(_assignment, texts):
+        found[name] = tuple(map(parse_argument, split_entries(values)))
+        if not found[name]:
+            raise UserError(f"--config {name}=: specify at least one value")
+    return found
+
 
 # A parser, or a group of its arguments.
 Arguments = argparse._ActionsContainer
@@ -69,7 +158,7 @@ def add_ci_format(parser: argparse.ArgumentParser, *choices: str) -> None:
 
 def print_ci(report: CiReport, args: argparse.Namespace) -> None:
     """Prints a report in the chosen format for continuous integration."""
-    from irscope.report.ci.formats import ci_lines
+    from irscope.document.ci.reports import ci_lines
 
     sys.stdout.writelines(f"{line}\n" for line in ci_lines(report, args.format, args.report_url))
 
@@ -88,7 +177,7 @@ def add_context(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context",
         metavar="N",
-        type=option_values.count,
+        type=count,
         default=_CONTEXT,
         help=f"equal rows around a change ({_CONTEXT})",
     )
@@ -99,7 +188,7 @@ def add_width(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--width",
         metavar="COLUMNS",
-        type=option_values.columns,
+        type=columns,
         help="fit this width (default: the terminal's; unlimited in a pipe)",
     )
 
@@ -118,7 +207,7 @@ def paint(file: TextIO | None = None) -> Paint:
 
     NO_COLOR (https://no-color.org) removes colors, but not bold and reverse.
     """
-    from irscope.report.terminal.styles import Paint
+    from irscope.document.terminal.styles import Paint
 
     terminal = (file or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
     return Paint(attributes=terminal, color=terminal and not os.environ.get("NO_COLOR"))
@@ -126,7 +215,7 @@ def paint(file: TextIO | None = None) -> Paint:
 
 def print_json(document: dict[str, object] | list[dict[str, object]]) -> None:
     """Prints a JSON document, piece by piece."""
-    from irscope.report.json.stream import json_pieces
+    from irscope.document.json.records import json_pieces
 
     sys.stdout.writelines(json_pieces(document))
     sys.stdout.write("\n")
@@ -229,7 +318,7 @@ def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
 
 def print_failures(path: Path, prefix: str = "") -> None:
     """Prints a line to stderr per distinct failure in a capture, each after `prefix`."""
-    from irscope.report.terminal.list_text import failures_text
+    from irscope.document.terminal.variants import failures_text
     from irscope.workspace import Workspace
 
     with Workspace(path) as workspace:
@@ -244,14 +333,14 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     A missing signature is taken from the docstring of the file, which is printed unless `quiet`. Raises
     UserError if the arguments are invalid.
     """
-    from irscope.cli import written_command
+    from irscope.cli import live_sweep
 
     check_positive(args, "-j")
     check_timeout(args)
     file_name, _, name = kernel.partition("::")
     file = _kernel_file(file_name)
     check_output(args, file)
-    kernel_name, note = written_command.complete(args, file, name or None)
+    kernel_name, note = live_sweep.complete(args, file, name or None)
     if note and not quiet:
         print(f"irscope: {note}", file=sys.stderr)
     return _request(args, file, kernel_name)
@@ -259,7 +348,7 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
 
 def folder_requests(args: argparse.Namespace, folder: Path) -> list[SweepRequest]:
     """Return the request for each kernel in the files of a folder. Raises UserError without --guess."""
-    from irscope.capturing.compile.folder import folder_kernels
+    from irscope.compiling.folder import folder_kernels
     from irscope.model import UserError
 
     check_positive(args, "-j")
@@ -271,15 +360,15 @@ def folder_requests(args: argparse.Namespace, folder: Path) -> list[SweepRequest
 
 def _request(args: argparse.Namespace, file: Path, kernel: str | None) -> SweepRequest:
     """Return the request in the arguments for a kernel of a file."""
-    from irscope.capturing.messages import SweepRequest
+    from irscope.compiling.messages import SweepRequest
 
     return SweepRequest(
         file=file,
         kernel=kernel,
         signature=args.signature,
-        constants=option_values.constants(args.const),
-        axes=option_values.axes(args.config),
-        targets=tuple(dict.fromkeys(map(option_values.target, args.target or ["cuda:90"]))),
+        constants=constants(args.const),
+        axes=axes(args.config),
+        targets=tuple(dict.fromkeys(map(target, args.target or ["cuda:90"]))),
         reasons=args.reasons,
         passes=args.passes,
         guess=getattr(args, "guess", False),

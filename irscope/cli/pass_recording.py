@@ -7,9 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from irscope.capturing.compile.pool import Stop, Stopped, Worker, run_jobs
-from irscope.capturing.compile.sweep import IMPORT_SECONDS, compiled_before, unfinished_variant
-from irscope.capturing.messages import Plan, WhatIfRequest
+from irscope.compiling.messages import Plan, WhatIfRequest
+from irscope.compiling.pool import Stop, Stopped, Worker, run_jobs
+from irscope.compiling.sweep import IMPORT_SECONDS, compiled_before, unfinished_variant
 from irscope.model import UserError, Variant
 from irscope.tui.live_connection import Publish
 from irscope.workspace import CaptureWriter

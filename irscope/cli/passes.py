@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 from irscope.model import UserError
 from irscope.workspace import Comparison, Workspace, operation_history, pass_changes, pass_report
 
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--line",
         metavar="N",
-        type=option_values.count,
+        type=options.count,
         help="only passes that touched line N of the Python source",
     )
     what = parser.add_mutually_exclusive_group()
@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the report. Raises UserError if the variant does not exist or its passes were not recorded."""
-    from irscope.report.terminal.passes_text import operation_text
+    from irscope.document.terminal.passes import operation_text
 
     if args.llvm:
         return _print_llvm(args)
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_llvm(args: argparse.Namespace) -> int:
     """Prints LLVM's passes. Raises UserError if the variant cannot be compiled again here."""
-    from irscope.report.terminal.llvm_text import llvm_text
+    from irscope.document.terminal.passes import llvm_text
     from irscope.workspace import llvm_report
 
     if args.b is not None or args.name != "*" or args.line is not None:
@@ -82,7 +82,7 @@ def _print_llvm(args: argparse.Namespace) -> int:
     with Workspace(args.capture) as workspace:
         report = llvm_report(workspace, workspace.variant(args.a), args.changed)
     if args.format == "json":
-        from irscope.report.json.llvm_json import llvm_document
+        from irscope.document.json.variant import llvm_document
 
         options.print_json(llvm_document(report, str(args.capture)))
     else:
@@ -92,7 +92,7 @@ def _print_llvm(args: argparse.Namespace) -> int:
 
 
 def _print_changes(pair: Comparison, args: argparse.Namespace) -> None:
-    from irscope.report.terminal.passes_text import pass_change_text
+    from irscope.document.terminal.passes import pass_change_text
 
     width, paint = options.width_of(args), options.paint()
     for change in pass_changes(pair, args.show):
@@ -103,11 +103,11 @@ def _print_changes(pair: Comparison, args: argparse.Namespace) -> None:
 def _print_list(pair: Comparison, args: argparse.Namespace) -> None:
     report = pass_report(pair, name=args.name, changed=args.changed, line=args.line)
     if args.format == "json":
-        from irscope.report.json.passes_json import passes_document
+        from irscope.document.json.variant import passes_document
 
         options.print_json(passes_document(report))
     else:
-        from irscope.report.terminal.passes_text import passes_text
+        from irscope.document.terminal.passes import passes_text
 
         lines = passes_text(report, options.width_of(args), options.paint())
         sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -78,11 +78,11 @@ def run(args: argparse.Namespace) -> int:
             listed = ", ".join(map(one_line, names))
             sys.stderr.write(f"irscope: never launched, so not ranked: {listed}; see --launch\n")
         if args.format == "json":
-            from irscope.report.json.pick_json import pick_document
+            from irscope.document.json.estimates import pick_document
 
             options.print_json(pick_document(found))
             return 0
-        from irscope.report.terminal.pick_text import picks_text
+        from irscope.document.terminal.pick import picks_text
 
         lines = picks_text(found, options.width_of(args), options.paint(), args.explain)
         sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -99,7 +99,7 @@ def _picks(workspace: Workspace, args: argparse.Namespace) -> list[Pick]:
 
 def _calibrate(args: argparse.Namespace) -> int:
     from irscope.cli.progress import counting_bar
-    from irscope.report.terminal.calibration_text import calibration_text
+    from irscope.document.terminal.pick import calibration_text
     from irscope.workspace import calibrate_captures
 
     with counting_bar("calibrating"):

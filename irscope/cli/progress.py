@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from irscope.model.text import printable
 
 if TYPE_CHECKING:
-    from irscope.capturing.compile.executor import WorkerRate
-    from irscope.capturing.compile.sweep import Progress, Report
-    from irscope.capturing.messages import Plan
-    from irscope.capturing.record.background_writer import WrittenCounts
+    from irscope.compiling.executor import WorkerRate
+    from irscope.compiling.messages import Plan
+    from irscope.compiling.sweep import Progress, Report
+    from irscope.recording.background_writer import WrittenCounts
 
 
 def count_on_stderr(what: str) -> Callable[[int, int], None]:

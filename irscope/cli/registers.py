@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 from irscope.workspace import Workspace
 
 NAME = "registers"
@@ -29,7 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--top",
         metavar="N",
-        type=option_values.count,
+        type=options.count,
         default=10,
         help="how many values to list (default: 10)",
     )
@@ -44,11 +44,11 @@ def run(args: argparse.Namespace) -> int:
         report = workspace.registers(variant, args.stage)
         name = workspace.names[variant.id]
     if args.format == "json":
-        from irscope.report.json.registers_json import registers_document
+        from irscope.document.json.variant import registers_document
 
         options.print_json(registers_document(str(args.capture), variant, name, report))
     else:
-        from irscope.report.terminal.registers_text import registers_text
+        from irscope.document.terminal.variant import registers_text
 
         lines = registers_text(variant, name, report, args.top, options.width_of(args), options.paint())
         sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -13,7 +13,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.workspace import Workspace, encoded
@@ -56,9 +56,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the report. Raises UserError if a name matches nothing or FILE exists."""
-    from irscope.report.pair_report import check_has_rows
+    from irscope.document.reports import check_has_rows
 
-    wanted = option_values.split_names(args.stage)
+    wanted = options.split_names(args.stage)
     for stage in wanted or ():
         check_has_rows(stage)
     options.check_output(args, args.capture)
@@ -79,25 +79,25 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace, wanted: list[str] | None) -> str:
     from irscope.cli.progress import count_on_stderr
-    from irscope.report.capture_report import capture_report
+    from irscope.document.reports import capture_report
 
     progress = count_on_stderr("comparing pair ")
     with Workspace(args.capture) as workspace:
         html = args.format == "html"
         report = capture_report(workspace, args.pair, wanted, args.kernel, args.target, html, progress)
     if args.format == "markdown":
-        from irscope.report.markdown.report_markdown import report_markdown
+        from irscope.document.markdown.reports import report_markdown
 
         return report_markdown(report)
-    from irscope.report.html.report_page import report_html
+    from irscope.document.html.report_page import report_html
 
     return report_html(report)
 
 
 def _slides(args: argparse.Namespace) -> str:
     from irscope.cli.progress import count_on_stderr
-    from irscope.report.html.slides.talk import slides_html
-    from irscope.report.slide_deck import slide_deck
+    from irscope.document.html.slides.talk import slides_html
+    from irscope.document.slide_deck import slide_deck
 
     progress = count_on_stderr("comparing pair ")
     with Workspace(args.capture) as workspace:

@@ -25,7 +25,7 @@ from irscope.model.text import one_line, pluralize
 from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
-    from irscope.reproducing.writing import Minimization
+    from irscope.jobs.reproduce.writing import Minimization
 
 NAME = "reproduce"
 GROUP = "share"
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Writes the folder; 1 if it does not reproduce the variant. Raises UserError."""
-    from irscope.reproducing.writing import reproduce
+    from irscope.jobs.reproduce.writing import reproduce
     from irscope.workspace.trust import has_trusted_text
 
     minimized = _minimization(args)
@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _minimization(args: argparse.Namespace) -> Minimization | None:
     """The condition of --minimize. Raises UserError if a condition is given without it."""
-    from irscope.reproducing.writing import Minimization
+    from irscope.jobs.reproduce.writing import Minimization
 
     options.check_positive(args, "-j")
     if not args.minimize:

@@ -21,12 +21,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 from irscope.model import Expression, UserError, Value, parse_argument, parse_value
 from irscope.model.text import split_entries
 
 if TYPE_CHECKING:
-    from irscope.capturing.messages import Program, RunOptions
+    from irscope.compiling.messages import Program, RunOptions
 
 NAME = "run"
 GROUP = "capture"
@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--values", action="store_true", help="keep the argument values of each variant's first launch"
     )
     parser.add_argument(
-        "--values-limit", metavar="MIB", type=option_values.count, default=64, help="per launch (default: 64)"
+        "--values-limit", metavar="MIB", type=options.count, default=64, help="per launch (default: 64)"
     )
     options.add_helion_configs(parser, "default: 10; without a GPU")
     options.add_workers(parser)
@@ -81,11 +81,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the program and returns its exit code."""
-    from irscope.capturing.messages import SubprocessOptions
-    from irscope.capturing.record.background_writer import BackgroundWriter, summary
-    from irscope.capturing.record.program import how_interrupted, run_captured
-    from irscope.capturing.record.session import with_default_target
     from irscope.cli.progress import counting_bar, recording_bar
+    from irscope.compiling.messages import SubprocessOptions
+    from irscope.recording.background_writer import BackgroundWriter, summary
+    from irscope.recording.program import how_interrupted, run_captured
+    from irscope.recording.session import with_default_target
     from irscope.workspace import Workspace, holds_nothing, remove_capture
 
     program, run_options = _program(args), with_default_target(_options(args))
@@ -110,7 +110,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _program(args: argparse.Namespace) -> Program:
-    from irscope.capturing.messages import Program
+    from irscope.compiling.messages import Program
 
     given = {"module": args.module, "code": args.code, "script": args.script}
     for kind, words in given.items():
@@ -134,12 +134,12 @@ def _note_misplaced(name: str, arguments: list[str]) -> None:
 
 
 def _options(args: argparse.Namespace) -> RunOptions:
-    from irscope.capturing.messages import DEFAULT_CONFIGS, RunOptions
-    from irscope.capturing.record.argument_values import MIB
+    from irscope.compiling.messages import DEFAULT_CONFIGS, RunOptions
+    from irscope.recording.launches import MIB
 
     options.check_positive(args, "-j", "--max-variants", "--configs")
     options.check_timeout(args)
-    target = option_values.target(args.target) if args.target else None
+    target = options.target(args.target) if args.target else None
     sweep = dict(map(_sweep, args.sweep))
     assumed = dict(map(_assumption, args.assume))
     if args.assume_item is not None:

@@ -59,9 +59,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         import asyncio
 
-        from irscope.serving import policy
-        from irscope.serving.server import Options
-        from irscope.serving.server import run as run_server
+        from irscope.serve import policy
+        from irscope.serve.server import Options
+        from irscope.serve.server import run as run_server
     except ImportError:
         raise UserError("irscope serve needs aiohttp: pip install 'irscope[serve]'") from None
     from irscope.workspace import Workspace

@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
 def _print(text: str, language: str) -> None:
     text = printable(text)
     if options.paint().color:
-        from irscope.report.terminal.highlight import highlighted
+        from irscope.document.terminal.highlight import highlighted
 
         text = highlighted(text, language)
     sys.stdout.write(text if text.endswith("\n") else text + "\n")

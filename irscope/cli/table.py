@@ -12,7 +12,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 from irscope.workspace import FactKind, TableSection, Workspace, all_kinds, chosen_kinds, table_view
 
 NAME = "table"
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Prints the table. Raises UserError if a name matches nothing."""
-    columns = option_values.split_names(args.columns)
+    columns = options.split_names(args.columns)
     kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
         estimate = args.estimate or not _ESTIMATES.isdisjoint((args.sort, *(columns or ())))
@@ -55,21 +55,21 @@ def run(args: argparse.Namespace) -> int:
 def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: argparse.Namespace) -> None:
     """Prints the table line by line: one of 100,000 variants has 50 MB."""
     if args.format == "json":
-        from irscope.report.json.table_json import table_document
+        from irscope.document.json.capture import table_document
 
         options.print_json(table_document(sections, kinds or all_kinds(sections), str(args.capture)))
         return
     if args.format == "csv":
-        from irscope.report.table_csv import table_csv
+        from irscope.document.csv import table_csv
 
         sys.stdout.writelines(table_csv(sections, kinds or all_kinds(sections)))
         return
     if args.format == "markdown":
-        from irscope.report.markdown.table_markdown import table_markdown
+        from irscope.document.markdown.reports import table_markdown
 
         tables = (table_markdown(table_view(section, kinds)) for section in sections)
     else:
-        from irscope.report.terminal.table_text import table_text
+        from irscope.document.terminal.table import table_text
 
         width, paint = options.width_of(args), options.paint()
         tables = (table_text(table_view(section, kinds), width, paint) for section in sections)

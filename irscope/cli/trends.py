@@ -17,14 +17,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import option_values, options
+from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
-    from irscope.history.log import History
-    from irscope.versions.environments import Environment
+    from irscope.jobs.trends.repository import History
+    from irscope.jobs.versions.environments import Environment
 
 NAME = "trends"
 GROUP = "check"
@@ -65,8 +65,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Compiles, then writes the page; returns 1 if nothing could be compiled at a commit."""
-    from irscope.report.html.trends_page import trends_html
-    from irscope.workspace import encoded, read_trends
+    from irscope.jobs.trends.page import trends_html
+    from irscope.jobs.trends.trends import read_trends
+    from irscope.workspace import encoded
 
     code = _compile(args) if args.launches else 0
     trends = read_trends(args.folder)
@@ -78,14 +79,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compile(args: argparse.Namespace) -> int:
-    from irscope.history.launches import for_targets, read_launches
-    from irscope.history.log import read_history
-    from irscope.history.recording import Recording, record
-    from irscope.history.repository import open_repository
+    from irscope.jobs.trends.launches import for_targets, read_launches
+    from irscope.jobs.trends.recording import Recording, record
+    from irscope.jobs.trends.repository import open_repository, read_history
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
-    targets = tuple(dict.fromkeys(map(option_values.target, args.target)))
+    targets = tuple(dict.fromkeys(map(options.target, args.target)))
     kernels = for_targets(read_launches(args.launches), targets)
     repository = open_repository(args.repository)
     recording = Recording(repository, kernels, _environments(args), args.jobs, args.timeout)
@@ -100,9 +100,9 @@ def _compile(args: argparse.Namespace) -> int:
 
 def _environments(args: argparse.Namespace) -> tuple[Environment, ...]:
     """The environments of --triton. Raises UserError if one cannot be had."""
-    from irscope.versions.environments import own_triton, prepare
+    from irscope.jobs.versions.environments import own_triton, prepare
 
-    versions = option_values.split_names(args.triton)
+    versions = options.split_names(args.triton)
     if not versions:
         own = own_triton()
         if own is None:

@@ -24,20 +24,21 @@ from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.model.no_cycles import importing
+from irscope.model.process import importing
 from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.cli.live_sweep import LiveSweep
     from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+    from irscope.tui.home_entries import HomeEntry, Section
     from irscope.tui.home_visits import Ended
     from irscope.tui.live_connection import Publish, VariantCompiler
-    from irscope.workspace.edits import StageEdit
-    from irscope.workspace.what_if import PassRequest, WhatIf
+    from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
 
 NAME = "tui"
 GROUP = "show"
 SUMMARY = "browse a capture in the terminal (also: irscope CAPTURE)"
+
 
 # The time limit of a what-if's variant, as --timeout has it.
 _WHAT_IF_SECONDS = 300.0
@@ -76,13 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Runs the app until the user quits. Raises UserError without a terminal or a capture."""
-    from irscope.cli import home
-
     if args.capture is None:
         check_terminal("irscope --help lists the commands that work without one")
-        return home.visit()
+        return visit()
     ended = _run(args)
-    return home.visit(ended=ended) if ended.choice else ended.code
+    return visit(ended=ended) if ended.choice else ended.code
 
 
 def show_sample(name: str) -> Ended:
@@ -217,7 +216,7 @@ def _show(
     with importing():
         from irscope.tui.app import run as run_app
     from irscope.tui.home_visits import Start
-    from irscope.tui.state_file import StateFolder
+    from irscope.tui.settings import StateFolder
 
     # In a browser, a visitor must neither see the captures of this user nor change how they open.
     states = None if _in_browser() else StateFolder()
@@ -243,3 +242,41 @@ def _tidy(path: Path, temporary: bool) -> bool:
         if temporary:
             path.parent.rmdir()
     return empty
+
+
+def visit(section: Section | None = None, ended: Ended | None = None) -> int:
+    """Shows the home screen, lessons and samples until the user quits; returns the exit code.
+
+    `ended` is how an app ended that ran before: its choice is opened first.
+    """
+    with importing():
+        from irscope.tui.app import run as run_app
+    from irscope.tui.home_entries import Section as Sections
+    from irscope.tui.home_visits import Start
+    from irscope.tui.settings import StateFolder
+
+    section = section or Sections.RECENT
+    entry = message = ""
+    while True:
+        if ended is None or ended.home:
+            start = Start(StateFolder(), section=section, entry=entry, message=message)
+            ended = run_app(None, start=start)
+        if ended.choice is None:
+            if ended.home:
+                continue
+            return ended.code
+        section, entry, message = ended.choice.section, ended.choice.name, ""
+        try:
+            ended = _open(ended.choice)
+        except (UserError, KeyboardInterrupt) as error:
+            message = str(error) or "Interrupted"
+            ended = None
+
+
+def _open(entry: HomeEntry) -> Ended:
+    """Compiles a lesson or a sample, if needed, and shows it."""
+    from irscope.cli import learn
+
+    if entry.lesson is not None:
+        return learn.show_lesson(str(entry.lesson), from_home=True)
+    return show_sample(entry.path.name if entry.path else "")

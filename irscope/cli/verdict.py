@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     with Workspace(args.capture) as workspace:
         verdicts = _verdicts(workspace, args)
         if args.format == "json":
-            from irscope.report.json.verdict_json import verdicts_document
+            from irscope.document.json.estimates import verdicts_document
 
             options.print_json(verdicts_document(str(workspace.path), verdicts))
         else:
@@ -64,7 +64,7 @@ def _verdicts(workspace: Workspace, args: argparse.Namespace) -> list[Verdict]:
 
 
 def _print(verdicts: list[Verdict]) -> None:
-    from irscope.report.terminal.verdict_text import verdict_text
+    from irscope.document.terminal.variant import verdict_text
 
     for number, verdict in enumerate(verdicts):
         sys.stdout.write("\n" if number else "")

@@ -22,14 +22,14 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import consent, option_values, options
+from irscope.cli import consent, options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
+    from irscope.compiling.job import Job
+    from irscope.jobs.versions.requests import Request
+    from irscope.jobs.versions.sweep import LaunchesOf, PlannedEnvironment, VersionsProgress
     from irscope.model import Launch
-    from irscope.toolchain.job import Job
-    from irscope.versions.requests import Request
-    from irscope.versions.sweep import LaunchesOf, PlannedEnvironment, VersionsProgress
 
 NAME = "versions"
 GROUP = "capture"
@@ -97,7 +97,7 @@ def _is_capture(path: Path) -> bool:
 
 
 def _compile_kernel(args: argparse.Namespace) -> int:
-    from irscope.versions.requests import FileRequest
+    from irscope.jobs.versions.requests import FileRequest
 
     if args.kernel is not None:
         raise UserError("--kernel: is for captures; name the kernel of a file as FILE.py::KERNEL")
@@ -110,7 +110,7 @@ def _compile_kernel(args: argparse.Namespace) -> int:
 
 
 def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
-    from irscope.versions.captured import captured_request, launch_key, launches_of, left_out
+    from irscope.jobs.versions.requests import captured_request, launch_key, launches_of, left_out
     from irscope.workspace import merge_captures
     from irscope.workspace.trust import untrusted_files
 
@@ -119,7 +119,7 @@ def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     options.check_output(args, capture)
     if given := [f"--{name}" for name in ("signature", "config", "const", "guess") if getattr(args, name)]:
         raise UserError(f"{given[0]}: is for kernels; a capture has the variants to compile")
-    targets = [option_values.target(text) for text in args.target]
+    targets = [options.target(text) for text in args.target]
     request = captured_request(capture, args.kernel, targets, args.passes)
     consent.require_consent(args, capture, list(untrusted_files(request.files)))
     for line in left_out(capture, request, args.kernel):
@@ -147,11 +147,11 @@ def _compile(
 ) -> int:
     """Compiles under every version that can be had, and prints the summary."""
     from irscope.cli.progress import counting_bar
-    from irscope.versions.choices import chosen_environments
-    from irscope.versions.sweep import compile_versions, planned_environments
+    from irscope.jobs.versions.environments import chosen_environments
+    from irscope.jobs.versions.sweep import compile_versions, planned_environments
 
     start = time.monotonic()
-    tritons, assemblers = (option_values.split_names(given) or [] for given in (args.triton, args.ptxas))
+    tritons, assemblers = (options.split_names(given) or [] for given in (args.triton, args.ptxas))
     environments, problems = chosen_environments(tritons, assemblers, lambda line: _say([line]))
     _say(problems)
     if not environments:
@@ -195,8 +195,8 @@ def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgre
 
 def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> bool:
     """Prints which version made what worse; returns whether any kernel has several versions."""
-    from irscope.report.json.versions_json import versions_document
-    from irscope.report.terminal.versions_text import versions_text
+    from irscope.document.json.capture import versions_document
+    from irscope.document.terminal.variant import versions_text
     from irscope.workspace import Workspace, version_summaries
 
     with Workspace(path) as workspace:
@@ -210,7 +210,7 @@ def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> boo
 
 
 def _environments(args: argparse.Namespace) -> int:
-    from irscope.versions.installed import installed_packages, remove_packages
+    from irscope.jobs.versions.packages import installed_packages, remove_packages
 
     if args.remove is not None:
         for package in remove_packages(args.remove):

@@ -18,23 +18,180 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.cli import consent, option_values, options, warm_launches
-from irscope.model import UserError
+from irscope.cli import consent, options
+from irscope.model import Target, UserError
+from irscope.model.files import write_output
 from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
-    from irscope.capturing.messages import Program
-    from irscope.warming.build import WarmBuild
-    from irscope.warming.options import WarmOptions
+    from irscope.compiling.messages import Program
+    from irscope.jobs.warm.build import WarmBuild
+    from irscope.jobs.warm.checking import Check
+    from irscope.jobs.warm.launch_build import WarmOptions
+    from irscope.jobs.warm.variations import KernelLaunches, VaryOptions
 
 NAME = "warm"
 GROUP = "choose and ship"
 SUMMARY = "build a cache folder so that nothing compiles in production"
+
+
+_NO_GPU = (
+    "no GPU found: --check runs programs as they are; without a GPU, irscope warm PROGRAM --expect-warm -o "
+    "FOLDER fails if the folder lacks a kernel, and --verify compares keys"
+)
+
+
+def check_programs(programs: Sequence[str], folder: Path | None) -> int:
+    """Runs each program; returns the first exit code that is not 0, else 1 if something was cold.
+
+    Prints a line per cold start on stderr. Raises UserError for wrong use, and if no program used Triton.
+    """
+    if not programs:
+        raise UserError("--check needs a program: irscope warm --check 'train.py --steps 1' -o warm")
+    codes = [_check_program(program, folder) for program in programs]
+    return next((code for code in codes if code), 0)
+
+
+def _check_program(text: str, folder: Path | None) -> int:
+    from irscope.jobs.warm.checking import check_program, command_of
+    from irscope.recording.session import has_gpu
+
+    check = check_program(command_of(text), folder)
+    if not check.processes:
+        missing = "none of its processes imported Triton in a Python that has irscope"
+        raise UserError(f"{text}: exit code {check.code}, and {missing}")
+    for line in _lines(check, folder):
+        print(f"irscope: {line}", file=sys.stderr)
+    if check.code:
+        print(f"irscope: {text}: exit code {check.code}", file=sys.stderr)
+        if not has_gpu():
+            print(f"irscope: {_NO_GPU}", file=sys.stderr)
+    return check.code or int(bool(check.cold))
+
+
+def _lines(check: Check, folder: Path | None) -> Iterator[str]:
+    """The verdict, then the cold starts."""
+    from irscope.jobs.warm.expecting import cold_sentence
+
+    found = f"{pluralize(check.hits, 'kernel')} from {folder or 'the cache of Triton'}"
+    if check.cold:
+        yield f"not warm: {cold_sentence(check.cold)}; {found}"
+    elif check.code:
+        yield f"nothing cold until the program failed: {found}"
+    else:
+        yield f"warm: {found}, nothing was compiled, benchmarked or built"
+    yield from (f"  {each}" for each in check.cold)
+
+
+def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declares the options."""
+    launches = parser.add_argument_group("launches and autotuned choices")
+    launches.add_argument(
+        "--vary",
+        metavar="KERNEL:NAME=VALUES",
+        action="append",
+        default=[],
+        help="also compile for these values: 'matmul:M=1..8192:x16;N=64,128'",
+    )
+    launches.add_argument("--plan", metavar="FILE", type=Path, help="compile the kernels of a plan file")
+    launches.add_argument(
+        "--pins",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="autotuners choose what FILE says: only that is compiled, nothing is measured in production",
+    )
+    launches.add_argument(
+        "--no-prices",
+        action="store_true",
+        help="do not say what do_not_specialize would cost, which compiles more",
+    )
+    written = parser.add_argument_group("writing a plan or pins instead of building")
+    written.add_argument(
+        "--write-plan", metavar="FILE", type=Path, help="write the captures' launches and --vary to FILE"
+    )
+    written.add_argument(
+        "--write-pins",
+        metavar="FILE",
+        type=Path,
+        help="write the choices in captures made on a GPU, merged with --pins, to FILE",
+    )
+    written.add_argument("--force", action="store_true", help="overwrite the file that is written")
+
+
+def vary_options(args: argparse.Namespace, target: Target | None) -> VaryOptions:
+    """The launches that the options add. Raises UserError that names the option that is wrong."""
+    from irscope.jobs.warm.pins import merged, read_pins
+    from irscope.jobs.warm.variations import VaryOptions, parse_axes
+
+    pins, conflicts = merged({str(path): read_pins(path) for path in args.pins})
+    _print(conflicts)
+    return VaryOptions(
+        axes=parse_axes(args.vary),
+        pins=pins,
+        target=target,
+        kernels=args.kernel,
+        processes=args.jobs,
+        seconds=args.timeout,
+        prices=not args.no_prices,
+    )
+
+
+def plan_kernels(args: argparse.Namespace) -> tuple[KernelLaunches, ...]:
+    """The kernels of --plan; none without it."""
+    from irscope.jobs.warm.plan_file import read_plan
+
+    return read_plan(args.plan) if args.plan is not None else ()
+
+
+def write_plan(args: argparse.Namespace) -> int:
+    """Writes the launches of the captures, and what --vary says, to a plan file."""
+    from irscope.jobs.warm.plan_file import plan_text
+    from irscope.jobs.warm.variations import launches_of
+
+    options = vary_options(args, None)
+    kernels = [each for path in _captures(args, "--write-plan") for each in launches_of(path, options)]
+    text = plan_text(kernels, args.write_plan.absolute().parent)
+    write_output(args.write_plan, text.encode(), args.force)
+    launches = pluralize(sum(len(each.cases) for each in kernels), "launch")
+    print(printable(f"{args.write_plan}: {launches} of {pluralize(len(kernels), 'kernel')}"))
+    return 0
+
+
+def write_pins(args: argparse.Namespace) -> int:
+    """Writes the autotuned choices of captures to a pin file."""
+    from irscope.jobs.warm.pins import merged, pins_in, pins_text, read_pins
+
+    sets = {str(path): read_pins(path) for path in args.pins}
+    sets |= {str(path): pins_in(path) for path in (_captures(args, "--write-pins") if args.inputs else ())}
+    pins, conflicts = merged(sets)
+    _print(conflicts)
+    if not pins:
+        raise UserError("--write-pins: the inputs have no autotuned choice; capture on a GPU: irscope run")
+    write_output(args.write_pins, pins_text(pins).encode(), args.force)
+    kernels = pluralize(len({pin.kernel for pin in pins}), "kernel")
+    print(printable(f"{args.write_pins}: {pluralize(len(pins), 'pin')} of {kernels}"))
+    return 0
+
+
+def _captures(args: argparse.Namespace, option: str) -> list[Path]:
+    """The inputs, which must be captures."""
+    if not args.inputs:
+        raise UserError(f"{option}: give the captures to read")
+    if scripts := [text for text in args.inputs if text.endswith(".py") or not Path(text).is_file()]:
+        raise UserError(f"{option}: {scripts[0]} is no capture; make one with irscope run")
+    return list(map(Path, args.inputs))
+
+
+def _print(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(printable(line))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +203,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="train.py, 'train.py --steps 1', '-m pkg.bench', or a capture",
     )
     _add_build(parser)
-    warm_launches.add_arguments(parser)
+    add_launch_arguments(parser)
     _add_folder(parser)
 
 
@@ -100,10 +257,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
-    from irscope.report.terminal.warm_text import new_entry_text, result_text
-    from irscope.warming.build import WarmBuild
-    from irscope.warming.launch_build import LaunchBuild
-    from irscope.warming.run_program import parse_program
+    from irscope.jobs.warm.build import WarmBuild
+    from irscope.jobs.warm.launch_build import LaunchBuild
+    from irscope.jobs.warm.run_program import parse_program
+    from irscope.jobs.warm.text import new_entry_text, result_text
     from irscope.workspace.trust import kernels_of, untrusted_files
 
     if not (args.inputs or args.plan) or args.output is None:
@@ -115,8 +272,8 @@ def _build(args: argparse.Namespace) -> int:
         consent.require_consent(args, Path(text), list(untrusted_files(kernels_of(Path(text)))))
     code = 0
     warm = _options(args)
-    vary = warm_launches.vary_options(args, warm.target)
-    kernels = warm_launches.plan_kernels(args)
+    vary = vary_options(args, warm.target)
+    kernels = plan_kernels(args)
     with WarmBuild(args.output, warm) as build:
         launches = LaunchBuild(build.folder, vary, build.cache_here, build.old.choices, build.add_compiled)
         build.launches, build.run_options = launches, replace(build.run_options, pins=vary.pins)
@@ -144,12 +301,12 @@ def _add_program(build: WarmBuild, program: Program, text: str) -> int:
 
 
 def _options(args: argparse.Namespace) -> WarmOptions:
-    from irscope.warming.options import WarmOptions
+    from irscope.jobs.warm.launch_build import WarmOptions
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
     return WarmOptions(
-        target=option_values.target(args.target) if args.target else None,
+        target=options.target(args.target) if args.target else None,
         kernels=args.kernel,
         prune=args.prune,
         binary_only=args.binary_only,
@@ -162,8 +319,8 @@ def _options(args: argparse.Namespace) -> WarmOptions:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from irscope.report.terminal.warm_text import checks_text
-    from irscope.warming.verify import DIFFERS, verify
+    from irscope.jobs.warm.text import checks_text
+    from irscope.jobs.warm.verify import DIFFERS, verify
 
     checks = verify(args.verify)
     print(checks_text(args.verify, checks))
@@ -171,7 +328,7 @@ def _verify(args: argparse.Namespace) -> int:
 
 
 def _relocate(args: argparse.Namespace) -> int:
-    from irscope.warming.relocate import add_driver_modules, relocate
+    from irscope.jobs.warm.relocate import add_driver_modules, relocate
 
     folder = args.relocate
     try:
@@ -188,7 +345,6 @@ def _relocate(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> int:
-    from irscope.cli.warm_check import check_programs
 
     return check_programs(args.inputs, args.output)
 
@@ -198,6 +354,6 @@ _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "relocate": _relocate,
     "check": _check,
-    "write_plan": warm_launches.write_plan,
-    "write_pins": warm_launches.write_pins,
+    "write_plan": write_plan,
+    "write_pins": write_pins,
 }

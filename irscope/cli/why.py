@@ -45,16 +45,16 @@ def run(args: argparse.Namespace) -> int:
 def _print_pair(workspace: Workspace, args: argparse.Namespace) -> None:
     comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
     if args.format == "json":
-        from irscope.report.json.why_json import why_document
+        from irscope.document.json.comparison import why_document
 
         options.print_json(why_document(comparison))
         return
     if args.format == "markdown":
-        from irscope.report.markdown.why_markdown import why_markdown
+        from irscope.document.markdown.reports import why_markdown
 
         lines = list(why_markdown(comparison, args.all_findings))
     else:
-        from irscope.report.terminal.why_text import why_text
+        from irscope.document.terminal.comparison import why_text
 
         lines = list(why_text(comparison, args.all_findings, options.paint()))
     sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -63,16 +63,16 @@ def _print_pair(workspace: Workspace, args: argparse.Namespace) -> None:
 def _print_capture(workspace: Workspace, format_: str) -> None:
     kernels = workspace.compilations()
     if format_ == "json":
-        from irscope.report.json.why_json import compilations_document
+        from irscope.document.json.comparison import compilations_document
 
         options.print_json(compilations_document(str(workspace.path), kernels))
         return
     if format_ == "markdown":
-        from irscope.report.markdown.why_markdown import compilations_markdown
+        from irscope.document.markdown.reports import compilations_markdown
 
         lines = compilations_markdown(kernels)
     else:
-        from irscope.report.terminal.why_text import compilations_text
+        from irscope.document.terminal.comparison import compilations_text
 
         lines = compilations_text(kernels, options.paint())
     sys.stdout.writelines(f"{line}\n" for line in lines)

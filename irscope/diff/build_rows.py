@@ -17,11 +17,10 @@ from itertools import zip_longest
 
 from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between, refined
 from irscope.diff.classify import classify
-from irscope.diff.matching import UNMATCHED
+from irscope.diff.matching import UNMATCHED, without_names
 from irscope.diff.rows import Change, Row
-from irscope.diff.symbols import without_names
 from irscope.languages.document import Document, Operation
-from irscope.languages.language_registry import language_named
+from irscope.languages.language import language_named
 
 # A pair of lines, and how they differ.
 _Anchor = tuple[int, int, Change]

@@ -18,7 +18,7 @@ from rapidfuzz.distance import Indel
 from irscope.diff.layout_changes import is_layout
 from irscope.diff.rows import Change
 from irscope.languages.brackets import closing_bracket
-from irscope.languages.language_registry import language_named
+from irscope.languages.language import language_named
 
 # Stages repeat the same change in many operations.
 _CACHED_PAIRS = 4096

@@ -20,7 +20,7 @@ from irscope.diff.align import common_blocks
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change
 from irscope.languages.document import Document, Operation
-from irscope.languages.language_registry import language_named
+from irscope.languages.language import language_named
 
 _COMMUTATIVE = re.compile(
     r"(?:arith\.|call @llvm\.)?(?:f?add|f?mul|and|or|xor|[su]?min|[su]?max|m(?:in|ax)num|phi"

@@ -13,11 +13,11 @@ import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-from irscope.backends import layout_dialects
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change, LayoutChange
 from irscope.languages.brackets import split_outermost
 from irscope.languages.document import Document, Layout, Operation
+from irscope.targets import layout_dialects
 
 _ALIAS = re.compile(r"#[A-Za-z_]\w*")
 

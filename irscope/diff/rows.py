@@ -2,19 +2,30 @@
 
 %0 = tt.splat %n : i32 -> tensor<64xi32>      %0 = tt.splat %n : i32 -> tensor<128xi32>
 -> Row(left=12, right=12, change=Change.SHAPE)
+
+The diff of a stage in words: the summary line, the label of a tab, the first stage that really differs.
+
+Instruction counts per source line and class, on either side.
+
+    kernels.py:14  ld.global.v4.b32   8 -> 2
+    kernels.py:14  ld.global.b32      0 -> 24
+
+Below TTGIR, one operation becomes hundreds of instructions, and aligned rows do not show a change like this.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
-from irscope.diff.line_map import NO_LINES, LineMap
-from irscope.languages.document import Document, Layout
-from irscope.model.frozen_value import FrozenValue
+from irscope.diff.locations import NO_LINES, LineMap
+from irscope.languages.document import OPAQUE, Document, Layout
+from irscope.languages.language import Language, language_named
+from irscope.model.records import FrozenValue
 
 
 class Change(enum.Flag):
@@ -146,7 +157,7 @@ class StageDiff(FrozenValue):
         return f"StageDiff({self.stage}: {counts or 'equal'})"
 
     def _repr_html_(self) -> str:
-        from irscope.model.notebook import html_paragraph
+        from irscope.model.text import html_paragraph
 
         return html_paragraph(repr(self))
 
@@ -226,3 +237,123 @@ def _left_first(rows: Sequence[Row]) -> list[Row]:
 def _sides(change: LayoutChange) -> int:
     """The place of a layout change among others: on both sides, only on the left, only on the right."""
     return 0 if change.left and change.right else 1 if change.left else 2
+
+
+# The changes that are counted, in the order of a summary, and their nouns. Layouts are named instead.
+_NOUNS = {
+    Change.SHAPE: "shape",
+    Change.CONSTANT: "constant",
+    Change.ATTRIBUTE: "attribute",
+    Change.TYPE: "type",
+    Change.OPERANDS: "operand",
+    Change.TEXT: "other line",
+}
+
+
+def summarize(diff: StageDiff) -> str:
+    """One line: "0 added, 0 removed, 41 shapes, 1 layout: #mma warpsPerCTA [4, 1] -> [8, 1]"."""
+    if diff.equal:
+        return "equal"
+    parts = [f"{diff.counts.get(Change.ADDED, 0)} added", f"{diff.counts.get(Change.REMOVED, 0)} removed"]
+    if diff.counts.get(Change.MOVED):
+        parts.append(f"{diff.counts[Change.MOVED]} moved")
+    parts += [_count(diff.counts[kind], noun) for kind, noun in _NOUNS.items() if diff.counts.get(kind)]
+    if diff.layouts:
+        changes = "; ".join(map(describe_layout, diff.layouts))
+        parts.append(f"{_count(len(diff.layouts), 'layout')}: {changes}")
+    elif diff.counts.get(Change.LAYOUT):
+        parts.append(_count(diff.counts[Change.LAYOUT], "operation") + " with another layout")
+    if diff.rough:
+        parts.append("matched roughly: too large and too different for an exact diff")
+    if diff.without_moves:
+        parts.append("too large to look for moved operations")
+    return ", ".join(parts)
+
+
+def describe_layout(change: LayoutChange) -> str:
+    """The change of a layout, field by field: "#blocked sizePerThread [1, 4] -> [1, 8], order ..."."""
+    if change.right is None:
+        return f"{change.left.alias} only left" if change.left else ""
+    if change.left is None:
+        return f"{change.right.alias} only right"
+    ours, theirs = change.left.alias, change.right.alias
+    name = ours if ours == theirs else f"{ours} -> {theirs}"
+    fields = ", ".join(f"{field} {was or 'none'} -> {now or 'none'}" for field, was, now in change.fields)
+    return f"{name} {fields}"
+
+
+def short_label(diff: StageDiff) -> str:
+    """The label of a tab, with only the most important change: "=", "+12 -3", "2 layouts", "53 shapes"."""
+    if diff.equal:
+        return "="
+    added, removed = diff.counts.get(Change.ADDED, 0), diff.counts.get(Change.REMOVED, 0)
+    if added or removed:
+        return f"+{added} -{removed}"
+    if diff.layouts or diff.counts.get(Change.LAYOUT):
+        return _count(len(diff.layouts) or diff.counts[Change.LAYOUT], "layout")
+    if set(diff.counts) == {Change.MOVED}:
+        return f"{diff.counts[Change.MOVED]} moved"
+    kind = max(_NOUNS, key=lambda change: diff.counts.get(change, 0))
+    return _count(diff.counts[kind], _NOUNS[kind])
+
+
+def first_structural(diffs: Iterable[StageDiff]) -> StageDiff | None:
+    """The first of `diffs`, in pipeline order, with a real change: more than shapes and constants."""
+    return next((diff for diff in diffs if diff.structural), None)
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LineChange(FrozenValue):
+    """A source line of the kernel (from 1) with different numbers of instructions of the class `opcode`.
+
+    The file and line are B's; A's if B does not have the line (`removed`).
+    """
+
+    file: str
+    line: int
+    opcode: str
+    left: int
+    right: int
+    removed: bool = False
+
+
+def by_source_line(diff: StageDiff) -> list[LineChange]:
+    """The source lines and instruction classes whose counts differ, the most important first.
+
+    Lines are those of the kernel itself: the code of an inlined helper counts for the line of its call.
+    Matrix and memory instructions precede others, larger differences precede smaller ones.
+    """
+    language = language_named(diff.left.language)
+    diff = diff.in_lines_of_b()
+    left, right = _class_counts(diff.left, language), _class_counts(diff.right, language)
+    changes = [
+        LineChange(file, line, opcode, left[key], right[key], removed)
+        for key in {**left, **right}
+        if left[key] != right[key]
+        for file, line, removed, opcode in [key]
+    ]
+    changes.sort(key=lambda change: _priority(change, language))
+    return changes
+
+
+def _class_counts(document: Document, language: Language) -> Counter[tuple[str, int, bool, str]]:
+    counts: Counter[tuple[str, int, bool, str]] = Counter()
+    classes: dict[str, str] = {}
+    for operation in document.operations:
+        if operation.location is None or operation.opcode == OPAQUE:
+            continue
+        opcode = operation.opcode
+        if opcode not in classes:
+            classes[opcode] = language.instruction_class(opcode)
+        location = operation.location.outermost
+        counts[location.file, location.line, location.removed, classes[opcode]] += 1
+    return counts
+
+
+def _priority(change: LineChange, language: Language) -> tuple[bool, int, str, int, str]:
+    heavy = language.heavy.match(change.opcode) is not None
+    return not heavy, -abs(change.right - change.left), change.file, change.line, change.opcode

@@ -10,14 +10,13 @@ from irscope.diff.build_rows import build_rows
 from irscope.diff.classify import classify
 from irscope.diff.def_use import definitions, operand_changes
 from irscope.diff.layout_changes import LayoutMatch, layouts_in_use
-from irscope.diff.line_map import NO_LINES, LineMap
-from irscope.diff.matching import UNMATCHED, match_operations
+from irscope.diff.locations import NO_LINES, LineMap
+from irscope.diff.matching import UNMATCHED, match_operations, with_symbols_of
 from irscope.diff.moves import match_moved, moved_operations
 from irscope.diff.rows import Change, Row, StageDiff
 from irscope.diff.sliders import fix_sliders
-from irscope.diff.symbols import with_symbols_of
 from irscope.languages.document import Document
-from irscope.model.no_cycles import cycles_not_collected
+from irscope.model.process import cycles_not_collected
 
 # Matches by place replace those by value if they report at most this share of what those do.
 _CLEARLY_LESS = 0.75

@@ -12,7 +12,7 @@ import re
 from functools import cache, lru_cache
 from itertools import accumulate, chain, compress
 
-from irscope.languages.language_registry import known_languages, language_named
+from irscope.languages.language import known_languages, language_named
 
 # A stage has a few thousand distinct tokens.
 _CACHED_TOKENS = 65536

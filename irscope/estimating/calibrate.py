@@ -16,8 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.constants import CONSTANTS, Fit
-from irscope.estimating.device_rates import DeviceRates
+from irscope.estimating.constants import CONSTANTS, DeviceRates, Fit
 from irscope.estimating.model import Numbers, Values, term_times, total_time
 from irscope.estimating.ranking import ReadVariant
 from irscope.estimating.work import work_of

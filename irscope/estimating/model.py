@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.device_rates import DeviceRates
+from irscope.estimating.constants import DeviceRates
 from irscope.estimating.terms import (
     ATOMICS,
     EXPOSED,

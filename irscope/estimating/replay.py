@@ -15,8 +15,7 @@ from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irscope.estimating.machine_loops import MachineRuns
-from irscope.estimating.sass_encoding import NONE, OPCODES, MachineInstructions
+from irscope.estimating.machine_code import NONE, OPCODES, MachineInstructions, MachineRuns
 from irscope.model import UserError
 
 # Cycles on Hopper: W. Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via

@@ -52,7 +52,7 @@ class Estimate:
         return f"Estimate({self.microseconds:,.1f} us on {self.device}, bound by {self.bound})"
 
     def _repr_html_(self) -> str:
-        from irscope.model.notebook import html_list, html_paragraph, html_table, html_text
+        from irscope.model.text import html_list, html_paragraph, html_table, html_text
 
         rows = [(html_text(t.name), f"{t.microseconds:,.1f}", html_text(t.text)) for t in self.terms]
         notes = html_list(self.notes)

@@ -10,17 +10,23 @@ from math import exp, log2, prod
 
 import numpy as np
 
-from irscope.backends import CUDA
 from irscope.estimating.counting.counts import count_launch, prepared_program
 from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts
 from irscope.estimating.counting.memory_traffic import TensorTraffic
-from irscope.estimating.counting.wavefronts import SECTOR
-from irscope.estimating.machine_loops import Floats, MachineRuns, machine_runs
+from irscope.estimating.counting.requests import SECTOR
+from irscope.estimating.machine_code import (
+    OPCODES,
+    Floats,
+    MachineInstructions,
+    MachineRuns,
+    machine_instructions,
+    machine_runs,
+)
 from irscope.estimating.replay import Replay, ReplayInput
-from irscope.estimating.sass_encoding import OPCODES, MachineInstructions, machine_instructions
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import Launch, UserError
-from irscope.model.no_cycles import cycles_not_collected
+from irscope.model.process import cycles_not_collected
+from irscope.targets import CUDA
 
 # Distances in bytes, as powers of two, after which a program may access the same bytes again.
 AGAIN = range(10, 34)

@@ -8,16 +8,15 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from irscope.backends import backend_of, device_of, in_words_of, instructions_of
-from irscope.backends.backend import Resources
-from irscope.backends.instructions import InstructionKind, Scan, scan
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
-from irscope.facts.hot_loop import hot_loop
-from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
+from irscope.facts.loops.pipelines import Pipeline, hot_loop, pipelines
 from irscope.facts.partitions import partitions
-from irscope.facts.pipelines import Pipeline, pipelines
+from irscope.facts.resources import BlockUse, Occupancy, count, occupancy
 from irscope.model import Variant
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
+from irscope.targets import backend_of, device_of, in_words_of, instructions_of
+from irscope.targets.backend import Resources
+from irscope.targets.instructions import InstructionKind, Scan, scan
 
 
 class VariantArtifacts:

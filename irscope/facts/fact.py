@@ -1,4 +1,10 @@
-"""Facts: named figures of one variant, with the lines that prove them."""
+"""Facts: named figures of one variant, with the lines that prove them.
+
+The facts about a launch that an estimate gives.
+
+They are not in the registry, because they need a launch, and time: about 0.1 s per variant. Views ask for
+them (`Workspace.estimates`).
+"""
 
 from __future__ import annotations
 
@@ -7,11 +13,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from irscope.model import Status, Variant
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 from irscope.model.status import failed
 
 if TYPE_CHECKING:
     from irscope.facts.artifacts import VariantArtifacts
+
 
 FactValue = int | float | str | Status | None
 
@@ -128,7 +135,7 @@ class Fact(FrozenValue):
         return f"Fact({self.kind.name}: {clipped(one_line(str(self)), _MOST_SHOWN)})"
 
     def _repr_html_(self) -> str:
-        from irscope.model.notebook import html_text
+        from irscope.model.text import html_text
 
         unit = f" {self.kind.unit}" if self.kind.unit and self.value is not None else ""
         return f"{html_text(self.kind.label or self.kind.title, bold=True)}: {html_text(f'{self}{unit}')}"
@@ -236,3 +243,23 @@ def status_of(variant: Variant, facts: Facts) -> Status | None:
         return failed(f"{variant.failure.kind}: {variant.failure.summary}")
     value = value_named(facts, "launchable")
     return value if isinstance(value, Status) else None
+
+
+def microseconds_text(value: FactValue) -> str:
+    """A time in microseconds with three digits: "0.12", "43.7", "1,230"."""
+    if not isinstance(value, int | float):
+        return format_value(value)
+    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+
+
+ESTIMATE = FactKind(
+    "estimate", "Estimate us", "microseconds", "low", "estimated time of the first launch, in microseconds",
+    "Estimated time", format=microseconds_text,
+)  # fmt: skip
+BOUND_BY = FactKind("bound", "Bound by", "", "", "what limits the first launch, according to the estimate")
+ESTIMATE_KEY = FactKind(
+    "estimate_key", "Estimate for", "", "", "the arguments of the launch that is estimated"
+)
+ESTIMATE_KINDS = (ESTIMATE, BOUND_BY, ESTIMATE_KEY)
+# Views that nobody asked for estimates show those of at most so many variants.
+MOST_ESTIMATED = 128

@@ -19,8 +19,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from irscope.languages.mlir.lines import module_warps, opcode_of
-from irscope.model.frozen_value import FrozenValue
+from irscope.languages.mlir.parser import module_warps, opcode_of
+from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 
 _ROLES = {

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from irscope.backends import (
+from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
+from irscope.model import Stage, Status, Variant
+from irscope.model.status import NOT_COMPILED, OK, cannot_launch
+from irscope.targets import (
     CUDA,
     HIP,
     STAGES,
@@ -22,9 +25,6 @@ from irscope.backends import (
     is_source_stage,
     stages_for,
 )
-from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
-from irscope.model import Stage, Status, Variant
-from irscope.model.status import NOT_COMPILED, OK, cannot_launch
 
 if TYPE_CHECKING:
     from irscope.facts.artifacts import VariantArtifacts
@@ -67,8 +67,18 @@ def _chosen(variant: VariantArtifacts) -> FactValue:
     return "; ".join(dict.fromkeys(keys)) or "no"
 
 
+def _chosen_ms(variant: VariantArtifacts) -> FactValue:
+    benchmarks = variant.variant.benchmarks
+    return benchmarks[-1].ms if benchmarks else None
+
+
+def _tuning_key(variant: VariantArtifacts) -> FactValue:
+    benchmarks = variant.variant.benchmarks
+    return benchmarks[-1].key if benchmarks else None
+
+
 def _threads(variant: VariantArtifacts) -> FactValue:
-    from irscope.facts.occupancy import threads_of
+    from irscope.facts.resources import threads_of
 
     return threads_of(variant.variant)
 
@@ -78,7 +88,7 @@ def _status(variant: VariantArtifacts) -> Status | None:
         return NOT_COMPILED
     if variant.count("shared") is None or variant.count("num_warps") is None:
         return None
-    from irscope.facts.occupancy import launch_problem
+    from irscope.facts.resources import launch_problem
 
     reason = launch_problem(variant.variant)
     return cannot_launch(reason) if reason else OK
@@ -117,7 +127,7 @@ def reused_stages(variant: Variant) -> tuple[str, ...]:
 
 
 def _code(variant: VariantArtifacts) -> FactValue:
-    from irscope.backends.elf import code_digest
+    from irscope.targets.elf import code_digest
 
     try:
         return None if variant.binary is None else code_digest(variant.binary)
@@ -128,12 +138,12 @@ def _code(variant: VariantArtifacts) -> FactValue:
 # Autotuning results. With several tuning keys the last one counts: other configs were measured for it too.
 MS = _fact(
     "ms", "ms", "milliseconds", "low", "median time of the last measurement by the autotuner on a GPU",
-    lambda v: v.variant.benchmarks[-1].ms if v.variant.benchmarks else None,
+    _chosen_ms,
     label="Measured time", weight=10.0,
 )  # fmt: skip
 MS_KEY = _fact(
     "ms_key", "ms for", "", "", "tuning key of that measurement",
-    lambda v: v.variant.benchmarks[-1].key if v.variant.benchmarks else None,
+    _tuning_key,
 )  # fmt: skip
 CHOSEN = _fact(
     "chosen", "Chosen for", "", "", "tuning keys for which the autotuner chose the config", _chosen

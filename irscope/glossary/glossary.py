@@ -16,8 +16,7 @@ from pathlib import Path
 from rapidfuzz import fuzz, process
 
 from irscope.facts.registry import FACT_KINDS
-from irscope.lint.diagnostic import Rule
-from irscope.lint.rule_pages import documented_rules
+from irscope.lint.diagnostic import Rule, documented_rules
 
 _TOPICS = (
     "layouts",

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.languages.document import Document, Operation
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 # A label in inline assembly is visible in its braces only. Deeper braces share the scope of this depth.
 _MOST_SCOPES = 16

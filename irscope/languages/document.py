@@ -20,7 +20,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import overload
 
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 OPAQUE = "?"
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pygments.lexer import Lexer
 
-from irscope.languages.language_registry import language_named
+from irscope.languages.language import language_named
 
 # The entry points of pyproject.toml: `pygmentize -l ttgir` works for the languages that Pygments lacks.
 _ENTRY_POINTS = {"TritonMlirLexer": "mlir", "NvidiaSassLexer": "sass", "AmdgcnLexer": "amdgcn"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -6,8 +6,8 @@ import json
 import re
 from dataclasses import dataclass
 
-from irscope.languages.mlir.layout_aliases import layout_fields, layout_kind
-from irscope.model.frozen_value import FrozenValue
+from irscope.languages.mlir.parser import layout_fields, layout_kind
+from irscope.model.records import FrozenValue
 
 
 class UnknownLayoutError(Exception):

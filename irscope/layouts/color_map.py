@@ -19,7 +19,7 @@ from irscope.layouts.banks import BANKS, Addresses, bank
 from irscope.layouts.grid import Grid, GridCell
 from irscope.layouts.linear import Inverse, LinearLayout, Vector, flat
 from irscope.layouts.ownership import MAX_ELEMENTS
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 GLYPHS = "0123456789abcdefghijklmnopqrstuv"
 _GROUPS = 8

@@ -12,10 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from irscope.layouts import amd, nvidia, shared
+from irscope.layouts import matrix_cores, shared
 from irscope.layouts.attribute import Attribute, UnknownLayoutError
-from irscope.layouts.linear import LinearLayout, Vector
-from irscope.layouts.tile import Tile, operand_order, row_major
+from irscope.layouts.linear import LinearLayout, Tile, Vector, operand_order, row_major
 
 Version = tuple[int, int]
 _VERSION = re.compile(r"(\d{1,4})\.(\d{1,4})")
@@ -73,15 +72,15 @@ def _register_order(vectors: Sequence[Vector], rank: int) -> list[int]:
 
 _IN_REGISTERS: dict[str, _RegisterConversion] = {
     "ttg.blocked": _blocked,
-    "ttg.nvidia_mma": nvidia.nvidia_mma,
-    "ttg.amd_mfma": amd.amd_mfma,
-    "ttg.amd_wmma": amd.amd_wmma,
+    "ttg.nvidia_mma": matrix_cores.nvidia_mma,
+    "ttg.amd_mfma": matrix_cores.amd_mfma,
+    "ttg.amd_wmma": matrix_cores.amd_wmma,
 }
 _OPERANDS: dict[str, _RegisterConversion] = {
     "ttg.blocked": _blocked_operand,
-    "ttg.nvidia_mma": nvidia.nvidia_operand,
-    "ttg.amd_mfma": amd.mfma_operand,
-    "ttg.amd_wmma": amd.wmma_operand,
+    "ttg.nvidia_mma": matrix_cores.nvidia_operand,
+    "ttg.amd_mfma": matrix_cores.mfma_operand,
+    "ttg.amd_wmma": matrix_cores.wmma_operand,
 }
 _IN_MEMORY: dict[str, Callable[[Attribute, Sequence[int], Version], Tile]] = {
     "ttg.swizzled_shared": lambda attribute, shape, _: shared.swizzled(attribute, shape),

@@ -18,7 +18,7 @@ from irscope.layouts.attribute import Attribute
 from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.ownership import longest_run, ownership_summary, repeating_part
 from irscope.layouts.tensors import Tensor, layout_shape
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 
 SAME = "same layout"

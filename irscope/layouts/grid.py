@@ -14,7 +14,7 @@ from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import BANKS, WORD, Addresses, Wavefronts, bank
 from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.ownership import MAX_ELEMENTS, RegisterPosition, longest_run, owners, repeating_part
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 # The cells per line of a tensor with one dimension.
 _LINE = 8

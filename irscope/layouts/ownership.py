@@ -7,7 +7,7 @@ from math import prod
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Span, Vector, flat, xor
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 # With more elements, a map of all of them takes seconds.
 MAX_ELEMENTS = 1 << 18

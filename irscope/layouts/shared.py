@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from irscope.layouts.attribute import Attribute, UnknownLayoutError
-from irscope.layouts.linear import Vector
-from irscope.layouts.tile import Tile, row_major
-from irscope.model.frozen_value import FrozenValue
+from irscope.layouts.linear import Tile, Vector, row_major
+from irscope.model.records import FrozenValue
 
 _PADDING = re.compile(r"(\d{1,9}):\+(\d{1,9})")
 _MAX_BOX = 256  # elements along one dimension of a TMA copy

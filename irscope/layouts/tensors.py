@@ -9,13 +9,12 @@ from functools import cached_property
 from math import prod
 
 from irscope.languages.document import Document, Operation
-from irscope.languages.mlir.layout_aliases import expand_aliases
+from irscope.languages.mlir.parser import expand_aliases
 from irscope.languages.mlir.value_types import ShapedType, operand_types, shaped_values
 from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attribute
 from irscope.layouts.convert import Version, linear_layout
-from irscope.layouts.linear import LinearLayout
-from irscope.layouts.tile import MAX_BITS
-from irscope.model.frozen_value import FrozenValue
+from irscope.layouts.linear import MAX_BITS, LinearLayout
+from irscope.model.records import FrozenValue
 
 # The size of elements in bits, if their names do not include it ("f16", "i1").
 _BITS = {"bf16": 16, "index": 64, "tf32": 32}

@@ -1,17 +1,25 @@
-"""The input of a rule about a capture: one kernel, compiled for one target."""
+"""The input of a rule about a capture: one kernel, compiled for one target.
+
+The recorded launches of a compiled kernel, with what is known of the values in its TTIR.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import prod
 
-from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.python_tokens import def_index
+from irscope.diff.def_use import Definition
+from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.global_accesses import GlobalAccess, global_accesses
+from irscope.facts.accesses.launch_values import LaunchValue, launch_values
 from irscope.facts.fact import Fact, FactValue, status_of
-from irscope.languages.language_registry import parse
+from irscope.facts.source.tokens import def_index
+from irscope.languages.language import parse
 from irscope.lint.diagnostic import Diagnostic, Rule
-from irscope.model import Kernel, Target, Variant
+from irscope.model import Kernel, Launch, Target, Variant
 
 ReadStage = Callable[[Variant, str], bytes | None]
 
@@ -102,3 +110,60 @@ class CompiledKernel:
         text = self.lines[place - source.line] if 0 <= place - source.line < len(self.lines) else ""
         column = len(text) - len(text.lstrip()) + 1
         return Diagnostic(rule, source.file, place, column, message, fix, head)
+
+
+# A tensor as recorded: "float16[512, 64]"; " strides [...]" follows if it is not contiguous.
+_TENSOR = re.compile(r"\w+\[([\d, ]*)\]$")
+_LOOPS = ("tt.func", "scf.for", "module", "builtin.module")
+
+
+@dataclass(frozen=True)
+class LaunchedVariant:
+    """A variant and one of its launches, None if none was recorded."""
+
+    variant: Variant
+    launch: Launch | None
+    flow: AxisFlow
+    values: Mapping[Definition, LaunchValue]
+
+    def accesses(self) -> Iterator[tuple[GlobalAccess, LaunchValue]]:
+        """The global loads and stores that the last program surely runs, with their pointers."""
+        for access in global_accesses(self.flow.document, self.flow):
+            pointer = self.values.get(access.pointer)
+            if pointer is not None and pointer.base and self._runs(access.index):
+                yield access, pointer
+
+    def elements(self, parameter: str) -> int | None:
+        """The elements of the tensor passed for a parameter; None if unknown or not contiguous."""
+        sizes = self.sizes(parameter)
+        return None if sizes is None else prod(sizes)
+
+    def sizes(self, parameter: str) -> tuple[int, ...] | None:
+        """The shape of the contiguous tensor passed for a parameter; None if unknown."""
+        text = dict(self.launch.arguments).get(parameter, "") if self.launch else ""
+        match = _TENSOR.match(text)
+        if match is None:
+            return None
+        return tuple(int(size) for size in match[1].split(",") if size.strip())
+
+    def _runs(self, index: int) -> bool:
+        """Whether an operation is in no branch, and in no loop that may not run."""
+        operations = self.flow.operations
+        parent = operations[index].parent
+        while parent >= 0:
+            opcode = operations[parent].opcode
+            if opcode not in _LOOPS:
+                return False
+            if opcode == "scf.for" and Definition(parent, True, 0) not in self.values:
+                return False
+            parent = operations[parent].parent
+        return True
+
+
+def launched_variants(compiled: CompiledKernel) -> Iterator[LaunchedVariant]:
+    """Each variant with each of its recorded launches; variants without TTIR are left out."""
+    for variant in compiled.variants:
+        flow = compiled.flow(variant)
+        for launch in variant.launches if flow is not None else ():
+            if flow is not None:
+                yield LaunchedVariant(variant, launch, flow, launch_values(flow, launch))

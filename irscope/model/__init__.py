@@ -1,19 +1,21 @@
 """The types of irscope as frozen dataclasses; this package imports no other."""
 
-from irscope.model.errors import UserError
-from irscope.model.object_values import Expression, ListValue, NamedValue, ObjectValue
-from irscope.model.stage import COMMON_STAGES, Stage
-from irscope.model.status import Status, StatusKind
-from irscope.model.target import Target
-from irscope.model.tuning_config import (
+from irscope.model.config import (
     OPTION_NAMES,
     Config,
     Dtype,
+    Expression,
+    ListValue,
+    NamedValue,
+    ObjectValue,
     Value,
     format_value,
     parse_argument,
     parse_value,
 )
+from irscope.model.errors import UserError
+from irscope.model.stage import COMMON_STAGES, Stage
+from irscope.model.status import Status, StatusKind
 from irscope.model.variant import (
     Argument,
     Artifact,
@@ -23,6 +25,7 @@ from irscope.model.variant import (
     Launch,
     Pass,
     SourceFunction,
+    Target,
     Toolchain,
     Tuning,
     Variant,

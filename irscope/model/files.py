@@ -2,12 +2,15 @@
 
 A capture, an image or a page may be called anything. A named pipe would block whoever reads it, and replacing
 a device would break the system for every other program.
+
+The command that opens a file in a program of the user: $EDITOR, $PAGER.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -132,3 +135,20 @@ def _move(part: Path, target: Path, force: bool) -> None:
             os.link(part, target)
             return
     part.replace(target)
+
+
+DEFAULT_EDITOR = "vi"
+# These accept the first line to show as `+12`.
+_ACCEPT_LINE = ("less", "more", "vi", "vim", "nvim", "view", "nano", "emacs", "emacsclient", "kak", "micro")
+
+
+def open_command(variable: str, default: str, path: Path, line: int | None = None) -> list[str]:
+    """The command that opens `path` at a line (from 1) in the program that an environment variable names.
+
+    The variable may have arguments. Raises ValueError if it is malformed.
+    """
+    words = shlex.split(os.environ.get(variable) or default)
+    if not words:
+        raise ValueError("is empty")
+    start = [f"+{line}"] if line is not None and Path(words[0]).name in _ACCEPT_LINE else []
+    return [*words, *start, str(path)]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 from irscope.model.text import base_name, pluralize
 from irscope.model.variant import ORIGIN
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 # A regular expression of names of stages, which are the extensions of their files.
 STAGE_NAME = r"[a-z][a-z0-9_]{0,30}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 _LAUNCHABLE = "yes"
 _NOT = "no: "

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass
 
-from irscope.model.frozen_value import FrozenValue
-from irscope.model.tuning_config import Config
+from irscope.model.config import Config
+from irscope.model.records import FrozenValue
 from irscope.model.variant import Tuning
 
 

@@ -1,21 +1,100 @@
-"""Kernels and their variants: one variant is one compilation, kernel x specialization x config x target."""
+"""Kernels and their variants: one variant is one compilation, kernel x specialization x config x target.
+
+Edits: variants that were built from an edited stage, or with other passes, instead of from the kernel.
+
+Targets: the devices that Triton compiles for, `cuda:90`, `hip:gfx942`.
+
+The compiler environment of a variant: the environment variables, and options that no config sets.
+
+Triton compiles anew if one of these changes, so two variants that differ only here are two variants:
+
+    DISABLE_LLVM_OPT=1 irscope compile add.py ...     BLOCK=64,num_warps=4,DISABLE_LLVM_OPT=1
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.model.environment import environment_of
-from irscope.model.frozen_value import FrozenValue
-from irscope.model.object_values import literal
-from irscope.model.target import Target
-from irscope.model.tuning_config import Config, Value, parse_value
+from irscope.model.config import Config, Value, literal, parse_value
+from irscope.model.records import FrozenValue
+from irscope.model.text import pluralize
 
 if TYPE_CHECKING:
-    from irscope.model.edit import Edit
     from irscope.model.origin import Origin
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Target(FrozenValue):
+    """One device architecture, by Triton's names.
+
+    `backend` is "cuda" or "hip"; `arch` is the compute capability times ten ("90") or the gfx name
+    ("gfx942"); `warp_size` is in threads.
+    """
+
+    backend: str
+    arch: str
+    warp_size: int
+
+    def __str__(self) -> str:
+        return f"{self.backend}:{self.arch}"
+
+
+# The start of the names that `Variant.cache_key` has for environment variables and options.
+ENVIRONMENT, OPTION = "environment ", "option "
+# Options that the environment, a decorator or a launch sets, and their defaults as text (CUDAOptions and
+# HIPOptions in triton/backends/*/compiler.py of 3.6 to 3.9).
+CHECKS = {"debug": "False", "sanitize_overflow": "True", "fpsan_homomorphic_casts": "False"}
+# Options that only an environment variable sets, unless a launch does: the variable and the default.
+OPTION_VARIABLES = {
+    "ptx_options": ("PTXAS_OPTIONS", "None"),
+    "instrumentation_mode": ("TRITON_INSTRUMENTATION_MODE", ""),
+}
+_OPTIONS = frozenset(OPTION + name for name in (*CHECKS, *OPTION_VARIABLES))
+# Each of these options, its component of Triton's key, the name that users set, and the default.
+_DEFAULTS = tuple(
+    (option, OPTION + option, name, default)
+    for option, (name, default) in (
+        {name: (name, default) for name, default in CHECKS.items()} | OPTION_VARIABLES
+    ).items()
+)
+# Triton's key has the meaning of a variable that is a switch; as users set it.
+_SWITCHES = {"true": "1", "false": "0"}
+
+
+def variable_value(text: str) -> str:
+    """The value of an environment variable in Triton's key as users write it: "true" -> "1"."""
+    return _SWITCHES.get(text, text)
+
+
+def environment_components(cache_key: Mapping[str, str]) -> dict[str, str]:
+    """The components of Triton's key that `environment_of` reads."""
+    return {
+        name: value
+        for name, value in cache_key.items()
+        if (name.startswith(ENVIRONMENT) and value) or name in _OPTIONS
+    }
+
+
+def environment_of(cache_key: Mapping[str, str], configured: Iterable[str]) -> dict[str, str]:
+    """The compiler environment by name, without what is unset or a default, sorted by name.
+
+    `cache_key` are the components of Triton's key by name; `configured` are the names that the config sets.
+    """
+    names = tuple(configured)
+    found = {
+        name.removeprefix(ENVIRONMENT): variable_value(value)
+        for name, value in cache_key.items()
+        if value and name.startswith(ENVIRONMENT)
+    }
+    for option, component, name, default in _DEFAULTS:
+        value = cache_key.get(component, default)
+        if value not in (default, "None", "") and option not in names:
+            found[name] = value
+    return dict(sorted(found.items()))
+
 
 # The files of Triton's library of jit functions: tl.sum, tl.cdiv, Gluon's.
 _OF_TRITON = re.compile(r"[/\\]triton[/\\](?:language|experimental)[/\\]")
@@ -226,7 +305,7 @@ class Variant(FrozenValue):
         return f"Variant(#{self.id} {one_line(f'{self.kernel.name} {self.config}')}, {self.target})"
 
     def _repr_html_(self) -> str:
-        from irscope.model.notebook import html_paragraph
+        from irscope.model.text import html_paragraph
 
         state = f"failed to compile: {self.failure.summary}" if self.failure else ", ".join(self.artifacts)
         heading = f"#{self.id} {self.kernel.name} {self.config}, {self.target}"
@@ -273,7 +352,6 @@ def edit_in(metadata: Mapping[str, Any]) -> Edit | None:
     """Return the edit in a variant's metadata, or None; imports its module only if there is one."""
     if EDIT not in metadata:
         return None
-    from irscope.model.edit import edit_from_metadata
 
     return edit_from_metadata(metadata)
 
@@ -281,3 +359,90 @@ def edit_in(metadata: Mapping[str, Any]) -> Edit | None:
 def launch_metadata_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     """The values of LAUNCH_METADATA as text."""
     return tuple(repr(metadata.get(name)) for name in LAUNCH_METADATA)
+
+
+# Characters of the diff that are kept.
+_MOST_SHOWN = 64_000
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Edit(FrozenValue):
+    """How a variant was built from another one of the same kernel, config and target.
+
+    `name` identifies it among the edits of that variant; `of` is the name of the edit that it started from,
+    "" for the variant as the compiler made it. `stage` is the stage it was built from; `diff` the unified
+    diff of its text, "" if it was not changed. `skipped` are the passes that were left out; `replaced` has
+    the passes that ran instead of a stage's own, as (stage, list). `doubt` says how a rebuild of the unedited
+    stage differs from the original; "" if its machine code is equal.
+    """
+
+    name: str
+    of: str = ""
+    stage: str = ""
+    diff: str = ""
+    skipped: tuple[str, ...] = ()
+    replaced: tuple[tuple[str, str], ...] = ()
+    doubt: str = ""
+
+    @property
+    def changed_lines(self) -> tuple[int, int]:
+        """How many lines of the stage the edit added and removed."""
+        lines = [line for line in self.diff.splitlines()[2:] if not line.startswith("@@")]
+        return tuple(sum(line.startswith(sign) for line in lines) for sign in "+-")  # type: ignore[return-value]
+
+    @property
+    def sentence(self) -> str:
+        """The summary, what it is an edit of, and the doubt, for views."""
+        of = f"edit of {self.of}: " if self.of else "edit: "
+        return f"{of}{self.summary}{f'; {self.doubt}' if self.doubt else ''}"
+
+    @property
+    def summary(self) -> str:
+        """One line: "ttgir edited (+1 -1 lines), built without tritongpu-prefetch"."""
+        added, removed = self.changed_lines
+        parts = [f"{self.stage} edited (+{added} -{removed} lines)"] if self.diff else []
+        built = [f"without {', '.join(self.skipped)}"] if self.skipped else []
+        built += [f"with {pluralize(_count(passes), 'pass')} in {stage}" for stage, passes in self.replaced]
+        if built or not parts:
+            parts.append(f"built {', '.join(built) or f'again from {self.stage}'}")
+        return ", ".join(parts)
+
+
+def _count(passes: str) -> int:
+    return passes.count(",") + 1 if passes else 0
+
+
+def edit_to_json(edit: Edit) -> dict[str, Any]:
+    """The edit as the entry of a variant's metadata."""
+    whole = {
+        "name": edit.name,
+        "of": edit.of,
+        "stage": edit.stage,
+        "diff": edit.diff[:_MOST_SHOWN],
+        "skipped": list(edit.skipped),
+        "replaced": [list(pair) for pair in edit.replaced],
+        "doubt": edit.doubt,
+    }
+    return {name: value for name, value in whole.items() if value not in ("", [])}
+
+
+def edit_from_metadata(metadata: Mapping[str, Any]) -> Edit | None:
+    """The edit in a variant's metadata without malformed entries; None if there is no edit."""
+    found = metadata.get(EDIT)
+    if not isinstance(found, Mapping) or not isinstance(found.get("name"), str):
+        return None
+    texts = {
+        name: found[name]
+        for name in ("name", "of", "stage", "diff", "doubt")
+        if isinstance(found.get(name), str)
+    }
+    skipped, replaced = found.get("skipped"), found.get("replaced")
+    return Edit(
+        **texts,
+        skipped=tuple(name for name in skipped if isinstance(name, str)) if isinstance(skipped, list) else (),
+        replaced=tuple(
+            (pair[0], pair[1])
+            for pair in (replaced if isinstance(replaced, list) else ())
+            if isinstance(pair, list) and len(pair) == 2 and all(isinstance(each, str) for each in pair)
+        ),
+    )

@@ -20,11 +20,11 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from irscope.model import Config, Kernel, Toolchain
-from irscope.model.environment import environment_components
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
+from irscope.model.variant import environment_components
 from irscope.store import encoding
 from irscope.store.schema import FACTS, LARGE, NAMES
-from irscope.store.summaries import SharedColumns, SummaryRow, kept_metadata, mark_of
+from irscope.store.stored_variant import SharedColumns, SummaryRow, kept_metadata, mark_of
 
 # The variants of a block, and the bytes of its columns, of which real ones have 0.5 MB.
 _VARIANTS = 1000

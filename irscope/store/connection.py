@@ -21,10 +21,10 @@ from threading import RLock
 from typing import Any, ClassVar, TypeVar
 from urllib.parse import quote_from_bytes
 
-from irscope.backends import UnknownBackendError
 from irscope.model import UserError
 from irscope.model.files import check_regular, file_kind
-from irscope.store.schema_check import NotACaptureError, check_schema
+from irscope.store.schema import NotACaptureError, check_schema
+from irscope.targets import UnknownBackendError
 
 # The errors that a row of a damaged or hostile capture can cause; each becomes a UserError.
 DAMAGE = (

@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from irscope.model import Kernel, SourceFunction, Variant
-from irscope.model.environment import environment_of
+from irscope.model.variant import environment_of
 from irscope.store import encoding
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from irscope.model import Argument, UserError, Variant, format_value
+from irscope.model.records import varying
 from irscope.model.text import split_entries
-from irscope.model.varying import varying
 
 # The start of the type of a tensor descriptor.
 _DESCRIPTOR = "tensordesc<"

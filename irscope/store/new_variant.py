@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 if TYPE_CHECKING:
     from irscope.model import Argument, Benchmark, Config, Failure, Launch, Target

@@ -9,22 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irscope.model import (
-    Benchmark,
-    Launch,
-    SourceFunction,
-    UserError,
-)
+from irscope.model import Benchmark, Launch, SourceFunction, UserError
 from irscope.model.files import output_target
 from irscope.store import encoding
 from irscope.store.blocks import remove_blocks, write_blocks
-from irscope.store.capture_file import create_file, holds_nothing, opening, upgrade
+from irscope.store.capture_file import OutputLock, create_file, holds_nothing, opening, upgrade
 from irscope.store.connection import DAMAGE, connect_writer, in_parts, marks
 from irscope.store.encoding import Blob
 from irscope.store.identity import identity, joined_digest, kernel_columns
 from irscope.store.made_here import remember
 from irscope.store.new_variant import NewVariant
-from irscope.store.output_lock import OutputLock
 from irscope.store.schema import ATTACHMENT
 
 _FORGET_VARIANT = (

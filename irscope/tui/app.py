@@ -22,13 +22,13 @@ from irscope.tui.bindings import ASK
 from irscope.tui.home_visits import Ended, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.waiting import WaitingScreen
+from irscope.tui.screens.opening import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace
 from irscope.workspace.growth import is_abandoned
 
 if TYPE_CHECKING:
-    from irscope.learn.pages import LessonPages
+    from irscope.learn.render import LessonPages
     from irscope.tui.screens.opening import OpeningScreen
 
 # Blue and orange differ in any kind of color vision, on dark and on light backgrounds.
@@ -159,7 +159,7 @@ class IrscopeApp(HomeVisits):
             self.exit()
             return
 
-        from irscope.tui.screens.confirm import ConfirmScreen  # after the first paint
+        from irscope.tui.screens.dialogs import ConfirmScreen  # after the first paint
 
         def answered(answer: str | None) -> None:
             if answer:

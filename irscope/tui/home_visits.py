@@ -11,12 +11,11 @@ from textual import on
 
 from irscope.model import UserError
 from irscope.tui.background import Background
-from irscope.tui.home_sections import EntryOpened, HomeEntry, Section
+from irscope.tui.home_entries import EntryOpened, HomeEntry, Section
+from irscope.tui.palette import ThemePreview
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.waiting import WaitingScreen
-from irscope.tui.settings import Settings
-from irscope.tui.state_file import StateFolder
-from irscope.tui.theme_preview import ThemePreview
+from irscope.tui.screens.opening import WaitingScreen
+from irscope.tui.settings import Settings, StateFolder
 from irscope.workspace import Workspace
 from irscope.workspace.growth import is_abandoned
 

@@ -3,20 +3,31 @@
 Textual gives a key to the panel that has the focus when it arrives. Of `:5`, typed quickly, the `5` would
 reach the texts before the `:` opened its prompt, and a second Enter would answer a prompt that is closed.
 Keys that come one at a time wait for nothing: only a burst is queued.
+
+Textual's driver for terminals, which tells text that is pasted from keys that are pressed.
+
+Most terminals mark pasted text (bracketed paste). Without the marks, each character of a pasted text would be
+a command: a q quits, an A starts an editor.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import select
 import time
+from codecs import getincrementaldecoder
 from collections import deque
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import groupby
 
 from textual import events
+from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.command import CommandPalette
 from textual.driver import Driver
+from textual.drivers.linux_driver import LinuxDriver
 from textual.message_pump import MessagePump
 from textual.screen import ModalScreen
 from textual.widgets import Input
@@ -148,7 +159,6 @@ class InputApp(App[None]):
         chosen = super().get_driver_class()
         if chosen.__name__ != "LinuxDriver":  # Windows, a browser
             return chosen
-        from irscope.tui.terminal_driver import TerminalDriver  # does not exist elsewhere
 
         return TerminalDriver
 
@@ -168,3 +178,47 @@ class InputApp(App[None]):
 def hold_input(app: App[object]) -> AbstractContextManager[None]:
     """Hold the keys back while no dialog of `app` is open: they are for the dialog that is about to open."""
     return app.input.hold() if isinstance(app, InputApp) else nullcontext()
+
+
+_BYTES = 4096
+# How long one look for input takes at most, so that the thread sees the end of the app.
+_LOOK_SECONDS = 0.1
+# As many different keys never arrive at once from a keyboard, not even over a slow connection.
+_MOST_KEYS = 16
+# What follows a pasted text so soon is the rest of it.
+_REST_SECONDS = 0.05
+# The keys whose prompt takes what is typed ahead: a path, a query, values.
+_OPENING_PROMPTS = "/:F\\w+UP"
+
+
+class TerminalDriver(LinuxDriver):
+    """Reports many characters that arrive at once as one pasted text."""
+
+    def run_input_thread(self) -> None:
+        """Reports what is typed and pasted until the app ends."""
+        parser = XTermParser(self._debug)
+        decode = getincrementaldecoder("utf-8")(errors="replace").decode
+        pasted_at = 0.0
+        while not self.exit_event.is_set():
+            readable, _, _ = select.select([self.fileno], [], [], _LOOK_SECONDS)
+            text = decode(os.read(self.fileno, _BYTES)) if readable else ""
+            is_rest = "\x1b" not in text and time.monotonic() - pasted_at < _REST_SECONDS
+            if text and (is_rest or is_pasted(text)):
+                pasted_at = time.monotonic()
+                self.process_message(events.Paste(text.replace("\r", "\n").replace("\x00", "")))
+            elif text:
+                for event in parser.feed(text):
+                    self.process_message(event)
+            for event in parser.tick():
+                self.process_message(event)
+
+
+def is_pasted(text: str) -> bool:
+    """Return True if characters that arrived at once are a text, and not keys.
+
+    Not a key that is held down, and not a line typed ahead into the prompt that its first key opens.
+    """
+    if "\x1b" in text or sum(1 for _ in groupby(text)) < _MOST_KEYS:
+        return False
+    is_line = len(text.rstrip("\r\n").split()) == 1
+    return not (is_line and text[0] in _OPENING_PROMPTS)

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from irscope.workspace.edits import StageEdit
     from irscope.workspace.live import Event
-    from irscope.workspace.what_if import PassRequest, WhatIf
+    from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
 
 Publish = Callable[["Event"], None]
 

@@ -3,6 +3,13 @@
 The first says what changed: `~`, or `+` or `-` if lines were only added or removed. The second is `!` for
 spills, else `*` for matrix instructions. The third is `▌` for the hot loop, `▐` for the lines on screen, `█`
 for both.
+
+The gauge next to assembly: a bar per line for the registers that are occupied, scaled to the limit.
+
+`███▌` is 112 of at most 128 registers. The line under the cursor has the number instead, and so has the line
+with the maximum, followed by `◂`.
+
+The marks of a stage's lines, as the texts draw them: looked up by line.
 """
 
 from __future__ import annotations
@@ -13,8 +20,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
+from rich.segment import Segment
+from rich.style import Style
+
 from irscope.tui.page import ScreenLayout
-from irscope.workspace import Change, LineMarks
+from irscope.tui.paint import Styles
+from irscope.workspace import NO_MARKS, Change, LineMarks, Pressure
 
 WIDTH = 3
 # In a narrower panel, the text needs the cells.
@@ -137,3 +148,58 @@ def _has(lines: Sequence[int], first: int, end: int) -> bool:
 def _overlaps(ranges: Sequence[range], first: int, end: int) -> bool:
     place = bisect_right(ranges, first, key=lambda lines: lines.stop)
     return place < len(ranges) and ranges[place].start < end
+
+
+STYLE_CLASSES = ("gauge", "gauge--peak")
+# A blank, the bar or the number, and the mark of the maximum.
+GAUGE_WIDTH = 6
+_BAR = 4
+# In a narrower column, the text needs the cells.
+GAUGE_NARROWEST = 70
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_PEAK = "◂"
+
+
+def segments(
+    pressure: Pressure | None, line: int, at_cursor: bool, base: Style, styles: Styles, part: int = 0
+) -> list[Segment]:
+    """The gauge of a line (from 0), in WIDTH cells."""
+    number = pressure.by_line.get(line) if pressure and not part else None
+    if pressure is None or number is None:
+        return [Segment(" " * GAUGE_WIDTH, base)]
+    at_peak = line == pressure.peak_line
+    text = f"{number:.0f}".rjust(_BAR) if at_cursor or at_peak else bar(number, pressure.limit)
+    ink = base + styles.ink("gauge--peak" if at_peak else "gauge")
+    return [Segment(f" {text}{_PEAK if at_peak else ' '}", ink)]
+
+
+def bar(number: float, limit: int) -> str:
+    """A bar of _BAR cells, full at `limit`; never empty for a register or more."""
+    eighths = min(round(number * 8 * _BAR / max(limit, 1)), 8 * _BAR)
+    eighths = max(eighths, 1 if number else 0)
+    whole, rest = divmod(eighths, 8)
+    return f"{'█' * whole}{_EIGHTHS[rest] if rest else ''}".ljust(_BAR)
+
+
+@dataclass(frozen=True)
+class LineFlags:
+    """One side's marks. `marks` are those of the whole stage."""
+
+    marks: LineMarks = NO_MARKS
+
+    @property
+    def pressure(self) -> Pressure | None:
+        """The register pressure, if it is known."""
+        return self.marks.pressure
+
+    @cached_property
+    def _starts(self) -> Sequence[int]:
+        return [lines.start for lines in self.marks.hot]
+
+    def is_hot(self, line: int) -> bool:
+        """Whether a line (from 0) is in the hot loop."""
+        place = bisect_right(self._starts, line) - 1
+        return place >= 0 and line in self.marks.hot[place]
+
+
+NO_FLAGS = LineFlags()

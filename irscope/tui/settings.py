@@ -1,15 +1,25 @@
-"""The user's config file: its path, its format and its content."""
+"""The user's config file: its path, its format and its content.
+
+How each capture was left: a small file per capture in the user's state folder, never in the capture.
+
+The home screen lists recent captures from these files, so it opens none of them. A file that is damaged, too
+large or of another version counts as missing.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from irscope.model import UserError
+from irscope.model import UserError, Variant
 from irscope.workspace import PYTHON, all_stages, stage_named
 
 # A config file is a page long; a larger file is something else.
@@ -105,3 +115,158 @@ def _is_text_stage(name: str) -> bool:
 def _keys(text: str) -> str:
     """`X, f8` as a binding needs it: `X,f8`."""
     return ",".join(filter(None, (key.strip() for key in text.split(","))))
+
+
+_VERSION = 1
+# The least recently opened captures are forgotten beyond this.
+_MAX_FILES = 100
+_RECENT_THEMES = 5
+_MAX_BYTES, _MAX_TEXT, _MAX_NAMES = 32_768, 500, 4
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureState:
+    """The entry of a capture on the home screen, and how the main screen was when it closed.
+
+    `opened` is a time in seconds since 1970. `a` and `b` are ids, with a fingerprint each: a capture that was
+    written anew may have another variant of that id. `sort` is the name of a column, "" for none;
+    `opened_panels` are ids of panels that the user opened; `scope` is the kernel and the target
+    that the table shows, "" for all. Fields that are "" or None are not restored.
+    """
+
+    path: str
+    opened: float
+    kernels: tuple[str, ...] = ()
+    targets: tuple[str, ...] = ()
+    variants: int = 0
+    a: int = 0
+    b: int = 0
+    fingerprints: tuple[str, ...] = ()
+    stage: str = ""
+    detail: str = ""
+    sort: str = ""
+    descending: bool = False
+    filter: str = ""
+    unified: bool | None = None
+    opened_panels: tuple[str, ...] = ()
+    scope: tuple[str, ...] = ()
+    theme: str = ""
+
+
+class StateFolder:
+    """The states of captures. If the folder cannot be read or written, there are none."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or _default_folder()
+
+    def load(self, capture: Path) -> CaptureState | None:
+        """How a capture was left; None if that is not known."""
+        state = _read(self._file(capture))
+        return state if state is not None and state.path == os.path.realpath(capture) else None
+
+    def save(self, state: CaptureState) -> None:
+        """Stores a state, and forgets the oldest ones beyond the limit."""
+        content = json.dumps({"version": _VERSION, **asdict(_bounded(state))})
+        file = self._file(Path(state.path))
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            part = file.with_suffix(f".{os.getpid()}.part")
+            part.write_text(content, encoding="utf-8")
+            part.replace(file)
+            self._forget_oldest()
+
+    def recent(self, limit: int = _MAX_FILES) -> list[CaptureState]:
+        """The states of at most `limit` captures, the one opened last first."""
+        with contextlib.suppress(OSError):
+            newest = sorted(self._folder.glob("*.json"), key=_modified, reverse=True)
+            states = filter(None, map(_read, newest[:limit]))
+            return sorted(states, key=lambda state: state.opened, reverse=True)
+        return []
+
+    def theme(self) -> str:
+        """The theme that was chosen in one of the captures opened last; "" if none was."""
+        return next((state.theme for state in self.recent(_RECENT_THEMES) if state.theme), "")
+
+    def _forget_oldest(self) -> None:
+        for file in sorted(self._folder.iterdir(), key=_modified, reverse=True)[_MAX_FILES:]:
+            file.unlink(missing_ok=True)
+
+    def _file(self, capture: Path) -> Path:
+        name = os.fsencode(os.path.realpath(capture))
+        return self._folder / f"{hashlib.sha256(name).hexdigest()[:32]}.json"
+
+
+def fingerprint(variant: Variant) -> str:
+    """Identifies what was compiled, but not the source: an edited kernel keeps its A and B."""
+    parts = (variant.kernel.name, variant.target, variant.specialization, variant.config)
+    return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def now() -> float:
+    """The time in seconds since 1970."""
+    return time.time()
+
+
+def _bounded(state: CaptureState) -> CaptureState:
+    """The state without what makes its file too large; paths are kept whole."""
+    return replace(
+        state,
+        kernels=_clip(state.kernels),
+        scope=_clip(state.scope),
+        targets=_clip(state.targets),
+        sort=state.sort[:_MAX_TEXT],
+        filter="" if len(state.filter) > _MAX_TEXT else state.filter,
+    )
+
+
+def _clip(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(name[:_MAX_TEXT] for name in names[:_MAX_NAMES])
+
+
+def _read(file: Path) -> CaptureState | None:
+    """The state in a file; None if it is damaged."""
+    with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
+        if file.stat().st_size > _MAX_BYTES:
+            return None
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(found, dict) and found.pop("version", None) == _VERSION:
+            return _checked(found)
+    return None
+
+
+def _checked(found: dict[str, object]) -> CaptureState:
+    """The state with these values. Raises TypeError if one has another type than its field."""
+    blank = CaptureState("", 0.0)
+    values: dict[str, object] = {}
+    for state_field in fields(CaptureState):
+        default = getattr(blank, state_field.name)
+        value = found.get(state_field.name, default)
+        if isinstance(value, list) and all(isinstance(item, str) for item in value):
+            value = tuple(value)
+        allowed = (
+            (bool, type(None)) if default is None else (int, float) if default == 0.0 else (type(default),)
+        )
+        if not isinstance(value, allowed) or (
+            isinstance(value, bool) and not isinstance(default, bool | None)
+        ):
+            raise TypeError(state_field.name)
+        values[state_field.name] = value
+    state = CaptureState(**values)  # type: ignore[arg-type]  # checked above
+    if not os.path.isabs(state.path):  # noqa: PTH117 - the path of another machine stays text
+        raise ValueError("path")
+    return state
+
+
+def _modified(file: Path) -> float:
+    with contextlib.suppress(OSError):
+        return file.stat().st_mtime
+    return 0.0
+
+
+def _default_folder() -> Path:
+    base = os.environ.get("IRSCOPE_STATE")
+    if not base:
+        import platformdirs
+
+        base = platformdirs.user_state_dir("irscope", appauthor=False)
+    return Path(base) / "captures"

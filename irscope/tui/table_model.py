@@ -7,7 +7,7 @@ from functools import partial
 from itertools import islice
 
 from irscope.model import Variant
-from irscope.model.no_cycles import cycles_not_collected, keep_from_search
+from irscope.model.process import cycles_not_collected, keep_from_search
 from irscope.workspace import (
     ESTIMATE_KINDS,
     UNMEASURED,

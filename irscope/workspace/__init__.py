@@ -11,56 +11,38 @@ from importlib import import_module
 TYPE_CHECKING = False  # importing typing takes a fifth of the time that --help may take
 if TYPE_CHECKING:
     # "as" marks what type checkers see from outside.
-    from irscope.analysis.cache_key_diff import ChangedInput as ChangedInput
-    from irscope.analysis.cache_key_diff import reason_text as reason_text
-    from irscope.analysis.capture_diff import FactChange as FactChange
-    from irscope.analysis.capture_diff import MatchedVariants as MatchedVariants
-    from irscope.analysis.chart_data import EACH as EACH
-    from irscope.analysis.chart_data import Chart as Chart
-    from irscope.analysis.chart_data import Point as Point
-    from irscope.analysis.chart_data import Series as Series
-    from irscope.analysis.chart_data import axes as axes
-    from irscope.analysis.chart_data import axis_scale as axis_scale
-    from irscope.analysis.chart_data import chart as chart
-    from irscope.analysis.chart_data import chartable_facts as chartable_facts
-    from irscope.analysis.chart_data import lines_text as lines_text
-    from irscope.analysis.chart_data import plotted as plotted
-    from irscope.analysis.compilations import Compilations as Compilations
-    from irscope.analysis.divergence import Divergence as Divergence
-    from irscope.analysis.divergence import Divergences as Divergences
-    from irscope.analysis.expectations import parse_expectation as parse_expectation
-    from irscope.analysis.expectations import unmet as unmet
-    from irscope.analysis.findings.finding import Finding as Finding
-    from irscope.analysis.registers.live_values import LiveValue as LiveValue
-    from irscope.analysis.registers.python_names import SourceLine as SourceLine
-    from irscope.analysis.registers.register_report import RegisterReport as RegisterReport
-    from irscope.analysis.registers.register_report import TensorInRegisters as TensorInRegisters
-    from irscope.analysis.registers.spilled_values import SpilledValue as SpilledValue
-    from irscope.analysis.source_map import PythonLine as PythonLine
-    from irscope.analysis.source_map import SourcePlace as SourcePlace
-    from irscope.backends import all_stages as all_stages
-    from irscope.backends import all_targets as all_targets
-    from irscope.backends import parse_target as parse_target
-    from irscope.backends import stage_named as stage_named
-    from irscope.backends import stages_of as stages_of
-    from irscope.backends.instructions import InstructionKind as InstructionKind
-    from irscope.diff.opcode_counts import by_source_line as by_source_line
+    from irscope.compiling.processes.disassembler import find_nvdisasm as find_nvdisasm
+    from irscope.compiling.python_files import module_file as module_file
     from irscope.diff.rows import Change as Change
     from irscope.diff.rows import LayoutChange as LayoutChange
     from irscope.diff.rows import Row as Row
     from irscope.diff.rows import StageDiff as StageDiff
-    from irscope.diff.summary import first_structural as first_structural
-    from irscope.diff.summary import short_label as short_label
-    from irscope.diff.summary import summarize as summarize
+    from irscope.diff.rows import by_source_line as by_source_line
+    from irscope.diff.rows import first_structural as first_structural
+    from irscope.diff.rows import short_label as short_label
+    from irscope.diff.rows import summarize as summarize
     from irscope.estimating.terms import Estimate as Estimate
-    from irscope.facts.estimate_kinds import ESTIMATE_KINDS as ESTIMATE_KINDS
-    from irscope.facts.estimate_kinds import MOST_ESTIMATED as MOST_ESTIMATED
-    from irscope.facts.estimate_kinds import microseconds_text as microseconds_text
+    from irscope.facts.fact import ESTIMATE_KINDS as ESTIMATE_KINDS
+    from irscope.facts.fact import MOST_ESTIMATED as MOST_ESTIMATED
     from irscope.facts.fact import Evidence as Evidence
     from irscope.facts.fact import Fact as Fact
     from irscope.facts.fact import FactKind as FactKind
     from irscope.facts.fact import FactValue as FactValue
+    from irscope.facts.fact import microseconds_text as microseconds_text
+    from irscope.facts.registers.live_values import LiveValue as LiveValue
+    from irscope.facts.registers.live_values import SourceLine as SourceLine
+    from irscope.facts.registers.live_values import SpilledValue as SpilledValue
+    from irscope.facts.registers.register_report import RegisterReport as RegisterReport
+    from irscope.facts.registers.register_report import TensorInRegisters as TensorInRegisters
     from irscope.facts.registry import kinds_for as kinds_for
+    from irscope.facts.source.map import PythonLine as PythonLine
+    from irscope.facts.source.map import SourcePlace as SourcePlace
+    from irscope.findings.cache_key_diff import ChangedInput as ChangedInput
+    from irscope.findings.cache_key_diff import reason_text as reason_text
+    from irscope.findings.compilations import Compilations as Compilations
+    from irscope.findings.finding import Finding as Finding
+    from irscope.findings.passes import Divergence as Divergence
+    from irscope.findings.passes import Divergences as Divergences
     from irscope.glossary.glossary import GlossaryEntry as GlossaryEntry
     from irscope.glossary.glossary import entries_in_line as entries_in_line
     from irscope.glossary.glossary import entry_for as entry_for
@@ -68,21 +50,21 @@ if TYPE_CHECKING:
     from irscope.glossary.glossary import glossary_entries as glossary_entries
     from irscope.glossary.glossary import similar_names as similar_names
     from irscope.languages.document import Layout as Layout
-    from irscope.languages.language_registry import line_without_location as line_without_location
-    from irscope.languages.language_registry import strip_debug as strip_debug
+    from irscope.languages.language import line_without_location as line_without_location
+    from irscope.languages.language import strip_debug as strip_debug
     from irscope.languages.lexers import lexer_for as lexer_for
+    from irscope.layouts.banks import AccessConflicts as AccessConflicts
     from irscope.layouts.banks import BankConflicts as BankConflicts
     from irscope.layouts.color_map import ColorBy as ColorBy
     from irscope.layouts.color_map import cell_size as cell_size
-    from irscope.layouts.conversion_cost import Conversion as Conversion
     from irscope.layouts.describe import conflicts_text as conflicts_text
     from irscope.layouts.describe import ways_text as ways_text
     from irscope.layouts.grid import Grid as Grid
     from irscope.layouts.grid import GridCell as GridCell
     from irscope.layouts.grid import Window as Window
     from irscope.layouts.grid import ruler as ruler
+    from irscope.layouts.kernel_layouts import Conversion as Conversion
     from irscope.layouts.kernel_layouts import Picture as Picture
-    from irscope.layouts.shared_accesses import AccessConflicts as AccessConflicts
     from irscope.layouts.tensors import Tensor as Tensor
     from irscope.layouts.tensors import layout_shape as layout_shape
     from irscope.lint.diagnostic import Diagnostic as Diagnostic
@@ -94,67 +76,82 @@ if TYPE_CHECKING:
     from irscope.store import CaptureWriter as CaptureWriter
     from irscope.store import select_variants as select_variants
     from irscope.store import variant_names as variant_names
+    from irscope.store.capture_file import find_writer as find_writer
     from irscope.store.capture_file import holds_nothing as holds_nothing
     from irscope.store.capture_file import remove_capture as remove_capture
     from irscope.store.merge_captures import merge_captures as merge_captures
-    from irscope.store.output_lock import find_writer as find_writer
     from irscope.store.overview import overview as overview
-    from irscope.toolchain.disassembler import find_nvdisasm as find_nvdisasm
-    from irscope.toolchain.python_files import module_file as module_file
-    from irscope.workspace.calibration import Calibration as Calibration
-    from irscope.workspace.calibration import calibrate_captures as calibrate_captures
+    from irscope.targets import all_stages as all_stages
+    from irscope.targets import all_targets as all_targets
+    from irscope.targets import parse_target as parse_target
+    from irscope.targets import stage_named as stage_named
+    from irscope.targets import stages_of as stages_of
+    from irscope.targets.instructions import InstructionKind as InstructionKind
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
+    from irscope.workspace.capture_comparison import FactChange as FactChange
+    from irscope.workspace.capture_comparison import MatchedVariants as MatchedVariants
     from irscope.workspace.capture_comparison import compare_captures as compare_captures
-    from irscope.workspace.capture_listing import captures_in as captures_in
-    from irscope.workspace.checks import CheckResult as CheckResult
-    from irscope.workspace.checks import CheckRule as CheckRule
-    from irscope.workspace.checks import check as check
-    from irscope.workspace.checks import read_rules as read_rules
+    from irscope.workspace.charts import EACH as EACH
+    from irscope.workspace.charts import Chart as Chart
+    from irscope.workspace.charts import Point as Point
+    from irscope.workspace.charts import Series as Series
+    from irscope.workspace.charts import axes as axes
+    from irscope.workspace.charts import axis_scale as axis_scale
+    from irscope.workspace.charts import chart as chart
+    from irscope.workspace.charts import chartable_facts as chartable_facts
+    from irscope.workspace.charts import lines_text as lines_text
+    from irscope.workspace.charts import plotted as plotted
     from irscope.workspace.comparison import Comparison as Comparison
-    from irscope.workspace.compile_time import CompileTimeInput as CompileTimeInput
-    from irscope.workspace.compile_time import compile_time_inputs as compile_time_inputs
+    from irscope.workspace.comparison import config_code as config_code
     from irscope.workspace.compiler_version import CompilerVersion as CompilerVersion
-    from irscope.workspace.config_source import config_code as config_code
-    from irscope.workspace.detail import Detail as Detail
-    from irscope.workspace.detail import differs_materially as differs_materially
-    from irscope.workspace.detail import rows_at as rows_at
+    from irscope.workspace.compiler_version import version_name as version_name
+    from irscope.workspace.conditions import CheckResult as CheckResult
+    from irscope.workspace.conditions import CheckRule as CheckRule
+    from irscope.workspace.conditions import check as check
+    from irscope.workspace.conditions import parse_expectation as parse_expectation
+    from irscope.workspace.conditions import read_rules as read_rules
+    from irscope.workspace.conditions import unmet as unmet
     from irscope.workspace.diff_rows import CHANGES as CHANGES
+    from irscope.workspace.diff_rows import Detail as Detail
     from irscope.workspace.diff_rows import Hunk as Hunk
+    from irscope.workspace.diff_rows import OperandNotes as OperandNotes
     from irscope.workspace.diff_rows import RowSide as RowSide
     from irscope.workspace.diff_rows import Span as Span
     from irscope.workspace.diff_rows import change_names as change_names
     from irscope.workspace.diff_rows import count_changes as count_changes
     from irscope.workspace.diff_rows import counts_text as counts_text
+    from irscope.workspace.diff_rows import differs_materially as differs_materially
     from irscope.workspace.diff_rows import hunk_range as hunk_range
     from irscope.workspace.diff_rows import hunks as hunks
     from irscope.workspace.diff_rows import reads_differently as reads_differently
     from irscope.workspace.diff_rows import row_sides as row_sides
+    from irscope.workspace.diff_rows import rows_at as rows_at
     from irscope.workspace.diff_rows import rows_in_place as rows_in_place
     from irscope.workspace.diff_rows import source_line_counts as source_line_counts
-    from irscope.workspace.edits import StageEdit as StageEdit
-    from irscope.workspace.edits import can_build_from as can_build_from
-    from irscope.workspace.edits import edit_names as edit_names
-    from irscope.workspace.equal_variants import equal_text as equal_text
     from irscope.workspace.estimate_comparison import pair_estimate_lines as pair_estimate_lines
     from irscope.workspace.estimate_text import estimate_lines as estimate_lines
     from irscope.workspace.fact_table import FactTable as FactTable
     from irscope.workspace.finding_table import FindingRow as FindingRow
     from irscope.workspace.finding_table import FindingTarget as FindingTarget
     from irscope.workspace.finding_table import finding_rows as finding_rows
+    from irscope.workspace.first_difference import equal_text as equal_text
     from irscope.workspace.first_difference import first_differences as first_differences
     from irscope.workspace.gate import GateResult as GateResult
     from irscope.workspace.gate import Violation as Violation
     from irscope.workspace.gate import gate_captures as gate_captures
     from irscope.workspace.gate import gate_pair as gate_pair
-    from irscope.workspace.installed_plugins import plugin_uses as plugin_uses
-    from irscope.workspace.kernel_files import kernel_place as kernel_place
-    from irscope.workspace.kernel_files import relative_file as relative_file
+    from irscope.workspace.growth import captures_in as captures_in
     from irscope.workspace.kernel_scopes import Scope as Scope
     from irscope.workspace.kernel_scopes import ScopeCount as ScopeCount
+    from irscope.workspace.kernel_scopes import kernel_place as kernel_place
     from irscope.workspace.kernel_scopes import mismatch as mismatch
+    from irscope.workspace.kernel_scopes import plugin_uses as plugin_uses
+    from irscope.workspace.kernel_scopes import relative_file as relative_file
     from irscope.workspace.kernel_scopes import scope_counts as scope_counts
     from irscope.workspace.kernel_scopes import scope_of as scope_of
+    from irscope.workspace.launch_expression import add_launches as add_launches
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
+    from irscope.workspace.layout_comparison import ValuePair as ValuePair
     from irscope.workspace.line_differences import LineChange as LineChange
     from irscope.workspace.line_differences import content_span as content_span
     from irscope.workspace.line_differences import elided_layouts as elided_layouts
@@ -165,23 +162,24 @@ if TYPE_CHECKING:
     from irscope.workspace.linting import lint as lint
     from irscope.workspace.live import LiveUpdates as LiveUpdates
     from irscope.workspace.live import apply_events as apply_events
-    from irscope.workspace.llvm_comparison import llvm_lines as llvm_lines
-    from irscope.workspace.llvm_passes import LlvmReport as LlvmReport
-    from irscope.workspace.llvm_passes import effect_text as effect_text
-    from irscope.workspace.llvm_passes import llvm_report as llvm_report
     from irscope.workspace.opening import opening_pair as opening_pair
-    from irscope.workspace.operand_notes import OperandNotes as OperandNotes
-    from irscope.workspace.pass_comparison import PassChange as PassChange
-    from irscope.workspace.pass_comparison import PassComparison as PassComparison
-    from irscope.workspace.pass_comparison import PassDifference as PassDifference
-    from irscope.workspace.pass_comparison import PassLine as PassLine
-    from irscope.workspace.pass_reports import OperationEvent as OperationEvent
-    from irscope.workspace.pass_reports import PassReport as PassReport
-    from irscope.workspace.pass_reports import operation_history as operation_history
-    from irscope.workspace.pass_reports import pass_changes as pass_changes
-    from irscope.workspace.pass_reports import pass_report as pass_report
+    from irscope.workspace.passes import LlvmReport as LlvmReport
+    from irscope.workspace.passes import OperationEvent as OperationEvent
+    from irscope.workspace.passes import PassChange as PassChange
+    from irscope.workspace.passes import PassComparison as PassComparison
+    from irscope.workspace.passes import PassDifference as PassDifference
+    from irscope.workspace.passes import PassLine as PassLine
+    from irscope.workspace.passes import PassReport as PassReport
+    from irscope.workspace.passes import effect_text as effect_text
+    from irscope.workspace.passes import llvm_lines as llvm_lines
+    from irscope.workspace.passes import llvm_report as llvm_report
+    from irscope.workspace.passes import operation_history as operation_history
+    from irscope.workspace.passes import pass_changes as pass_changes
+    from irscope.workspace.passes import pass_report as pass_report
+    from irscope.workspace.picking import Calibration as Calibration
     from irscope.workspace.picking import Choice as Choice
     from irscope.workspace.picking import Pick as Pick
+    from irscope.workspace.picking import calibrate_captures as calibrate_captures
     from irscope.workspace.picking import never_launched as never_launched
     from irscope.workspace.picking import picks as picks
     from irscope.workspace.problems import problem_titles as problem_titles
@@ -214,19 +212,19 @@ if TYPE_CHECKING:
     from irscope.workspace.table_columns import constants_text as constants_text
     from irscope.workspace.table_columns import shown_columns as shown_columns
     from irscope.workspace.table_columns import summarize_columns as summarize_columns
-    from irscope.workspace.table_filter import matching as matching
-    from irscope.workspace.table_kinds import all_kinds as all_kinds
-    from irscope.workspace.table_kinds import chosen_kinds as chosen_kinds
-    from irscope.workspace.table_kinds import default_kinds as default_kinds
-    from irscope.workspace.table_kinds import minor as minor
-    from irscope.workspace.table_kinds import varying_kinds as varying_kinds
     from irscope.workspace.table_rows import Folding as Folding
     from irscope.workspace.table_rows import TableRow as TableRow
+    from irscope.workspace.table_rows import matching as matching
     from irscope.workspace.table_rows import rows as rows
     from irscope.workspace.table_rows import sorted_variants as sorted_variants
     from irscope.workspace.table_sections import TableEntry as TableEntry
     from irscope.workspace.table_sections import TableSection as TableSection
+    from irscope.workspace.table_sections import all_kinds as all_kinds
+    from irscope.workspace.table_sections import chosen_kinds as chosen_kinds
+    from irscope.workspace.table_sections import default_kinds as default_kinds
+    from irscope.workspace.table_sections import minor as minor
     from irscope.workspace.table_sections import ranked_pairs as ranked_pairs
+    from irscope.workspace.table_sections import varying_kinds as varying_kinds
     from irscope.workspace.texts import ERROR as ERROR
     from irscope.workspace.texts import PYTHON as PYTHON
     from irscope.workspace.texts import check_stage as check_stage
@@ -235,30 +233,27 @@ if TYPE_CHECKING:
     from irscope.workspace.texts import text_stages as text_stages
     from irscope.workspace.texts import variant_texts as variant_texts
     from irscope.workspace.texts import written_stage as written_stage
+    from irscope.workspace.timeline import FactMovement as FactMovement
     from irscope.workspace.timeline import Timeline as Timeline
     from irscope.workspace.timeline import TimelineStep as TimelineStep
-    from irscope.workspace.trends import TRENDS as TRENDS
-    from irscope.workspace.trends import KernelTrend as KernelTrend
-    from irscope.workspace.trends import Trends as Trends
-    from irscope.workspace.trends import TrendSeries as TrendSeries
-    from irscope.workspace.trends import TrendStep as TrendStep
-    from irscope.workspace.trends import read_trends as read_trends
-    from irscope.workspace.value_matching import ValuePair as ValuePair
+    from irscope.workspace.timeline import VersionStep as VersionStep
+    from irscope.workspace.timeline import VersionSummary as VersionSummary
+    from irscope.workspace.timeline import version_summaries as version_summaries
     from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
     from irscope.workspace.variant_layouts import listed_tensors as listed_tensors
+    from irscope.workspace.variant_registers import CompileTimeInput as CompileTimeInput
+    from irscope.workspace.variant_registers import compile_time_inputs as compile_time_inputs
     from irscope.workspace.verdict import KeyPoint as KeyPoint
     from irscope.workspace.verdict import PairVerdict as PairVerdict
     from irscope.workspace.verdict import Remedy as Remedy
+    from irscope.workspace.verdict import Resource as Resource
     from irscope.workspace.verdict import Verdict as Verdict
     from irscope.workspace.verdict import finding_point as finding_point
-    from irscope.workspace.verdict_resources import Resource as Resource
-    from irscope.workspace.version_names import version_name as version_name
-    from irscope.workspace.version_summary import FactMovement as FactMovement
-    from irscope.workspace.version_summary import VersionStep as VersionStep
-    from irscope.workspace.version_summary import VersionSummary as VersionSummary
-    from irscope.workspace.version_summary import version_summaries as version_summaries
+    from irscope.workspace.what_if import StageEdit as StageEdit
+    from irscope.workspace.what_if import can_build_from as can_build_from
+    from irscope.workspace.what_if import edit_names as edit_names
     from irscope.workspace.why_lines import StageLine as StageLine
     from irscope.workspace.why_lines import TextLine as TextLine
     from irscope.workspace.why_lines import compilation_lines as compilation_lines
@@ -267,124 +262,108 @@ if TYPE_CHECKING:
     from irscope.workspace.why_lines import without_rest as without_rest
     from irscope.workspace.why_lines import worth_lines as worth_lines
     from irscope.workspace.workspace import Workspace as Workspace
-    from irscope.workspace.written_launches import add_launches as add_launches
 
 # Module -> the names loaded from it.
 _EXPORTS = {
-    "irscope.analysis.cache_key_diff": "ChangedInput reason_text",
-    "irscope.analysis.capture_diff": "FactChange MatchedVariants",
-    "irscope.analysis.chart_data": (
-        "EACH Chart Point Series axes axis_scale chart chartable_facts lines_text plotted"
+    "irscope.compiling.processes.disassembler": "find_nvdisasm",
+    "irscope.compiling.python_files": "module_file",
+    "irscope.diff.rows": (
+        "Change LayoutChange Row StageDiff by_source_line first_structural short_label summarize"
     ),
-    "irscope.analysis.compilations": "Compilations",
-    "irscope.analysis.divergence": "Divergence Divergences",
-    "irscope.analysis.expectations": "parse_expectation unmet",
-    "irscope.analysis.findings.finding": "Finding",
-    "irscope.analysis.registers.live_values": "LiveValue",
-    "irscope.analysis.registers.python_names": "SourceLine",
-    "irscope.analysis.registers.register_report": "RegisterReport TensorInRegisters",
-    "irscope.analysis.registers.spilled_values": "SpilledValue",
-    "irscope.analysis.source_map": "PythonLine SourcePlace",
-    "irscope.backends": "all_stages all_targets parse_target stage_named stages_of",
-    "irscope.backends.instructions": "InstructionKind",
-    "irscope.diff.opcode_counts": "by_source_line",
-    "irscope.diff.rows": "Change LayoutChange Row StageDiff",
-    "irscope.diff.summary": "first_structural short_label summarize",
     "irscope.estimating.terms": "Estimate",
-    "irscope.facts.estimate_kinds": "ESTIMATE_KINDS MOST_ESTIMATED microseconds_text",
-    "irscope.facts.fact": "Evidence Fact FactKind FactValue",
+    "irscope.facts.fact": "ESTIMATE_KINDS Evidence Fact FactKind FactValue MOST_ESTIMATED microseconds_text",
+    "irscope.facts.registers.live_values": "LiveValue SourceLine SpilledValue",
+    "irscope.facts.registers.register_report": "RegisterReport TensorInRegisters",
     "irscope.facts.registry": "kinds_for",
+    "irscope.facts.source.map": "PythonLine SourcePlace",
+    "irscope.findings.cache_key_diff": "ChangedInput reason_text",
+    "irscope.findings.compilations": "Compilations",
+    "irscope.findings.finding": "Finding",
+    "irscope.findings.passes": "Divergence Divergences",
     "irscope.glossary.glossary": (
         "GlossaryEntry entries_in_line entry_for find_entries glossary_entries similar_names"
     ),
     "irscope.languages.document": "Layout",
-    "irscope.languages.language_registry": "line_without_location strip_debug",
+    "irscope.languages.language": "line_without_location strip_debug",
     "irscope.languages.lexers": "lexer_for",
-    "irscope.layouts.banks": "BankConflicts",
+    "irscope.layouts.banks": "AccessConflicts BankConflicts",
     "irscope.layouts.color_map": "ColorBy cell_size",
-    "irscope.layouts.conversion_cost": "Conversion",
     "irscope.layouts.describe": "conflicts_text ways_text",
     "irscope.layouts.grid": "Grid GridCell Window ruler",
-    "irscope.layouts.kernel_layouts": "Picture",
-    "irscope.layouts.shared_accesses": "AccessConflicts",
+    "irscope.layouts.kernel_layouts": "Conversion Picture",
     "irscope.layouts.tensors": "Tensor layout_shape",
     "irscope.lint.diagnostic": "Diagnostic Rule",
     "irscope.lint.linter": "lint_source",
     "irscope.lint.rules": "RULES SOURCE_RULES",
     "irscope.store": "CaptureReader CaptureWriter select_variants variant_names",
-    "irscope.store.capture_file": "holds_nothing remove_capture",
+    "irscope.store.capture_file": "find_writer holds_nothing remove_capture",
     "irscope.store.merge_captures": "merge_captures",
-    "irscope.store.output_lock": "find_writer",
     "irscope.store.overview": "overview",
-    "irscope.toolchain.disassembler": "find_nvdisasm",
-    "irscope.toolchain.python_files": "module_file",
-    "irscope.workspace.calibration": "Calibration calibrate_captures",
-    "irscope.workspace.capture_comparison": "CaptureComparison compare_captures",
-    "irscope.workspace.capture_listing": "captures_in",
-    "irscope.workspace.checks": "CheckResult CheckRule check read_rules",
-    "irscope.workspace.comparison": "Comparison",
-    "irscope.workspace.compile_time": "CompileTimeInput compile_time_inputs",
-    "irscope.workspace.compiler_version": "CompilerVersion",
-    "irscope.workspace.config_source": "config_code",
-    "irscope.workspace.detail": "Detail differs_materially rows_at",
-    "irscope.workspace.diff_rows": (
-        "CHANGES Hunk RowSide Span change_names count_changes counts_text hunk_range hunks "
-        "reads_differently row_sides rows_in_place source_line_counts"
+    "irscope.targets": "all_stages all_targets parse_target stage_named stages_of",
+    "irscope.targets.instructions": "InstructionKind",
+    "irscope.workspace.capture_comparison": "CaptureComparison FactChange MatchedVariants compare_captures",
+    "irscope.workspace.charts": (
+        "Chart EACH Point Series axes axis_scale chart chartable_facts lines_text plotted"
     ),
-    "irscope.workspace.edits": "StageEdit can_build_from edit_names",
-    "irscope.workspace.equal_variants": "equal_text",
+    "irscope.workspace.comparison": "Comparison config_code",
+    "irscope.workspace.compiler_version": "CompilerVersion version_name",
+    "irscope.workspace.conditions": "CheckResult CheckRule check parse_expectation read_rules unmet",
+    "irscope.workspace.diff_rows": (
+        "CHANGES Detail Hunk OperandNotes RowSide Span change_names count_changes counts_text "
+        "differs_materially hunk_range hunks reads_differently row_sides rows_at rows_in_place "
+        "source_line_counts"
+    ),
     "irscope.workspace.estimate_comparison": "pair_estimate_lines",
     "irscope.workspace.estimate_text": "estimate_lines",
     "irscope.workspace.fact_table": "FactTable",
     "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
-    "irscope.workspace.first_difference": "first_differences",
+    "irscope.workspace.first_difference": "equal_text first_differences",
     "irscope.workspace.gate": "GateResult Violation gate_captures gate_pair",
-    "irscope.workspace.installed_plugins": "plugin_uses",
-    "irscope.workspace.kernel_files": "kernel_place relative_file",
-    "irscope.workspace.kernel_scopes": "Scope ScopeCount mismatch scope_counts scope_of",
-    "irscope.workspace.layout_comparison": "LayoutComparison",
+    "irscope.workspace.growth": "captures_in",
+    "irscope.workspace.kernel_scopes": (
+        "Scope ScopeCount kernel_place mismatch plugin_uses relative_file scope_counts scope_of"
+    ),
+    "irscope.workspace.launch_expression": "add_launches",
+    "irscope.workspace.layout_comparison": "LayoutComparison ValuePair",
     "irscope.workspace.line_differences": (
         "LineChange content_span elided_layouts first_change line_changes line_spans"
     ),
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.live": "LiveUpdates apply_events",
-    "irscope.workspace.llvm_comparison": "llvm_lines",
-    "irscope.workspace.llvm_passes": "LlvmReport effect_text llvm_report",
     "irscope.workspace.opening": "opening_pair",
-    "irscope.workspace.operand_notes": "OperandNotes",
-    "irscope.workspace.pass_comparison": "PassChange PassComparison PassDifference PassLine",
-    "irscope.workspace.pass_reports": "OperationEvent PassReport operation_history pass_changes pass_report",
-    "irscope.workspace.picking": "Choice Pick never_launched picks",
+    "irscope.workspace.passes": (
+        "LlvmReport OperationEvent PassChange PassComparison PassDifference PassLine PassReport "
+        "effect_text llvm_lines llvm_report operation_history pass_changes pass_report"
+    ),
+    "irscope.workspace.picking": "Calibration Choice Pick calibrate_captures never_launched picks",
     "irscope.workspace.problems": "problem_titles",
     "irscope.workspace.source_lines": (
         "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage instruction_counts "
         "instruction_lines line_outcomes listings python_rows python_source source_chains source_maps"
     ),
-    "irscope.workspace.stage_marks": "NO_MARKS LineMarks Pressure line_marks",
+    "irscope.workspace.stage_marks": "LineMarks NO_MARKS Pressure line_marks",
     "irscope.workspace.table": "FactColumn TableCell TableView table_view",
     "irscope.workspace.table_columns": (
-        "UNMEASURED Column ColumnSummary columns constants_text shown_columns summarize_columns"
+        "Column ColumnSummary UNMEASURED columns constants_text shown_columns summarize_columns"
     ),
-    "irscope.workspace.table_filter": "matching",
-    "irscope.workspace.table_kinds": "all_kinds chosen_kinds default_kinds minor varying_kinds",
-    "irscope.workspace.table_rows": "Folding TableRow rows sorted_variants",
-    "irscope.workspace.table_sections": "TableEntry TableSection ranked_pairs",
+    "irscope.workspace.table_rows": "Folding TableRow matching rows sorted_variants",
+    "irscope.workspace.table_sections": (
+        "TableEntry TableSection all_kinds chosen_kinds default_kinds minor ranked_pairs varying_kinds"
+    ),
     "irscope.workspace.texts": (
         "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
     ),
-    "irscope.workspace.timeline": "Timeline TimelineStep",
-    "irscope.workspace.trends": "TRENDS KernelTrend TrendSeries TrendStep Trends read_trends",
-    "irscope.workspace.value_matching": "ValuePair",
+    "irscope.workspace.timeline": (
+        "FactMovement Timeline TimelineStep VersionStep VersionSummary version_summaries"
+    ),
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
-    "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Verdict finding_point",
-    "irscope.workspace.verdict_resources": "Resource",
-    "irscope.workspace.version_names": "version_name",
-    "irscope.workspace.version_summary": "FactMovement VersionStep VersionSummary version_summaries",
+    "irscope.workspace.variant_registers": "CompileTimeInput compile_time_inputs",
+    "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Resource Verdict finding_point",
+    "irscope.workspace.what_if": "StageEdit can_build_from edit_names",
     "irscope.workspace.why_lines": (
         "StageLine TextLine compilation_lines pair_lines reason_lines without_rest worth_lines"
     ),
     "irscope.workspace.workspace": "Workspace",
-    "irscope.workspace.written_launches": "add_launches",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}
 

@@ -1,4 +1,7 @@
-"""Two variants of an open capture, A and B: every question about the pair, answered once."""
+"""Two variants of an open capture, A and B: every question about the pair, answered once.
+
+A variant's config as the Python that makes it.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,24 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from irscope.analysis.cache_key_diff import Recompilation, reason_text, recompilation, remedies, verdict
-from irscope.analysis.duplicates import are_duplicates
-from irscope.analysis.findings.finding import Finding, PairContext, most_important, ranked
-from irscope.analysis.findings.registry import findings
-from irscope.analysis.source_alignment import line_map
-from irscope.backends import is_source_stage, stage_named, stages_of
-from irscope.diff.rows import StageDiff
-from irscope.diff.summary import first_structural
+from irscope.diff.rows import StageDiff, first_structural
+from irscope.facts.duplicates import are_duplicates
 from irscope.facts.fact import Fact
-from irscope.model import UserError, Variant, format_value
-from irscope.model.object_values import changed_parameters
+from irscope.facts.source.alignment import line_map
+from irscope.findings.cache_key_diff import Recompilation, reason_text, recompilation, remedies, verdict
+from irscope.findings.finding import Finding, PairContext, most_important, ranked
+from irscope.findings.registry import findings
+from irscope.model import OPTION_NAMES, Dtype, UserError, Value, Variant, format_value
+from irscope.model.config import changed_parameters, literal
 from irscope.model.text import one_line, pluralize
+from irscope.targets import is_source_stage, stage_named, stages_of
 from irscope.workspace.compiler_version import chosen_values
+from irscope.workspace.estimate_text import PairEstimates, estimate_findings, pair_estimates
 from irscope.workspace.kernel_scopes import mismatch
-from irscope.workspace.pair_estimates import PairEstimates, estimate_findings, pair_estimates
 from irscope.workspace.texts import text_stages
 
 if TYPE_CHECKING:
-    from irscope.analysis.divergence import Divergences
+    from irscope.findings.passes import Divergences
     from irscope.workspace.workspace import Workspace
 
 
@@ -76,7 +78,7 @@ class Comparison:
         printer.text("\n".join([repr(self), *(f"  {text}" for text in self._shown())]))
 
     def _repr_html_(self) -> str:
-        from irscope.model.notebook import html_list, html_paragraph
+        from irscope.model.text import html_list, html_paragraph
 
         heading = html_paragraph(f"A {self.heading(0)}  B {self.heading(1)}", bold=True)
         return heading + html_list(self._shown(), ordered=True)
@@ -221,7 +223,7 @@ class Comparison:
         a, b = (self.workspace.passes(variant) for variant in self.variants)
         if not a or not b:
             return None
-        from irscope.analysis.divergence import divergences
+        from irscope.findings.passes import divergences
 
         of_a, of_b = (partial(self.workspace.module, variant=variant) for variant in self.variants)
         return divergences(a, b, of_a, of_b, line_map(self.a.kernel, self.b.kernel))
@@ -278,3 +280,18 @@ def _origin_text(variant: Variant) -> str:
     """Describes what a generated kernel computes, or how an edit was built; "" for other variants."""
     origin = variant.origin.sentence.removeprefix("computes ") if variant.origin else ""
     return "; ".join(filter(None, [origin, variant.edit.sentence if variant.edit else ""]))
+
+
+def config_code(variant: Variant) -> str:
+    """`triton.Config({"BLOCK_M": 64}, num_warps=4)`, to paste into a list for `@triton.autotune`.
+
+    Options of a backend (`waves_per_eu`) are among the meta-parameters, as Triton takes them.
+    """
+    config = variant.config
+    meta = ", ".join(f'"{name}": {_code(value)}' for name, value in config.meta.items())
+    options = [f"{name}={_code(config.options[name])}" for name in OPTION_NAMES if name in config.options]
+    return f"triton.Config({', '.join(['{' + meta + '}', *options])})"
+
+
+def _code(value: Value) -> str:
+    return str(value) if isinstance(value, Dtype) else literal(value)

@@ -1,12 +1,22 @@
-"""The version of the compiler as a property of a variant: Triton's, and ptxas's if it is not Triton's own."""
+"""The version of the compiler as a property of a variant: Triton's, and ptxas's if it is not Triton's own.
+
+The short names of versions, which the first paint needs; timeline.py has the rest.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Value, Variant
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
+
 
 # The name of the assembler's version in `Variant.environment`.
 PTXAS = "ptxas"
@@ -37,7 +47,7 @@ def compiler_version(variant: Variant) -> CompilerVersion:
 
 def check_installed(variant: Variant, what: str) -> None:
     """Raise UserError unless the Triton that compiled a variant is installed here; `what` needs it."""
-    from irscope.toolchain.triton_layouts import installed_triton  # few commands compile again
+    from irscope.compiling.toolchain.triton_layouts import installed_triton  # few commands compile again
 
     made_with, installed = variant.toolchain.versions.get("triton", ""), installed_triton()
     if installed is None or (made_with and installed != made_with):
@@ -61,3 +71,18 @@ def _order(text: str) -> tuple[tuple[int, int, str], ...]:
     parts = re.findall(r"\d+|[a-z]+", text)
     order = [(1, int(part[:9]), "") if part.isdecimal() else (0, 0, part) for part in parts]
     return (*order, (0, 1, "")) if order else ()
+
+
+def version_name(workspace: Workspace, variant: Variant) -> str:
+    """The file that has a variant; the age of its source if one capture is open, "" if it has one source."""
+    if len(workspace.captures) < 2:
+        return workspace.age(variant)
+    return file_names(workspace.captures)[workspace.capture_index(variant)]
+
+
+def file_names(paths: Sequence[Path]) -> list[str]:
+    """The names of the files, with their folders if several have one name."""
+    names = [path.name for path in paths]
+    if len(set(names)) == len(names):
+        return names
+    return [str(Path(path.parent.name) / path.name) for path in paths]

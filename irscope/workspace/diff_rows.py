@@ -1,23 +1,39 @@
 """The rows of a stage's diff, as every view shows them: changed rows with context, the rest folded.
 
 A row's text has no source locations, expanded tabs and no control characters; its spans are what changed.
+
+How much of a diff to show: only real changes, shapes too, or every difference between the texts.
+
+Says what changed in a row whose two lines read the same: the constant that an operand is.
+
+    %a = arith.divsi %n, %c : i32
+    %a = arith.divsi %n, %c : i32        -> %c: arith.constant 8 : i32 -> arith.constant 4 : i32
+
+Names carry no meaning, so that a diff of the two lines alone marks nothing.
 """
 
 from __future__ import annotations
 
+import enum
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from irscope.diff.opcode_counts import LineChange, by_source_line
-from irscope.diff.rows import Change, Row, StageDiff
+from irscope.diff.rows import Change, LineChange, Row, StageDiff, by_source_line
 from irscope.diff.tokens import changed_spans
-from irscope.languages.document import Document
-from irscope.languages.language_registry import language_named, line_without_location
+from irscope.languages.document import Document, Operation
+from irscope.languages.language import language_named, line_without_location
 from irscope.languages.mlir import LANGUAGE as MLIR
 from irscope.languages.python import LANGUAGE as PYTHON
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 from irscope.model.text import display_line, pluralize
+from irscope.targets import is_source_stage
+
+if TYPE_CHECKING:
+    from irscope.diff.def_use import Definitions
+
 
 Span = tuple[int, int]
 
@@ -187,3 +203,92 @@ def _ranges(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -
 def _text(document: Document, line: int) -> str:
     # Locations carry no meaning in a diff, and some lines consist of them by half.
     return display_line(line_without_location(document.lines[line], document.language))
+
+
+# Differences that follow from a block size.
+_FROM_SHAPES = Change.SHAPE | Change.CONSTANT
+
+
+class Detail(enum.Enum):
+    """The differences that count as changes; the value is the name."""
+
+    REAL = "real changes"
+    SHAPES = "shapes too"
+    RAW = "raw text"
+
+    @property
+    def next(self) -> Detail:
+        """The next level; the first after the last."""
+        every = list(Detail)
+        return every[(every.index(self) + 1) % len(every)]
+
+
+def rows_at(detail: Detail, rows: Sequence[Row], left: Sequence[str], right: Sequence[str]) -> Sequence[Row]:
+    """The rows of a diff; changes that do not count become equal. `left` and `right` are the lines."""
+    if detail is Detail.SHAPES:
+        return rows
+    if detail is Detail.RAW:
+        ours, theirs = list(left), list(right)  # faster than one by one
+        return [_raw(row, ours, theirs) for row in rows]
+    # Each flag is one object, and comparing those is 20 times as fast as hashing flags.
+    changes = {id(row.change): row.change for row in rows}
+    quiet = {key for key, change in changes.items() if change and not change & ~_FROM_SHAPES}
+    return [Row(row.left, row.right, Change.EQUAL) if id(row.change) in quiet else row for row in rows]
+
+
+def differs_materially(diff: StageDiff) -> bool:
+    """Whether a stage of the compiler differs in more than shapes and constants."""
+    return diff.structural and not is_source_stage(diff.stage) and not diff.constants_only
+
+
+def _raw(row: Row, left: Sequence[str], right: Sequence[str]) -> Row:
+    if row.left is None or row.right is None:
+        change = Change.REMOVED if row.right is None else Change.ADDED
+    elif left[row.left] == right[row.right]:
+        change = Change.EQUAL  # an alias has the same text whatever layout it names
+    else:
+        change = row.change or Change.TEXT
+    return row if change is row.change else Row(row.left, row.right, change)
+
+
+class OperandNotes:
+    """Describes the constant operands that changed, row by row. Reads the definitions once, if it must."""
+
+    def __init__(self, diff: StageDiff) -> None:
+        self._diff = diff
+
+    def of_row(self, row: Row) -> str:
+        """Return `%c: arith.constant 8 : i32 -> arith.constant 4 : i32`, or "" if no constant changed."""
+        if not row.change & Change.CONSTANT or row.left is None or row.right is None:
+            return ""
+        left, right = self._diff.left, self._diff.right
+        index, other = left.operation_of_line.get(row.left), right.operation_of_line.get(row.right)
+        if index is None or other is None:
+            return ""
+        notes = []
+        for was, now in zip(self._constants(0, index), self._constants(1, other), strict=False):
+            if was and now and was[1].normalized != now[1].normalized:
+                notes.append(f"{was[0]}: {_value(left, was[1])} -> {_value(right, now[1])}")
+        return "; ".join(dict.fromkeys(notes))
+
+    @cached_property
+    def _definitions(self) -> tuple[Definitions, Definitions]:
+        from irscope.diff.def_use import definitions  # the app opens without a diff
+
+        return definitions(self._diff.left), definitions(self._diff.right)
+
+    def _constants(self, side: int, index: int) -> list[tuple[str, Operation] | None]:
+        """Return the name and definition of each operand that is a constant; None for the others."""
+        document = (self._diff.left, self._diff.right)[side]
+        constants: list[tuple[str, Operation] | None] = []
+        names = document.operations[index].operands
+        for name, definition in zip(names, self._definitions[side][index], strict=False):
+            owner = document.operations[definition.owner] if definition else None
+            is_constant = owner is not None and owner.opcode.endswith(".constant")
+            constants.append((name, owner) if owner and is_constant else None)
+        return constants
+
+
+def _value(document: Document, constant: Operation) -> str:
+    text = display_line(line_without_location(document.lines[constant.line], document.language))
+    return text.partition(" = ")[2].strip() or text.strip()

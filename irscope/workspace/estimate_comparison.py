@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
-from irscope.workspace.estimate_text import estimate_lines
-from irscope.workspace.pair_estimates import shared_launch
+from irscope.workspace.estimate_text import estimate_lines, shared_launch
 from irscope.workspace.problems import launch_text
 from irscope.workspace.why_lines import StageLine, TextLine
 

@@ -13,16 +13,14 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import irscope.estimating
-from irscope.facts.estimate_kinds import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS
-from irscope.facts.fact import Evidence, Fact
+from irscope.facts.fact import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS, Evidence, Fact
 from irscope.model import Launch, UserError, Variant
-from irscope.workspace.derived_cache import DerivedCache, derived_key
 from irscope.workspace.launch_expression import parse_launch
 from irscope.workspace.problems import problem_text
+from irscope.workspace.stage_contents import DerivedCache, derived_key
 
 if TYPE_CHECKING:
-    from irscope.estimating.constants import Fit
-    from irscope.estimating.device_rates import DeviceRates
+    from irscope.estimating.constants import DeviceRates, Fit
     from irscope.estimating.terms import Estimate
     from irscope.workspace.workspace import Workspace
 
@@ -110,7 +108,7 @@ def estimate_of(
     workspace: Workspace, variant: Variant, launch: Launch | str | None, device: str | None
 ) -> Estimate:
     """The estimate of a launch; see `Workspace.estimate`."""
-    from irscope.workspace.calibration import device_named
+    from irscope.workspace.picking import device_named
 
     if isinstance(launch, str):
         launch = parse_launch(launch).launch_of(variant)
@@ -122,8 +120,7 @@ def estimate_of(
 
 def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None) -> str:
     """The name of an estimate in the cache folder: everything that it depends on."""
-    from irscope.estimating.constants import fit_of
-    from irscope.estimating.device_rates import rates_of
+    from irscope.estimating.constants import fit_of, rates_of
 
     device = device or rates_of(variant.target)
     artifacts = {name: artifact.digest for name, artifact in sorted(variant.artifacts.items())}

@@ -1,14 +1,25 @@
-"""The facts of variants that are measured one by one, while a view already shows them."""
+"""The facts of variants that are measured one by one, while a view already shows them.
+
+The facts of an open capture's variants: measured when they are first asked for, and stored on request.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING
 
-from irscope.analysis.duplicates import duplicate_groups
+from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import Fact, FactValue, column_of, columns_of, status_of, value_named
 from irscope.facts.registry import CODE, LAUNCHABLE, STACK
-from irscope.facts.spills import REPORTED_SPILLS, spills
-from irscope.model import Status, Variant
+from irscope.facts.resources import REPORTED_SPILLS, spills
+from irscope.model import Status, UserError, Variant
+from irscope.targets import backend_of
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
+
 
 _NONE: Mapping[str, Fact] = {}
 # If all of these are 0 or unknown, a variant does not spill.
@@ -128,3 +139,60 @@ class FactTable:
         groups = duplicate_groups(changed, self._facts)
         self._firsts.update((other.id, first.id) for first, *others in groups for other in others)
         self._changed.clear()
+
+
+class MeasuredFacts:
+    """The facts that were measured so far, with their evidence."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._known: dict[int, Mapping[str, Fact]] = {}
+
+    def of(self, variant: Variant) -> Mapping[str, Fact]:
+        """The facts of a variant by name in table order; measured again while it is being compiled."""
+        from irscope.facts.measure import measure
+
+        known = self._known.get(variant.id)
+        if known is not None:
+            return known
+        found = self._known[variant.id] = measure(variant, partial(self._read, variant))
+        # Checked after the assignment: the variant may have been compiled while this thread measured it.
+        if variant.id in self._workspace.in_progress or self._workspace.is_outdated(variant):
+            self._known.pop(variant.id, None)
+        return found
+
+    def forget(self, ids: Iterable[int]) -> None:
+        """Drops the facts of variants that changed."""
+        for id_ in ids:
+            self._known.pop(id_, None)
+
+    def _read(self, variant: Variant, stage: str) -> bytes | None:
+        """A stage that is stored; an assembly that only a disassembler has (SPIR-V) is derived."""
+        workspace = self._workspace
+        if stage == backend_of(variant.target).assembly and workspace.derivable(variant, stage):
+            with suppress(UserError):
+                return workspace.find_content(variant, stage)
+        return workspace.read(variant, stage)
+
+
+def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> None:
+    """Measures the facts that a capture does not store yet and stores them, which closes the workspace.
+
+    `report` receives the number of variants done and in total.
+    """
+    from irscope.facts.measure import FACTS_VERSION, to_json
+    from irscope.store import CaptureWriter
+
+    stored = workspace.stored_facts()
+    missing = [variant for variant in workspace.variants if variant.id not in stored]
+    if not missing:
+        workspace.close()
+        return
+    measured = {}
+    for variant in missing:
+        measured[variant.id] = to_json(workspace.facts(variant))
+        report(len(measured), len(missing))
+    workspace.close()
+    with CaptureWriter.resume(workspace.path, amends=True) as writer:
+        for id_, values in measured.items():
+            writer.add_facts(id_, FACTS_VERSION, values)

@@ -10,9 +10,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.findings.finding import Finding
-from irscope.analysis.findings.severity import Severity
 from irscope.facts.registry import FACT_NAMED
+from irscope.findings.finding import Finding, Severity
 from irscope.model.text import display_line
 from irscope.workspace.comparison import Comparison
 from irscope.workspace.why_lines import StageLine, evidence_line

@@ -9,8 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.analysis.capture_diff import FactsById, MatchedVariants, compare_pair
-from irscope.analysis.conditions import (
+from irscope.facts.fact import ESTIMATE_KINDS, Facts, FactValue, status_of, value_named, value_of
+from irscope.facts.registry import CODE, LAUNCHABLE, facts_named
+from irscope.model import Variant
+from irscope.model.text import pluralize
+from irscope.workspace.capture_comparison import (
+    FAILURE,
+    CaptureComparison,
+    FactsById,
+    MatchedVariants,
+    change_text,
+    compare_pair,
+)
+from irscope.workspace.comparison import Comparison
+from irscope.workspace.conditions import (
     ADDED,
     CHANGED,
     NEW_FAILURES,
@@ -21,13 +33,6 @@ from irscope.analysis.conditions import (
     parse_conditions,
     unknown_facts,
 )
-from irscope.facts.estimate_kinds import ESTIMATE_KINDS
-from irscope.facts.fact import Facts, FactValue, status_of, value_named, value_of
-from irscope.facts.registry import CODE, LAUNCHABLE, facts_named
-from irscope.model import Variant
-from irscope.model.text import pluralize
-from irscope.workspace.capture_comparison import FAILURE, CaptureComparison, change_text
-from irscope.workspace.comparison import Comparison
 from irscope.workspace.workspace import Workspace
 
 _NEW_FAILURES = (FAILURE, LAUNCHABLE.name)

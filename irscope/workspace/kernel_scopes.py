@@ -1,13 +1,23 @@
-"""The kernels and targets of a capture, to choose what the table shows."""
+"""The kernels and targets of a capture, to choose what the table shows.
+
+The file and line of a kernel, for tools that annotate a repository's files.
+
+The installed plug-ins and what they add, for `irscope doctor`.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from irscope.model import Variant
-from irscope.model.frozen_value import FrozenValue
+from irscope.model import Kernel, Variant
+from irscope.model.plugins import GROUPS, Plugin, loaded_object, plugins
+from irscope.model.records import FrozenValue
 from irscope.model.text import one_line
+from irscope.targets import Backend, all_backends
+from irscope.targets.frontends import Frontend, all_frontends
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,3 +87,42 @@ def mismatch(a: Variant, b: Variant) -> str:
     if a.target != b.target:
         parts.append(f"A and B are for different targets: {a.target} and {b.target}")
     return one_line("; ".join(parts))
+
+
+def kernel_place(kernel: Kernel) -> tuple[str, int]:
+    """The kernel's file as `relative_file` names it, and the line of its `def`, from 1."""
+    from irscope.facts.source.tokens import def_index  # here because `irscope list` does not need it
+
+    source = kernel.source
+    return relative_file(source.file), max(source.line, 1) + def_index(source.text.split("\n"))
+
+
+def relative_file(file: str) -> str:
+    """A path relative to the working directory if it is in it, else the path itself."""
+    path = Path(file)
+    if not path.is_absolute():
+        return os.path.normpath(file) if file else file
+    for folder in dict.fromkeys([Path.cwd(), Path.cwd().resolve()]):
+        if path.is_relative_to(folder):
+            return str(path.relative_to(folder))
+    return file
+
+
+def plugin_uses() -> list[tuple[Plugin, str]]:
+    """Each installed plug-in with what it adds: "backend example for example:x1, example:x2".
+
+    The reason why one cannot be used is printed on stderr.
+    """
+    all_backends()
+    all_frontends()
+    return [(plugin, _use(loaded_object(plugin))) for group in GROUPS for plugin in plugins(group)]
+
+
+def _use(found: object) -> str:
+    if isinstance(found, Backend):
+        targets = ", ".join(map(str, found.targets)) or "no target that can be compiled for"
+        return f"backend {found.name} for {targets}"
+    if isinstance(found, Frontend):
+        stages = ", ".join(stage.name for stage in found.stages) or "no stage"
+        return f"front end {found.name} with {stages}"
+    return "cannot be used"

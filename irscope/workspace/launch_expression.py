@@ -3,20 +3,24 @@
 A value is an expression of numbers, other values of the text, and the constants of the variant. A grid may
 also be written as in Python, `lambda META: (triton.cdiv(M, META["BLOCK_M"]),)`. Nothing is executed
 (`irscope.lint.source.evaluate`).
+
+Launches that nobody made, stored in a capture, so that its variants can be estimated.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 
-from irscope.lint.source.evaluate import Evaluator
+from irscope.lint.source.evaluate import UNKNOWN, Evaluator, Known
 from irscope.lint.source.kernel_body import names_in
-from irscope.lint.source.static_values import UNKNOWN, Known
 from irscope.model import OPTION_NAMES, Argument, Launch, UserError, Variant
 from irscope.model.text import clipped, split_entries
+from irscope.store import CaptureWriter
+from irscope.workspace.workspace import Workspace
 
 _GRID = "grid"
 _EXAMPLE = 'write --launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
@@ -184,3 +188,20 @@ def _argument_text(argument: Argument, value: Known) -> str:
     if argument.type == "constexpr":
         return str(argument)
     return "1.0" if value is None else str(value)
+
+
+def add_launches(path: Path, text: str, ids: Collection[int] | None = None) -> None:
+    """Stores a launch, written as for `irscope pick --launch`, for each variant that has none.
+
+    `ids`: only of these variants. Raises UserError if the text does not fit a variant.
+    """
+    expression = parse_launch(text)
+    with Workspace(path) as capture:
+        launches = {
+            variant.id: expression.launch_of(variant)
+            for variant in capture.variants
+            if not variant.launches and variant.failure is None and (ids is None or variant.id in ids)
+        }
+    with CaptureWriter.resume(path, amends=True) as writer:
+        for id_, launch in launches.items():
+            writer.set_measured(id_, (launch,), ())

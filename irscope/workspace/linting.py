@@ -82,8 +82,7 @@ def _check_names(names: Sequence[str], where: str) -> None:
 
 
 def _lint_source(file: Path, select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
-    from irscope.lint.linter import lint_source
-    from irscope.lint.suppressions import selected_rules
+    from irscope.lint.linter import lint_source, selected_rules
 
     with tokenize.open(file) as stream:
         text = stream.read()
@@ -92,8 +91,7 @@ def _lint_source(file: Path, select: Sequence[str], ignore: Sequence[str]) -> li
 
 def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
     from irscope.lint.compiled import CompiledKernel
-    from irscope.lint.linter import lint_compiled
-    from irscope.lint.suppressions import selected_rules
+    from irscope.lint.linter import lint_compiled, selected_rules
     from irscope.workspace.workspace import Workspace
 
     with Workspace(path) as workspace:

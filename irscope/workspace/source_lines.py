@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.analysis.source_map import PythonLine, SourceMap, SourcePlace, origin_lines, python_lines
-from irscope.backends import backend_with_assembly
-from irscope.backends.instructions import InstructionKind, scan
+from irscope.facts.source.map import PythonLine, SourceMap, SourcePlace, origin_lines, python_lines
 from irscope.model import UserError, Variant
+from irscope.targets import backend_with_assembly
+from irscope.targets.instructions import InstructionKind, scan
 from irscope.workspace.texts import TEXTS
 
 if TYPE_CHECKING:

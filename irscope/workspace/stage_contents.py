@@ -1,9 +1,17 @@
-"""The bytes of an open capture: stages as they are stored, and stages derived from them."""
+"""The bytes of an open capture: stages as they are stored, and stages derived from them.
+
+Stages derived from captures that were only opened to be read: files in the user's cache folder.
+
+A capture may be somebody else's, so nothing is written to it. A file is named after the hash of what it was
+derived from, so captures that share a cubin share its SASS.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
+import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -11,19 +19,19 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from irscope.backends import stage_named
 from irscope.model import Artifact, Kernel, Pass, Stage, UserError, Variant
-from irscope.model.no_cycles import cycles_not_collected
-from irscope.store import CaptureReader
+from irscope.model.process import cycles_not_collected
+from irscope.store import CaptureReader, encoding
 from irscope.store.encoding import MAX_LINE, has_long_line
 from irscope.store.joined_reader import JoinedReader
-from irscope.workspace.in_progress import InProgress
+from irscope.targets import stage_named
+from irscope.workspace.live import InProgress
 from irscope.workspace.texts import TEXTS, check_stage, encoded, missing_text, variant_texts
 
 if TYPE_CHECKING:
-    from irscope.analysis.pass_history import PassStep
     from irscope.facts.fact import Fact
-    from irscope.workspace.derived_cache import DerivedCache
+    from irscope.findings.passes import PassStep
+
 
 Disassemble = Callable[[bytes], str]
 
@@ -122,7 +130,6 @@ class StageContents:
 
     @cached_property
     def _cache(self) -> DerivedCache:
-        from irscope.workspace.derived_cache import DerivedCache
 
         return DerivedCache()
 
@@ -188,8 +195,7 @@ class StageContents:
 
         Variants that a fact was not measured for, because it is newer, are left out.
         """
-        from irscope.facts.fact_columns import FactColumns
-        from irscope.facts.measure import FACTS_VERSION, rows_from_json
+        from irscope.facts.measure import FACTS_VERSION, FactColumns, rows_from_json
         from irscope.facts.registry import kinds_for
 
         backends = {variant.id: variant.target.backend for variant in variants}
@@ -212,7 +218,7 @@ class StageContents:
             recorded = self._later_passes.get(variant.id) or self._home(variant).passes(variant)
             if not recorded:
                 return []
-            from irscope.analysis.pass_history import steps
+            from irscope.findings.passes import steps
 
             return steps(recorded)
 
@@ -242,7 +248,6 @@ class StageContents:
             self._made[key] = json.dumps(layouts).encode()
 
     def _layouts_key(self, variant: Variant) -> str | None:
-        from irscope.workspace.derived_cache import derived_key
 
         version = variant.toolchain.versions.get("triton", "")
         origin = self.read(variant, "ttgir") if version else None
@@ -302,8 +307,6 @@ class StageContents:
 
     def _derive(self, stage: Stage, origin: bytes) -> bytes:
         """A stage made from `origin`, or made before."""
-        from irscope.workspace.derived_cache import derived_key
-
         key = derived_key(stage.name, origin)
         known = self._made.get(key) or self._cache.read(key)
         if known is not None:
@@ -328,3 +331,65 @@ class StageContents:
         if content is None:
             raise UserError(missing_text(variant, stage))
         return content
+
+
+# The oldest files are removed beyond this. The SASS of a matmul takes 6 kB.
+_MAX_BYTES = 256 << 20
+_SUFFIX = ".zst"
+
+
+def derived_key(kind: str, origin: bytes, *others: str) -> str:
+    """The name of what is derived from `origin`: its kind, and a hash of everything it depends on."""
+    parts = "\0".join((hashlib.sha256(origin).hexdigest(), *others))
+    return f"{kind}-{hashlib.sha256(parts.encode('utf-8', 'replace')).hexdigest()}"
+
+
+class DerivedCache:
+    """The user's cache folder, or `folder`; if it cannot be read or written, it stays empty."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder or default_folder()
+
+    def read(self, key: str) -> bytes | None:
+        """The content stored under `key`; None if there is none, or if it is damaged."""
+        import zstandard
+
+        path = self._path(key)
+        with contextlib.suppress(OSError, ValueError, zstandard.ZstdError):
+            frame = path.read_bytes()
+            content = encoding.decompress(frame, zstandard.frame_content_size(frame))
+            os.utime(path)  # the oldest are removed first
+            return content
+        return None
+
+    def write(self, contents: dict[str, bytes]) -> None:
+        """Stores each content under its key, and removes the oldest files beyond the limit."""
+        if not contents:
+            return
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for key, content in contents.items():
+                part = self._folder / f"{key}.{os.getpid()}.part"
+                part.write_bytes(encoding.compress(content))
+                part.replace(self._path(key))
+            self._remove_oldest()
+
+    def _remove_oldest(self) -> None:
+        states = [(file.stat(), file) for file in self._folder.iterdir() if file.is_file()]
+        total = sum(state.st_size for state, _ in states)
+        for state, file in sorted(states, key=lambda item: item[0].st_mtime):
+            if total <= _MAX_BYTES:
+                break
+            file.unlink(missing_ok=True)
+            total -= state.st_size
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}{_SUFFIX}"
+
+
+def default_folder() -> Path:
+    """The cache folder of the user that runs irscope."""
+    import platformdirs
+
+    base = os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope")
+    return Path(base) / "derived"

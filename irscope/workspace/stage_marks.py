@@ -7,21 +7,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.backends import (
+from irscope.facts.resources import count
+from irscope.model import Variant
+from irscope.model.text import pluralize
+from irscope.targets import (
     backend_of,
     backend_with_assembly,
     backend_with_machine_code,
     device_of,
     instructions_of,
 )
-from irscope.backends.instructions import scan
-from irscope.facts.occupancy import count
-from irscope.model import Variant
-from irscope.model.text import pluralize
+from irscope.targets.instructions import scan
 from irscope.workspace.texts import PYTHON
 
 if TYPE_CHECKING:
-    from irscope.analysis.kernel_loops import Loop
+    from irscope.facts.loops.kernel import Loop
     from irscope.languages.document import Document
     from irscope.workspace.workspace import Workspace
 
@@ -117,7 +117,7 @@ def _hot_lines(workspace: Workspace, variant: Variant, stage: str, hot: Loop) ->
     document = workspace.document(variant, stage)
     if document.language == "mlir":
         return ()
-    from irscope.analysis.kernel_loops import loop_lines  # the app opens without marks
+    from irscope.facts.loops.kernel import loop_lines  # the app opens without marks
 
     return loop_lines(document, workspace.document(variant, "ttgir"), hot.chain)
 

@@ -9,15 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.analysis.duplicates import StageReuse, stage_reuse
-from irscope.facts.estimate_kinds import ESTIMATE
-from irscope.facts.fact import FactKind, FactValue
-from irscope.facts.spills import IMPROVED_BY_SPILLS, spills
+from irscope.facts.duplicates import StageReuse, stage_reuse
+from irscope.facts.fact import ESTIMATE, FactKind, FactValue
+from irscope.facts.resources import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, Value, format_value
-from irscope.model.frozen_value import FrozenValue
-from irscope.model.varying import varying
-from irscope.workspace.table_kinds import SHOWN_TOGETHER, default_kinds, varying_kinds
-from irscope.workspace.table_sections import TableEntry, TableSection, values_of
+from irscope.model.records import FrozenValue, varying
+from irscope.workspace.table_sections import (
+    SHOWN_TOGETHER,
+    TableEntry,
+    TableSection,
+    default_kinds,
+    values_of,
+    varying_kinds,
+)
 
 # Every view shows this for a value that could not be determined.
 UNKNOWN = "?"

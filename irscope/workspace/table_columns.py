@@ -12,13 +12,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from irscope.facts.fact import FactKind, FactValue
-from irscope.facts.spills import IMPROVED_BY_SPILLS
+from irscope.facts.resources import IMPROVED_BY_SPILLS
 from irscope.model import Status, Value, Variant, format_value
 from irscope.model.text import natural_key
-from irscope.workspace.equal_variants import joined, state
 from irscope.workspace.fact_table import FactTable
-from irscope.workspace.first_difference import first_difference
-from irscope.workspace.in_progress import InProgress
+from irscope.workspace.first_difference import first_difference, joined, state
+from irscope.workspace.live import InProgress
 
 # For sorting: numbers, then text, then unknown values.
 SortKey = tuple[int, float, str]

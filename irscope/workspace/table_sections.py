@@ -1,17 +1,32 @@
-"""The entries of the comparison table: the variants with their facts, by kernel and target, sorted."""
+"""The entries of the comparison table: the variants with their facts, by kernel and target, sorted.
+
+The facts that are columns of the comparison table: all, those asked for, those that a person is shown.
+
+The comparison table as plain dicts, for Python and data frames.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.analysis.duplicates import duplicate_groups
-from irscope.facts.estimate_kinds import ESTIMATE_KINDS
-from irscope.facts.fact import Fact, FactKind, FactValue, column_of, status_of, value_named
-from irscope.facts.registry import kinds_of
-from irscope.model import Status, UserError, Value, Variant
-from irscope.model.frozen_value import FrozenValue
+from irscope.facts.duplicates import duplicate_groups
+from irscope.facts.fact import (
+    BOUND_BY,
+    ESTIMATE,
+    ESTIMATE_KEY,
+    ESTIMATE_KINDS,
+    Fact,
+    FactKind,
+    FactValue,
+    column_of,
+    status_of,
+    value_named,
+)
+from irscope.facts.registry import facts_named, kinds_for, kinds_of
+from irscope.model import Status, UserError, Value, Variant, format_value
+from irscope.model.records import FrozenValue
 from irscope.model.text import natural_key, one_line, pluralize
 
 if TYPE_CHECKING:
@@ -151,7 +166,7 @@ def values_of(entries: Sequence[TableEntry], name: str) -> list[FactValue]:
 
 def ranked_pairs(sections: Sequence[TableSection], most: int) -> list[tuple[Variant, Variant]]:
     """At most `most` pairs that differ in few values and much in their facts."""
-    from irscope.analysis.pair_ranking import rank_pairs
+    from irscope.workspace.opening import rank_pairs
 
     entries = [entry for section in sections for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in entries}
@@ -184,3 +199,108 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
         return bool(entry.problem), value is None, number, natural_key(str(value))
 
     return sorted(entries, key=key)
+
+
+# A register count misleads without the others: if ptxas gives up, it reports 32 and kilobytes of stack.
+SHOWN_TOGETHER = ("registers", "stack", "n_spills")
+
+
+def chosen_kinds(names: Sequence[str]) -> list[FactKind]:
+    """The kinds called `names`, in that order. Raises UserError, listing the known ones.
+
+    If one of SHOWN_TOGETHER is named, all of them are included.
+    """
+    known = {**facts_named(names), **{kind.name: kind for kind in ESTIMATE_KINDS}}
+    chosen: dict[str, FactKind] = {}
+    for name in names:
+        if name not in known:
+            raise UserError(f"no column '{name}'; known columns: {', '.join(known)}")
+        for other in SHOWN_TOGETHER if name in SHOWN_TOGETHER else (name,):
+            chosen[other] = known[other]
+    return list(chosen.values())
+
+
+def all_kinds(sections: Sequence[TableSection]) -> list[FactKind]:
+    """The kinds of all facts that the sections' backends have."""
+    measured = kinds_of(dict.fromkeys(section.backend for section in sections))
+    return with_estimates((entry for section in sections for entry in section.entries), measured)
+
+
+def with_estimates(entries: Iterable[TableEntry], kinds: Iterable[FactKind]) -> list[FactKind]:
+    """`kinds` and those of estimates, if any of `entries` has them; what they are for comes last."""
+    if not any(ESTIMATE.name in entry.facts for entry in entries):
+        return list(kinds)
+    return [ESTIMATE, BOUND_BY, *kinds, ESTIMATE_KEY]
+
+
+def default_kinds(section: TableSection) -> list[FactKind]:
+    """The kinds that a person is shown: those of the backend with at least one known value.
+
+    Without the facts that the notes contain: whether a variant can launch, and its machine code; and
+    without those of things that no variant has, such as atomics.
+    """
+    hidden = {"launchable", "code"}
+    if not varying_kinds(section, [ESTIMATE_KEY]):
+        hidden.add(ESTIMATE_KEY.name)
+    return [
+        kind
+        for kind in with_estimates(section.entries, kinds_for(section.backend))
+        if kind.name not in hidden
+        and any(entry.value(kind.name) not in (None, kind.absent) for entry in section.entries)
+    ]
+
+
+def varying_kinds(section: TableSection, kinds: Sequence[FactKind]) -> list[FactKind]:
+    """Those of `kinds` whose values vary within the section; of SHOWN_TOGETHER, all or none."""
+    names = {kind.name for kind in kinds}
+    if names.intersection(SHOWN_TOGETHER):
+        names.update(SHOWN_TOGETHER)
+    found = {name for name in names if len(set(map(_key, values_of(section.entries, name)))) > 1}
+    if found.intersection(SHOWN_TOGETHER):
+        found.update(SHOWN_TOGETHER)
+    return [kind for kind in kinds if kind.name in found]
+
+
+def _key(value: FactValue) -> object:
+    """Equal keys, equal values: True is not 1, and every NaN is the same."""
+    return type(value), repr(value) if isinstance(value, float) else value
+
+
+def minor(kind: FactKind) -> bool:
+    """Whether a fact is secondary: the time of one stage, a size, what a time was measured for."""
+    return kind.name.endswith(("_seconds", "_size", "_key"))
+
+
+PlainValue = int | float | str | None
+
+
+def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
+    """The sections as plain rows: id, kernel, target, name, config values, facts, problem, duplicate_of.
+
+    A config value that has the name of another column appears as `config.NAME`. Element types and the
+    launch status are text.
+    """
+    rows: list[dict[str, PlainValue]] = []
+    for entry in (entry for section in sections for entry in section.entries):
+        variant = entry.variant
+        row: dict[str, PlainValue] = {
+            "id": variant.id,
+            "kernel": variant.kernel.name,
+            "target": str(variant.target),
+            "name": entry.name,
+        }
+        kinds = with_estimates([entry], kinds_for(variant.target.backend))
+        facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds}
+        taken = {*row, *facts, "problem", "duplicate_of"}
+        for name, value in entry.chosen.items():
+            row[f"config.{name}" if name in taken else name] = _plain(value)
+        row |= facts
+        row |= {"problem": entry.problem or None, "duplicate_of": entry.duplicate_of}
+        rows.append(row)
+    return rows
+
+
+def _plain(value: FactValue | Value) -> PlainValue:
+    if isinstance(value, tuple):
+        return format_value(value)
+    return value if isinstance(value, int | float | str | None) else str(value)

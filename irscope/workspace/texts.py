@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from irscope.backends import stage_named, stages_of
 from irscope.model import SourceFunction, Stage, UserError, Variant
 from irscope.model.stage import gluon_stage
+from irscope.targets import stage_named, stages_of
 
 # The kernel's own Python. The stage called `source` is the front end's MLIR.
 PYTHON = "python"
@@ -104,7 +104,7 @@ def _program(variant: Variant) -> list[str]:
     """The computation of a generated kernel and the lines of the program that it came from."""
     if variant.origin is None:
         return []
-    from irscope.analysis.source_map import origin_lines
+    from irscope.facts.source.map import origin_lines
 
     numbered = (
         f"{line.number}: {line.text}" if line.number else line.text for line in origin_lines(variant.origin)

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from irscope.layouts.attribute import UnknownLayoutError
+from irscope.layouts.banks import AccessConflicts
 from irscope.layouts.color_map import Cell, ColorBy
 from irscope.layouts.describe import conflicts_text, describe_thread
 from irscope.layouts.grid import Grid, Window
 from irscope.layouts.kernel_layouts import KernelLayouts, Picture
-from irscope.layouts.shared_accesses import AccessConflicts
 from irscope.layouts.tensors import Tensor, distinct, find_tensors
 from irscope.model import UserError, Variant
 from irscope.workspace.workspace import Workspace

@@ -1,20 +1,25 @@
-"""The register report of one variant: which stages it reads, and what to do if one is missing."""
+"""The register report of one variant: which stages it reads, and what to do if one is missing.
+
+The loops of one stage of a variant: which other stages that takes.
+
+The inputs of a kernel that are fixed when it is compiled, and the values that a capture has of each.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from irscope.analysis.registers.register_report import RegisterReport, register_report
-from irscope.backends import (
-    all_backends,
-    backend_of,
-    backend_with_assembly,
-    backend_with_machine_code,
-)
 from irscope.facts.fact import number_of
+from irscope.facts.loops.kernel import Loop, kernel_loops, mlir_loops, trip_counts
+from irscope.facts.registers.register_report import RegisterReport, register_report
 from irscope.facts.registry import REGISTERS
-from irscope.model import UserError, Variant
+from irscope.findings.cache_key import CacheKeyInput, cache_key_inputs, has_key
+from irscope.findings.cache_key_diff import value_text
+from irscope.model import OPTION_NAMES, UserError, Variant
+from irscope.model.text import natural_key
+from irscope.targets import all_backends, backend_of, backend_with_assembly, backend_with_machine_code
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
@@ -51,3 +56,59 @@ def _best_stage(workspace: Workspace, variant: Variant) -> str:
             raise
         return backend.assembly
     return backend.machine_code
+
+
+def variant_loops(workspace: Workspace, variant: Variant, stage: str) -> tuple[Loop, ...]:
+    """The loops of a stage; see `Workspace.loops`."""
+    document = workspace.document(variant, stage)
+    ttir = workspace.document(variant, "ttir") if workspace.key(variant, "ttir") else None
+    if stage in ("ttir", "ttgir"):
+        return mlir_loops(document, trip_counts(ttir, variant) if ttir else {})
+    backend = backend_of(variant.target)
+    if stage not in (backend.assembly, backend.machine_code) or not workspace.key(variant, "ttgir"):
+        return ()
+    return kernel_loops(document, stage, workspace.document(variant, "ttgir"), ttir, variant)
+
+
+CONSTEXPR, ARGUMENT, OPTION = "constexpr", "argument", "option"
+
+
+@dataclass(frozen=True, slots=True)
+class CompileTimeInput:
+    """One or several inputs of equal values.
+
+    `kind` is CONSTEXPR, ARGUMENT or OPTION; `values` are the distinct values, sorted: "64", or
+    "*fp16 divisible by 16". Each other value is another compilation.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    values: tuple[str, ...]
+
+
+def compile_time_inputs(variants: Sequence[Variant]) -> list[CompileTimeInput]:
+    """The constants of a kernel's `variants`, the options that vary, and what is known of each argument.
+
+    Arguments with equal values share an entry: `a_ptr, b_ptr: *fp16 divisible by 16`.
+    """
+    whole = all(map(has_key, variants))
+    inputs = [cache_key_inputs(variant, whole) for variant in variants]
+    parameters = dict.fromkeys(name for variant in variants for name in variant.kernel.parameters)
+    # An import may know fewer parameters than it has constants.
+    parameters |= dict.fromkeys(one.name for own in inputs for one in own if one.kind == CONSTEXPR)
+    found: list[CompileTimeInput] = []
+    for kind, names in ((CONSTEXPR, parameters), (OPTION, OPTION_NAMES), (ARGUMENT, parameters)):
+        groups: dict[tuple[str, ...], list[str]] = {}
+        for name in names:
+            values = _values(inputs, CacheKeyInput(kind, name))
+            if values and (kind != OPTION or len(values) > 1):
+                groups.setdefault(values if kind == ARGUMENT else (name, *values), []).append(name)
+        found += [
+            CompileTimeInput(kind, tuple(own), values if kind == ARGUMENT else values[1:])
+            for values, own in groups.items()
+        ]
+    return found
+
+
+def _values(inputs: Sequence[dict[CacheKeyInput, str]], name: CacheKeyInput) -> tuple[str, ...]:
+    return tuple(sorted({value_text(name, own[name]) for own in inputs if name in own}, key=natural_key))

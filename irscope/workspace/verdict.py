@@ -2,28 +2,92 @@
 
 The command line, `Workspace.verdict` and the MCP server give the same answer. It is short on purpose: a
 program, or an agent that edits a kernel, reads it after each compilation.
+
+The resources that a variant uses, each with the limit of its target.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from irscope.analysis.findings.finding import Finding
-from irscope.analysis.source_map import SourcePlace
-from irscope.facts.estimate_kinds import microseconds_text
-from irscope.facts.fact import Evidence, status_of, value_of
-from irscope.facts.registry import LIMITER, OCCUPANCY
+from irscope.facts.fact import Evidence, FactKind, Facts, microseconds_text, number_of, status_of, value_of
+from irscope.facts.registry import LIMITER, OCCUPANCY, REGISTERS, SHARED, STACK, TENSOR_MEMORY, THREADS
+from irscope.facts.resources import TENSOR_MEMORY_COLUMNS, spills
+from irscope.facts.source.map import SourcePlace
+from irscope.findings.finding import Finding
 from irscope.model import Launch, UserError, Value, Variant
 from irscope.model.text import one_line, pluralize
+from irscope.targets import MAX_THREADS_PER_BLOCK, Device, device_of
 from irscope.workspace.launch_expression import parse_launch
-from irscope.workspace.verdict_resources import Resource, resources
 
 if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.workspace import Workspace
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A resource of a thread or block.
+
+    `name` is "registers", "shared", "threads" or another one. `used` is how much of it the variant uses,
+    `limit` the most that it may use (None: no limit is known). `unit` is what both count ("bytes", "threads
+    per block").
+    """
+
+    name: str
+    used: int
+    limit: int | None
+    unit: str
+
+    @property
+    def text(self) -> str:
+        """`registers 255 of 255`, `shared 98,304 of 232,448 B`."""
+        unit = " B" if self.unit == "bytes" else ""
+        limit = "" if self.limit is None else f" of {self.limit:,}"
+        return f"{self.name} {self.used:,}{limit}{unit}"
+
+
+def resources(variant: Variant, facts: Facts) -> tuple[Resource, ...]:
+    """The resources that are known; a stack and tensor memory only if they are used."""
+    return tuple(_resources(variant, facts))
+
+
+def register_limit(device: Device, warps: int) -> int:
+    """The most registers that a thread may have so that one block of `warps` warps fits.
+
+    Each partition holds a share of the warps; registers are allocated in units.
+    """
+    own = -(-max(warps, 1) // device.partitions)
+    most = device.lane_registers // own // device.register_unit * device.register_unit
+    return min(device.thread_registers, most)
+
+
+def _resources(variant: Variant, facts: Facts) -> Iterator[Resource]:
+    device = device_of(variant.target, variant.metadata)
+    threads = _count(facts, THREADS)
+    warps = None if threads is None else threads // variant.target.warp_size
+    if (registers := _count(facts, REGISTERS)) is not None:
+        limit = register_limit(device, warps) if device and warps else None
+        yield Resource("registers", registers, limit, "registers per thread")
+    if stack := _count(facts, STACK):
+        name = "stack (spills)" if spills(facts) else "stack"
+        yield Resource(name, stack, None, "bytes")
+    if (shared := _count(facts, SHARED)) is not None:
+        yield Resource("shared", shared, device.block_shared if device else None, "bytes")
+    if threads is not None:
+        yield Resource("threads", threads, MAX_THREADS_PER_BLOCK, "threads per block")
+    if columns := _count(facts, TENSOR_MEMORY):
+        yield Resource("tensor memory", columns, TENSOR_MEMORY_COLUMNS, "columns")
+
+
+def _count(facts: Facts, kind: FactKind) -> int | None:
+    number = number_of(facts, kind)
+    return None if number is None else int(number)
+
 
 MOST_POINTS = 3
 NO_LAUNCH = 'no launch is known; give one, such as "grid=(cdiv(M, BLOCK_M),), M=4096"'
@@ -128,7 +192,7 @@ class Verdict:
         return f"Verdict(#{self.variant.id} {one_line(self.name)}{problem}: {points})"
 
     def _repr_html_(self) -> str:
-        from irscope.model.notebook import html_list, html_paragraph
+        from irscope.model.text import html_list, html_paragraph
 
         heading = html_paragraph(f"#{self.variant.id} {self.name}", bold=True)
         points = html_list((point.text for point in self.points), ordered=True)

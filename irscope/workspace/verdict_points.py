@@ -13,13 +13,20 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from irscope.analysis.instruction_mix import instructions_by_line
-from irscope.analysis.matrix_products import FMA, MMA_SYNC, TCGEN05, WGMMA, dots_by_place, num_warps
-from irscope.analysis.matrix_rules import machine_of, obstacles
-from irscope.analysis.registers.register_report import RegisterReport
-from irscope.analysis.registers.spilled_values import SpilledValue
-from irscope.backends import backend_of, in_words_of
 from irscope.facts.fact import Evidence, evidence_of, number_of, value_of
+from irscope.facts.instruction_mix import instructions_by_line
+from irscope.facts.matrix_products import (
+    FMA,
+    MMA_SYNC,
+    TCGEN05,
+    WGMMA,
+    dots_by_place,
+    machine_of,
+    num_warps,
+    obstacles,
+)
+from irscope.facts.registers.live_values import SpilledValue
+from irscope.facts.registers.register_report import RegisterReport
 from irscope.facts.registry import (
     CONVERSIONS,
     LOOP_INSTRUCTIONS,
@@ -29,9 +36,10 @@ from irscope.facts.registry import (
     SPILL_STORE_BYTES,
     STACK,
 )
-from irscope.facts.spills import spilled_registers_text, spills
+from irscope.facts.resources import spilled_registers_text, spills
 from irscope.model import UserError, Variant
 from irscope.model.text import clipped, one_line, pluralize
+from irscope.targets import backend_of, in_words_of
 from irscope.workspace.verdict import KeyPoint, Verdict, python_line
 
 if TYPE_CHECKING:
@@ -85,7 +93,7 @@ def _failure(variant: Variant) -> Iterator[KeyPoint]:
 
 def _def_line(variant: Variant) -> int:
     """The index of the kernel's `def`, below its decorators: Triton counts lines from there."""
-    from irscope.analysis.python_tokens import def_index
+    from irscope.facts.source.tokens import def_index
 
     return def_index(variant.kernel.source.text.split("\n"))
 

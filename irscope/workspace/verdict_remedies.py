@@ -11,18 +11,16 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from irscope.analysis.matrix_rules import IEEE
-from irscope.backends import MAX_THREADS_PER_BLOCK, device_of, in_words_of
-from irscope.facts.estimate_kinds import microseconds_text
-from irscope.facts.fact import number_of, status_of
+from irscope.facts.fact import microseconds_text, number_of, status_of
+from irscope.facts.matrix_products import IEEE
 from irscope.facts.registry import BUFFERS, REGISTERS, SHARED
-from irscope.facts.spills import spills
+from irscope.facts.resources import spills
 from irscope.model import Launch, UserError, Value, Variant, format_value
 from irscope.model.text import one_line
+from irscope.targets import MAX_THREADS_PER_BLOCK, device_of, in_words_of
 from irscope.workspace.problems import problem_text
-from irscope.workspace.verdict import Remedy, Verdict
+from irscope.workspace.verdict import Remedy, Verdict, register_limit
 from irscope.workspace.verdict_points import Registers, diagnostics
-from irscope.workspace.verdict_resources import register_limit
 
 if TYPE_CHECKING:
     from irscope.workspace.launch_expression import LaunchExpression

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 
-from irscope.analysis.cache_key import CacheKeyInput
-from irscope.analysis.cache_key_diff import key_sentence, reason_text
-from irscope.analysis.compilations import Compilations, compilation_summary, compilation_totals
-from irscope.analysis.findings.finding import Finding
-from irscope.analysis.source_map import SourcePlace
+from irscope.facts.source.map import SourcePlace
+from irscope.findings.cache_key import CacheKeyInput
+from irscope.findings.cache_key_diff import key_sentence, reason_text
+from irscope.findings.compilations import Compilations, compilation_summary, compilation_totals
+from irscope.findings.finding import Finding
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.workspace.comparison import Comparison

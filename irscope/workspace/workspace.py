@@ -14,29 +14,28 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from irscope.backends import backend_of
 from irscope.model import Kernel, Launch, UserError, Variant
 from irscope.store import find_variant, select_variants, variant_names, variant_number
+from irscope.targets import backend_of
+from irscope.workspace.fact_table import MeasuredFacts
 from irscope.workspace.growth import Growth, GrowthWatch
-from irscope.workspace.in_progress import InProgress, SourceAges
-from irscope.workspace.measured_facts import MeasuredFacts
+from irscope.workspace.live import InProgress, SourceAges
 from irscope.workspace.stage_contents import Disassemble, StageContents
-from irscope.workspace.stage_reader import StageReader
+from irscope.workspace.stages import StageReader
 
 if TYPE_CHECKING:
-    from irscope.analysis.compilations import Compilations
-    from irscope.analysis.kernel_loops import Loop
-    from irscope.analysis.pass_history import PassModule, PassStep
-    from irscope.analysis.registers.register_report import RegisterReport
     from irscope.estimating.terms import Estimate
     from irscope.facts.fact import Fact, FactKind
+    from irscope.facts.loops.kernel import Loop
+    from irscope.facts.registers.register_report import RegisterReport
+    from irscope.findings.compilations import Compilations
+    from irscope.findings.passes import PassModule, PassStep
     from irscope.languages.document import Document
     from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.estimates import Estimates
     from irscope.workspace.picking import Pick
-    from irscope.workspace.plain_rows import PlainValue
-    from irscope.workspace.table_sections import TableSection
+    from irscope.workspace.table_sections import PlainValue, TableSection
     from irscope.workspace.verdict import Verdict
 
 _Self = TypeVar("_Self", bound="Workspace")  # typing.Self needs Python 3.11
@@ -187,7 +186,7 @@ class Workspace(StageReader):
 
         `report` receives the number of variants done and in total. A variant takes 2 to 5 ms.
         """
-        from irscope.workspace.measured_facts import store_facts
+        from irscope.workspace.fact_table import store_facts
 
         store_facts(self, report)
 
@@ -220,7 +219,7 @@ class Workspace(StageReader):
         `config.NAME`. `kernel`, `target` and errors are as in `select`. `estimate` adds estimate, bound
         and estimate_key of the first launch.
         """
-        from irscope.workspace.plain_rows import table_rows
+        from irscope.workspace.table_sections import table_rows
 
         return table_rows(self.sections(kernel, target, estimate=estimate))
 
@@ -285,7 +284,7 @@ class Workspace(StageReader):
         Empty for the front end's stages and LLVM IR, and if loops cannot be known: without TTGIR, or if the
         control flow is irreducible or jumps to a computed address. Raises as `content`.
         """
-        from irscope.workspace.variant_loops import variant_loops
+        from irscope.workspace.variant_registers import variant_loops
 
         return variant_loops(self, variant, stage)
 
@@ -307,7 +306,7 @@ class Workspace(StageReader):
 
         They are kept when this closes. Raises as `content`.
         """
-        from irscope.toolchain.triton_layouts import installed_triton, triton_layouts
+        from irscope.compiling.toolchain.triton_layouts import installed_triton, triton_layouts
 
         version = variant.toolchain.versions.get("triton", "")
         if self._contents.layouts(variant) is None and version and installed_triton() == version:
@@ -341,7 +340,7 @@ class Workspace(StageReader):
 
     def compilations(self) -> list[Compilations]:
         """The compilations of each kernel: how many, why, and which produced nothing new; no edits."""
-        from irscope.analysis.compilations import compilations_by_kernel
+        from irscope.findings.compilations import compilations_by_kernel
 
         compiled = [variant for variant in self.variants if variant.edit is None]
         return compilations_by_kernel(compiled, self.all_facts(compiled))

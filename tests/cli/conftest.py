@@ -13,10 +13,10 @@ from unittest import mock
 
 import pytest
 
-from irscope.backends import parse_target
 from irscope.cli.main import main
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 
 VERSIONS = {"triton": "3.9.0", "python": "3.11.0"}
 KERNEL = SourceFunction(

@@ -6,10 +6,10 @@ from collections.abc import Collection
 from itertools import product
 from pathlib import Path
 
-from irscope.backends import parse_target
 from irscope.facts.measure import FACTS_VERSION, to_json
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 from irscope.workspace import Workspace
 from tests.cli.conftest import TTGIR, VERSIONS, specialization
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.model.edit import Edit, edit_from_metadata, edit_to_json
-from irscope.model.variant import EDIT
+from irscope.model.variant import EDIT, Edit, edit_from_metadata, edit_to_json
 from irscope.store import CaptureReader
 from irscope.workspace import Workspace
 from tests.cli.conftest import Run

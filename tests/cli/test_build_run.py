@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from irscope.capturing.edits.launch import LaunchComparison, compare_launches
+from irscope.compiling.edits.launch import LaunchComparison, compare_launches
+from irscope.compiling.processes import child_process
 from irscope.model import Launch, UserError
-from irscope.toolchain import child_process
 from irscope.workspace import Workspace
 from tests.cli.conftest import Run
 from tests.fake_gpu import build_libcuda, production_environment
@@ -55,7 +55,7 @@ def test_both_are_launched_with_the_same_arguments(tmp_path: Path, monkeypatch: 
     def command(module: str, folder: str) -> list[str]:
         return [sys.executable, str(PRODUCTION), child_process.__file__, module, folder]
 
-    monkeypatch.setattr("irscope.capturing.edits.launch.python_command", command)
+    monkeypatch.setattr("irscope.compiling.edits.launch.python_command", command)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with Workspace(CAPTURES / "v1.irscope") as workspace:

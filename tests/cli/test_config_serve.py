@@ -45,14 +45,14 @@ def test_a_broken_config_is_one_line(tmp_path):
 
 def test_serve_without_aiohttp_is_one_line(irscope, capture, monkeypatch):
     monkeypatch.setitem(sys.modules, "aiohttp", None)
-    monkeypatch.delitem(sys.modules, "irscope.serving.server", raising=False)
+    monkeypatch.delitem(sys.modules, "irscope.serve.server", raising=False)
     done = irscope("serve", capture)
     assert done.returncode == 2
     assert done.stderr == "irscope: irscope serve needs aiohttp: pip install 'irscope[serve]'\n"
 
 
 class TestServe:
-    """With the extra `serve`; tests/serving has the server."""
+    """With the extra `serve`; tests/serve has the server."""
 
     def test_a_port_that_is_taken(self, irscope, capture):
         with socket.socket() as taken:

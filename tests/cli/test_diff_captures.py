@@ -7,9 +7,9 @@ import shutil
 
 import pytest
 
-from irscope.backends import parse_target
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 from tests.cli.conftest import TTGIR, VERSIONS, specialization
 
 

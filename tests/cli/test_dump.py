@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from irscope.backends import parse_target
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 from tests.cli.conftest import specialization
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from irscope.backends import parse_target
 from irscope.cli.main import main
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
+from irscope.targets import parse_target
 
 STAGES = Path(__file__).parent.parent / "data" / "stages"
 TILE = "BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3"

@@ -12,10 +12,10 @@ from queue import Queue
 
 import pytest
 
-from irscope.backends import parse_target
-from irscope.capturing.messages import SweepRequest
 from irscope.cli.live_sweep import LiveSweep
+from irscope.compiling.messages import SweepRequest
 from irscope.store import CaptureReader, CaptureWriter
+from irscope.targets import parse_target
 from irscope.workspace.live import (
     Ended,
     Event,
@@ -88,7 +88,7 @@ def workers() -> int:
     """The number of this test's worker processes."""
     command = ["ps", "-ww", "--ppid", str(os.getpid()), "-o", "args="]
     listed = subprocess.run(command, capture_output=True, text=True, check=False)
-    return listed.stdout.count("irscope.capturing.compile.worker")
+    return listed.stdout.count("irscope.compiling.worker")
 
 
 def test_each_stage_is_reported_before_its_variant_finishes(make: Make, tmp_path: Path) -> None:
@@ -196,9 +196,9 @@ def test_only_workers_import_triton(file: Path, tmp_path: Path) -> None:
 import sys
 from pathlib import Path
 from queue import Queue
-from irscope.capturing.messages import SweepRequest
+from irscope.compiling.messages import SweepRequest
 from irscope.cli.live_sweep import LiveSweep
-from irscope.backends import parse_target
+from irscope.targets import parse_target
 from irscope.store import CaptureWriter
 path = Path({str(tmp_path / "x.irscope")!r})
 CaptureWriter.create(path).close()

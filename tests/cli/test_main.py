@@ -77,18 +77,16 @@ def test_a_command_loads_no_more_than_it_uses(capture, words, packages, most):
 
 
 def test_a_worker_loads_only_what_compiling_needs():
-    script = "import sys, irscope.capturing.compile.worker; print(*sys.modules)"
+    script = "import sys, irscope.compiling.worker; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert not set(done.stdout.split()) & {"sqlite3", "irscope.store.writer", "irscope.workspace"}
 
 
 def test_looking_for_a_helion_kernel_loads_no_recorder():
-    script = (
-        "import sys, irscope.capturing.compile.helion, irscope.capturing.compile.sweep; print(*sys.modules)"
-    )
+    script = "import sys, irscope.recording.compile_helion, irscope.compiling.sweep; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = set(done.stdout.split())
-    assert not loaded & {"irscope.capturing.record", "irscope.capturing.cluster", "irscope.learn"}
+    assert not loaded & {"irscope.recording", "irscope.compiling.cluster", "irscope.learn"}
 
 
 def test_help_builds_no_parser_of_a_command(monkeypatch):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.cli import option_values, options, written_command
+from irscope.cli import live_sweep, options
 from irscope.learn.sample_commands import sample_file, samples
 from irscope.learn.sample_commands import written_command as words_in
 from irscope.model import Expression
@@ -63,19 +63,19 @@ def test_only_names_in_the_folder_samples_are_samples() -> None:
 
 def test_the_docstring_gives_what_the_command_line_leaves_out(file: Path) -> None:
     args = arguments("--config", "BLOCK=256")
-    kernel, note = written_command.complete(args, file, None)
+    kernel, note = live_sweep.complete(args, file, None)
     assert kernel == "one"
     assert "docstring" in note
     assert args.signature == "*fp32:16, i32"
-    assert option_values.constants(args.const) == {"FLAG": True}
-    assert option_values.axes(args.config) == {"num_warps": (4, 8), "BLOCK": (256,)}
+    assert options.constants(args.const) == {"FLAG": True}
+    assert options.axes(args.config) == {"num_warps": (4, 8), "BLOCK": (256,)}
     assert args.target == ["cuda:80"]
 
 
 @pytest.mark.parametrize(("words", "kernel"), [(("--signature", "i32"), None), ((), "another")])
 def test_the_docstring_is_not_used(file: Path, words: tuple[str, ...], kernel: str | None) -> None:
     args = arguments(*words)
-    assert written_command.complete(args, file, kernel) == (kernel, "")
+    assert live_sweep.complete(args, file, kernel) == (kernel, "")
     assert args.config == []
 
 
@@ -93,7 +93,7 @@ def test_the_docstring_is_not_used(file: Path, words: tuple[str, ...], kernel: s
 def test_a_docstring_without_a_usable_command_changes_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "k.py"
     path.write_text(text)
-    assert written_command.complete(arguments(), path, None) == (None, "")
+    assert live_sweep.complete(arguments(), path, None) == (None, "")
 
 
 def test_every_sample_says_how_it_is_compiled() -> None:
@@ -101,4 +101,4 @@ def test_every_sample_says_how_it_is_compiled() -> None:
 
 
 def test_an_option_that_is_an_expression(file: Path) -> None:
-    assert option_values.constants(["LAYOUT=gl.Layout([1])"]) == {"LAYOUT": Expression("gl.Layout([1])")}
+    assert options.constants(["LAYOUT=gl.Layout([1])"]) == {"LAYOUT": Expression("gl.Layout([1])")}

@@ -12,12 +12,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from irscope.backends import parse_target
 from irscope.cli.consent import require_consent
+from irscope.compiling.processes.child_process import irscope_command
+from irscope.compiling.standalone import CALL, KERNEL
 from irscope.model import Argument, Config, Kernel, Launch, SourceFunction, UserError
 from irscope.store import CaptureWriter, NewVariant, made_here
-from irscope.toolchain.child_process import irscope_command
-from irscope.toolchain.standalone import CALL, KERNEL
+from irscope.targets import parse_target
 from irscope.workspace.trust import has_kernel, untrusted_files
 
 SCALE = "@triton.jit\ndef scale(x, BLOCK: tl.constexpr):\n    pass\n"

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from irscope.backends import parse_target
-from irscope.cli import warm_launches
+from irscope.cli import warm
+from irscope.jobs.warm.pins import read_pins
+from irscope.jobs.warm.plan_file import read_plan
 from irscope.model import Argument, Benchmark, Config, Launch, SourceFunction, Tuning, UserError
 from irscope.store import CaptureWriter, NewVariant
-from irscope.warming.pins_file import read_pins
-from irscope.warming.plan_file import read_plan
+from irscope.targets import parse_target
 
 TEXT = "@triton.jit\ndef copy(x, n, BLOCK: tl.constexpr): ..."
 
@@ -22,7 +22,7 @@ def arguments(*words: str) -> argparse.Namespace:
     parser.add_argument("inputs", nargs="*")
     parser.add_argument("--kernel", default="*")
     parser.set_defaults(jobs=None, timeout=300.0)
-    warm_launches.add_arguments(parser)
+    warm.add_launch_arguments(parser)
     return parser.parse_args(words)
 
 
@@ -55,24 +55,24 @@ def test_choices_become_a_pin_file_that_is_not_overwritten(
 ):
     output = tmp_path / "pins.toml"
     given = arguments(str(capture), "--write-pins", str(output))
-    assert warm_launches.write_pins(given) == 0
+    assert warm.write_pins(given) == 0
     assert capsys.readouterr().out == f"{output}: 1 pin of 1 kernel\n"
     (pin,) = read_pins(output)
     assert (pin.kernel, pin.config.get("BLOCK"), pin.tuning.device) == ("copy", 64, "NVIDIA H100")
     assert [ms for _, ms in pin.timings] == [1, 2]
     with pytest.raises(UserError, match="exists"):
-        warm_launches.write_pins(given)
+        warm.write_pins(given)
 
 
 def test_pin_files_are_merged(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     first, output = tmp_path / "first.toml", tmp_path / "all.toml"
-    warm_launches.write_pins(arguments(str(capture), "--write-pins", str(first)))
+    warm.write_pins(arguments(str(capture), "--write-pins", str(first)))
     edited = first.read_text().replace('config = "BLOCK=64', 'config = "BLOCK=128')
     first.write_text(edited.replace("11-22", "11-23"))
-    warm_launches.write_pins(arguments(str(capture), "--pins", str(first), "--write-pins", str(output)))
+    warm.write_pins(arguments(str(capture), "--pins", str(first), "--write-pins", str(output)))
     assert "kept the newer one" in capsys.readouterr().out
     assert [pin.config.get("BLOCK") for pin in read_pins(output)] == [128]
-    options = warm_launches.vary_options(arguments("--pins", str(output), "--vary", "copy:n=1..8"), None)
+    options = warm.vary_options(arguments("--pins", str(output), "--vary", "copy:n=1..8"), None)
     assert [pin.config.get("BLOCK") for pin in options.pins] == [128]
     assert [axis.text for axis in options.axes] == ["1..8"]
 
@@ -80,9 +80,9 @@ def test_pin_files_are_merged(capture: Path, tmp_path: Path, capsys: pytest.Capt
 def test_launches_become_a_plan(capture: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     output = tmp_path / "warm.toml"
     given = arguments(str(capture), "--vary", "copy:n=1..64:x16", "--write-plan", str(output))
-    assert warm_launches.write_plan(given) == 0
+    assert warm.write_plan(given) == 0
     assert "2 launches of 1 kernel" in capsys.readouterr().out
-    (kernel,) = warm_launches.plan_kernels(arguments("--plan", str(output)))
+    (kernel,) = warm.plan_kernels(arguments("--plan", str(output)))
     assert (kernel,) == read_plan(output)
     assert kernel.file == tmp_path / "kernels.py"
     assert [axis.text for axis in kernel.axes] == ["1..64:x16"]
@@ -90,6 +90,6 @@ def test_launches_become_a_plan(capture: Path, tmp_path: Path, capsys: pytest.Ca
 
 @pytest.mark.parametrize("option", ["--write-plan", "--write-pins"])
 def test_only_captures_can_be_read(tmp_path: Path, option: str):
-    command = warm_launches.write_plan if option == "--write-plan" else warm_launches.write_pins
+    command = warm.write_plan if option == "--write-plan" else warm.write_pins
     with pytest.raises(UserError, match=f"{option}: train.py is no capture"):
         command(arguments("train.py", option, str(tmp_path / "out.toml")))

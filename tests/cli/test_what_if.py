@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from irscope.backends import parse_target
-from irscope.capturing.messages import SweepRequest
 from irscope.cli.live_sweep import LiveSweep
 from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+from irscope.compiling.messages import SweepRequest
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, UserError, Variant
 from irscope.store import CaptureWriter
+from irscope.targets import parse_target
 from irscope.workspace import Workspace
 from irscope.workspace.live import (
     Added,

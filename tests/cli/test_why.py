@@ -7,9 +7,9 @@ import re
 
 import pytest
 
-from irscope.backends import parse_target
 from irscope.model import Argument, Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 from tests.cli.conftest import KERNEL, TTGIR, VERSIONS
 
 KEY = {

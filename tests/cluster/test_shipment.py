@@ -9,18 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from irscope.backends import parse_target
-from irscope.capturing.cluster.dask_worker import (
-    UnknownSession,
-    compile_here,
-    end_session,
-    prepare_worker,
-)
-from irscope.capturing.cluster.shipment import Shipment, compiler_environment
-from irscope.capturing.compile.pool import Stop, Worker, run_jobs
-from irscope.capturing.messages import Plan, SourcesRequest, SweepRequest
+from irscope.compiling.cluster.dask_worker import UnknownSession, compile_here, end_session, prepare_worker
+from irscope.compiling.cluster.shipment import Shipment, compiler_environment
+from irscope.compiling.job import Outcome
+from irscope.compiling.messages import Plan, SourcesRequest, SweepRequest
+from irscope.compiling.pool import Stop, Worker, run_jobs
 from irscope.model import UserError
-from irscope.toolchain.job import Outcome
+from irscope.targets import parse_target
 
 TARGET = parse_target("cuda:90")
 HELPERS = """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.backends import stage_named
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
+from irscope.targets import stage_named
 
 FOLDER = Path(__file__).parent.parent / "data" / "stages"
 NAMES = sorted(path.name for path in FOLDER.iterdir())

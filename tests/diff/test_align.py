@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between, refined
-from irscope.diff.rows import StageDiff
+from irscope.diff.rows import StageDiff, summarize
 from irscope.diff.stage_diff import diff_stage
-from irscope.diff.summary import summarize
 from irscope.languages.document import Document
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 
 sequences = st.lists(st.integers(0, 5), max_size=200)
 

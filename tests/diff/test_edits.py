@@ -6,7 +6,7 @@ import pytest
 
 from irscope.diff.rows import Change, StageDiff
 from irscope.languages.document import Document, Operation
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 from tests.diff.rewrite import renamed, shifted, stripped
 from tests.diff.stages import NAMES, diff_texts, language_of, text_of
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 from tests.diff.stages import NAMES, language_of, text_of
 
 

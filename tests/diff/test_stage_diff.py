@@ -4,12 +4,11 @@ import gc
 
 import pytest
 
-from irscope.diff.rows import Change
+from irscope.diff.rows import Change, summarize
 from irscope.diff.stage_diff import diff_stage
-from irscope.diff.summary import summarize
 from irscope.languages.document import Document
-from irscope.languages.language_registry import parse
-from irscope.model.no_cycles import cycles_not_collected
+from irscope.languages.language import parse
+from irscope.model.process import cycles_not_collected
 from tests.diff.stages import NAMES, diff_files, diff_texts, language_of, text_of
 
 

@@ -1,7 +1,6 @@
 """A diff in words, and by source line."""
 
-from irscope.diff.opcode_counts import LineChange, by_source_line
-from irscope.diff.summary import first_structural, short_label, summarize
+from irscope.diff.rows import LineChange, by_source_line, first_structural, short_label, summarize
 from tests.diff.stages import diff_files, diff_texts, text_of
 from tests.diff.test_stage_diff import matmul
 

@@ -2,9 +2,9 @@
 
 import pytest
 
+from irscope.diff.matching import renamed_symbols
 from irscope.diff.stage_diff import diff_stage
-from irscope.diff.symbols import renamed_symbols
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 
 MLIR = """\
 module {

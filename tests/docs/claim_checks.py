@@ -236,7 +236,7 @@ def constants_of_estimates(_: Program) -> None:
 
 
 def supported_versions(_: Program) -> None:
-    from irscope.versions.choices import SUPPORTED
+    from irscope.jobs.versions.environments import SUPPORTED
 
     assert SUPPORTED == ("3.6.0", "3.7.1", "3.8.0", "3.9.0")
     lowest, highest = re.findall(r"[<>]=?(\d\.\d+)", requirement("triton", "compile"))

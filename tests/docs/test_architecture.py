@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import irscope
-from irscope.backends import BACKENDS
+from irscope.targets import BACKENDS
 
 PACKAGE = Path(irscope.__file__).parent
 # These drive the toolchains of the vendors; a language has the name that its stage has.

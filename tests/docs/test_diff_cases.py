@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from irscope.backends import stage_named
-from irscope.diff.summary import summarize
+from irscope.diff.rows import summarize
+from irscope.targets import stage_named
 from tests.diff.stages import diff_texts
 from tests.docs.pages import ROOT
 

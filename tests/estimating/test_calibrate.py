@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from irscope.estimating.calibrate import Measurement, Measurements, calibrate
-from irscope.estimating.constants import CONSTANTS, DEFAULTS, Fit, fit_of, read_fit, write_fit
-from irscope.estimating.device_rates import DEVICES, H100
-from irscope.estimating.measuring_order import measuring_order
+from irscope.estimating.constants import CONSTANTS, DEFAULTS, DEVICES, H100, Fit, fit_of, read_fit, write_fit
 from irscope.estimating.model import term_times, total_time
+from irscope.estimating.ranking import measuring_order
 from irscope.estimating.work import AGAIN, FAR, REPLAYED
 from irscope.model import UserError
 

@@ -9,9 +9,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from irscope.estimating.constants import CONSTANTS, DEFAULTS, Constant
+from irscope.estimating.constants import CONSTANTS, DEFAULTS, DEVICES, H100, Constant
 from irscope.estimating.counting.launch_counts import AccessCount
-from irscope.estimating.device_rates import DEVICES, H100
 from irscope.estimating.estimate import Estimate, estimate
 from irscope.estimating.model import term_times, total_time
 from irscope.estimating.work import atomic_passes

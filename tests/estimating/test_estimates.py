@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 import irscope
-from irscope.estimating.device_rates import A100, H100
+from irscope.estimating.constants import A100, H100
 from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.machine_code import OPCODES, machine_instructions
 from irscope.estimating.ranking import rank
-from irscope.estimating.sass_encoding import OPCODES, machine_instructions
 from irscope.estimating.terms import Term
 from irscope.model import Launch, UserError, Variant
 

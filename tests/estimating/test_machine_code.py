@@ -7,9 +7,9 @@ from functools import partial
 import pytest
 
 import irscope
-from irscope.estimating.device_rates import rates_of
+from irscope.estimating.constants import rates_of
 from irscope.estimating.estimate import Estimate, estimate
-from irscope.estimating.sass_encoding import OPCODES, machine_instructions
+from irscope.estimating.machine_code import OPCODES, machine_instructions
 from irscope.languages.sass import branches
 from irscope.model import Launch, Variant
 from tests.estimating.conftest import Compiled

@@ -72,8 +72,8 @@ def _plain_tensors() -> AbstractContextManager[Any]:
 def _tensors() -> AbstractContextManager[Any]:
     if os.environ.get("FAKE_CUDA_TENSORS") != "irscope":
         return _plain_tensors()
-    from irscope.backends import parse_target
-    from irscope.capturing.fake_cuda.torch_cuda import fake_cuda
+    from irscope.compiling.fake_cuda.torch_cuda import fake_cuda
+    from irscope.targets import parse_target
 
     return fake_cuda(parse_target(f"cuda:{os.environ.get('FAKE_CUDA_CAPABILITY', '90')}"))
 

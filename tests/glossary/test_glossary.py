@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.backends import STAGES
 from irscope.diff.rows import Change
 from irscope.facts.registry import FACT_KINDS
 from irscope.glossary.glossary import (
@@ -20,7 +19,8 @@ from irscope.glossary.glossary import (
     similar_names,
 )
 from irscope.model import OPTION_NAMES
-from tests.analysis.builders import STAGES as FOLDER
+from irscope.targets import STAGES
+from tests.findings.builders import STAGES as FOLDER
 
 # Matches an operation or instruction in a line of each language.
 TOKENS = {

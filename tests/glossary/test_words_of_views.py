@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from irscope.analysis.cache_key import KINDS
 from irscope.cli.main import main
 from irscope.estimating import terms
 from irscope.facts.registry import FACT_KINDS
+from irscope.findings.cache_key import KINDS
 from irscope.glossary.glossary import entries_in_line, find_entries
 from irscope.model.status import StatusKind
 from tests.docs.pages import PAGES, commands

@@ -11,13 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from irscope.backends.cuda import kernel_info
-from irscope.backends.elf import code_digest, sections
-from irscope.backends.ptx_line_table import ptx_line_table
-from irscope.estimating.machine_loops import machine_runs
+from irscope.estimating.machine_code import machine_instructions, machine_runs
 from irscope.estimating.replay import Replay, ReplayInput
-from irscope.estimating.sass_encoding import machine_instructions
 from irscope.model import UserError
+from irscope.targets.cuda import kernel_info
+from irscope.targets.elf import code_digest, ptx_line_table, sections
 
 _DATA = Path(__file__).parents[1] / "data"
 _SECTION = struct.Struct("<IIQQQQIIQQ")

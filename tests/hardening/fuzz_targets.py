@@ -47,7 +47,7 @@ class Target:
 def check_language(language: str, content: bytes) -> None:
     """Parses, strips and follows a text; compares it with a second one, if the input has it."""
     from irscope.diff.stage_diff import diff_stage
-    from irscope.languages.language_registry import language_named, line_without_location, strip_debug
+    from irscope.languages.language import language_named, line_without_location, strip_debug
     from tests.hardening.texts import check_parsing
 
     first, _, second = (part.decode("utf-8", "replace") for part in content.partition(_END))

@@ -6,12 +6,12 @@ import random
 from contextlib import suppress
 from pathlib import Path
 
-from irscope.analysis.conditions import outcome, parse_conditions
 from irscope.facts.measure import from_json
-from irscope.history.log import read_history
+from irscope.jobs.trends.page import trends_html
+from irscope.jobs.trends.repository import read_history
+from irscope.jobs.trends.trends import read_trends
 from irscope.model import UserError
-from irscope.report.html.trends_page import trends_html
-from irscope.workspace import read_trends
+from irscope.workspace.conditions import outcome, parse_conditions
 from tests.hardening.warm_files import _damaged as damaged
 
 _HISTORY = """{"schema": "irscope.history/1", "name": "library", "url": "https://github.com/owner/library",

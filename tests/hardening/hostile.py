@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from irscope.backends import parse_target
 from irscope.model import Argument, Benchmark, Config, Dtype, Failure, Launch, SourceFunction
 from irscope.store import CaptureWriter, NewPass, NewVariant
+from irscope.targets import parse_target
 
 # Characters that nothing shows: a soft hyphen, fillers, variation selectors, an annotation, and "A" as a tag.
 INVISIBLE = "\u00ad\u034f\u3164\uffa0\u180e\ufe0f\U000e0100\ufff9\U000e0041\U000e007f\U0001d173"

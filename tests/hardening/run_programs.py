@@ -111,7 +111,7 @@ SHADOWS = (
 _CLOSING, _MULTIPROCESSING = {"close_range", "close_each"}, {"spawn", "forkserver", "fork_pool"}
 # irscope's messages, and its frames in what faulthandler prints, which nothing can hide.
 _OWN_LINES = re.compile(
-    r"^(irscope: .*|  File \".*/irscope/(capturing|toolchain)/.*, line \d+ in \w+|  File \".*/irscope/toolchain/child_process.py\", line \d+ in <module>)\n",
+    r"^(irscope: .*|  File \".*/irscope/(capturing|toolchain)/.*, line \d+ in \w+|  File \".*/irscope/compiling/processes/child_process.py\", line \d+ in <module>)\n",
     re.MULTILINE,
 )
 

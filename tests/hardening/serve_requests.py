@@ -15,10 +15,10 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
-from irscope.serving import policy
+from irscope.serve import policy
 from tests.cli.conftest import write_capture
 from tests.hardening.views import BugError
-from tests.serving.served import Served, WebSocket, app_processes, parse, received, wait_until_none_left
+from tests.serve.served import Served, WebSocket, app_processes, parse, received, wait_until_none_left
 
 MAX_APP_MEGABYTES = 500
 _WELL_FORMED = 0.98

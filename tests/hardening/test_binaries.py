@@ -8,14 +8,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from irscope.backends.cuda import kernel_info
-from irscope.backends.elf import code_digest, sections
-from irscope.backends.ptx_line_table import ptx_line_table
-from irscope.estimating.machine_loops import machine_runs
+from irscope.compiling.processes import disassembler
+from irscope.estimating.machine_code import machine_instructions, machine_runs
 from irscope.estimating.replay import Replay, ReplayInput
-from irscope.estimating.sass_encoding import machine_instructions
 from irscope.model import UserError
-from irscope.toolchain import disassembler
+from irscope.targets.cuda import kernel_info
+from irscope.targets.elf import code_digest, ptx_line_table, sections
 from tests.hardening.binaries import decode, elf_file, line_program, nested_loops
 
 TABLE = ".nv_debug_line_sass"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from irscope.diff.stage_diff import diff_stage
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 from tests.hardening import texts
 from tests.hardening.areas import AREAS, NAMED, Area, generator
 from tests.hardening.campaign import campaign
@@ -26,16 +26,16 @@ def test_damaged_input_raises_nothing_unexpected(area: Area, tmp_path: Path):
 
 # A function that every case of an area calls.
 CALLED = {
-    "capture bytes": "irscope.store.blob_reader.connect_reader",
-    "capture schema": "irscope.store.blob_reader.connect_reader",
-    "capture values": "irscope.store.blob_reader.connect_reader",
-    "capture stages": "irscope.store.blob_reader.connect_reader",
-    "capture lines": "irscope.store.blob_reader.connect_reader",
+    "capture bytes": "irscope.store.reader.connect_reader",
+    "capture schema": "irscope.store.reader.connect_reader",
+    "capture values": "irscope.store.reader.connect_reader",
+    "capture stages": "irscope.store.reader.connect_reader",
+    "capture lines": "irscope.store.reader.connect_reader",
     "sidecars": "tests.hardening.sidecars.run",
     "warm folders": "tests.hardening.warm_folders._state",
     "invisible text": "tests.hardening.visible.rendered",
     "binaries": "tests.hardening.binaries.ptx_line_table",
-    "imports": "irscope.capturing.importers.import_capture.recognize",
+    "imports": "irscope.recording.importers.import_capture.recognize",
     "parsers": "tests.hardening.texts.parse",
     "diffs": "tests.hardening.texts.diff_stage",
     "lint": "irscope.workspace.linting._lint_source",
@@ -45,8 +45,8 @@ CALLED = {
     "worker faults": "tests.hardening.worker_faults.planned",
     "parent kills": "tests.hardening.parent_kills.kill",
     "run programs": "tests.hardening.run_programs._outcome",
-    "serve requests": "irscope.serving.policy.host_name",
-    "serve sessions": "irscope.serving.policy.host_name",
+    "serve requests": "irscope.serve.policy.host_name",
+    "serve sessions": "irscope.serve.policy.host_name",
 }
 
 

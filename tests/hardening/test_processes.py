@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.capturing.record.shadowed_modules import ShadowedModules
+from irscope.recording.shadowed_modules import ShadowedModules
 from tests.conftest import Irscope
 from tests.hardening.leftovers import nothing_left
 from tests.hardening.parent_kills import heed_signals
@@ -137,7 +137,7 @@ def test_a_hanging_tool_ends_with_irscope(tmp_path: Path):
     tool, started = tmp_path / "nvdisasm", tmp_path / "started"
     tool.write_text(f"#!/bin/sh\necho $$ > {started}.part\nmv {started}.part {started}\nexec sleep 3600\n")
     tool.chmod(0o755)
-    program = f"from irscope.toolchain.run_tool import run_tool\nrun_tool([{str(tool)!r}])"
+    program = f"from irscope.compiling.processes.run_tool import run_tool\nrun_tool([{str(tool)!r}])"
     process = subprocess.Popen([sys.executable, "-c", program])
     while not started.exists():
         time.sleep(0.01)

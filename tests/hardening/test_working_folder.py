@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 import irscope
-from irscope.toolchain.child_process import irscope_command, module_command
-from irscope.toolchain.local_keys import local_keys
-from irscope.versions import packages
-from irscope.versions.environments import _check_import
-from irscope.versions.interpreters import interpreter
+from irscope.compiling.processes.child_process import irscope_command, module_command
+from irscope.compiling.toolchain.local_keys import local_keys
+from irscope.jobs.versions import packages
+from irscope.jobs.versions.environments import _check_import
+from irscope.jobs.versions.packages import interpreter
 
 PACKAGE = Path(irscope.__file__).parent
 # Packages and modules of the standard library that commands and their children import.

@@ -6,11 +6,11 @@ import random
 from functools import cache
 from pathlib import Path
 
-from irscope.backends import STAGES
+from irscope.diff.rows import summarize
 from irscope.diff.stage_diff import diff_stage
-from irscope.diff.summary import summarize
 from irscope.languages.document import Document
-from irscope.languages.language_registry import parse, strip_debug
+from irscope.languages.language import parse, strip_debug
+from irscope.targets import STAGES
 
 _DATA = Path(__file__).parents[1] / "data"
 LANGUAGES = {stage.name: stage.language for stage in STAGES if stage.language}

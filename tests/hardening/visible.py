@@ -6,11 +6,11 @@ import random
 import unicodedata
 from pathlib import Path
 
-from irscope.mcp_server.answers import Answer, Item, rendered
+from irscope.document.html.markup import element
+from irscope.document.json.records import json_text
+from irscope.jobs.warm.plan_file import text_value
+from irscope.mcp.answers import Answer, Item, rendered
 from irscope.model.text import code, display_line, markdown_escaped, one_line, printable
-from irscope.report.html.markup import element
-from irscope.report.json.stream import json_text
-from irscope.warming.toml_text import text_value
 from tests.hardening.hostile import INVISIBLE, TEXTS
 from tests.hardening.views import UNSAFE
 

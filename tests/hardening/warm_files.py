@@ -7,13 +7,10 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from irscope.analysis.launch_correlations import LaunchCase
-from irscope.analysis.launch_variations import moves, varied
-from irscope.analysis.vary import parse_vary
+from irscope.compiling.launch_grid import LaunchCase, moves, parse_vary, varied
+from irscope.jobs.warm.pins import merged, pins_text, read_pins
+from irscope.jobs.warm.plan_file import plan_text, read_plan
 from irscope.model import UserError
-from irscope.warming.pins import merged
-from irscope.warming.pins_file import pins_text, read_pins
-from irscope.warming.plan_file import plan_text, read_plan
 
 _PINS = """version = 1
 [[pin]]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+from irscope.jobs.warm import relocate
+from irscope.jobs.warm.manifest import MANIFEST, read_manifest
 from irscope.model import UserError
-from irscope.warming import relocate
-from irscope.warming.manifest import MANIFEST, read_manifest
 from tests.hardening.captures import with_leaf
 from tests.hardening.hostile import VALUES, json_text
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
-from irscope.capturing.compile.sweep import compile_plan, planned
-from irscope.capturing.messages import SweepRequest
+from irscope.compiling.messages import SweepRequest
+from irscope.compiling.sweep import compile_plan, planned
 from irscope.model import Target, UserError
 from irscope.store import CaptureReader, CaptureWriter
 from tests.hardening.leftovers import nothing_left

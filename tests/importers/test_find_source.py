@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.backends import parse_target
-from irscope.capturing.importers.compilation import RawCompilation, assemble
-from irscope.capturing.importers.find_source import (
+from irscope.model import Argument
+from irscope.recording.importers.compilation import RawCompilation, assemble
+from irscope.recording.importers.find_source import (
     PythonFiles,
     SourcePlace,
     functions_in,
     range_constants,
     read_header,
 )
-from irscope.capturing.importers.untrusted import BadEntryError
-from irscope.model import Argument
+from irscope.recording.importers.untrusted import BadEntryError
+from irscope.targets import parse_target
 from tests.importers.entries import STAGES
 
 MODULE = """#loc = loc("/k/f.py":{line}:{column})

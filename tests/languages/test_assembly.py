@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from irscope.languages.assembly import MAX_INLINING, SourceLines, principal_mnemonic
 from irscope.languages.document import OPAQUE, Document, Location
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 
 LANGUAGE = {".llir": "llvm", ".ptx": "ptx", ".sass": "sass", ".amdgcn": "amdgcn"}
 STAGES = sorted(

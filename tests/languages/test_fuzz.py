@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 from tests.hardening.texts import LANGUAGES, check_parsing, damaged_text, pieces
 
 CASES = 10_000

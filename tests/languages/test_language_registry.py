@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from irscope.backends import STAGES
-from irscope.languages.language_registry import LANGUAGES, language_named
+from irscope.languages.language import LANGUAGES, language_named
+from irscope.targets import STAGES
 
 
 def test_the_stage_table_and_the_registry_name_the_same_languages() -> None:
@@ -16,7 +16,7 @@ def test_the_stage_table_and_the_registry_name_the_same_languages() -> None:
 
 def test_parsing_does_not_import_pygments() -> None:
     code = (
-        "import sys; from irscope.languages.language_registry import LANGUAGES, parse, strip_debug\n"
+        "import sys; from irscope.languages.language import LANGUAGES, parse, strip_debug\n"
         "for name in LANGUAGES: parse('', name); strip_debug('', name)\n"
         "sys.exit('pygments' in sys.modules)"
     )

@@ -6,8 +6,8 @@ import pytest
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Error, Keyword, Name, Token, _TokenType
 
-from irscope.backends import STAGES as STAGE_TABLE
 from irscope.languages.lexers import lexer_for
+from irscope.targets import STAGES as STAGE_TABLE
 
 LANGUAGE = {".llir": "llvm", ".ptx": "ptx", ".sass": "sass", ".amdgcn": "amdgcn"}
 STAGES = sorted(

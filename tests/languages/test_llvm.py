@@ -6,8 +6,7 @@ import pytest
 
 from irscope.languages.assembly import MAX_INLINING
 from irscope.languages.document import OPAQUE, Location, Operation
-from irscope.languages.llvm import parse
-from irscope.languages.llvm_debug import DebugLocations
+from irscope.languages.llvm import DebugLocations, parse
 
 STAGES = Path(__file__).parents[1] / "data" / "stages"
 DEBUG = """\

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from irscope.languages.document import OPAQUE, Document, Operation
-from irscope.languages.language_registry import parse as parse_language
+from irscope.languages.language import parse as parse_language
 from irscope.languages.mlir.parser import parse
 
 STAGES = sorted(

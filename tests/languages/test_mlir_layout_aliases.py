@@ -2,8 +2,7 @@
 
 import pytest
 
-from irscope.languages.mlir.layout_aliases import layout_fields, layout_kind, parse_layouts
-from irscope.languages.mlir.parser import parse
+from irscope.languages.mlir.parser import layout_fields, layout_kind, parse, parse_layouts
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.backends import parse_target
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 from irscope.layouts.attribute import parse_attribute
 from irscope.layouts.convert import linear_layout
 from irscope.layouts.kernel_layouts import KernelLayouts
 from irscope.layouts.linear import LinearLayout
+from irscope.targets import parse_target
 
 STAGES = Path(__file__).parents[1] / "data" / "stages"
 TILE = "BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4"

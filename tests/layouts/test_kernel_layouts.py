@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from irscope.backends import parse_target
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import Addresses
-from irscope.layouts.conversion_cost import ConversionCost, conversion_cost
 from irscope.layouts.describe import describe_thread
 from irscope.layouts.grid import Window, memory_grid, register_grid
-from irscope.layouts.kernel_layouts import KernelLayouts, title
+from irscope.layouts.kernel_layouts import ConversionCost, KernelLayouts, conversion_cost, title
 from irscope.layouts.ownership import owners, ownership_summary
 from irscope.layouts.tensors import Layouts, find_tensors
+from irscope.targets import parse_target
 
 from .builders import ADD, ADD_AMD, AMPERE, BLACKWELL, HOPPER, STAGES, kernel, layout
 

@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from irscope.learn.assertions import failed_assertions
 from irscope.learn.context import contexts_of
+from irscope.learn.exercises import failed_assertions
 from irscope.learn.lesson import Lesson, find_lesson, lessons
-from irscope.learn.pages import LessonPages
-from irscope.learn.render import markdown
+from irscope.learn.render import LessonPages, markdown
 from irscope.model import UserError
 from irscope.workspace import Workspace
 

@@ -10,7 +10,7 @@ from irscope.lint.linter import lint_compiled
 from irscope.lint.rules import CAPTURE_RULES
 from irscope.lint.rules.key_changed_nothing import parse_key
 from irscope.model import Argument, Benchmark, Config, SourceFunction
-from tests.analysis.builders import stored, variant
+from tests.findings.builders import stored, variant
 
 ALL = frozenset(rule.name for rule in CAPTURE_RULES)
 SOURCE = SourceFunction(

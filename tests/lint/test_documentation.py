@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irscope.glossary.glossary import find_entries
-from irscope.lint.rule_pages import documented_rules
+from irscope.lint.diagnostic import documented_rules
 from irscope.lint.rules import CAPTURE_RULES, RULES, SOURCE_RULES
 
 GENERATOR = runpy.run_path(str(Path(__file__).parents[2] / "docs" / "scripts" / "lint_rules.py"))

@@ -6,8 +6,8 @@ import ast
 
 import pytest
 
+from irscope.lint.source.evaluate import UNKNOWN
 from irscope.lint.source.python_module import PythonModule
-from irscope.lint.source.static_values import UNKNOWN
 
 FUNCTIONS = """
 import triton

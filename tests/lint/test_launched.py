@@ -6,14 +6,14 @@ from functools import cache
 
 import pytest
 
-from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.launch_values import launch_values
-from irscope.languages.language_registry import parse
+from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.launch_values import launch_values
+from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.linter import lint_compiled
 from irscope.lint.rules import CAPTURE_RULES
 from irscope.model import Config, Launch, SourceFunction, Target
-from tests.analysis.builders import variant
+from tests.findings.builders import variant
 
 RULES = frozenset(rule.name for rule in CAPTURE_RULES)
 OUT, OVERFLOW, STRIDED, IDLE = "out-of-bounds", "launch-overflow", "strided-access", "idle-threads"

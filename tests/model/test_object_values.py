@@ -19,7 +19,7 @@ from irscope.model import (
     parse_argument,
     parse_value,
 )
-from irscope.model.object_values import changed_parameters
+from irscope.model.config import changed_parameters
 from irscope.store.encoding import config_from_json, config_to_json, value_from_json
 
 

@@ -1,4 +1,4 @@
-from irscope.model.varying import distinct_values, varying
+from irscope.model.records import distinct_values, varying
 
 
 def test_only_differing_values_vary():

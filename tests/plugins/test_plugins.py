@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from irscope.backends import stages_for
 from irscope.model import Argument, Config, SourceFunction, Stage, Target
 from irscope.store import CaptureWriter
 from irscope.store.new_variant import NewVariant
+from irscope.targets import stages_for
 from tests.plugins.installing import HERE, add_metadata, install
 
 ASSEMBLY = (
@@ -114,9 +114,9 @@ def test_nothing_is_looked_up_for_names_that_irscope_has(example, tmp_path):
 
 def test_a_plug_in_that_cannot_be_used_costs_a_line(capture, tmp_path):
     backends = {"gone": "no_such_module:X", "other": "bad_plugin:NAME", "taken": "bad_plugin:TAKEN"}
-    add_metadata(tmp_path, "bad", "0.1", {"irscope.backends": {**backends, "leaves": "bad_plugin:LEAVES"}})
+    add_metadata(tmp_path, "bad", "0.1", {"irscope.targets": {**backends, "leaves": "bad_plugin:LEAVES"}})
     (tmp_path / "bad_plugin.py").write_text(
-        "import irscope.backends\nNAME = 'x'\nTAKEN = irscope.backends.CUDA\n"
+        "import irscope.targets\nNAME = 'x'\nTAKEN = irscope.targets.CUDA\n"
         "def __getattr__(name): raise SystemExit(3)\n"
     )
     done = commands(f"list;{capture}", environment={**os.environ, "PYTHONPATH": str(tmp_path)})
@@ -153,7 +153,7 @@ BACKEND = replace(
 
 
 def test_functions_of_a_plug_in_that_raise_cost_a_line_each(capture, tmp_path):
-    add_metadata(tmp_path, "raising", "0.1", {"irscope.backends": {"example": "raising:BACKEND"}})
+    add_metadata(tmp_path, "raising", "0.1", {"irscope.targets": {"example": "raising:BACKEND"}})
     (tmp_path / "raising.py").write_text(RAISING)
     path = os.pathsep.join([str(tmp_path), str(HERE / "example")])
     done = commands(

@@ -13,13 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.backends import parse_target
 from irscope.model import Argument, Config, Dtype, Failure, SourceFunction, UserError
 from irscope.model.origin import Origin, ProgramLine, origin_to_json
 from irscope.model.variant import ORIGIN
 from irscope.store import CaptureReader, CaptureWriter, NewVariant, encoding
-from irscope.store.output_lock import find_writer
+from irscope.store.capture_file import find_writer
 from irscope.store.schema import SCHEMA_VERSION
+from irscope.targets import parse_target
 from irscope.workspace.growth import incomplete_note
 
 SOURCE = SourceFunction("kernel", "k.py", 3, "def kernel(x_ptr, BLOCK): ...\n")

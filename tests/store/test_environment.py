@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.model.environment import environment_of
+from irscope.model.variant import environment_of
 from irscope.store import CaptureReader, CaptureWriter, encoding, find_variant, variant_names
 from irscope.store.identity import kernel_digest
 from irscope.store.merge_captures import merge_captures

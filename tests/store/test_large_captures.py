@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
+from irscope.document.json.records import Records, json_pieces, json_text
+from irscope.document.reports import pair_report
+from irscope.document.terminal.comparison import DiffOptions, diff_text
+from irscope.document.terminal.styles import Paint
 from irscope.facts.fact import FactRow
 from irscope.facts.measure import measure, to_json
 from irscope.model import UserError, Variant
-from irscope.model.varying import distinct_values, varying
-from irscope.report.json.stream import Records, json_pieces, json_text
-from irscope.report.pair_report import pair_report
-from irscope.report.terminal.diff_text import DiffOptions, diff_text
-from irscope.report.terminal.styles import Paint
+from irscope.model.records import distinct_values, varying
 from irscope.store import CaptureReader, CaptureWriter, reader
 from irscope.store.stored_variant import StoredVariant
 from irscope.workspace import Workspace

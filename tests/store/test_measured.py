@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from irscope.backends import parse_target
 from irscope.model import Benchmark, Config, Launch, SourceFunction
 from irscope.store.new_variant import NewVariant
 from irscope.store.reader import CaptureReader
 from irscope.store.writer import CaptureWriter
+from irscope.targets import parse_target
 
 LAUNCH = Launch((4, 1, 1), (("x", "float16[512, 64]"), ("n", "512")))
 TIMES = (Benchmark("n=512", 0.25, 0.2, 0.3), Benchmark("n=64", 0.1, 0.05, 0.2, chosen=True))

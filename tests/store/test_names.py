@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.backends import parse_target
 from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, UserError, Value, Variant
 from irscope.store import find_variant, variant_names
+from irscope.targets import parse_target
 
 KERNEL = Kernel(1, "matmul", SourceFunction("matmul", "m.py", 1, ""), (), ())
 TOOLS = Toolchain(1, {"triton": "3.9.0"}, "")

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from irscope.store import CaptureReader, CaptureWriter
-from irscope.store.output_lock import find_writer
+from irscope.store.capture_file import find_writer
 
 SAMPLE = Path(__file__).parents[1] / "data" / "captures" / "v3.irscope"
 OF_SQLITE = ("-journal", "-wal", "-shm")

@@ -7,12 +7,11 @@ import json
 import pytest
 
 from irscope.facts.fact import FactRow, column_of, columns_of
-from irscope.facts.fact_columns import FactColumns
-from irscope.facts.measure import from_json, rows_from_json
+from irscope.facts.measure import FactColumns, from_json, rows_from_json
 from irscope.facts.registry import kinds_for
 from irscope.model import Config, ListValue
 from irscope.store import encoding
-from irscope.store.summaries import SharedColumns
+from irscope.store.stored_variant import SharedColumns
 
 CONFIGS = (
     (("BLOCK", 64), ("num_warps", 4)),

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.backends import TARGETS, parse_target, target_named
 from irscope.model import Target
+from irscope.targets import TARGETS, parse_target, target_named
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=str)

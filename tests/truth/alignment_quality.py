@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 
-from irscope.backends import STAGES
 from irscope.diff.matching import UNMATCHED, match_operations
 from irscope.languages.document import Document, Location, Operation
-from irscope.languages.language_registry import parse
+from irscope.languages.language import parse
+from irscope.targets import STAGES
 
 
 @dataclass

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import irscope
-from irscope.analysis.cache_key_diff import reason_text
+from irscope.findings.cache_key_diff import reason_text
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from irscope.backends import parse_target
 from irscope.facts.measure import measure
 from irscope.model import Argument, Config, Kernel, SourceFunction, Toolchain, Variant
+from irscope.targets import parse_target
 
 # The record's fields and the facts that must equal them.
 FIELDS = {

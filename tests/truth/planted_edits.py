@@ -25,12 +25,12 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from irscope.analysis.findings.finding import PairContext
-from irscope.analysis.findings.source_edits import source_edits
-from irscope.analysis.source_alignment import line_map
 from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
-from irscope.languages.language_registry import parse
+from irscope.facts.source.alignment import line_map
+from irscope.findings.finding import PairContext
+from irscope.findings.source_edits import source_edits
+from irscope.languages.language import parse
 from tests.truth.corpus import Case, cases
 from tests.truth.plant import Planted, planted_edits
 from tests.truth.planted_kernels import Compiled, EditedFile, quiet, tuned_cases

@@ -13,14 +13,14 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from irscope.capturing.compile.plan import plan_for
-from irscope.capturing.messages import SweepRequest
+from irscope.compiling.constants import Constants
+from irscope.compiling.job import Job
+from irscope.compiling.kernels import FoundKernel, called_functions, find_kernel, source_function, unwrap
+from irscope.compiling.messages import SweepRequest
+from irscope.compiling.plan import plan_for
+from irscope.compiling.toolchain.compiler import source_of
+from irscope.compiling.toolchain.stub_driver import gpu_target
 from irscope.model import Config, Kernel, SourceFunction, Target, Toolchain, Value, Variant
-from irscope.toolchain.compiler import source_of
-from irscope.toolchain.constants import Constants
-from irscope.toolchain.job import Job
-from irscope.toolchain.kernels import FoundKernel, called_functions, find_kernel, source_function, unwrap
-from irscope.toolchain.stub_driver import gpu_target
 from tests.truth import edited_kernels
 from tests.truth.corpus import Case
 

@@ -22,16 +22,16 @@ from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 
-from irscope.backends import TARGETS, backend_of, parse_target
-from irscope.backends.elf import code_digest
-from irscope.capturing.compile.sweep import compile_plan, planned
 from irscope.cli import compile as compile_command
 from irscope.cli import options
+from irscope.compiling.sweep import compile_plan, planned
+from irscope.compiling.toolchain.rebuild import RebuildError, Rebuilt, rebuild_each
 from irscope.learn.sample_commands import samples
 from irscope.model import Target, Variant
 from irscope.model.stage import gluon_stage
 from irscope.store import CaptureReader, CaptureWriter
-from irscope.toolchain.rebuild import RebuildError, Rebuilt, rebuild_each
+from irscope.targets import TARGETS, backend_of, parse_target
+from irscope.targets.elf import code_digest
 
 VERSIONS = ("3.6.0", "3.7.1", "3.8.0", "3.9.0")
 STAGES = ("ttir", "ttgir", "llir", "ptx", "amdgcn")

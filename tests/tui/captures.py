@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from irscope.backends import parse_target
 from irscope.model import Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 from irscope.workspace import add_launches
 
 STAGES = Path(__file__).parent.parent / "data" / "stages"

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from textual.pilot import Pilot
 
-from irscope.backends import parse_target
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
+from irscope.targets import parse_target
 from irscope.tui.live_connection import Publish
 from irscope.workspace.live import Event, StageMade, Started, VariantFinished
 

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from irscope.tui.aim import Target, aimed
 from irscope.tui.app import IrscopeApp
-from irscope.tui.paint import ELLIPSIS, wrap_starts
-from irscope.tui.widgets.search_bar import SearchBar
+from irscope.tui.paint import ELLIPSIS, Target, aimed, wrap_starts
+from irscope.tui.widgets.inputs import SearchBar
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts

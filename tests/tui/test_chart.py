@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.analysis.chart_data import axes, chart, chartable_facts
 from irscope.tui.app import IrscopeApp
 from irscope.tui.plot import Plot
-from irscope.tui.screens.chart import ChartScreen
-from irscope.tui.widgets.chart_view import ChartView
+from irscope.tui.screens.chart import ChartScreen, ChartView
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
-from tests.analysis.test_chart_data import FACTS, REGISTERS, VARIANTS, facts, variant
+from irscope.workspace.charts import axes, chart, chartable_facts
+from tests.findings.test_chart_data import FACTS, REGISTERS, VARIANTS, facts, variant
 from tests.tui.driving import drawn, press, settled, texts
 
 WIDE = (120, 40)

@@ -10,12 +10,11 @@ from textual.app import App
 from textual.pilot import Pilot
 
 from irscope.model import Variant
-from irscope.model.edit import Edit, edit_to_json
-from irscope.model.variant import EDIT
+from irscope.model.variant import EDIT, Edit, edit_to_json
 from irscope.tui.app import IrscopeApp
 from irscope.tui.live_connection import Publish
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.confirm import ConfirmScreen
+from irscope.tui.screens.dialogs import ConfirmScreen
 from irscope.workspace import StageEdit, Workspace
 from irscope.workspace.live import Added, EditRejected, VariantFinished
 from tests.tui.compiling import until

@@ -20,40 +20,36 @@ from textual.pilot import Pilot
 from textual.widget import Widget
 from textual.widgets import Markdown
 
-from irscope.backends import parse_target, stages_for
 from irscope.learn.lesson import Lesson
-from irscope.learn.pages import LessonPages
+from irscope.learn.render import LessonPages
 from irscope.model import Config
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target, stages_for
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import export
-from irscope.tui.home_sections import Section
+from irscope.tui.home_entries import Section
 from irscope.tui.home_visits import Start
 from irscope.tui.page import Kind
-from irscope.tui.screens.chart import ChartScreen
+from irscope.tui.screens.chart import ChartScreen, ChartView
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.confirm import ConfirmScreen
+from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
 from irscope.tui.screens.estimate import EstimateScreen, EstimateView
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.help import HelpScreen
-from irscope.tui.screens.home import HomeScreen
+from irscope.tui.screens.home import HomeScreen, HomeView
 from irscope.tui.screens.layout import LayoutScreen
 from irscope.tui.screens.llvm import LlvmScreen, LlvmView
-from irscope.tui.screens.passes import PassesScreen
-from irscope.tui.screens.prompt import PromptScreen
+from irscope.tui.screens.passes import PassesScreen, PassView
 from irscope.tui.screens.why import WhyScreen, WhyView
-from irscope.tui.state_file import StateFolder
+from irscope.tui.settings import StateFolder
 from irscope.tui.widgets.bars import Bar, StatusLine
-from irscope.tui.widgets.chart_view import ChartView
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.grid_view import GridView
-from irscope.tui.widgets.home_view import HomeView
 from irscope.tui.widgets.lesson_view import LessonView
 from irscope.tui.widgets.line_view import LineView
-from irscope.tui.widgets.pass_view import PassView
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace

@@ -14,8 +14,8 @@ from textual.widgets import Input
 from irscope.model import UserError
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import export
+from irscope.tui.screens.dialogs import PromptScreen
 from irscope.tui.screens.explain import ExplainScreen
-from irscope.tui.screens.prompt import PromptScreen
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.workspace import Workspace, entries_in_line
 from tests.tui import captures

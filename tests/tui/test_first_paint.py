@@ -32,7 +32,7 @@ asyncio.run(main())
 """
 # Reads stages; compares texts; is on no screen yet; reads languages that are not on screen.
 _LATER = {
-    "irscope.analysis.findings.registry",
+    "irscope.findings.registry",
     "rapidfuzz",
     "textual.widgets._text_area",
     "irscope.languages.sass",
@@ -47,5 +47,5 @@ def test_comparing_is_loaded_after_the_first_paint(tmp_path: Path) -> None:
     )
     pair, modules = json.loads(done.stdout.splitlines()[-1])
     assert pair == [1, 2]
-    assert "irscope.analysis.findings.fact_findings" in modules, "it judged pairs by their facts"
+    assert "irscope.findings.fact_findings" in modules, "it judged pairs by their facts"
     assert not _LATER & set(modules)

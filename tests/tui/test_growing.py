@@ -8,12 +8,12 @@ import pytest
 
 from irscope.model import UserError
 from irscope.tui.app import IrscopeApp
-from irscope.tui.controllers import growth
+from irscope.tui.controllers import live_updates
 from irscope.tui.home_visits import Start
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.home import HomeScreen
-from irscope.tui.screens.waiting import WaitingScreen
-from irscope.tui.state_file import StateFolder
+from irscope.tui.screens.opening import WaitingScreen
+from irscope.tui.settings import StateFolder
 from irscope.tui.widgets.bars import StatusLine, TitleBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
@@ -28,8 +28,8 @@ WIDE = (160, 50)
 
 @pytest.fixture(autouse=True)
 def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(growth, "_INTERVAL", 0.02)
-    monkeypatch.setattr(growth, "_SHARE", 10.0)
+    monkeypatch.setattr(live_updates, "_INTERVAL", 0.02)
+    monkeypatch.setattr(live_updates, "_SHARE", 10.0)
 
 
 def _table(app: IrscopeApp) -> VariantTable:

@@ -12,14 +12,12 @@ from textual.pilot import Pilot
 
 from irscope.store import CaptureWriter
 from irscope.tui.app import IrscopeApp
-from irscope.tui.home_entries import age, folder_entries, recent_entries, writing_entries
-from irscope.tui.home_sections import Section
+from irscope.tui.home_entries import Section, age, folder_entries, recent_entries, writing_entries
 from irscope.tui.home_visits import Start
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.home import HomeScreen
+from irscope.tui.screens.home import HomeScreen, HomeView
 from irscope.tui.screens.manual import ManualScreen
-from irscope.tui.state_file import CaptureState, StateFolder, now
-from irscope.tui.widgets.home_view import HomeView
+from irscope.tui.settings import CaptureState, StateFolder, now
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled

@@ -14,10 +14,10 @@ from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.bindings import ASK, LEAVE, READ
-from irscope.tui.command_palette import Palette
+from irscope.tui.palette import Palette
 from irscope.tui.screens import OPENING_KEYS, overlay, overlays
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.confirm import ConfirmScreen
+from irscope.tui.screens.dialogs import ConfirmScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen
 from irscope.tui.widgets.bars import StageTabs, StatusLine

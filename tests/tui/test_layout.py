@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.backends import parse_target
 from irscope.cli.main import main
 from irscope.model import Config, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.layout import LayoutScreen
 from irscope.tui.widgets.grid_view import GridView

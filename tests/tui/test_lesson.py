@@ -8,7 +8,7 @@ from pathlib import Path
 from textual.widgets import Markdown
 
 from irscope.learn.lesson import Excerpt, Lesson, LessonStep
-from irscope.learn.pages import LessonPages
+from irscope.learn.render import LessonPages
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.lesson_view import LessonView
 from irscope.workspace import Workspace

@@ -10,8 +10,7 @@ from textual.pilot import Pilot
 
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.passes import PassBar, PassesScreen
-from irscope.tui.widgets.pass_view import PassView
+from irscope.tui.screens.passes import PassBar, PassesScreen, PassView
 from irscope.workspace import PassComparison, Workspace
 from tests import recorded_passes
 from tests.tui.driving import drawn, press, texts

@@ -12,8 +12,8 @@ import pytest
 from textual.events import Paste
 
 from irscope.tui.app import IrscopeApp
+from irscope.tui.input_queue import is_pasted
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.terminal_driver import is_pasted
 from tests.tui.driving import press, settled, tab
 from tests.tui.terminal import Terminal
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from irscope.tui.app import IrscopeApp
-from irscope.tui.controllers import recompile
+from irscope.tui.background import SourceWatch
+from irscope.tui.controllers import live_updates
 from irscope.tui.screens import opening
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.source_watch import SourceWatch
 from irscope.workspace import Workspace
 from irscope.workspace.live import Ended, Planned, Refused
 from tests.tui.compiling import Script, until
@@ -44,7 +44,7 @@ def test_a_save_counts_once_and_when_it_is_complete(tmp_path: Path) -> None:
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Script:
-    for module in (recompile, opening):
+    for module in (live_updates, opening):
         monkeypatch.setattr(module, "INTERVAL", 0.02)
     made = Script(tmp_path / "matmul.irscope")
     made.files = (tmp_path / "matmul.py",)

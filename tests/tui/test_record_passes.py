@@ -11,10 +11,10 @@ from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 
 from irscope.cli.what_if import OwnCapture, WhatIfCompiler
-from irscope.toolchain.triton_layouts import installed_triton
+from irscope.compiling.toolchain.triton_layouts import installed_triton
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.confirm import ConfirmScreen
+from irscope.tui.screens.dialogs import ConfirmScreen
 from irscope.tui.screens.passes import PassesScreen
 from irscope.workspace import Workspace
 from tests.cli.test_live import KERNEL

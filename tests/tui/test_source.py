@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from irscope.analysis.source_map import SourceMap
-from irscope.languages.language_registry import parse
+from irscope.facts.source.map import SourceMap
+from irscope.languages.language import parse
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.workspace import SourcePlace, Workspace

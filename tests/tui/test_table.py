@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.backends import parse_target
 from irscope.facts.fact import Fact, FactKind
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.model.status import OK, cannot_launch
+from irscope.targets import parse_target
 from irscope.tui.app import IrscopeApp
-from irscope.tui.widgets.bars import StatusLine
-from irscope.tui.widgets.search_bar import SearchBar
-from irscope.tui.widgets.table_bars import TableNote
+from irscope.tui.widgets.bars import StatusLine, TableNote
+from irscope.tui.widgets.inputs import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Column, FactTable, columns, matching, summarize_columns
-from irscope.workspace.in_progress import InProgress
+from irscope.workspace.live import InProgress
 from tests.tui.driving import drawn, press, settled
 
 WIDE = (160, 50)

@@ -10,8 +10,7 @@ from textual.events import Key, MouseDown, MouseUp
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.confirm import ConfirmScreen
-from irscope.tui.screens.prompt import PromptScreen
+from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
 from irscope.workspace import Workspace
 from tests.tui.compiling import until
 from tests.tui.conftest import disassemble

@@ -12,8 +12,7 @@ from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.live_connection import Publish
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.confirm import ConfirmScreen
-from irscope.tui.screens.prompt import PromptScreen
+from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import ERROR, Workspace
 from irscope.workspace.live import Added, NotAdded, StageMade, Started, VariantFinished

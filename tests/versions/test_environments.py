@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from irscope.versions import packages
-from irscope.versions.environments import VersionUnavailable, prepare
-from irscope.versions.packages import Requirement, package_folder
+from irscope.jobs.versions import packages
+from irscope.jobs.versions.environments import VersionUnavailable, prepare
+from irscope.jobs.versions.packages import Requirement, package_folder
 
 
 @pytest.fixture(autouse=True)

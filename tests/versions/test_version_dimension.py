@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from irscope.backends import parse_target
+from irscope.document.json.capture import versions_document
+from irscope.document.terminal.variant import versions_text
+from irscope.document.terminal.variants import list_text
 from irscope.model import Argument, Config, Failure, SourceFunction
-from irscope.report.json.versions_json import versions_document
-from irscope.report.terminal.list_text import list_text
-from irscope.report.terminal.versions_text import versions_text
 from irscope.store import CaptureWriter, NewVariant
+from irscope.targets import parse_target
 from irscope.workspace import (
     Timeline,
     Workspace,

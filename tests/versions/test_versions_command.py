@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from irscope.versions.environments import own_triton
-from irscope.versions.packages import VersionUnavailable
+from irscope.jobs.versions.environments import own_triton
+from irscope.jobs.versions.packages import VersionUnavailable
 
 pytestmark = pytest.mark.slow
 
@@ -128,7 +128,7 @@ def test_environments_are_listed_and_removed(irscope, tmp_path):
 
 def test_another_release_from_pypi(irscope, file, tmp_path):
     """Needs the network, or a release that was installed before in the user's cache folder."""
-    script = "import sys; from irscope.versions.environments import prepare; prepare(sys.argv[1])"
+    script = "import sys; from irscope.jobs.versions.environments import prepare; prepare(sys.argv[1])"
     other = "3.8.0" if metadata.version("triton") != "3.8.0" else "3.9.0"
     made = subprocess.run([sys.executable, "-c", script, other], capture_output=True, text=True, check=False)
     if made.returncode:

@@ -12,7 +12,7 @@ import pytest
 
 import irscope
 from irscope import api
-from tests.report.reports import hostile, sweep
+from tests.document.reports import hostile, sweep
 
 # Names for production come from a module of their own, without the rest of the API.
 NAMES = sorted([*api.__all__, "ColdStart", "ColdStartError", "expect_warm"])
@@ -89,9 +89,9 @@ def test_the_table_is_plain_rows(path: Path):
 
 
 def test_a_config_value_with_a_facts_name_keeps_both(tmp_path: Path):
-    from irscope.backends import parse_target
     from irscope.model import Config, SourceFunction
     from irscope.store import CaptureWriter, NewVariant
+    from irscope.targets import parse_target
 
     with CaptureWriter.create(tmp_path / "x.irscope") as writer:
         toolchain = writer.add_toolchain({"triton": "3.9.0"}, "")
@@ -141,7 +141,7 @@ def test_type_checkers_see_the_types(tmp_path: Path):
     revealed = [line.split("Revealed type is ")[1] for line in done.stdout.splitlines() if "Revealed" in line]
     assert revealed == [
         '"irscope.api.Capture"',
-        '"tuple[irscope.analysis.findings.finding.Finding, ...]"',
+        '"tuple[irscope.findings.finding.Finding, ...]"',
         '"list[dict[str, int | float | str | None]]"',
         '"str"',
     ], done.stdout
@@ -157,9 +157,9 @@ def test_stages_with_equal_texts_stay_distinct(tmp_path: Path):
 
 
 def test_the_diff_of_a_large_stage_has_its_operations(tmp_path: Path):
-    from irscope.backends import parse_target
     from irscope.model import Config, SourceFunction
     from irscope.store import CaptureWriter, NewVariant
+    from irscope.targets import parse_target
 
     path = tmp_path / "add.irscope"
     with CaptureWriter.create(path) as writer:

@@ -7,10 +7,10 @@ from itertools import combinations
 import pytest
 
 from irscope.diff.rows import Change, StageDiff
-from irscope.report.json.diff_json import _stage
-from irscope.report.terminal.rows_text import side_by_side, unified
-from irscope.tui.change_detail import pieces
+from irscope.document.json.comparison import _stage
+from irscope.document.terminal.rows import side_by_side, unified
 from irscope.tui.page import Page, PageSide
+from irscope.tui.row_painter import pieces
 from irscope.workspace import OperandNotes, rows_in_place
 from tests.diff.stages import NAMES, diff_files, diff_texts, language_of
 

@@ -10,7 +10,7 @@ import pytest
 from irscope.model import UserError
 from irscope.store import CaptureReader, CaptureWriter
 from irscope.workspace import Workspace
-from irscope.workspace.derived_cache import DerivedCache
+from irscope.workspace.stage_contents import DerivedCache
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def made(monkeypatch) -> list[bytes]:
         seen.append(cubin)
         return f"MOV R{len(seen)} ;\n"
 
-    monkeypatch.setattr("irscope.toolchain.disassembler.disassemble", disassemble)
+    monkeypatch.setattr("irscope.compiling.processes.disassembler.disassemble", disassemble)
     return seen
 
 
@@ -54,7 +54,7 @@ def test_a_damaged_cache_is_made_again(capture, made, cache_folder):
 
 
 def test_the_oldest_files_leave_the_cache(tmp_path, monkeypatch):
-    monkeypatch.setattr("irscope.workspace.derived_cache._MAX_BYTES", 3000)
+    monkeypatch.setattr("irscope.workspace.stage_contents._MAX_BYTES", 3000)
     cache = DerivedCache(tmp_path / "derived")
     contents = {f"sass-{number}": os.urandom(1000) for number in range(4)}
     for age, (key, content) in enumerate(contents.items()):
@@ -99,7 +99,7 @@ def test_no_disassembler_is_one_line(capture, monkeypatch):
     def disassemble(cubin: bytes) -> str:
         raise UserError("SASS needs nvdisasm")
 
-    monkeypatch.setattr("irscope.toolchain.disassembler.disassemble", disassemble)
+    monkeypatch.setattr("irscope.compiling.processes.disassembler.disassemble", disassemble)
     with Workspace(capture) as workspace, pytest.raises(UserError, match="nvdisasm"):
         workspace.text(workspace.variants[0], "sass")
 

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from irscope.backends import parse_target
 from irscope.facts import measure
 from irscope.facts.fact import Fact
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
+from irscope.targets import parse_target
 from irscope.workspace import Workspace
-from irscope.workspace.in_progress import InProgress
+from irscope.workspace.live import InProgress
 from tests.tui import captures
 
 KERNEL = Kernel(1, "copy", SourceFunction("copy", "c.py", 1, "def copy(): pass\n"), (), ())

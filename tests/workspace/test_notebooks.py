@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import irscope
-from irscope.model.notebook import html_list, html_table
-from tests.report.reports import HOSTILE, hostile, sweep
+from irscope.model.text import html_list, html_table
+from tests.document.reports import HOSTILE, hostile, sweep
 
 LAUNCH = "grid=(64,), M=4096, N=4096, K=4096"
 # A value takes a few lines of a notebook, not a screen.

@@ -12,10 +12,10 @@ import pytest
 from textual import _wait
 
 import irscope
-from irscope.analysis.findings import registry
-from irscope.analysis.findings.finding import Finding
 from irscope.cli.main import main
 from irscope.facts.fact import Evidence
+from irscope.findings import registry
+from irscope.findings.finding import Finding
 from irscope.model import Failure
 from irscope.model.text import one_line
 from irscope.tui.app import IrscopeApp

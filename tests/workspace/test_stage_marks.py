@@ -67,8 +67,8 @@ def test_the_loop_of_llvm_ir(tmp_path: Path) -> None:
     )
     made = [({"N": 1}, {"ttgir": ttgir.encode(), "llir": llir.encode()})]
     workspace = Workspace(captures.write(tmp_path / "loop.irscope", made))
-    from irscope.analysis.kernel_loops import loop_lines
-    from irscope.analysis.scf_loops import scf_loops
+    from irscope.facts.loops.kernel import loop_lines
+    from irscope.facts.loops.scf import scf_loops
 
     variant = workspace.by_id(1)
     documents = [workspace.document(variant, stage) for stage in ("llir", "ttgir")]

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 
 import pytest
 
-from irscope.backends import parse_target
 from irscope.facts.fact import Fact, FactValue
 from irscope.facts.registry import FACT_NAMED
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
 from irscope.model.status import OK, cannot_launch
+from irscope.targets import parse_target
 from irscope.workspace import (
     FactTable,
     Folding,
@@ -26,9 +26,9 @@ from irscope.workspace import (
     sorted_variants,
     summarize_columns,
 )
-from irscope.workspace.equal_variants import joined
 from irscope.workspace.finding_table import split_sentence
-from irscope.workspace.in_progress import InProgress
+from irscope.workspace.first_difference import joined
+from irscope.workspace.live import InProgress
 
 
 def variant(id_: int, config: Mapping[str, Value], kernel: str = "k", target: str = "cuda:90") -> Variant:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from irscope.backends import in_words_of, target_named
-from irscope.capturing.compile.pool import Stop
-from irscope.capturing.messages import SweepRequest
-from irscope.mcp_server.compiler import Compiler, Limits
+from irscope.compiling.messages import SweepRequest
+from irscope.compiling.pool import Stop
+from irscope.mcp.compiler import Compiler, Limits
 from irscope.model import Value
+from irscope.targets import in_words_of, target_named
 from irscope.workspace import Workspace
 
 KERNEL = """\

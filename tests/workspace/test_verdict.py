@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from irscope.capturing.compile.pool import Stop
-from irscope.capturing.messages import SweepRequest
 from irscope.cli.main import main
-from irscope.mcp_server.compiler import Compiler, Limits
+from irscope.compiling.messages import SweepRequest
+from irscope.compiling.pool import Stop
+from irscope.mcp.compiler import Compiler, Limits
 from irscope.model import Target, UserError, Value
 from irscope.workspace import Verdict, Workspace, add_launches
 

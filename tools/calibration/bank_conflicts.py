@@ -136,9 +136,9 @@ def launch(case: Case) -> Any:
 
 def counted(ttgir: str, ptx: str) -> Any:
     """The conflicts that irscope computes for the load in a compiled kernel."""
-    from irscope.backends import parse_target
-    from irscope.languages.language_registry import parse
+    from irscope.languages.language import parse
     from irscope.layouts.kernel_layouts import KernelLayouts
+    from irscope.targets import parse_target
 
     kernel = KernelLayouts(parse(ttgir, "mlir"), parse_target("cuda:90"), triton.__version__, ptx)
     (load,) = (one for one in kernel.accesses if one.access.opcode == "ttg.local_load")

@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 
 from irscope.estimating.calibrate import Measurement, Measurements, calibrate
-from irscope.estimating.constants import Fit, write_fit
-from irscope.estimating.device_rates import DEVICES, DeviceRates
-from irscope.estimating.measuring_order import measuring_order
+from irscope.estimating.constants import DEVICES, DeviceRates, Fit, write_fit
 from irscope.estimating.model import term_times, total_time
+from irscope.estimating.ranking import measuring_order
 from irscope.estimating.work import work_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import UserError

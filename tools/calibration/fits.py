@@ -25,9 +25,9 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-from irscope.backends import device_of
-from irscope.facts.occupancy import resource_problem
+from irscope.facts.resources import resource_problem
 from irscope.model import Target
+from irscope.targets import device_of
 
 # Shared memory, tensor memory, threads, and whether that can be launched.
 Use = tuple[int, int, int, str | None]
@@ -78,7 +78,7 @@ def use(shared: int, tensor_memory: int | None, warps: int, target: Target) -> U
 
 def source_text(entry: Entry) -> Any:
     """The text of the entry's source; Gluon's generates TTGIR."""
-    from irscope.toolchain.source_text import SourceText
+    from irscope.compiling.standalone.source_text import SourceText
 
     gluon = not entry.source.with_suffix(".ttir").exists()
     ahead = "glir" if entry.source.with_suffix(".glir").exists() else "ttgir"
@@ -90,7 +90,7 @@ def options_of(entry: Entry, target: Target) -> Any:
     """The options that the entry was compiled with, those of another `target` if it is not the entry's."""
     from triton.compiler import make_backend
 
-    from irscope.toolchain.stub_driver import gpu_target
+    from irscope.compiling.toolchain.stub_driver import gpu_target
 
     backend = make_backend(gpu_target(target))
     defaults = backend.parse_options({})
@@ -106,8 +106,8 @@ def options_of(entry: Entry, target: Target) -> Any:
 
 def allocated(entry: Entry, target: Target) -> Use:
     """The resources that `irscope.fits` reads off the allocation passes."""
-    from irscope.toolchain.stub_driver import gpu_target
-    from irscope.tuning.worker import allocation_of
+    from irscope.compiling.toolchain.stub_driver import gpu_target
+    from irscope.jobs.prune.worker import allocation_of
 
     found = allocation_of(source_text(entry), options_of(entry, target), gpu_target(target))
     return use(found.shared, found.tensor_memory, found.warps, target)
@@ -118,8 +118,8 @@ def compiled(entry: Entry, target: Target) -> Use:
     from triton._C.libtriton import ir
     from triton.compiler import make_backend
 
-    from irscope.toolchain.source_text import language_of, parse_module
-    from irscope.toolchain.stub_driver import gpu_target
+    from irscope.compiling.standalone.source_text import language_of, parse_module
+    from irscope.compiling.toolchain.stub_driver import gpu_target
 
     backend, context, source = make_backend(gpu_target(target)), ir.context(), source_text(entry)
     ir.load_dialects(context)

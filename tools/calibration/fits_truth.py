@@ -29,8 +29,8 @@ Key = tuple[str, Config, tuple[str, ...]]
 
 def allocated(source: Any, options: Any, target: Any) -> Use:
     """The resources that `irscope.fits` finds for Triton's source and parsed options."""
-    from irscope.toolchain.source_text import GeneratedTexts, SourceText
-    from irscope.tuning.worker import allocation_of
+    from irscope.compiling.standalone.source_text import GeneratedTexts, SourceText
+    from irscope.jobs.prune.worker import allocation_of
 
     text = GeneratedTexts().text(source, options, target)
     written = SourceText(source.name, "", source.ext, source.language.name, text)
@@ -83,9 +83,8 @@ def candidates(space: Any) -> Iterator[Any]:
     """The candidates of a space at its first shape, with tensors that have no data."""
     import triton
 
-    from irscope.toolchain.stub_driver import gpu_target
-    from irscope.tuning.autotuner_call import AutotunerCall
-    from irscope.tuning.candidates import candidates_of
+    from irscope.compiling.toolchain.stub_driver import gpu_target
+    from irscope.jobs.prune.candidates import AutotunerCall, candidates_of
 
     kernel = space.kernel
     with without_data():
@@ -100,7 +99,7 @@ def candidates(space: Any) -> Iterator[Any]:
 
 def compare_spaces(folder: Path) -> None:
     """Every config of tune/ against the metadata of its full compilation."""
-    from irscope.toolchain.source_text import GeneratedTexts
+    from irscope.compiling.standalone.source_text import GeneratedTexts
     from tools.calibration.tune.measure import GROUPS, spaces
 
     known, tally = captured(folder, GROUPS), collections.Counter[str]()

@@ -4,6 +4,8 @@
 
 The integer part of the PTX is interpreted for some programs of the grid, which are spread over it; counts are
 their mean. What depends on data is stated as an assumption; what cannot be interpreted, as unknown.
+
+Classes of PTX instructions by the unit of the GPU that executes them.
 """
 
 from __future__ import annotations
@@ -11,31 +13,70 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.backends.instructions import InstructionKind
-from irscope.backends.ptx_instructions import PTX
-from irscope.estimating.counting.carried_registers import carried_registers, data_registers
-from irscope.estimating.counting.instruction_classes import class_of
 from irscope.estimating.counting.interpreter import Interpreter, Run
 from irscope.estimating.counting.lanes import Array
 from irscope.estimating.counting.launch_arguments import LaunchArguments, launch_arguments
 from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts, LoopCount, TensorCopyCount
 from irscope.estimating.counting.memory_traffic import Accessed, TensorTraffic, memory_traffic
-from irscope.estimating.counting.program_starts import ProgramStarts
+from irscope.estimating.counting.programs import ProgramStarts, other_programs, sampled_programs
 from irscope.estimating.counting.ptx_program import PtxProgram
-from irscope.estimating.counting.requests import LINES, SECTORS, THREADS, WARPS, Touch
-from irscope.estimating.counting.sampled_programs import other_programs, sampled_programs
-from irscope.estimating.counting.steps import Space, Steps
-from irscope.estimating.counting.translate import constant, steps_of
-from irscope.estimating.counting.wavefronts import WARP
+from irscope.estimating.counting.requests import LINES, SECTORS, THREADS, WARP, WARPS, Touch
+from irscope.estimating.counting.steady_loops import carried_registers, data_registers
+from irscope.estimating.counting.translate import Space, Steps, constant, steps_of
 from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
-from irscope.model.no_cycles import cycles_not_collected
+from irscope.model.process import cycles_not_collected
+from irscope.targets.cuda_instructions import PTX
+from irscope.targets.instructions import InstructionKind
+
+_BY_MNEMONIC = {
+    **dict.fromkeys(("bra", "brx", "ret", "exit", "call", "trap"), "branch"),
+    **dict.fromkeys(("bar", "barrier", "mbarrier", "fence", "membar"), "barrier"),
+    **dict.fromkeys(("ex2", "lg2", "sin", "cos", "rcp", "sqrt", "rsqrt", "tanh"), "special function"),
+    **dict.fromkeys(("mma", "wmma", "wgmma", "tcgen05"), "matrix"),
+    **dict.fromkeys(("shfl", "redux", "vote", "match", "elect"), "warp"),
+    **dict.fromkeys(("ldmatrix", "stmatrix"), "shared"),
+    **dict.fromkeys(("atom", "red"), "atomic"),
+    **dict.fromkeys(("setp", "selp", "slct"), "select"),
+    "mov": "move",
+    "cvt": "conversion",
+    "cvta": "move",
+    "cp": "copy",
+}
+_SPACES = ("global", "shared", "local", "param", "const")
+CLASSES = tuple(dict.fromkeys((*_BY_MNEMONIC.values(), *_SPACES, "float", "integer")))
+
+
+@lru_cache(maxsize=4096)
+def class_of(opcode: str) -> str:
+    """The class of an opcode: "float", "integer", "global", "shared", "special function", ...
+
+    A division of floats that is not exact is a special function: it uses the reciprocal.
+    """
+    parts = opcode.split(".")
+    known = _BY_MNEMONIC.get(parts[0])
+    if (
+        parts[:2] == ["wgmma", "mma_async"]
+        or parts[:2] == ["tcgen05", "mma"]
+        or known not in ("matrix", None)
+    ):
+        return known or "matrix"
+    if known == "matrix":
+        return "matrix" if parts[0] in ("mma", "wmma") else "barrier"
+    if parts[0] in ("ld", "st"):
+        spaces = [part.partition("::")[0] for part in parts]
+        return next((space for space in _SPACES if space in spaces), "global")
+    if parts[-1].startswith(("f", "bf")):
+        return "special function" if parts[0] == "div" else "float"
+    return "integer"
+
 
 # Programs times threads that are interpreted, as far as there are at least four programs.
 _MOST_THREADS = 8192

@@ -3,29 +3,137 @@
 All sampled programs run together: a value has a row per program and a column per thread (see `lanes`).
 Threads that diverge wait: of the blocks at which threads are, the one that comes first in reverse postorder
 runs next, with those threads only, so that those that leave a loop wait until all have.
+
+Instructions that exchange values between the threads of a warp.
+
+The shared memory of some programs, for addresses and conditions that pass through it.
+
+Triton converts layouts through shared memory, and so the indices of a gather.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.counting.lanes import Array, Value, storage
-from irscope.estimating.counting.launch_arguments import LaunchArguments, Tensor
+from irscope.estimating.counting.launch_arguments import (
+    LaunchArguments,
+    Tensor,
+    block_offsets,
+    copied_tensor,
+    tensor_address,
+)
 from irscope.estimating.counting.ptx_program import PtxProgram
-from irscope.estimating.counting.requests import METRICS, Requests, Touch
-from irscope.estimating.counting.shared_memory import SharedMemory
+from irscope.estimating.counting.requests import METRICS, WARP, Mask, Requests, Touch
 from irscope.estimating.counting.steady_loops import SteadyLoops
-from irscope.estimating.counting.steps import Access, Exit, Kind, Space, Step, Steps
-from irscope.estimating.counting.tensor_copies import block_offsets, tensor_address, tensor_of
-from irscope.estimating.counting.warp_operations import warp_operation
-from irscope.estimating.counting.wavefronts import WARP
+from irscope.estimating.counting.translate import Access, Exit, Kind, Space, Step, Steps
 from irscope.languages.control_flow import NONE
 
-Mask = NDArray[np.bool_]
+if TYPE_CHECKING:
+    pass
+
+
+def warp_operation(
+    parts: Sequence[str], sources: Sequence[Value], state: Interpreter, active: Mask | None
+) -> list[Value]:
+    """The results of `shfl`, `elect`, `vote` and of a wait for an mbarrier, which always succeeds."""
+    match parts[0]:
+        case "shfl":
+            return _shuffle(parts, sources, state)
+        case "elect":
+            leader = (np.arange(state.threads) % WARP == 0)[None, :]
+            return [np.zeros((1, 1), np.int32), leader]
+        case "mbarrier":
+            return [np.ones((1, 1), bool)]
+        case "activemask":
+            return [np.full((1, 1), -1, np.int32)]
+        case "vote":
+            return _vote(parts, sources, state)
+    return [None, None]
+
+
+def _shuffle(parts: Sequence[str], sources: Sequence[Value], state: Interpreter) -> list[Value]:
+    """`shfl.sync.MODE.b32`: value, lane or distance, clamp; within the whole warp."""
+    value, by = sources[0], sources[1]
+    if value is None or by is None:
+        return [None, np.ones((1, 1), bool)]
+    if value.shape[1] == 1:
+        return [value, np.ones((1, 1), bool)]
+    lane = np.arange(state.threads) % WARP
+    amount = np.broadcast_to(by, (by.shape[0], state.threads))[0]
+    target = {
+        "idx": amount & 31, "bfly": lane ^ amount, "up": lane - amount, "down": lane + amount,
+    }[parts[2] if parts[1] == "sync" else parts[1]]  # fmt: skip
+    inside = (target >= 0) & (target < WARP)
+    source = np.arange(state.threads) - lane + np.where(inside, target, lane)
+    found: Array = value[:, source]
+    return [found, inside[None, :]]
+
+
+def _vote(parts: Sequence[str], sources: Sequence[Value], state: Interpreter) -> list[Value]:
+    condition = sources[0]
+    if condition is None:
+        return [None]
+    wide = np.broadcast_to(condition, (condition.shape[0], state.threads))
+    by_warp = wide.reshape(condition.shape[0], -1, WARP)
+    if "ballot" in parts:
+        bits = (by_warp.astype(np.int64) << np.arange(WARP)).sum(axis=2).astype(np.uint32).view(np.int32)
+        return [np.repeat(bits, WARP, axis=1)]
+    both = by_warp.all(axis=2) if "all" in parts else by_warp.any(axis=2)
+    return [np.repeat(both, WARP, axis=1)]
+
+
+_SIZE = 1 << 18  # bytes: more than any block can have
+
+
+class SharedMemory:
+    """The bytes of each program's shared memory, and which of them are known."""
+
+    def __init__(self, programs: int, threads: int) -> None:
+        self._bytes = np.zeros((programs, _SIZE), np.uint8)
+        self._known = np.zeros((programs, _SIZE), bool)
+        self._shape = programs, threads
+        self._rows = np.arange(programs)[:, None, None]
+
+    def store(self, address: Array, values: Sequence[Value], size: int, active: Mask | None) -> None:
+        """Stores elements of `size` bytes one after the other, in the active threads (None: all)."""
+        for at, value in enumerate(values):
+            places = self._places(address + at * size, size)
+            known = value is not None and value.dtype.kind == "i" and value.dtype.itemsize >= size
+            if value is not None and known:
+                wide = np.ascontiguousarray(np.broadcast_to(value, self._shape))
+                data = wide.view(np.uint8).reshape(*self._shape, -1)[:, :, :size]
+            else:
+                data = np.zeros((*self._shape, size), np.uint8)
+            if active is None:
+                self._bytes[self._rows, places] = data
+                self._known[self._rows, places] = known
+            else:
+                rows = np.broadcast_to(self._rows, places.shape)[active]
+                self._bytes[rows, places[active]] = data[active]
+                self._known[rows, places[active]] = known
+
+    def load(self, address: Array, element: str, kind: type, active: Mask | None) -> Value:
+        """An element ("u4") of each thread as a register of `kind`; None if an active one's is not known."""
+        places = self._places(address, int(element[1:]))
+        known = self._known[self._rows, places].all(axis=2)
+        if not (known if active is None else known | ~active).all():
+            return None
+        data = np.ascontiguousarray(self._bytes[self._rows, places])
+        found: Array = data.view(element).reshape(self._shape).astype(kind)
+        return found
+
+    def _places(self, address: Array, size: int) -> Array:
+        wide = np.broadcast_to(address, self._shape) & (_SIZE - 1)
+        places: Array = np.minimum(wide[:, :, None] + np.arange(size), _SIZE - 1)
+        return places
+
+
 # A block, and the number of a step in it.
 _Place = tuple[int, int]
 
@@ -272,7 +380,7 @@ class Interpreter:
         executing = self.all if active is None else np.broadcast_to(active, self.all.shape)
         self.run.copies[number] += executing.sum(axis=1)
         address = tensor_address(copy, self.registers, self.arguments)
-        tensor = tensor_of(copy, self.registers, self.arguments)
+        tensor = copied_tensor(copy, self.registers, self.arguments)
         if address is None or tensor is None or not executing[0].any():
             return
         self.run.copied[number] = tensor

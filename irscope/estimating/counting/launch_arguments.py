@@ -3,6 +3,8 @@
 Pointers are not recorded. Each gets an address of its own, far from the others, which is as aligned as the
 specialization says: to 256 bytes (as every allocation of CUDA is) if it is divisible by 16, otherwise only to
 the size of an element.
+
+The addresses of the blocks that the TMA unit copies.
 """
 
 from __future__ import annotations
@@ -13,7 +15,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
+import numpy as np
+from numpy.typing import NDArray
+
+from irscope.estimating.counting.lanes import Array, Value
 from irscope.estimating.counting.ptx_program import Parameter
+from irscope.estimating.counting.requests import SECTOR
+from irscope.estimating.counting.translate import TensorCopy
+from irscope.languages.control_flow import NONE
 from irscope.model import Argument, Launch, Variant
 
 # The distance between the addresses of two parameters: no tensor is larger.
@@ -174,3 +183,33 @@ def integer(text: str) -> int | None:
         return int(text == "True")
     digits = text.removeprefix("-")
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
+
+
+def copied_tensor(copy: TensorCopy, registers: Sequence[Value], arguments: LaunchArguments) -> Tensor | None:
+    """The tensor of a copy's descriptor; None if it is not known."""
+    descriptor = registers[copy.descriptor] if copy.descriptor != NONE else None
+    tensor = None if descriptor is None else arguments.tensor(int(descriptor.flat[0]))
+    return tensor if tensor and tensor.block else None
+
+
+def tensor_address(copy: TensorCopy, registers: Sequence[Value], arguments: LaunchArguments) -> Array | None:
+    """The address of the first element of a block; its coordinates come innermost first."""
+    tensor = copied_tensor(copy, registers, arguments)
+    if tensor is None or len(copy.coordinates) != len(tensor.strides):
+        return None
+    address: Array = np.full((1, 1), tensor.address, np.int64)
+    for register, stride in zip(copy.coordinates, reversed(tensor.strides), strict=True):
+        value = registers[register]
+        if value is None:
+            return None
+        address = address + value.astype(np.int64) * (stride * tensor.size)
+    return address
+
+
+def block_offsets(tensor: Tensor) -> NDArray[np.int64]:
+    """The offsets of a block's sectors from its first element, in bytes."""
+    inner = max(1, tensor.block[-1] * tensor.size // SECTOR)
+    found: NDArray[np.int64] = np.arange(inner, dtype=np.int64) * SECTOR
+    for length, stride in zip(reversed(tensor.block[:-1]), reversed(tensor.strides[:-1]), strict=False):
+        found = (np.arange(length, dtype=np.int64)[:, None] * (stride * tensor.size) + found).ravel()
+    return found

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from irscope.backends.instructions import InstructionKind
 from irscope.estimating.counting.memory_traffic import TensorTraffic
 from irscope.languages.document import Location
+from irscope.targets.instructions import InstructionKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from irscope.languages.control_flow import LoopTree, find_loops
 from irscope.languages.document import Document, Operation
-from irscope.languages.loops import LoopTree, find_loops
 
 _STATEMENT = re.compile(r"\s*\{?\s*(?:@(!?)([%\w.]+)\s+)?([a-z][\w.:]*)\s*([^;]*)")
 _NAME = re.compile(r"(?<![\w.$])[%$A-Za-z_][\w.$]*")

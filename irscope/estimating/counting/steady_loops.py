@@ -8,11 +8,13 @@
 Each value that a loop carries from one iteration to the next must move by the same amount per period, which
 is one iteration or, for the buffers of a pipeline, several. The iterations are repeated until a comparison
 gives another result: its operands move linearly too. Values are then set to those after these iterations.
+
+The registers that a loop carries: those that an iteration writes and the next one reads first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -20,12 +22,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.counting.lanes import Array, Value, bits_of, unsigned
-from irscope.estimating.counting.steps import Step
-from irscope.languages.control_flow import NONE
-from irscope.languages.loops import LoopTree
+from irscope.estimating.counting.ptx_program import PtxProgram
+from irscope.estimating.counting.translate import Space, Step, Steps
+from irscope.languages.control_flow import NONE, LoopTree
 
 if TYPE_CHECKING:
-    from irscope.estimating.counting.interpreter import Interpreter, Mask
+    from irscope.estimating.counting.interpreter import Interpreter
+    from irscope.estimating.counting.requests import Mask
+
 
 _PERIODS = (1, 2, 3, 4, 5, 6, 8, 12, 16)
 _UNBOUNDED = 1 << 40
@@ -254,3 +258,98 @@ def _repeat_touches(run: Interpreter, iterations: Sequence[_Iteration], window: 
         same = touch.access == earlier.access and touch.addresses.shape == earlier.addresses.shape
         step = int(touch.addresses.flat[0]) - int(earlier.addresses.flat[0]) if same else 0
         touch.repeats.append((times // window, step))
+
+
+def carried_registers(program: PtxProgram, steps: Steps) -> Mapping[int, Sequence[int]]:
+    """The registers that each loop carries, by the block of its header."""
+    tree = program.tree
+    if not tree.loops:
+        return {}
+    live, writes = _live_registers(program, steps)
+    found = {}
+    for at, loop in enumerate(tree.loops):
+        written = 0
+        for block in tree.body(at):
+            written |= writes[block]
+        found[loop.header] = _members(written & live[loop.header])
+    return found
+
+
+def data_registers(steps: Steps) -> frozenset[int]:
+    """The registers whose values depend on what is loaded from global memory, by shared memory, too."""
+    found: set[int] = set()
+    everything = [step for block in steps.blocks for step in block if step.results or step.access]
+    before, through = -1, False
+    while before != len(found):
+        before = len(found)
+        for step in everything:
+            access = step.access
+            if access is not None and access.space is Space.SHARED:
+                through = through or not found.isdisjoint(access.data)
+            loaded = access is not None and (access.space is Space.GLOBAL or through)
+            if loaded or not found.isdisjoint(step.sources):
+                found.update(step.results)
+    return frozenset(found)
+
+
+def _live_registers(program: PtxProgram, steps: Steps) -> tuple[list[int], list[int]]:
+    """Bit sets: the registers that are read from the start of each block on, and those that each writes.
+
+    Backward data flow (Aho et al., Compilers, 9.2.5).
+    """
+    blocks = program.tree.graph.blocks
+    reads, kills, writes = [], [], []
+    for own, ending in zip(steps.blocks, steps.exits, strict=True):
+        read = killed = written = 0
+        for step in own:
+            read |= _bits(_read(step)) & ~killed
+            results = _bits(step.results)
+            written |= results
+            if step.guard == NONE:
+                killed |= results
+        if ending.condition != NONE:
+            read |= _bits([ending.condition]) & ~killed
+        reads.append(read)
+        kills.append(killed)
+        writes.append(written)
+    live = list(reads)
+    changed = True
+    while changed:
+        changed = False
+        for at in reversed(program.tree.graph.reverse_postorder):
+            after = 0
+            for following in blocks[at].successors:
+                after |= live[following]
+            before = reads[at] | (after & ~kills[at])
+            if before != live[at]:
+                live[at] = before
+                changed = True
+    return live, writes
+
+
+def _bits(registers: Iterable[int]) -> int:
+    found = 0
+    for register in registers:
+        found |= 1 << register
+    return found
+
+
+def _members(bits: int) -> list[int]:
+    found = []
+    while bits:
+        found.append((bits & -bits).bit_length() - 1)
+        bits &= bits - 1
+    return found
+
+
+def _read(step: Step) -> set[int]:
+    read = set(step.sources)
+    if step.guard != NONE:
+        read.add(step.guard)
+        read.update(step.results)
+    for access in (step.access, step.access and step.access.source):
+        if access is not None:
+            read.update(at for at in (access.address, access.size) if at != NONE)
+    if step.copy is not None:
+        read.update((step.copy.descriptor, *step.copy.coordinates))
+    return read

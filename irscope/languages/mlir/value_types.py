@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from irscope.languages.brackets import delimiters, split_outermost
 from irscope.languages.document import Document, Operation
 from irscope.languages.mlir.locations import split_locations
-from irscope.model.frozen_value import FrozenValue
+from irscope.model.records import FrozenValue
 
 # `<64x32x`: the bracket and the dimensions of a tensor, memdesc, tensordesc or vector; not `<0xFF>`.
 _SHAPED = re.compile(r"<((?:(?:[1-9]\d*|\?)x)+)")

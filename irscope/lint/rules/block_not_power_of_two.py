@@ -24,9 +24,9 @@ import ast
 from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.source.evaluate import Known
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import PythonModule
-from irscope.lint.source.static_values import Known
 
 _Range = tuple[ast.Call, ast.expr, ast.expr]  # the call, its start and its end
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.facts.registry import SCALAR_SPILLS
-from irscope.facts.spills import (
+from irscope.facts.resources import (
     reported_spills,
     spill_severity,
     spilled_registers_text,

@@ -31,8 +31,7 @@ from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.kernel_body import needs_constant
-from irscope.lint.source.python_module import LaunchSite, PythonModule
-from irscope.lint.source.scope import Scope
+from irscope.lint.source.python_module import LaunchSite, PythonModule, Scope
 
 # Names of weights and of model sizes: these are the same in every call.
 _WEIGHTS = re.compile(r"^[bw]\d?$|^w_|_w$|weight|bias|table|cache|embed|freq|_log$|cos|sin", re.IGNORECASE)

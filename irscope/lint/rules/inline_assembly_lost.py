@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.inline_assembly import OPCODE, LostAssembly, lost_assembly, lost_text
-from irscope.analysis.source_frame import SourceFrame, ir_functions
-from irscope.backends import backend_of
-from irscope.languages.language_registry import parse
+from irscope.facts.instruction_mix import OPCODE, LostAssembly, lost_assembly, lost_text
+from irscope.facts.source.frame import SourceFrame, ir_functions
+from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
 from irscope.model import Variant
+from irscope.targets import backend_of
 
 FIX = "use constraints of the target (v or s on AMD's GPUs, r, l, h, f or d on NVIDIA's), or other code there"
 

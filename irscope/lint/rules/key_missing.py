@@ -32,8 +32,7 @@ from collections.abc import Iterator
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.kernel_body import axes_of, names_in, pointer_parameters, program_axes
 from irscope.lint.source.kernel_source import KernelSource
-from irscope.lint.source.python_module import PythonModule
-from irscope.lint.source.tuning_keys import tuning_keys
+from irscope.lint.source.python_module import PythonModule, tuning_keys
 
 
 def key_missing(module: PythonModule) -> Iterator[Diagnostic]:

@@ -24,8 +24,7 @@ from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.kernel_body import pointer_parameters
-from irscope.lint.source.python_module import PythonModule
-from irscope.lint.source.tuning_keys import place_of, tuning_keys
+from irscope.lint.source.python_module import PythonModule, place_of, tuning_keys
 
 
 def key_pointer(module: PythonModule) -> Iterator[Diagnostic]:

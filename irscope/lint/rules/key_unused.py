@@ -22,8 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
-from irscope.lint.source.python_module import PythonModule
-from irscope.lint.source.tuning_keys import place_of, tuning_keys
+from irscope.lint.source.python_module import PythonModule, place_of, tuning_keys
 
 
 def key_unused(module: PythonModule) -> Iterator[Diagnostic]:

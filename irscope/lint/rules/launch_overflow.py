@@ -15,12 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.source_map import kernel_place
 from irscope.diff.def_use import Definition
-from irscope.lint.compiled import CompiledKernel
+from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.source.map import kernel_place
+from irscope.lint.compiled import CompiledKernel, LaunchedVariant, launched_variants
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
-from irscope.lint.launched import LaunchedVariant, launched_variants
 from irscope.model import Variant
 
 LIMIT = 2**31 - 1

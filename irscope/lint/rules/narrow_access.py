@@ -11,17 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.axis_flow import AxisFlow
-from irscope.analysis.global_accesses import blamed, global_accesses
-from irscope.analysis.instruction_mix import instructions_by_line
-from irscope.analysis.source_frame import SourceFrame, ir_functions
-from irscope.analysis.vectorization import memory_use
-from irscope.backends import backend_of, stage_named
-from irscope.facts.occupancy import threads_of
-from irscope.languages.language_registry import parse
+from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.global_accesses import blamed, global_accesses, memory_use
+from irscope.facts.instruction_mix import instructions_by_line
+from irscope.facts.resources import threads_of
+from irscope.facts.source.frame import SourceFrame, ir_functions
+from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic, lines_text
 from irscope.model import Variant
+from irscope.targets import backend_of, stage_named
 
 
 def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:

@@ -29,11 +29,11 @@ from collections.abc import Iterator, Mapping
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.accesses import pointer_accesses
+from irscope.lint.source.evaluate import Known
 from irscope.lint.source.grids import dimensions
 from irscope.lint.source.kernel_body import names_in
 from irscope.lint.source.offsets import LIMIT, OffsetEvaluator
 from irscope.lint.source.python_module import LaunchSite, PythonModule
-from irscope.lint.source.static_values import Known
 
 FIX = "compute it in 64 bits, such as tl.program_id(0).to(tl.int64)"
 _MAX_CONFIGS = 100

@@ -15,9 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from irscope.lint.compiled import CompiledKernel
+from irscope.lint.compiled import CompiledKernel, LaunchedVariant, launched_variants
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
-from irscope.lint.launched import LaunchedVariant, launched_variants
 from irscope.model import Variant
 
 

@@ -27,10 +27,10 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
+from irscope.lint.source.evaluate import ConfigValue, Known
 from irscope.lint.source.kernel_source import KernelSource
+from irscope.lint.source.offsets import most_elements
 from irscope.lint.source.python_module import PythonModule
-from irscope.lint.source.static_values import ConfigValue, Known
-from irscope.lint.source.tiles import most_elements
 from irscope.model.text import pluralize
 
 _WARP = 32

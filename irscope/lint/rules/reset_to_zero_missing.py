@@ -33,11 +33,15 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
-from irscope.lint.source.accesses import ACCUMULATING_ATOMICS, PointerAccess, pointer_accesses
-from irscope.lint.source.in_place import overwrites
+from irscope.lint.source.accesses import (
+    ACCUMULATING_ATOMICS,
+    PointerAccess,
+    overwrites,
+    pointer_accesses,
+    unrestored,
+)
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import PythonModule
-from irscope.lint.source.tuning_runs import unrestored
 
 _OVERWRITING = ("store", "atomic_xchg", "atomic_cas", "atomic_and")
 

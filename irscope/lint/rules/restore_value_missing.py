@@ -32,10 +32,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
-from irscope.lint.source.accesses import pointer_accesses
-from irscope.lint.source.in_place import overwrites
+from irscope.lint.source.accesses import overwrites, pointer_accesses, unrestored
 from irscope.lint.source.python_module import PythonModule
-from irscope.lint.source.tuning_runs import unrestored
 
 
 def restore_value_missing(module: PythonModule) -> Iterator[Diagnostic]:

@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from math import prod
 
-from irscope.analysis.axis_info import shape_of
-from irscope.lint.compiled import CompiledKernel
+from irscope.facts.accesses.axis_info import shape_of
+from irscope.lint.compiled import CompiledKernel, launched_variants
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
-from irscope.lint.launched import launched_variants
 from irscope.model import Variant
 
 _SECTOR = 32  # bytes, of NVIDIA's L2; AMD's cache lines are longer

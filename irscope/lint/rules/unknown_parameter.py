@@ -28,8 +28,7 @@ from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.kernel_source import SPECIALIZATION_LISTS, strings
-from irscope.lint.source.python_module import PythonModule
-from irscope.lint.source.tuning_keys import place_of
+from irscope.lint.source.python_module import PythonModule, place_of
 
 _AUTOTUNE_LISTS = ("key", "reset_to_zero", "restore_value")
 _EFFECTS = dict.fromkeys(_AUTOTUNE_LISTS, "Triton 3.9 raises a ValueError, older versions ignore it")

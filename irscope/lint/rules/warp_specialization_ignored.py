@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.analysis.source_frame import SourceFrame, ir_functions
-from irscope.languages.language_registry import parse
+from irscope.facts.source.frame import SourceFrame, ir_functions
+from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic, lines_text
 from irscope.model import Variant

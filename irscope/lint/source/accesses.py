@@ -1,4 +1,9 @@
-"""The loads, stores and atomics of a kernel as written, with the parameter that each points into."""
+"""The loads, stores and atomics of a kernel as written, with the parameter that each points into.
+
+Stores of a kernel that overwrite what the same program loaded from the same address before.
+
+Whether the autotuner runs a kernel several times on the same arguments, and which of them it restores.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +12,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from irscope.lint.source.evaluate import UNKNOWN
 from irscope.lint.source.kernel_body import names_in, resolve_local
-from irscope.lint.source.kernel_source import KernelSource
+from irscope.lint.source.kernel_source import Autotune, KernelSource, strings
 from irscope.lint.source.python_module import PythonModule, argument
 
 _MAX_ROUNDS = 20
@@ -157,3 +163,160 @@ def _parts(body: Sequence[ast.stmt]) -> Iterator[_Part]:
         else:
             yield node, branches, loops
             pending += [(one, branches, loops) for one in ast.iter_child_nodes(node)]
+
+
+_MAX_NODES = 2_000
+_CASTS = ("to", "cast")
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """A load and a later store to its address that depends on it. `accumulates`: by adding to it."""
+
+    load: PointerAccess
+    store: PointerAccess
+    accumulates: bool
+
+
+def overwrites(
+    kernel: KernelSource, accesses: Sequence[PointerAccess], module: PythonModule
+) -> Iterator[Overwrite]:
+    """The stores in place: running the kernel twice gives another result than running it once."""
+    stores = [access for access in accesses if access.operation != "load"]
+    loads = [access for access in accesses if access.operation == "load" and access.parameter]
+    for store in stores:
+        value = store.value if store.operation == "store" else None
+        for load in loads if value is not None else ():
+            if load.parameter != store.parameter or load.place >= store.place or load.excludes(store):
+                continue
+            if any(one.parameter in (load.parameter, "") and one.place < load.place for one in stores):
+                continue  # what it loads may be its own
+            if not _certain(kernel, load.branches, store.branches) or not same_address(kernel, load, store):
+                continue
+            if (
+                value is not None
+                and _depends(kernel, value, load.call)
+                and not _idempotent(kernel, value, load.call, module)
+            ):
+                yield Overwrite(load, store, _adds(kernel, value, load.call))
+                break
+
+
+def _certain(kernel: KernelSource, load: Branches, store: Branches) -> bool:
+    """Whether a program that stores has loaded: it loads unconditionally, or under the same conditions."""
+    return all(branch in store or names_in(branch[0].test) <= kernel.constexprs for branch in load)
+
+
+def _depends(kernel: KernelSource, value: ast.expr, load: ast.Call) -> bool:
+    """Whether a value is computed from a load, through any assignments."""
+    pending: list[ast.AST] = [value]
+    visited: set[str] = set()
+    while pending:
+        for part in ast.walk(pending.pop()):
+            if part is load:
+                return True
+            if isinstance(part, ast.Name) and part.id not in visited:
+                visited.add(part.id)
+                pending += kernel.assigned.get(part.id, [])
+    return False
+
+
+def _idempotent(kernel: KernelSource, value: ast.expr, load: ast.Call, module: PythonModule) -> bool:
+    """Whether storing the value again changes nothing: it is what was loaded, selected or clamped."""
+    node = _plain(kernel, value)
+    if node is load:
+        return True
+    call = module.tl(node, "where", "maximum", "minimum", "clamp")
+    if call is None:
+        return False
+    operands = call.args[1:] if module.tl(call, "where") else call.args
+    used = [one for one in operands if _depends(kernel, one, load)]
+    return len(used) == 1 and _plain(kernel, used[0]) is load
+
+
+def _adds(kernel: KernelSource, value: ast.expr, load: ast.Call) -> bool:
+    """Whether a value is a sum with the loaded value as a term."""
+    pending = [value]
+    for _ in range(_MAX_NODES):
+        if not pending:
+            return False
+        node = pending.pop()
+        if node is load:
+            return True
+        plain = _plain(kernel, node)
+        if plain is load:
+            return True
+        if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Add):
+            pending += [plain.left, plain.right]
+        elif isinstance(plain, ast.Name):
+            own = [one for one in kernel.assigned.get(plain.id, []) if _is_sum(one, plain.id)]
+            firsts = [one for one in kernel.assigned.get(plain.id, []) if not _is_sum(one, plain.id)]
+            pending += firsts if own and len(firsts) == 1 else []
+    return False
+
+
+def _is_sum(node: ast.expr, name: str) -> bool:
+    """Whether `node` is `name + ...`."""
+    return (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, ast.Add)
+        and any(isinstance(one, ast.Name) and one.id == name for one in (node.left, node.right))
+    )
+
+
+def _plain(kernel: KernelSource, node: ast.expr) -> ast.expr:
+    """`node` without conversions to another type, with names that are assigned once resolved."""
+    for _ in range(_MAX_NODES):
+        resolved = resolve_local(kernel, node)
+        match resolved:
+            case ast.Call(func=ast.Attribute(inner, attr)) if attr in _CASTS and not _is_module(inner):
+                node = inner
+            case _:
+                return resolved
+    return node
+
+
+def _is_module(node: ast.expr) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("tl", "language")
+
+
+_RESTORING = ("reset_to_zero", "restore_value")
+_HOOKS = ("pre_hook", "post_hook")
+
+
+def unrestored(kernel: KernelSource, module: PythonModule) -> frozenset[str] | None:
+    """The parameters that keep what the first runs wrote when `kernel` is tuned.
+
+    None if it is not tuned, or if that is uncertain: a single config is not benchmarked, and a hook may
+    restore anything.
+    """
+    autotune = kernel.autotune
+    if autotune is None or _hooked(autotune, module) or not _several_configs(autotune, module):
+        return None
+    restored: set[str] = set()
+    for name in _RESTORING:
+        node = autotune.arguments.get(name)
+        names = strings(module.value(node, module.scope) or []) if node is not None else []
+        if names is None:
+            return None
+        restored.update(names)
+    return kernel.runtime_parameters - restored
+
+
+def _hooked(autotune: Autotune, module: PythonModule) -> bool:
+    """Whether the autotuner or a config may have a hook, which may restore anything."""
+    for keyword in autotune.node.keywords:
+        # An unknown `**options` is shared by kernels, so it names no parameter; only a hook is possible.
+        known = module.value(keyword.value, module.scope) if keyword.arg is None else {}
+        if isinstance(known, dict) and known.keys() & {*_HOOKS, *_RESTORING}:
+            return True
+    if any(name in autotune.arguments for name in _HOOKS):
+        return True
+    return any(config.options.get("pre_hook", UNKNOWN) is not None for config in autotune.configs or ())
+
+
+def _several_configs(autotune: Autotune, module: PythonModule) -> bool:
+    """Whether there are at least two configs, or a list made in this file that never has a hook."""
+    if autotune.configs is not None:
+        return len(autotune.configs) > 1
+    return "pre_hook" not in module.text and "Config(" in module.text

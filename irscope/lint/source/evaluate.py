@@ -2,6 +2,10 @@
 
 Only a few builtins, `triton.cdiv`, `triton.next_power_of_2`, `triton.Config` and the file's own small
 functions are called. The number of steps and the size of values are limited.
+
+Interprets the statements of a small function, without running it: the value it is certain to return.
+
+The values that static evaluation yields: literals, configs, and UNKNOWN.
 """
 
 from __future__ import annotations
@@ -9,20 +13,182 @@ from __future__ import annotations
 import ast
 import itertools
 import operator
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum, auto
+from typing import Any, Final
 
-from irscope.lint.source.interpreter import interpret
-from irscope.lint.source.static_values import (
-    CONFIG_OPTIONS,
-    MAX_ITEMS,
-    UNKNOWN,
-    ConfigValue,
-    Known,
-    Lookup,
-    too_big,
-    unpacked,
-)
+
+class _Unknown(Enum):
+    UNKNOWN = "unknown"
+
+    def __repr__(self) -> str:
+        return "UNKNOWN"
+
+
+UNKNOWN: Final = _Unknown.UNKNOWN
+
+# Plain Python values, lists, tuples and dicts of them, ConfigValue or UNKNOWN: no narrower type fits.
+Known = Any
+Lookup = Callable[[str], Known]
+
+MAX_ITEMS = 5_000
+_MAX_INT = 1 << 64
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """A `triton.Config(...)`. `kwargs` are its meta-parameters, None if they are unknown.
+
+    `options` are its other arguments by name, with Triton's defaults; a value may be UNKNOWN.
+    `node` is the element of the list of configs, if that is known.
+    """
+
+    kwargs: Mapping[str, Known] | None
+    options: Mapping[str, Known] = field(default_factory=dict)
+    node: ast.expr | None = None
+
+    @property
+    def identity(self) -> Hashable | None:
+        """A key that is equal for equal configs; None if any part of the config is unknown."""
+        if self.kwargs is None:
+            return None
+        values = [*self.kwargs.items(), *self.options.items()]
+        if any(value is UNKNOWN or not isinstance(value, int | float | str | None) for _, value in values):
+            return None
+        return tuple(sorted((name, repr(value)) for name, value in values))
+
+
+# The parameters of triton.Config after `kwargs`, in order, with their defaults (3.6 to 3.9).
+CONFIG_OPTIONS: Mapping[str, Known] = {
+    "num_warps": 4,
+    "num_stages": 3,
+    "num_ctas": 1,
+    "maxnreg": None,
+    "pre_hook": None,
+    "ir_override": None,
+}
+
+
+def too_big(value: Known) -> bool:
+    """Whether a value is so large that computing with it may be slow; no kernel needs such values."""
+    if isinstance(value, int):
+        return not -_MAX_INT < value < _MAX_INT
+    return isinstance(value, list | tuple | dict | str) and len(value) > MAX_ITEMS
+
+
+def unpacked(target: ast.expr, value: Known) -> dict[str, Known]:
+    """The names that assigning `value` to `target` binds; UNKNOWN if the lengths do not match."""
+    if isinstance(target, ast.Name):
+        return {target.id: value}
+    if isinstance(target, ast.Tuple | ast.List):
+        fits = isinstance(value, list | tuple) and len(value) == len(target.elts)
+        parts = value if fits else [UNKNOWN] * len(target.elts)
+        return {
+            k: v for part, one in zip(target.elts, parts, strict=True) for k, v in unpacked(part, one).items()
+        }
+    return {}
+
+
+Evaluate = Callable[[ast.expr, Lookup], Known]
+Spend = Callable[[], bool]  # counts a step; False if the budget is used up
+
+
+class _End(Enum):
+    """How a block of statements ends if it does not return."""
+
+    NEXT = auto()
+    CONTINUE = auto()
+    UNSUPPORTED = auto()  # by a statement that is not interpreted: nothing after it is certain
+
+
+@dataclass(frozen=True, slots=True)
+class _Returned:
+    value: Known
+
+
+def interpret(
+    body: Sequence[ast.stmt], local: dict[str, Known], evaluate: Evaluate, names: Lookup, spend: Spend
+) -> Known:
+    """The value that a function with this body returns, UNKNOWN if it is uncertain.
+
+    `local` are its arguments; `names` looks up the names of the file.
+    """
+    end = _Interpreter(local, evaluate, names, spend).block(body)
+    return end.value if isinstance(end, _Returned) else None if end is _End.NEXT else UNKNOWN
+
+
+class _Interpreter:
+    def __init__(self, local: dict[str, Known], evaluate: Evaluate, names: Lookup, spend: Spend) -> None:
+        self._local = local
+        self._evaluate = evaluate
+        self._names = names
+        self._spend = spend
+
+    def block(self, body: Sequence[ast.stmt]) -> _End | _Returned:
+        for statement in body:
+            end = self._statement(statement) if self._spend() else _End.UNSUPPORTED
+            if end is not _End.NEXT:
+                return end
+        return _End.NEXT
+
+    def _value(self, node: ast.expr) -> Known:
+        return self._evaluate(node, self._lookup)
+
+    def _lookup(self, name: str) -> Known:
+        return self._local[name] if name in self._local else self._names(name)
+
+    def _statement(self, node: ast.stmt) -> _End | _Returned:  # noqa: PLR0911 - a case each
+        match node:
+            case ast.Return():
+                return _Returned(None if node.value is None else self._value(node.value))
+            case ast.Continue():
+                return _End.CONTINUE
+            case ast.Pass() | ast.Expr(value=ast.Constant()):
+                return _End.NEXT
+            case ast.Assign(targets=[ast.Name() | ast.Tuple() as target]):
+                self._local |= unpacked(target, self._value(node.value))
+                return _End.NEXT
+            case ast.AnnAssign(target=ast.Name() as target, value=ast.expr() as value):
+                self._local[target.id] = self._value(value)
+                return _End.NEXT
+            case ast.AugAssign(target=ast.Name() as target):
+                value = ast.BinOp(ast.Name(target.id, ast.Load()), node.op, node.value)
+                self._local[target.id] = self._value(value)
+                return _End.NEXT
+            case ast.If():
+                test = self._value(node.test)
+                return _End.UNSUPPORTED if test is UNKNOWN else self.block(node.body if test else node.orelse)
+            case ast.For(orelse=[]):
+                return self._loop(node)
+            case ast.Expr(value=ast.Call(func=ast.Attribute(ast.Name() as name, method), args=[arg])):
+                return self._call_method(name.id, method, arg)
+        return _End.UNSUPPORTED
+
+    def _loop(self, node: ast.For) -> _End | _Returned:
+        items = self._value(node.iter)
+        if not isinstance(items, list | tuple | dict):
+            return _End.UNSUPPORTED
+        for item in items:
+            self._local |= unpacked(node.target, item)
+            end = self.block(node.body)
+            if end is _End.UNSUPPORTED or isinstance(end, _Returned):
+                return end
+        return _End.NEXT
+
+    def _call_method(self, name: str, method: str, argument: ast.expr) -> _End:
+        """`name.append(argument)` or `name.extend(argument)` on a local list."""
+        own, value = self._local.get(name), self._value(argument)
+        if not isinstance(own, list) or too_big(own):
+            return _End.UNSUPPORTED
+        if method == "append":
+            self._local[name] = [*own, value]
+        elif method == "extend" and isinstance(value, list | tuple):
+            self._local[name] = [*own, *value]
+        else:
+            return _End.UNSUPPORTED
+        return _End.NEXT
+
 
 _MAX_STEPS = 50_000
 _MAX_DEPTH = 40

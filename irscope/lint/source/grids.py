@@ -8,8 +8,7 @@ from functools import lru_cache
 
 from irscope.lint.source.kernel_body import axes_of, names_in, program_axes, resolve_local, terms
 from irscope.lint.source.kernel_source import KernelSource
-from irscope.lint.source.python_module import LaunchSite, PythonModule
-from irscope.lint.source.scope import Scope, inside
+from irscope.lint.source.python_module import LaunchSite, PythonModule, Scope, inside
 
 _DIVISIONS = ("cdiv", "ceil_div", "ceildiv")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from irscope.lint.source.scope import parameters
+from irscope.lint.source.python_module import parameters
 
 if TYPE_CHECKING:
     from irscope.lint.source.kernel_source import KernelSource

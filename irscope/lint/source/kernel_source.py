@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.lint.source.static_values import UNKNOWN, ConfigValue, Known
+from irscope.lint.source.evaluate import UNKNOWN, ConfigValue, Known
 
 if TYPE_CHECKING:
     from irscope.lint.source.python_module import PythonModule

@@ -13,8 +13,7 @@ from pathlib import Path
 from textual.app import SuspendNotSupported
 
 from irscope.model import UserError, Variant
-from irscope.model.editor import DEFAULT_EDITOR, open_command
-from irscope.model.files import write_output
+from irscope.model.files import DEFAULT_EDITOR, open_command, write_output
 from irscope.model.text import display_line, pluralize
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.input_queue import hold_input
@@ -93,8 +92,8 @@ class ExportController:
         if screen.app.is_web:
             screen.notify("irscope reproduce writes a reproducer, where the capture is", severity="warning")
             return
-        from irscope.reproducing.writing import reproduce  # here and below: after the first paint
-        from irscope.tui.screens.prompt import PromptScreen
+        from irscope.jobs.reproduce.writing import reproduce  # here and below: after the first paint
+        from irscope.tui.screens.dialogs import PromptScreen
 
         question = "Write a reproducer into the folder, and run its kernel's Python once to check it:"
         prompt = PromptScreen(question, f"repro-{_safe_name(variant)}-{variant.id}")
@@ -162,7 +161,7 @@ class ExportController:
                 mime_type="text/plain",
             )
             return
-        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
+        from irscope.tui.screens.dialogs import PromptScreen  # after the first paint
 
         prompt = PromptScreen("Save to (existing files are not overwritten):", name)
         with hold_input(screen.app):

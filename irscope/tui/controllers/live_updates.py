@@ -1,22 +1,34 @@
-"""Variants compiled while the app runs; `r` compiles again, or loads the variants added to the capture."""
+"""Variants compiled while the app runs; `r` compiles again, or loads the variants added to the capture.
+
+A capture that another process is still writing: new rows appear, and what the user chose stays.
+
+Compiles again when the kernel's file is saved.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from textual.worker import Worker
 
 from irscope.model import Kernel, UserError, Variant
 from irscope.model.text import pluralize
+from irscope.tui.background import INTERVAL, SourceWatch
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
 from irscope.tui.live_connection import EventQueue, LiveConnection, Publish
 from irscope.tui.pair_state import same_config
 from irscope.tui.widgets.bars import TitleBar
+from irscope.workspace.growth import Growth, GrowthWatch
 
 if TYPE_CHECKING:
     from irscope.workspace import LiveUpdates
     from irscope.workspace.live import EditRejected
+
 
 # A problem may take longer to read than a note.
 _PROBLEM_SECONDS = 20.0
@@ -148,3 +160,121 @@ class LiveController:
             return (b if b in compiled else compiled[-1] if compiled else new), new
         left = [variant for variant in (a, b) if variant in workspace] or workspace.variants[:1]
         return None if (a in workspace and b in workspace) or not left else (left[0], new or left[0])
+
+
+# Seconds between two looks at the files while they are written, and how many times rarer it looks if not. A
+# look takes three system calls: a job of the background thread would take ten times as long.
+_INTERVAL = 1.0
+_RARER = 2
+# Loading new variants may take this share of the time.
+_SHARE = 0.1
+_MESSAGE_SECONDS = 20.0
+
+
+class GrowthController:
+    """Looks once per second whether the file changed, and who writes it."""
+
+    def __init__(self, screen: MainScreen, updates: LiveController) -> None:
+        self._screen = screen
+        self._updates = updates
+        self._watch: GrowthWatch | None = None
+        self._resting_until = 0.0
+        self._changed = False
+        self._finished = False
+        self._loading: Worker[None] | None = None
+        self._ticks = 0
+        self._said = Growth()
+
+    def start(self) -> None:
+        """Begins to follow the file. The app itself must not be its writer."""
+        self._watch = self._screen.workspace.watch  # it has seen the file before the variants were read
+        self._look()
+        self._screen.set_interval(_INTERVAL, self._look)
+
+    def _look(self) -> None:
+        watch, screen, workspace = self._watch, self._screen, self._screen.workspace
+        self._ticks += 1
+        if watch is None or not (workspace.growth.running or self._ticks % _RARER == 1):
+            return
+        growth, changed = watch.look()
+        self._changed = self._changed or changed
+        before, workspace.growth = workspace.growth, growth
+        self._finished = self._finished or (before.running and growth.writer is None)
+        # A diff of large stages may keep the background thread busy for longer than the interval.
+        idle = self._loading is None or self._loading.is_finished
+        if self._changed and idle and (self._finished or time.monotonic() >= self._resting_until):
+            self._loading = screen.run_exclusive(self._load, "growth")
+        elif before != growth:
+            self._updates.show_title()
+        if not self._changed and idle:
+            self._say_if_ended()
+
+    def _say_if_ended(self) -> None:
+        """Says once that the writer was killed, when all that it wrote is on screen."""
+        growth = self._screen.workspace.growth
+        message = growth.ended(len(self._screen.workspace.variants))
+        if message and growth != self._said:
+            self._said = growth
+            self._screen.notify(message, severity="warning", timeout=_MESSAGE_SECONDS, markup=False)
+
+    async def _load(self) -> None:
+        """Shows new variants; all again once the writer has finished, because it may have changed others."""
+        screen, start, finished = self._screen, time.monotonic(), self._finished
+        self._changed = self._finished = False
+        only = screen.pair.a if len(screen.workspace.variants) == 1 else None
+        try:
+            added = await screen.background.run(screen.workspace.reread, finished)
+        except UserError as error:
+            screen.notify(str(error), severity="warning", markup=False)
+            return
+        if added or finished:
+            from irscope.workspace import LiveUpdates  # most captures do not grow
+
+            self._updates.update(LiveUpdates(rows=True, changed=added))
+        self._updates.show_title()
+        self._say_if_ended()
+        if only is not None and added and screen.pair.single:
+            screen.compare(only, screen.workspace.variants[1])
+        self._resting_until = time.monotonic() + (time.monotonic() - start) / _SHARE
+
+
+class RecompileController:
+    """Watches the files of the kernel and the functions it calls; `R` turns that off and on."""
+
+    def __init__(self, screen: MainScreen, updates: LiveController, live: LiveConnection | None) -> None:
+        self._screen = screen
+        self._updates = updates
+        self._live = live
+        self._watch = SourceWatch()
+        self._on = True
+
+    def start(self) -> None:
+        """Begins to watch, if the app compiles."""
+        if self._live is not None:
+            self._watch.follow(self._files(self._live))
+            self._screen.set_interval(INTERVAL, self._look)
+
+    def action_toggle_recompile(self) -> None:
+        """Turns compiling after a save on or off."""
+        if self._live is None:
+            self._screen.notify("Only irscope tui FILE.py compiles after a save; r reloads a capture")
+            return
+        self._on = not self._on
+        off = "Compile on save is off; r compiles"
+        self._screen.notify("Compile on save is on" if self._on else off)
+
+    def _look(self) -> None:
+        """Asks for a compilation if a file was saved; one saved while this is off counts later."""
+        live = self._live
+        if live is None or not self._on or live.requested:
+            return
+        if self._watch.saved():
+            self._updates.action_recompile()
+            self._watch.follow(self._files(live))
+
+    def _files(self, live: LiveConnection) -> list[Path]:
+        """The file that the user named, and those of the last kernel and its helpers."""
+        variants = self._screen.workspace.variants
+        kernel = max((v.kernel for v in variants), key=lambda kernel: kernel.id, default=None)
+        functions = (kernel.source, *kernel.helpers) if kernel is not None else ()
+        return [*live.producer.files, *(Path(function.file) for function in functions)]

@@ -15,8 +15,8 @@ from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.input_queue import hold_input
 from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.inputs import SearchBar
 from irscope.tui.widgets.line_view import LineView, contains
-from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
 
@@ -178,7 +178,7 @@ class NavigationController:
 
     async def _go_to_numbered(self, panel: LineView) -> None:
         """Goes to a line of a panel by the number that users know it by: of a variant, a finding, a file."""
-        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
+        from irscope.tui.screens.dialogs import PromptScreen  # after the first paint
 
         with hold_input(self._screen.app):
             question = f"Go to {panel.NUMBERED} number:"
@@ -194,7 +194,7 @@ class NavigationController:
         panel.cursor = line
 
     async def _go_to_line(self) -> None:
-        from irscope.tui.screens.prompt import PromptScreen  # after the first paint
+        from irscope.tui.screens.dialogs import PromptScreen  # after the first paint
 
         texts = self._screen.texts
         with hold_input(self._screen.app):

@@ -79,7 +79,7 @@ class RecordPassesController:
 
     async def _files(self, compiler: VariantCompiler, variants: Sequence[Variant]) -> list[Path]:
         """The file to compile each variant from; none if the user does not want to."""
-        from irscope.tui.screens.confirm import ConfirmScreen  # after the first paint
+        from irscope.tui.screens.dialogs import ConfirmScreen  # after the first paint
         from irscope.workspace.trust import trusted_file
 
         known = [

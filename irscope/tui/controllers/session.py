@@ -10,9 +10,9 @@ from textual.widget import Widget
 from irscope.model import Variant
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.state_file import CaptureState, StateFolder, fingerprint, now
-from irscope.tui.theme_preview import ThemePreview
-from irscope.tui.widgets.search_bar import SearchBar
+from irscope.tui.palette import ThemePreview
+from irscope.tui.settings import CaptureState, StateFolder, fingerprint, now
+from irscope.tui.widgets.inputs import SearchBar
 from irscope.workspace import Detail, Scope
 
 if TYPE_CHECKING:

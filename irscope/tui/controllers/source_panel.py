@@ -1,23 +1,37 @@
-"""The Python source next to the stage: each follows the cursor of the other."""
+"""The Python source next to the stage: each follows the cursor of the other.
+
+Marks the lines of the stage on screen: the hot loop, matrix instructions, spills, register pressure.
+
+A lesson next to the texts: each page shows the lines that it is about.
+"""
 
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from textual.containers import Vertical
 
+from irscope.model import UserError, Variant
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.workspace import (
+    NO_MARKS,
     PYTHON,
+    LineMarks,
     LineOutcome,
     PythonSource,
     SourceMaps,
     SourcePlace,
+    line_marks,
     line_outcomes,
     python_source,
     source_maps,
 )
+
+if TYPE_CHECKING:
+    from irscope.learn.render import LessonPage, LessonPages
+    from irscope.tui.widgets.lesson_view import LessonView
 
 
 class SourcePanelController:
@@ -124,3 +138,84 @@ class SourcePanelController:
 def _counts(python: PythonSource, maps: SourceMaps) -> dict[int, tuple[int, int]]:
     """The number of operations from each line of the source, in A and B."""
     return {line: maps.counts(place) for line, place in enumerate(python.places) if place is not None}
+
+
+# The marks of a stage with 50,000 lines take a few MB.
+_KEPT = 16
+
+
+class LineMarksController:
+    """Computes the marks in the background, after the texts are on screen."""
+
+    def __init__(self, screen: MainScreen) -> None:
+        self._screen = screen
+        self._known: dict[tuple[int, str, str], LineMarks] = {}
+
+    def update(self) -> None:
+        """Marks the lines of the stage on screen, now if the marks are known."""
+        sides = self._sides()
+        self._screen.texts.set_marks(*(self._known.get(self._key(side), NO_MARKS) for side in sides))
+        if any(self._key(side) not in self._known for side in sides):
+            self._screen.run_exclusive(self._measure, "marks")
+
+    async def _measure(self) -> None:
+        stage = self._screen.stage
+        for variant in self._sides():
+            key = self._key(variant)
+            if key in self._known:
+                continue
+            try:
+                found = await self._screen.background.run(line_marks, self._screen.workspace, variant, stage)
+            except UserError:  # comparing the stages reports damage
+                found = NO_MARKS
+            self._known[key] = found
+            while len(self._known) > _KEPT:
+                del self._known[next(iter(self._known))]
+        if stage == self._screen.stage:
+            found_now = [self._known.get(self._key(side), NO_MARKS) for side in self._sides()]
+            self._screen.texts.set_marks(*found_now)
+
+    def _sides(self) -> tuple[Variant, Variant]:
+        """The variants whose texts are on screen: A's or B's twice if there is only one."""
+        pair = self._screen.pair
+        only = pair.only_variant(self._screen.stage)
+        return (only, only) if only else (pair.a, pair.b)
+
+    def _key(self, variant: Variant) -> tuple[int, str, str]:
+        workspace, stage = self._screen.workspace, self._screen.stage
+        known = workspace.key(variant, stage) if workspace.available(variant, stage) else ""
+        return variant.id, stage, known or ""
+
+
+class LessonController:
+    """Turns the pages of a lesson and shows the stage that each is about."""
+
+    def __init__(self, screen: MainScreen, pages: LessonPages, view: LessonView) -> None:
+        self._screen = screen
+        self._pages = pages
+        self._view = view
+
+    def action_lesson(self, direction: int) -> None:
+        """Goes to the next or previous page; first scrolls to the end of this one."""
+        self._screen.run_exclusive(partial(self._turn, direction), "lesson")
+
+    async def _turn(self, direction: int) -> None:
+        view = self._view
+        if direction > 0 and view.scroll_on():
+            return
+        page = await self._screen.background.run(self._pages.turn, direction)
+        if page is None:
+            last = "This is the last page; q ends the lesson"
+            self._screen.notify(last if direction > 0 else "This is the first page")
+            return
+        await view.show(page.heading, page.text)
+        self._show_lines(page)
+
+    def _show_lines(self, page: LessonPage) -> None:
+        pair = self._screen.pair
+        if [page.a.id, page.b.id] != [pair.a.id, pair.b.id]:
+            self._screen.compare(page.a, page.b)
+        if page.stage in self._screen.pair.stages:
+            self._screen.choose(page.stage)
+        if page.line is not None:
+            self._screen.texts.go_to_line(page.line, page.right)

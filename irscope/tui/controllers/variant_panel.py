@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.widgets.bars import MismatchBar, TableNote
 from irscope.tui.widgets.line_view import HEADING
-from irscope.tui.widgets.table_bars import MismatchBar, TableNote
 from irscope.workspace import Scope, mismatch, scope_counts, scope_of
 
 

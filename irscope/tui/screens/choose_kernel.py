@@ -17,7 +17,7 @@ from textual.widgets import Input
 
 from irscope.model.text import display_line, pluralize
 from irscope.tui.paint import fitted
-from irscope.tui.screens.dismiss_once import DismissOnce
+from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.table_painter import cell
 from irscope.workspace import Scope, ScopeCount

@@ -16,39 +16,32 @@ from textual.worker import Worker, WorkerState
 from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.controllers.availability import unavailable
-from irscope.tui.controllers.edit_stage import EditStageController
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.findings import FindingsController
-from irscope.tui.controllers.growth import GrowthController
-from irscope.tui.controllers.line_marks import LineMarksController
-from irscope.tui.controllers.live_updates import LiveController
+from irscope.tui.controllers.live_updates import GrowthController, LiveController, RecompileController
+from irscope.tui.controllers.main_screen import unavailable
 from irscope.tui.controllers.navigation import NavigationController
-from irscope.tui.controllers.recompile import RecompileController
 from irscope.tui.controllers.record_passes import RecordPassesController
 from irscope.tui.controllers.session import SessionController
-from irscope.tui.controllers.source_panel import SourcePanelController
-from irscope.tui.controllers.stages import StageController
-from irscope.tui.controllers.timeline import TimelineController
+from irscope.tui.controllers.source_panel import LineMarksController, SourcePanelController
+from irscope.tui.controllers.stages import StageController, TimelineController
 from irscope.tui.controllers.variant_panel import VariantPanelController
-from irscope.tui.controllers.what_if import WhatIfController
+from irscope.tui.controllers.what_if import EditStageController, WhatIfController
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import overlay
-from irscope.tui.settings import Settings
-from irscope.tui.state_file import StateFolder
-from irscope.tui.widgets.bars import KeyHints, StageTabs, StatusLine, TitleBar
+from irscope.tui.settings import Settings, StateFolder
+from irscope.tui.widgets.bars import KeyHints, MismatchBar, StageTabs, StatusLine, TableNote, TitleBar
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.inputs import SearchBar
 from irscope.tui.widgets.line_view import LineView
-from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
-from irscope.tui.widgets.table_bars import MismatchBar, TableNote
 from irscope.tui.widgets.variant_table import VariantTable
 
 if TYPE_CHECKING:
-    from irscope.learn.pages import LessonPages
-    from irscope.tui.controllers.lesson_pages import LessonController
+    from irscope.learn.render import LessonPages
+    from irscope.tui.controllers.source_panel import LessonController
     from irscope.tui.widgets.lesson_view import LessonView
     from irscope.workspace import StageLine, Workspace
 
@@ -128,7 +121,7 @@ class CompareScreen(Screen[None]):
         self._go_home = go_home
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
-        from irscope.tui.controllers.lesson_pages import LessonController
+        from irscope.tui.controllers.source_panel import LessonController
         from irscope.tui.widgets.lesson_view import LessonView  # importing Markdown takes a while
 
         self._lesson_view = LessonView(id="lesson")

@@ -1,4 +1,7 @@
-"""The home screen: recent captures, running sweeps, captures here, lessons, samples, the manual."""
+"""The home screen: recent captures, running sweeps, captures here, lessons, samples, the manual.
+
+The list of the home screen: sections of things to open, each short until it is unfolded.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar
 
-from textual import on, work
+from rich.segment import Segment
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
+from textual.strip import Strip
 
+from irscope.model.text import display_line
 from irscope.tui.background import Background
-from irscope.tui.bindings import FILTER_KEYS, LEAVE, KeyGroup
+from irscope.tui.bindings import FILTER_KEYS, IN_HOME, LEAVE, KeyGroup
 from irscope.tui.home_entries import (
+    EntryOpened,
+    HomeEntry,
+    Section,
     described,
     folder_entries,
     lesson_entries,
@@ -21,12 +30,162 @@ from irscope.tui.home_entries import (
     sample_entries,
     writing_entries,
 )
-from irscope.tui.home_sections import HomeEntry, Section
+from irscope.tui.paint import fitted
 from irscope.tui.screens.reading import FilteringScreen
-from irscope.tui.state_file import CaptureState, StateFolder
+from irscope.tui.settings import CaptureState, StateFolder
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
-from irscope.tui.widgets.home_view import HomeView
-from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.line_view import HEADING, LineView
+
+# Entries of a folded section, unless more fit.
+_FEW = {Section.LESSONS: 14, Section.SAMPLES: 4, Section.MANUAL: 3}
+_DEFAULT_FEW = 6
+# The widths of kernel, target, variants and time after the name, in narrow and in wide terminals.
+_CELLS, _WIDE_CELLS, _WIDE = (16, 9, 8, 14), (30, 22, 9, 16), 120
+_GAP, _MAX_NAME = 2, 60
+# Of the name of a lesson, sample or page that has a title after it.
+_NAME = 24
+
+
+class HomeView(LineView):
+    """Sections and their entries; Enter on a title unfolds its section."""
+
+    KEYS: ClassVar[KeyGroup] = IN_HOME
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"home--section", "home--missing"}
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._lists: dict[Section, Sequence[HomeEntry]] = {}
+        self._unfolded: set[Section] = set()
+        self._query = ""
+        self._lines: list[tuple[Section, HomeEntry | str]] = []
+
+    @property
+    def current(self) -> HomeEntry | None:
+        """The entry under the cursor; None on a title."""
+        found = self._lines[self.cursor][1] if self.cursor < len(self._lines) else None
+        return found if isinstance(found, HomeEntry) else None
+
+    def show(self, section: Section, entries: Sequence[HomeEntry]) -> None:
+        """Shows the entries of a section; the cursor does not move."""
+        self._lists[section] = entries
+        self._lay_out()
+
+    def entries(self, section: Section) -> Sequence[HomeEntry]:
+        """The entries of a section."""
+        return self._lists.get(section, ())
+
+    def filter(self, query: str) -> None:
+        """Shows only entries that match, of every section."""
+        self._query = query.strip()
+        self._lay_out()
+        self.cursor = next((i for i, (_, one) in enumerate(self._lines) if isinstance(one, HomeEntry)), 0)
+
+    def go_to_section(self, section: Section, name: str = "") -> None:
+        """Moves the cursor to the first entry of a section, or to the one called `name`."""
+        for index, (owner, one) in enumerate(self._lines):
+            if owner is section and isinstance(one, HomeEntry) and name in ("", one.name):
+                self.scroll_to(y=max(index - 1, 0), animate=False, force=True)
+                self.cursor = index
+                return
+
+    def _lay_out(self) -> None:
+        here = self._lines[self.cursor] if self.cursor < len(self._lines) else None
+        self._lines = []
+        matching = {
+            section: [entry for entry in self._lists.get(section, ()) if entry.matches(self._query)]
+            for section in Section
+        }
+        sizes = {section: self._shown(section, len(found)) for section, found in matching.items()}
+        free = self.page_lines - sum(size + bool(size) for size in sizes.values())
+        for section, found in matching.items():
+            few = min(len(found), sizes[section] + max(free, 0))
+            free -= few - sizes[section]
+            if found:
+                hidden = len(found) - few
+                more = f"   {hidden} more: Enter" if hidden > 0 else ""
+                self._lines.append((section, f"{section.value} ({len(found)}){more}"))
+                self._lines += [(section, entry) for entry in found[:few]]
+        self.lines_changed()
+        if here is not None:
+            self.set_reactive(LineView.cursor, self._find(here))
+
+    def _shown(self, section: Section, count: int) -> int:
+        """How many of `count` entries are shown even if the screen is full."""
+        whole = bool(self._query) or section in self._unfolded
+        return count if whole else min(count, _FEW.get(section, _DEFAULT_FEW))
+
+    def on_resize(self) -> None:
+        """Shows as many entries as fit."""
+        self._lay_out()
+        super().on_resize()
+
+    def _find(self, line: tuple[Section, HomeEntry | str]) -> int:
+        """The line of the same entry, or of the title of the same section."""
+        section, one = line
+        for index, (owner, other) in enumerate(self._lines):
+            if owner is section and _name(one) == _name(other):
+                return index
+        return self.validate_cursor(self.cursor)
+
+    def landmarks(self) -> Sequence[int]:
+        """The titles."""
+        return [index for index, (_, one) in enumerate(self._lines) if isinstance(one, str)]
+
+    def action_open(self) -> None:
+        """Opens an entry, or unfolds a section or folds it."""
+        if self.current is not None:
+            self.post_message(EntryOpened(self.current))
+        elif self._lines:
+            self._unfolded ^= {self._lines[self.cursor][0]}
+            self._lay_out()
+
+    def on_click(self, event: events.Click) -> None:
+        """A click on a title unfolds its section, a double click opens an entry."""
+        super().on_click(event)
+        if event.y >= HEADING and (event.chain == 2 or self.current is None):
+            self.action_open()
+
+    def line_count(self) -> int:
+        """The number of titles and entries."""
+        return len(self._lines)
+
+    def draw_heading(self, width: int) -> Strip:
+        """The titles of the columns of a capture."""
+        names = ("kernel", "target", "variants", "opened")
+        return self.bar(f"   {self._row('', names, width)}", width)
+
+    def draw_line(self, index: int, width: int) -> Strip:
+        """A title or an entry."""
+        _, one = self._lines[index]
+        base = self.style("row--cursor") if index == self.cursor else self.base
+        if isinstance(one, str):
+            return Strip(fitted([Segment(f" {one}", base + self.ink("home--section"))], width, base), width)
+        text = self._row(one.name, one.cells, width) if one.capture else _title(one, width)
+        ink = base + self.ink("home--missing") if one.missing else base
+        return Strip(fitted([Segment(f"   {text}", ink)], width, base), width)
+
+    def _row(self, name: str, cells: Sequence[str], width: int) -> str:
+        """The name and the cells of a capture, in columns."""
+        sizes = _WIDE_CELLS if width >= _WIDE else _CELLS
+        room = min(max(width - sum(sizes) - _GAP * len(sizes) - 4, 12), _MAX_NAME)
+        parts = [_cell(name, room), *(_cell(cell, size) for cell, size in zip(cells, sizes, strict=False))]
+        return (" " * _GAP).join(parts)
+
+
+def _cell(text: str, width: int) -> str:
+    shown = display_line(text)
+    return (shown if len(shown) <= width else f"{shown[: width - 1]}…").ljust(width)
+
+
+def _title(entry: HomeEntry, width: int) -> str:
+    name = display_line(entry.name).ljust(_NAME if entry.cells else 0)
+    return _cell("  ".join([name, *entry.cells]), width - 4).rstrip()
+
+
+def _name(one: HomeEntry | str) -> str:
+    return one.name if isinstance(one, HomeEntry) else one.partition(" (")[0]
+
 
 # The captures of a folder that are read between two redraws.
 _BATCH = 10

@@ -18,12 +18,12 @@ from irscope.tui.bindings import LEAVE, KeyGroup, key
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OPEN_LAYOUTS
-from irscope.tui.screens.dismiss_once import DismissOnce
+from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridView, LayoutBar
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import (
+from irscope.workspace import (  # fmt: skip
     PYTHON,
     ColorBy,
     DrawingOptions,
@@ -32,7 +32,7 @@ from irscope.workspace import (
     ValuePair,
     cell_size,
     written_stage,
-)  # fmt: skip
+)
 
 _NAMES = re.compile(r"%[\w$.-]+(?:#\d+)?|#[A-Za-z_]\w*")
 _MAX_NAMES = 40

@@ -1,10 +1,15 @@
 """Bars: one line of labels, some of which run an action when clicked.
 
 The title, the stage tabs, the status line and the key hints of the main screen; other screens add their own.
+
+A bar whose labels are wrapped at words, on as many lines as they need.
+
+The lines below the table: what all its rows have in common, and that A and B should not be compared.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,13 +18,16 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.binding import ActiveBinding, Binding
+from textual.geometry import Size
 from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
 from irscope.model.text import display_line
-from irscope.tui.paint import fitted
+from irscope.tui.paint import ELLIPSIS, fitted
+from irscope.tui.table_model import TableModel
 from irscope.tui.widgets.diff_view import DiffView
+from irscope.tui.widgets.table_painter import cell
 from irscope.workspace import Change, Detail, Workspace
 
 # Notes of stages that have not been compared.
@@ -206,3 +214,85 @@ class KeyHints(Bar):
 
 def _width(labels: Sequence[Label]) -> int:
     return sum(len(label.text) for label in labels)
+
+
+class WrappedBar(Bar):
+    """Labels on one or more lines; subclasses name their style classes."""
+
+    def set_labels(self, labels: Sequence[Label]) -> None:
+        """Shows other labels, on as many lines as they need."""
+        super().set_labels(labels)
+        self.refresh(layout=True)
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """The number of lines."""
+        return max(1, len(self._wrapped(width)))
+
+    def render_line(self, y: int) -> Strip:
+        """Draws a line; the last one ends in an ellipsis if there are more than fit on the screen."""
+        width = self.size.width
+        lines = self._wrapped(width)
+        segments = [
+            Segment(text, self.get_component_rich_style(style))
+            for text, style in (lines[y] if y < len(lines) else ())
+        ]
+        if y == self.size.height - 1 and len(lines) > y + 1:
+            more = Segment(f" {ELLIPSIS}", segments[-1].style)
+            return Strip(fitted([*segments, more], width, self.rich_style), width)
+        return Strip(segments).adjust_cell_length(width, self.rich_style).crop(0, width)
+
+    def _wrapped(self, width: int) -> list[list[tuple[str, str]]]:
+        """The labels as lines of pieces, each a text and its style class."""
+        lines: list[list[tuple[str, str]]] = [[]]
+        used = 0
+        for label in self.labels(width):
+            for word in re.findall(r" *[^ ]+ *$| *[^ ]+| +", display_line(label.text)):
+                fits = not used or used + cell_len(word.rstrip()) <= width
+                if not fits:
+                    lines.append([])
+                piece = word if fits else f" {word.lstrip()}"
+                lines[-1].append((piece, label.style))
+                used = (used if fits else 0) + cell_len(piece)
+        return lines
+
+
+class TableNote(Bar):
+    """`3 of 10 match warps=8  all: num_ctas=1, target cuda:90, Stack B 0`; a click shows these columns."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"count", "constants"}
+
+    def __init__(self, model: TableModel, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self._model = model
+
+    def labels(self, width: int) -> Sequence[Label]:
+        """How many rows there are, then the constants; an ellipsis ends them if they do not fit."""
+        count, constants = self._model.count_text, display_line(self._model.constants_text)
+        count = f" {display_line(count)} " if count else ""
+        room = max(width - len(count) - 1, 0)
+        return [
+            Label(count, "count", "screen.choose_kernel"),
+            Label(f" {cell(constants, room, right=False)}", "constants", "screen.show_constants"),
+        ]
+
+    def update(self, visible: bool) -> None:
+        """Shows the current state; hidden with the table, and if there is nothing to say."""
+        self.display = visible and bool(self._model.count_text or self._model.constants_text)
+        self.refresh()
+
+
+class MismatchBar(Bar):
+    """Warns that A and B are different kernels or for different targets; stays as long as they are."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"warning"}
+
+    def show(self, text: str) -> None:
+        """Shows the text; "" hides the bar."""
+        self.display = bool(text)
+        self.set_labels([Label(f" ! {text} ", "warning")])
+
+    def labels(self, width: int) -> Sequence[Label]:
+        """The text, with an ellipsis if it does not fit."""
+        return [
+            Label(cell(display_line(label.text), width, right=False), label.style) for label in self._labels
+        ]

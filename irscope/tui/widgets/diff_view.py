@@ -13,13 +13,11 @@ from textual.geometry import Region
 from textual.strip import Strip
 
 from irscope.model.text import display_line
-from irscope.tui import change_detail, gauge, minimap, paint, row_painter
-from irscope.tui.aim import Target, aimed, change_targets, match_targets
+from irscope.tui import minimap, paint, row_painter
 from irscope.tui.bindings import KeyGroup, key
-from irscope.tui.line_flags import NO_FLAGS, LineFlags
-from irscope.tui.minimap import Minimap
+from irscope.tui.minimap import NO_FLAGS, LineFlags, Minimap
 from irscope.tui.page import Page
-from irscope.tui.paint import fitted
+from irscope.tui.paint import Target, aimed, change_targets, fitted, match_targets
 from irscope.tui.row_painter import Columns, RowPainter
 from irscope.tui.widgets.line_view import HEADING
 from irscope.tui.widgets.page_view import PageView
@@ -54,7 +52,7 @@ class DiffView(PageView):
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *row_painter.STYLE_CLASSES,
         *(f"code--{name}" for name in paint.STYLE_CLASSES),
-        *change_detail.STYLE_CLASSES,
+        *row_painter.DETAIL_STYLES,
         "ruler",
     }
 
@@ -327,9 +325,9 @@ class DiffView(PageView):
         two = self._page.right is not None and not self._layout.unified
         columns = Columns(self._page, self._text_width, two, 0)
         known = any(flags.pressure for flags in self._flags)
-        wide = columns.width_of(False) >= gauge.NARROWEST
+        wide = columns.width_of(False) >= minimap.GAUGE_NARROWEST
         if known and (wide if self._wants_gauge is None else self._wants_gauge):
-            return replace(columns, gauge=gauge.WIDTH)
+            return replace(columns, gauge=minimap.GAUGE_WIDTH)
         return columns
 
     def _painter(self) -> RowPainter:
@@ -383,12 +381,12 @@ class DiffView(PageView):
             return []
         row = self._page.rows[self.row]
         painter = self._painter()
-        found = list(change_detail.pieces(self._page, row, painter.text(row, False), painter.text(row, True)))
-        notes = list(change_detail.notes(self._flags, row, self._page.right is not None))
+        found = list(row_painter.pieces(self._page, row, painter.text(row, False), painter.text(row, True)))
+        notes = list(row_painter.notes(self._flags, row, self._page.right is not None))
         if found and notes:
-            found.append(change_detail.GAP)
+            found.append(row_painter.GAP)
         width = max(self.area.width - 2, 1)
-        return change_detail.rows([*found, *notes], width, self.style("detail"), self)
+        return row_painter.rows([*found, *notes], width, self.style("detail"), self)
 
     def _footer_changed(self) -> None:
         """Makes room for another number of lines at the bottom."""

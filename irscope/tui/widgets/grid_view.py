@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from irscope.model.text import clipped, display_line
 from irscope.tui.paint import fitted
-from irscope.tui.widgets.wrapped_bar import WrappedBar
+from irscope.tui.widgets.bars import WrappedBar
 from irscope.workspace import Grid, GridCell, ruler
 
 _GROUPS = 8

@@ -23,8 +23,8 @@ import torch
 import triton
 import triton.language as tl
 
+from irscope.estimating.constants import H100
 from irscope.estimating.counting.launch_counts import AccessCount
-from irscope.estimating.device_rates import H100
 from irscope.estimating.model import atomic_cycles
 from irscope.estimating.work import atomic_passes
 from tools.calibration.tune.spaces import read_lines

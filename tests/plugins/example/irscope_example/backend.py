@@ -2,8 +2,8 @@
 
 import re
 
-from irscope.backends.backend import GIB, KIB, MIB, Backend, Device, ReferenceDevice, Resources
 from irscope.model import Stage, Target
+from irscope.targets.backend import GIB, KIB, MIB, Backend, Device, ReferenceDevice, Resources
 
 NAME = "example"
 _DEVICES = {

@@ -3,9 +3,9 @@
 import re
 from functools import cache
 
-from irscope.backends.instructions import InstructionKind, InstructionSet
 from irscope.languages.document import Document, Operation
 from irscope.languages.language import Language
+from irscope.targets.instructions import InstructionKind, InstructionSet
 
 _INSTRUCTION = re.compile(r"^\t([a-z]\w*)")
 _MEMORY = re.compile(r"global_(load|store)_(?:dword|b32)(?:x(\d))?")

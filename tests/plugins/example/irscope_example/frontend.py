@@ -4,8 +4,8 @@
 def double(x): return 2 * x
 """
 
-from irscope.frontends import Frontend
 from irscope.model import Stage
+from irscope.targets.frontends import Frontend
 
 ELEMENTWISE = Frontend(
     "elementwise",

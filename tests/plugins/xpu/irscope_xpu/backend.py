@@ -1,7 +1,7 @@
 """The XPU backend: SPIR-V, which Intel's driver compiles when the kernel is loaded."""
 
-from irscope.backends.backend import Backend, Resources
 from irscope.model import Stage
+from irscope.targets.backend import Backend, Resources
 
 NAME = "xpu"
 # SYCL's numbers of architectures (sycl::ext::oneapi::experimental::architecture): the IP version of the GPU.

@@ -4,11 +4,11 @@ import re
 from functools import cache
 from typing import ClassVar
 
-from irscope.backends.instructions import InstructionKind, InstructionSet
 from irscope.languages.branches import Jump, Labels
 from irscope.languages.branches import branches as resolve
 from irscope.languages.document import OPAQUE, Document, Location, Operation
 from irscope.languages.language import Language
+from irscope.targets.instructions import InstructionKind, InstructionSet
 
 _LINE = re.compile(r"(?:(%\w+) = )?Op(\w+)(.*)")
 _ID = re.compile(r"%\d+\b")

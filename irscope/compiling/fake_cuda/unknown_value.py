@@ -1,0 +1,268 @@
+"""Tags on a tensor's storage: the device that the program sees, and whether values are known. Needs torch.
+
+Numbers that only a GPU could compute, usable as long as a program only prints or computes with them.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import linecache
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Number
+from typing import Any, NoReturn
+
+import torch
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.utils._pytree import tree_leaves
+
+from irscope.compiling.call_stack import frames_outwards, user_frame, user_place
+from irscope.compiling.toolchain.stub_driver import NeedsGpuError
+from irscope.model import Value
+
+# Why a storage's values are unknown: they depend on a kernel, or nothing was written to it.
+_COMPUTED, _EMPTY = "computed", "empty"
+# The minimum alignment of a CUDA allocation (CUDA Programming Guide, "Device Memory Accesses").
+_ALIGNMENT = 256
+
+
+def is_cuda(device: Any) -> bool:
+    """Whether a device argument, in any of torch's spellings, is a GPU."""
+    if isinstance(device, torch.device):
+        return str(device.type) == "cuda"
+    if isinstance(device, str):
+        return device.partition(":")[0] == "cuda"
+    return isinstance(device, int) and not isinstance(device, bool)
+
+
+def is_tracing(args: tuple[Any, ...]) -> bool:
+    """Whether a call belongs to a compiler that traces with tensors without values, which know their device.
+
+    These are torch's FakeTensors, and the meta tensors inside of them. The program's own tensors answer as
+    always while a compiler looks at them.
+    """
+    if args and isinstance(args[0], torch.Tensor):
+        return isinstance(args[0], FakeTensor) or args[0].is_meta
+    return torch._C._get_dispatch_mode(torch._C._TorchDispatchModeKey.FAKE) is not None
+
+
+def leaves(*values: Any) -> Sequence[Any]:
+    """All leaves of the values; quickly if none is a container, as in most of a program's calls."""
+    if any(isinstance(value, tuple | list | dict) for value in values):
+        return [leaf for value in values for leaf in tree_leaves(value)]
+    return values
+
+
+def tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[torch.Tensor]:
+    """The tensors in the arguments of a call."""
+    values = leaves(*args, *kwargs.values()) if kwargs else leaves(*args)
+    return [leaf for leaf in values if isinstance(leaf, torch.Tensor)]
+
+
+def _storage(tensor: torch.Tensor) -> Any:
+    """The storage of the tensor's values, which has the tags; for a sparse tensor, of its stored values.
+
+    Within torch.func's transformations (grad, vmap), it is that of the tensor that they wrap.
+    """
+    while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        tensor = torch._C._functorch.get_unwrapped(tensor)
+    if tensor.layout is torch.sparse_coo:
+        tensor = tensor._values()
+    elif tensor.layout is not torch.strided:
+        tensor = tensor.values()
+    return tensor.untyped_storage()
+
+
+def on_cpu(tensor: torch.Tensor) -> bool:
+    """Whether the program sees this tensor on the CPU. A tensor without a tag is a CUDA tensor."""
+    return bool(getattr(_storage(tensor), "irscope_cpu", False))
+
+
+def set_on_cpu(value: Any, cpu: bool) -> None:
+    """Tags every tensor in `value` with the device that the program sees."""
+    for leaf in leaves(value):
+        if isinstance(leaf, torch.Tensor):
+            _storage(leaf).irscope_cpu = cpu
+
+
+def unknown(tensor: torch.Tensor) -> bool:
+    """Whether the tensor's values depend on what a kernel would have computed.
+
+    This includes a CUDA tensor that was allocated but that only a kernel can have written to.
+    """
+    reason = getattr(_storage(tensor), "irscope_unknown", None)
+    return reason == _COMPUTED or (reason == _EMPTY and not on_cpu(tensor))
+
+
+def set_unknown(value: Any) -> None:
+    """Tags the tensors in `value`: their values depend on a kernel."""
+    _tag(value, _COMPUTED)
+
+
+def set_empty(value: Any) -> None:
+    """Tags the tensors in `value`: allocated but not written."""
+    _tag(value, _EMPTY)
+
+
+def set_filled(value: Any) -> None:
+    """Removes the tag of empty tensors in `value`: the program itself wrote to them."""
+    for leaf in leaves(value):
+        if isinstance(leaf, torch.Tensor) and getattr(_storage(leaf), "irscope_unknown", None) == _EMPTY:
+            _tag(leaf, None)
+
+
+def _tag(value: Any, reason: str | None) -> None:
+    for leaf in leaves(value):
+        if isinstance(leaf, torch.Tensor):
+            _storage(leaf).irscope_unknown = reason
+
+
+def fake_pointer(tensor: torch.Tensor) -> int:
+    """The address that specialization sees: as if CUDA's allocator had aligned the storage."""
+    base, address = int(tensor.untyped_storage().data_ptr()), int(tensor.data_ptr())
+    return address if address == 0 else -(-base // _ALIGNMENT) * _ALIGNMENT + address - base
+
+
+class UnknownValue:
+    """A number read from memory that a kernel would have written.
+
+    It prints as "?", arithmetic and comparisons return another unknown value, and an `assert` on it
+    passes. Any other use raises NeedsGpuError. `read_at` is the line that read it, as FILE:LINE.
+    """
+
+    __slots__ = ("read_at",)
+
+    def __init__(self, read_at: str = "") -> None:
+        self.read_at = read_at
+
+    def __repr__(self) -> str:
+        return "?"
+
+    def __format__(self, spec: str) -> str:
+        """The same text in every format."""
+        return "?"
+
+    def __bool__(self) -> bool:
+        """The truth with which an `assert` passes. Raises NeedsGpuError elsewhere."""
+        if (passing := passing_truth()) is not None:
+            return passing
+        raise NeedsGpuError(read_at=self.read_at)
+
+
+def _compute(self: UnknownValue, *others: Any) -> UnknownValue:
+    """Arithmetic with other numbers gives an unknown value; with a tensor or a text it needs the number."""
+    if all(isinstance(other, Number | UnknownValue) for other in others):
+        return self
+    raise NeedsGpuError(read_at=self.read_at)
+
+
+class _NotANumberError(NeedsGpuError, TypeError):
+    """Also a TypeError, so that code that prints any object falls back to its text."""
+
+
+def _convert(self: UnknownValue, *_: Any) -> NoReturn:
+    raise _NotANumberError(read_at=self.read_at)
+
+
+_ARITHMETIC = (
+    "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "rtruediv", "floordiv", "rfloordiv", "mod",
+    "rmod", "pow", "rpow", "neg", "pos", "abs", "round", "eq", "ne", "lt", "le", "gt", "ge",
+)  # fmt: skip
+for _name in _ARITHMETIC:
+    setattr(UnknownValue, f"__{_name}__", _compute)
+for _name in ("int", "float", "index", "hash", "trunc"):
+    setattr(UnknownValue, f"__{_name}__", _convert)
+
+
+@dataclass(frozen=True)
+class Assumptions:
+    """The values that the user assumes for numbers that only a GPU could compute.
+
+    `values` are by the line that reads the number, "moe.py:96"; the path may be any end of the file's path.
+    The line "" means any other line.
+    """
+
+    values: Mapping[str, Value]
+
+    def value(self) -> Value:
+        """The value to assume for a number that the program reads now; None if there is none."""
+        if self.values:
+            for frame in frames_outwards(sys._getframe(1)):
+                place = f"/{frame.f_code.co_filename}:{frame.f_lineno}"
+                for line, value in self.values.items():
+                    if line and place.endswith(f"/{line.removeprefix('/')}"):
+                        return value
+            if "" in self.values:
+                return self.values[""]
+        return None
+
+
+NO_ASSUMPTIONS = Assumptions({})
+
+
+def unknown_value() -> UnknownValue:
+    """The number that the program reads now."""
+    return UnknownValue(user_place())
+
+
+def passing_truth() -> bool | None:
+    """The truth of a value with which the `assert` in the program's current line passes.
+
+    False if all of it is negated, `assert not x.isnan().any()`. None if the line is not in an `assert`, or if
+    a part of it is negated.
+    """
+    test = _current_assert()
+    if test is None:
+        return None
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        return None if _negates(test.operand) or _combines(test.operand) else False
+    return None if _negates(test) else True
+
+
+def in_negated_assert() -> bool:
+    """Whether the program's current line is in an `assert` that contains a `not`."""
+    test = _current_assert()
+    return test is not None and _negates(test)
+
+
+def _current_assert() -> ast.expr | None:
+    """The condition of the `assert` in the program's current line; None if there is none."""
+    frame = user_frame()
+    if frame is None:
+        return None
+    asserts = _asserts(frame.f_code.co_filename)
+    return next((test for first, last, test in asserts if first <= frame.f_lineno <= last), None)
+
+
+@functools.cache
+def _asserts(file: str) -> tuple[tuple[int, int, ast.expr], ...]:
+    """The first and last line of each `assert` in a file, and its condition."""
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:  # a notebook cell with magic commands, or not Python
+        return ()
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    return tuple((node.lineno, node.end_lineno or node.lineno, node.test) for node in found)
+
+
+def _negates(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.Not) for node in ast.walk(test))
+
+
+def _combines(test: ast.expr) -> bool:
+    return any(isinstance(node, ast.BoolOp) for node in ast.walk(test))
+
+
+def checked_arguments(run: Callable[..., Any]) -> Callable[..., Any]:
+    """`JITFunction.run`, raising NeedsGpuError for an unknown argument: it specializes on values."""
+
+    @functools.wraps(run)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        for value in (*args, *kwargs.values()):
+            if isinstance(value, UnknownValue):
+                raise NeedsGpuError(read_at=value.read_at)
+        return run(*args, **kwargs)
+
+    return checked

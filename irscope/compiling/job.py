@@ -1,0 +1,205 @@
+"""The compiler's input and output as plain data: a job, the events it emits, and the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from irscope.model import Argument, Config, Dtype, Failure, Target, parse_value
+from irscope.model.records import FrozenValue
+from irscope.model.stage import pass_name
+from irscope.store.encoding import Blob, pack, unpack
+from irscope.store.new_variant import NewPass, NewVariant
+
+# The error if a constexpr should have been an object and is a string.
+_STRING_USED = "'str' object has no attribute"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Job(FrozenValue):
+    """One variant to compile.
+
+    Jobs that differ only in num_stages share a `group`: their TTGIR is often identical, and a worker that
+    gets the whole group compiles the later stages once. `reasons` records the coalescing pass's debug
+    output, `passes` each compiler pass; both make the passes run even if Triton's cache has the variant.
+    `environment` has the components of Triton's cache key that are known before the compilation.
+    `expressions` are the texts from which constexpr values were evaluated. `problem` says why the variant
+    cannot be compiled, if that is known before.
+    """
+
+    file: Path
+    kernel: str
+    target: Target
+    specialization: tuple[Argument, ...]
+    config: Config
+    group: int
+    reasons: bool = False
+    passes: bool = False
+    environment: tuple[tuple[str, str], ...] = ()
+    expressions: tuple[str, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CacheKeyComputed(FrozenValue):
+    """The components of Triton's cache key: name -> text."""
+
+    components: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class StageCompiled(FrozenValue):
+    """A stage's output. `seconds` is None if another variant or Triton's cache supplied it."""
+
+    stage: str
+    content: bytes
+    seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PassReported(FrozenValue):
+    """A pass has begun (no seconds yet) or ended; see `PassLog`."""
+
+    entry: NewPass
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PtxasLogged(FrozenValue):
+    """The log of ptxas."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class CacheHit(FrozenValue):
+    """Triton's cache had the variant, so no stage ran."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MetadataReturned(FrozenValue):
+    """Triton's metadata of the compiled kernel, as JSON values."""
+
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Attached(FrozenValue):
+    """The attachments that the capture keeps, by name: the kernel as text that needs no program."""
+
+    contents: Mapping[str, bytes]
+
+
+CompilerEvent = (
+    CacheKeyComputed | Attached | StageCompiled | PassReported | PtxasLogged | CacheHit | MetadataReturned
+)
+
+# Takes each event as it happens.
+Emit = Callable[[CompilerEvent], None]
+
+
+@dataclass(slots=True)
+class PassLog:
+    """The passes of one compilation that were reported so far."""
+
+    passes: tuple[NewPass, ...] = ()
+
+    def add(self, entry: NewPass) -> None:
+        """Appends a pass that begins; replaces it with the complete entry when it ends."""
+        before = self.passes[:-1] if self.running else self.passes
+        self.passes = (*before, entry)
+
+    @property
+    def running(self) -> str | None:
+        """The pass that has begun but not ended: after a failed compilation, the pass that failed."""
+        last = self.passes[-1] if self.passes else None
+        return last.name if last is not None and last.name and not last.seconds else None
+
+
+def with_failed_pass(failure: Failure, passes: PassLog) -> Failure:
+    """The failure, its summary prefixed with the pass that was running, if any."""
+    if passes.running is None:
+        return failure
+    return replace(failure, summary=f"in pass {pass_name(passes.running)}: {failure.summary}")
+
+
+def with_dtype_hint(failure: Failure, job: Job) -> Failure:
+    """The failure; if a string was used as an object, its summary names the constexpr that looks like a type.
+
+    A word is a string (`DT=fp16`), and the compiler reads attributes of it: 'str' object has no attribute.
+    """
+    if _STRING_USED not in failure.summary:
+        return failure
+    constants = {each.name: each.value for each in job.specialization} | dict(job.config.values)
+    for name, value in constants.items():
+        dtype = parse_value(f"tl.{value}") if isinstance(value, str) else None
+        if isinstance(dtype, Dtype):
+            hint = f"{name}={value} is a string; the element type is {dtype.attribute}"
+            return replace(failure, summary=f"{failure.summary} ({hint})")
+    return failure
+
+
+@dataclass(slots=True)
+class Outcome:
+    """The result of a job, filled in as its events arrive; the fields are those of `store.NewVariant`."""
+
+    artifacts: dict[str, bytes | Blob] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    cache_key: dict[str, str] = field(default_factory=dict)
+    cached: bool = False
+    log: str | None = None
+    output: str = ""
+    reasons: str | None = None
+    passes: tuple[NewPass, ...] = ()
+    failure: Failure | None = None
+    attachments: dict[str, bytes | Blob] = field(default_factory=dict)
+
+    def content(self, stage: str) -> bytes | None:
+        """The content of a stage; None if it was not compiled."""
+        found = self.artifacts.get(stage)
+        return None if found is None else unpack(found)
+
+    def packed(self) -> Outcome:
+        """The outcome with all contents compressed as a capture has them: a fifteenth of the bytes."""
+        return replace(
+            self,
+            artifacts={stage: pack(content) for stage, content in self.artifacts.items()},
+            attachments={name: pack(content) for name, content in self.attachments.items()},
+            passes=tuple(
+                each if each.content is None else replace(each, content=pack(each.content))
+                for each in self.passes
+            ),
+        )
+
+    def apply(self, event: CompilerEvent) -> None:
+        """Adds what an event reports."""
+        match event:
+            case StageCompiled(stage, content, seconds):
+                self.artifacts[stage] = content
+                if seconds is not None:
+                    self.seconds[stage] = seconds
+            case PassReported(entry):
+                log = PassLog(self.passes)
+                log.add(entry)
+                self.passes = log.passes
+            case CacheKeyComputed(components):
+                self.cache_key.update(components)
+            case MetadataReturned(values):
+                self.metadata.update(values)
+            case PtxasLogged(text):
+                self.log = text
+            case CacheHit():
+                self.cached = True
+            case Attached(contents):
+                self.attachments.update(contents)
+
+    def added_to(self, variant: NewVariant) -> NewVariant:
+        """`variant` with everything in this outcome."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        # A compilation that ended before its key was computed keeps the known part of the key, and one that
+        # failed keeps its source stages.
+        kept = ("cache_key", "artifacts", "metadata", "attachments")
+        known = {name: {**getattr(variant, name), **values[name]} for name in kept}
+        return replace(variant, **values | known)

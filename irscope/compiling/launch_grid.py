@@ -1,0 +1,434 @@
+"""Values that a user wants a kernel's arguments to be compiled for: `attention:M=1..8192:x16;N=64,128`.
+
+    KERNEL:NAME=VALUE,VALUE[;NAME=...]
+
+A VALUE of a run-time argument is a number or a range; of a pointer, its type or its alignment:
+
+    17               1..8192        every number        None           no tensor
+                     1..8192:64     1, 65, 129, ...     *fp16:16       a pointer divisible by 16 bytes
+    same             1..8192:x16    16, 32, 48, ...     aligned        the recorded tensor, and
+    (as recorded)    1..8192:*2     1, 2, 4, 8, ...     unaligned      that tensor at an odd address
+
+A VALUE of a constexpr or option is one that `irscope compile --config` takes. KERNEL may be a glob.
+
+The arguments of recorded launches that depend on each other: strides that equal sizes, multiples of them.
+
+M=128 N=1024 K=512 stride_am=512 stride_bk=1024  ->  stride_am moves with K, stride_bk with N
+
+Launches of a kernel that a capture has, and those that `--vary` adds: the arguments of each.
+
+    recorded   a=float16[512, 64] M=512 stride=512
+    --vary "matmul:M=1..4096"
+               M=1 stride=1, M=2 stride=2, M=16 stride=16: one for each way in which Triton can specialize
+
+Strides and sizes that follow from an argument move with it.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import re
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+from irscope.findings.compilations import is_autotuned
+from irscope.model import OPTION_NAMES, Argument, Expression, UserError, Value, Variant, parse_argument
+from irscope.model.records import FrozenValue
+from irscope.model.text import split_entries
+
+SAME = "same"
+ALIGNED, UNALIGNED = "aligned", "unaligned"
+# More values of one argument than any launch needs; each is looked at once.
+_MOST_VALUES = 1_000_000
+_RANGE = re.compile(r"(-?\d{1,19})\.\.(-?\d{1,19})(?::(x|\*)?(\d{1,10}))?")
+_GLOB = re.compile(r"[*?\[]")
+_USAGE = "expected KERNEL:NAME=VALUES, such as matmul:M=1..8192:x16;N=64,128"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Span(FrozenValue):
+    """The integers from `first` to `last`: every `step`-th, or each `factor` times the one before it."""
+
+    first: int
+    last: int
+    step: int = 1
+    factor: int = 1
+
+    def __len__(self) -> int:
+        """How many integers there are."""
+        if self.factor == 1:
+            return len(range(self.first, self.last + 1, self.step))
+        return sum(1 for _ in self)
+
+    def __iter__(self) -> Iterator[int]:
+        """The integers, smallest first."""
+        if self.factor == 1:
+            yield from range(self.first, self.last + 1, self.step)
+            return
+        value = self.first
+        while value <= self.last:
+            yield value
+            value *= self.factor
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Axis(FrozenValue):
+    """The values of one argument of the kernels that match a glob; `text` is what the user wrote of them."""
+
+    kernel: str
+    name: str
+    text: str
+    values: tuple[Span | str, ...]
+
+    def texts(self) -> Iterator[str]:
+        """Each value as the text of a launch's argument."""
+        for value in self.values:
+            yield from map(str, value) if isinstance(value, Span) else (value,)
+
+    @property
+    def size(self) -> int:
+        """The number of values."""
+        return sum(len(value) if isinstance(value, Span) else 1 for value in self.values)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it only says that the argument keeps its recorded value."""
+        return self.values == (SAME,)
+
+
+def parse_vary(text: str) -> tuple[Axis, ...]:
+    """The axes of one `--vary`. Raises UserError with the part that is wrong."""
+    kernel, colon, rest = text.partition(":")
+    if not (colon and kernel.strip() and rest.strip()) or "=" in kernel:
+        raise UserError(f"vary '{text}': {_USAGE}")
+    return tuple(_axis(kernel.strip(), part.strip(), text) for part in rest.split(";") if part.strip())
+
+
+def axes_of(kernel: str, parameters: Collection[str], axes: Iterable[Axis]) -> tuple[Axis, ...]:
+    """The axes for this kernel; of several for one argument, the last.
+
+    A glob for several kernels (`*:n=1..64`) is for those of them that have the argument.
+    """
+    own = (axis for axis in axes if fnmatch.fnmatchcase(kernel, axis.kernel))
+    known = (*parameters, *OPTION_NAMES)
+    return tuple({a.name: a for a in own if a.name in known or not _GLOB.search(a.kernel)}.values())
+
+
+def _axis(kernel: str, part: str, text: str) -> Axis:
+    name, equals, values = (word.strip() for word in part.partition("="))
+    entries = split_entries(values)
+    if not (equals and name.isidentifier() and entries):
+        raise UserError(f"vary '{text}': '{part}' is not NAME=VALUES; {_USAGE}")
+    axis = Axis(kernel, name, values, tuple(_value(entry.strip(), text) for entry in entries))
+    if SAME in axis.values and not axis.keeps:
+        raise UserError(f"vary '{text}': '{SAME}' keeps the recorded values, so {name} has no others")
+    return axis
+
+
+def _value(entry: str, text: str) -> Span | str:
+    match = _RANGE.fullmatch(entry)
+    if match is None:
+        return entry
+    first, last, number = int(match[1]), int(match[2]), int(match[4] or 1)
+    if number == 0 or (match[3] == "*" and (number == 1 or first < 1)):
+        raise UserError(f"vary '{text}': '{entry}' never ends; a step or factor is positive")
+    span = Span(first, last, step=number)
+    if match[3] == "x":
+        span = Span(-(-first // number) * number, last, step=number)
+    elif match[3] == "*":
+        span = Span(first, last, factor=number)
+    if not len(span):
+        raise UserError(f"vary '{text}': '{entry}' has no number in it")
+    if len(span) > _MOST_VALUES:
+        raise UserError(f"vary '{text}': '{entry}' has {len(span):,} numbers, more than {_MOST_VALUES:,}")
+    return span
+
+
+_INTEGER = re.compile(r"-?\d{1,20}")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class LaunchCase(FrozenValue):
+    """The arguments of a launch.
+
+    `arguments` are run-time arguments as text (see `model.Launch`; a pointer may also be its type, "*fp16"),
+    `constants` constexprs and options. The tensors in `unaligned` are at addresses not divisible by 16.
+    `choices` are the arguments that an axis changed, with their values; empty for a recorded launch.
+    """
+
+    arguments: tuple[tuple[str, str], ...]
+    constants: tuple[tuple[str, Value | Expression], ...] = ()
+    unaligned: frozenset[str] = frozenset()
+    choices: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Follower(FrozenValue):
+    """An argument that is `ratio` times another; `launches` is in how many different values it was so."""
+
+    name: str
+    ratio: int
+    values: int
+
+
+def followers(
+    name: str, cases: Sequence[LaunchCase], fixed: frozenset[str] = frozenset()
+) -> tuple[Follower, ...]:
+    """The arguments that are equal to or a fixed multiple of `name` in all recorded launches.
+
+    If it had only one value, a multiple must be called a stride and must not be the value of another
+    argument, because many a number is a multiple of a small one.
+    """
+    rows = [dict(case.arguments) for case in cases]
+    rows = [row for row in rows if _INTEGER.fullmatch(row.get(name, ""))]
+    names = dict.fromkeys(other for row in rows for other in row if other != name and other not in fixed)
+    found = {other: each for other in names if (each := _follower(name, other, rows)) is not None}
+    sure = {other for other, each in found.items() if each.ratio == 1 or each.values > 1}
+    sizes = {
+        value
+        for row in rows
+        for other, value in row.items()
+        if other != name and other not in sure and not _is_stride(other)
+    }
+    return tuple(
+        each
+        for other, each in found.items()
+        if other in sure or (_is_stride(other) and not any(row.get(other) in sizes for row in rows))
+    )
+
+
+def _follower(name: str, other: str, rows: Sequence[Mapping[str, str]]) -> Follower | None:
+    if not all(_INTEGER.fullmatch(row.get(other, "")) for row in rows):
+        return None
+    pairs = {(int(row[name]), int(row[other])) for row in rows}
+    largest, of_largest = max(pairs, default=(0, 0))
+    if largest < 2 or of_largest < largest or of_largest % largest:
+        return None
+    ratio = of_largest // largest
+    if any(own != ratio * value for value, own in pairs):
+        return None
+    return Follower(other, ratio, len(pairs))
+
+
+def _is_stride(name: str) -> bool:
+    return "stride" in name.lower()
+
+
+def following_constants(
+    argument: str, cases: Sequence[LaunchCase]
+) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Constexprs that the program seems to compute from an argument, with their recorded values.
+
+    Each differs between launches, but not between launches with the same value of the argument; or it is
+    the power of two that follows the only value.
+    """
+    rows = [(dict(case.arguments), dict(case.constants)) for case in cases]
+    known = [(given[argument], own) for given, own in rows if argument in given]
+    found = []
+    for name in dict.fromkeys(name for _, own in known for name in own if name not in OPTION_NAMES):
+        pairs = {(value, own[name]) for value, own in known if type(own.get(name)) is int}
+        values = sorted({constant for _, constant in pairs if type(constant) is int})
+        several = len(values) > 1 and len({value for value, _ in pairs}) == len(pairs)
+        if several or (len(pairs) == 1 and _is_next_power(*next(iter(pairs)))):
+            found.append((name, tuple(map(str, values))))
+    return tuple(found)
+
+
+def _is_next_power(value: str, constant: object) -> bool:
+    number = int(value) if _INTEGER.fullmatch(value) else 0
+    return isinstance(constant, int) and number > 1 and constant == 1 << (number - 1).bit_length()
+
+
+def constants_text(argument: str, name: str, values: Sequence[str]) -> str:
+    """Says that a constexpr was not varied with the argument that it follows."""
+    return (
+        f"{name} follows {argument} in the recorded launches, but only {', '.join(values)} is "
+        f"compiled; add its other values: {name}=..."
+    )
+
+
+_DESCRIPTOR = re.compile(r"tensordesc(?:_im2col)?<(\w+)\[([\d, ]+)\]")
+_INT32, _INT64 = 1 << 31, 1 << 63
+# Launches of one kernel that are compiled for at most: a product of ranges is easily larger.
+MOST_LAUNCHES = 20_000
+
+
+def recorded_cases(variants: Sequence[Variant]) -> tuple[LaunchCase, ...]:
+    """The different launches of variants of one kernel, without what its autotuner sets.
+
+    If none was launched, launches for which they would be compiled.
+    """
+    launched = (case for variant in variants for case in _cases(variant))
+    return tuple(dict.fromkeys(launched)) or tuple(dict.fromkeys(map(_invented_case, variants)))
+
+
+def _cases(variant: Variant) -> Iterator[LaunchCase]:
+    settings = dict(variant.config.values)
+    for launch in variant.launches:
+        given = {name: text for name, text in launch.arguments if name not in settings}
+        yield _case(variant, given)
+
+
+def _invented_case(variant: Variant) -> LaunchCase:
+    settings = dict(variant.config.values)
+    given = {
+        each.name: _invented(each)
+        for each in variant.specialization
+        if each.type != "constexpr" and each.name not in settings
+    }
+    return _case(variant, given)
+
+
+def _case(variant: Variant, given: Mapping[str, str]) -> LaunchCase:
+    known = {each.name: each for each in variant.specialization}
+    constants = {
+        name: each.value
+        for name, each in known.items()
+        if each.type == "constexpr" and name in variant.kernel.parameters and name not in given
+    }
+    constants |= {} if is_autotuned(variant.kernel) else dict(variant.config.values)
+    unaligned = frozenset(
+        name for name, each in known.items() if each.type.startswith("*") and "D" not in (each.key or "")
+    )
+    return LaunchCase(tuple(given.items()), tuple(constants.items()), unaligned)
+
+
+def _invented(argument: Argument) -> str:
+    """A value for which the JIT specializes as for `argument`, of which only the specialization is known."""
+    divisible = "D" in (argument.key or "")
+    if argument.type.startswith("*"):
+        return argument.type
+    if match := _DESCRIPTOR.match(argument.type):
+        rank = match[2].count(",") + 1
+        sizes = ", ".join(["4096"] * rank)
+        return f"tensordesc {match[1]}[{sizes}] in blocks of [{match[2]}]"
+    if argument.type in ("i1", "u1"):
+        return "True"
+    if argument.type in ("i64", "u64"):
+        base = _INT32 if argument.type == "i64" else _INT64
+        return str(base if divisible else base + 1)
+    if argument.type[0] in "iu":
+        return "4096" if divisible else "4097"
+    return "0.5"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Move(FrozenValue):
+    """An axis with the arguments that move with it."""
+
+    axis: Axis
+    followers: tuple[Follower, ...]
+
+
+def moves(axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> tuple[Move, ...]:
+    """Each axis that changes something, with what moves with it: no argument that has an axis of its own."""
+    fixed = frozenset(axis.name for axis in axes)
+    return tuple(
+        Move(axis, followers(axis.name, cases, fixed - {axis.name})) for axis in axes if not axis.keeps
+    )
+
+
+def varied(
+    cases: Sequence[LaunchCase], moved: Sequence[Move], outcome: Callable[[LaunchCase], Hashable] | None
+) -> tuple[LaunchCase, ...]:
+    """`cases`, then each with the product of the axes' values, of which the recorded one is one more.
+
+    Of several values that Triton cannot specialize differently, only one is kept: of integers, the first of
+    those with the same width that are (or are not) divisible by 16 in the argument and in all that moves with
+    it. If the kernel also depends on values in another way, `outcome` says how, and only values with one
+    outcome, the other arguments as recorded, are the same. Raises UserError if there are too many launches,
+    or a value does not fit.
+    """
+    found = dict.fromkeys(cases)
+    if not (moved and cases):
+        return tuple(found)
+    axes = [(None, *_values(move, cases, outcome)) for move in moved]
+    total = len(cases) * math.prod(map(len, axes))
+    if total > MOST_LAUNCHES:
+        sizes = (f"{len(values) - 1:,} of {m.axis.name}" for m, values in zip(moved, axes, strict=True))
+        raise UserError(
+            f"vary {moved[0].axis.kernel}: {len(cases):,} recorded launches x {' x '.join(sizes)} are "
+            f"{total:,}, more than {MOST_LAUNCHES:,}; give fewer values"
+        )
+    for case in cases:
+        for texts in product(*axes):
+            changed = case
+            for move, text in zip(moved, texts, strict=True):
+                changed = changed if text is None else _moved(changed, move, text)
+            found.setdefault(changed)
+    return tuple(found)
+
+
+def _values(
+    move: Move, cases: Sequence[LaunchCase], outcome: Callable[[LaunchCase], Hashable] | None
+) -> Iterator[str]:
+    seen: set[Hashable] = set()
+    ratios = (1, *sorted({each.ratio for each in move.followers}))
+    asked = cases[: max(1, MOST_LAUNCHES // move.axis.size)]
+    for text in move.axis.texts():
+        number = int(text) if _INTEGER.fullmatch(text) else None
+        if number is None:
+            yield text
+            continue
+        kind: Hashable = tuple(_kind(number * ratio) for ratio in ratios)
+        if outcome is not None:
+            kind = kind, tuple(outcome(_moved(case, move, text)) for case in asked)
+        if kind not in seen:
+            seen.add(kind)
+            yield text
+
+
+def _kind(number: int) -> tuple[bool, bool, int]:
+    """All that a specialization can depend on: equal to 1, divisible by 16, and the width."""
+    width = 32 if -_INT32 <= number < _INT32 else 64 if -_INT64 <= number < _INT64 else 65
+    return number == 1, number % 16 == 0, width
+
+
+def _moved(case: LaunchCase, move: Move, text: str) -> LaunchCase:
+    """`case` with the value `text` of the axis. Raises UserError if the argument cannot have it."""
+    name, given, constants = move.axis.name, dict(case.arguments), dict(case.constants)
+    choices = (*case.choices, (name, text))
+    if name not in given:
+        # Constexprs and options, also those that the program does not set.
+        return replace(
+            case, constants=tuple((constants | {name: parse_argument(text)}).items()), choices=choices
+        )
+    if text in (ALIGNED, UNALIGNED):
+        unaligned = case.unaligned - {name} if text == ALIGNED else case.unaligned | {name}
+        return replace(case, unaligned=unaligned, choices=choices)
+    if text.startswith("*"):
+        text, _, hint = text.partition(":")
+        unaligned = case.unaligned - {name} if hint == "16" else case.unaligned | {name}
+        given[name] = text
+        return replace(case, arguments=tuple(given.items()), unaligned=unaligned, choices=choices)
+    given[name] = text
+    if _INTEGER.fullmatch(text):
+        for follower in move.followers:
+            given[follower.name] = str(int(text) * follower.ratio)
+    elif text not in ("None", "True", "False") and not _is_float(text):
+        raise UserError(f"vary {move.axis.kernel}: {name}={text} is neither a number, a range nor a pointer")
+    return replace(case, arguments=tuple(given.items()), choices=choices)
+
+
+def _is_float(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def move_text(move: Move) -> str:
+    """An axis and what moves with it: "M=1..64 (and with it stride_am, stride_cm = 2 M)"."""
+    text = f"{move.axis.name}={move.axis.text}"
+    if not move.followers:
+        return text
+    parts = [
+        each.name if each.ratio == 1 else f"{each.name} = {each.ratio} {move.axis.name}"
+        for each in move.followers
+    ]
+    once = [each.name for each in move.followers if each.values == 1]
+    known = f"; so in the only value recorded: {once[0]}={SAME} keeps it" if once else ""
+    return f"{text} (and with it {', '.join(parts)}{known})"

@@ -1,0 +1,128 @@
+"""Runs a tool, such as nvdisasm, that ends with irscope, also if irscope is killed.
+
+The kernel of Linux signals a child whose parent has ended (prctl(2), PR_SET_PDEATHSIG). Elsewhere a tool that
+was started runs to its end. The workers of a sweep have a supervisor instead, which also ends their children.
+
+Runs git on a user's repository, without its hooks and whatever repository the environment names.
+
+Runs a command of irscope in a process of its own.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import IO
+
+from irscope.compiling.processes.child_process import irscope_command
+from irscope.model import UserError
+from irscope.model.text import one_line
+
+# linux/prctl.h
+_PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class ToolLimits:
+    """The most bytes that a tool may allocate, and write to a file."""
+
+    memory: int
+    written: int
+
+
+def run_tool(
+    command: Sequence[str | Path],
+    given: bytes | None = None,
+    seconds: float | None = None,
+    environment: Mapping[str, str] | None = None,
+    errors: IO[bytes] | None = None,
+    output: IO[bytes] | None = None,
+    limits: ToolLimits | None = None,
+) -> subprocess.CompletedProcess[bytes]:
+    """Runs a command with `given` as its input, until it ends; its output and its errors are captured.
+
+    Its errors go to the file `errors` if there is one, and its output to the file `output`; `environment`
+    replaces this process's. `limits` are for a tool whose input anybody may have written.
+
+    Raises OSError if the command cannot be started, subprocess.TimeoutExpired after `seconds`.
+    """
+    control = _control()
+    return subprocess.run(
+        command,
+        input=given,
+        stdin=subprocess.DEVNULL if given is None else None,
+        stdout=output or subprocess.PIPE,
+        stderr=errors or subprocess.PIPE,
+        env=environment,
+        timeout=seconds,
+        check=False,
+        # It calls two functions of libc, and takes no lock that another thread may hold. Linux takes the end
+        # of the thread that starts a process for that of the parent: this one waits.
+        preexec_fn=partial(_prepare, control, os.getpid(), limits) if control or limits else None,
+    )
+
+
+@cache
+def _control() -> Callable[[int, int], int] | None:
+    """prctl(2) on Linux, else None. Loaded before the fork: nothing can be imported after it."""
+    if sys.platform != "linux":
+        return None
+    return ctypes.CDLL(None).prctl
+
+
+def _prepare(control: Callable[[int, int], int] | None, parent: int, limits: ToolLimits | None) -> None:
+    """In the new process: it is killed when `parent` ends, or ends now if that was before."""
+    if limits is not None:
+        for kind, most in ((resource.RLIMIT_DATA, limits.memory), (resource.RLIMIT_FSIZE, limits.written)):
+            hard = resource.getrlimit(kind)[1]
+            if hard == resource.RLIM_INFINITY or hard > most:
+                with suppress(OSError, ValueError):  # macOS has no RLIMIT_DATA that works
+                    resource.setrlimit(kind, (most, most))
+    if control is not None:
+        control(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:
+            os._exit(1)
+
+
+# Variables that would make git work on another repository: a hook that starts irscope sets them.
+_OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY")
+# Settings of the repository that name programs are replaced.
+_NO_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
+_QUIET = ("-c", "advice.detachedHead=false", "-c", "gc.auto=0")
+_SECONDS = 300.0
+
+
+def git(folder: Path, *arguments: str) -> str:
+    """The output of a git command in `folder`, without the last line feed.
+
+    Raises UserError with git's message.
+    """
+    environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
+    environment |= {"GIT_LFS_SKIP_SMUDGE": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    command: list[str | Path] = ["git", "-C", folder, *_NO_PROGRAMS, *_QUIET, *arguments]
+    try:
+        done = run_tool(command, seconds=_SECONDS, environment=environment)
+    except FileNotFoundError as error:
+        raise UserError("git is not installed; irscope reads the commits with it") from error
+    except OSError as error:
+        raise UserError(f"git: cannot be started: {error.strerror}") from error
+    except subprocess.TimeoutExpired as error:
+        raise UserError(f"git {arguments[0]}: not done after {_SECONDS:g} s in {folder}") from error
+    if done.returncode:
+        message = one_line(done.stderr.decode("utf-8", "replace").strip()) or f"exit {done.returncode}"
+        raise UserError(f"{folder}: git {arguments[0]}: {message.removeprefix('fatal: ')}")
+    return done.stdout.decode("utf-8", "replace").rstrip("\n")
+
+
+def run_irscope(*words: str) -> subprocess.CompletedProcess[str]:
+    """Run `irscope WORDS` until it ends, whatever modules the working folder has; capture what it prints."""
+    return subprocess.run(irscope_command(*words), capture_output=True, text=True, check=False)

@@ -1,0 +1,274 @@
+"""The facts of a section's variants as a table; the script sorts and filters it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from irscope.document.html.markup import Html, element, joined
+from irscope.model.text import pluralize
+from irscope.workspace import (
+    FactColumn,
+    FactKind,
+    TableCell,
+    TableEntry,
+    TableSection,
+    TableView,
+    minor,
+    table_view,
+)
+
+# Shades between the best value of a column and the worst; the style sheet has a class for each.
+_SHADES = 6
+# Problems that are listed, variants that are named with one, and characters of a compiler's message.
+_MAX_PROBLEMS, _MAX_NAMED, _MAX_MESSAGE = 30, 12, 4000
+# The texts of facts about things that a variant does not have.
+_NOTHING = ("0", "none")
+# The best value is marked if at most one variant in four has it.
+_FEW = 4
+
+
+def variant_anchor(variant: int) -> str:
+    """The id of a variant's row."""
+    return f"v{variant}"
+
+
+def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]], whole: bool = True) -> Html:
+    """The table of the values that vary, then those that do not vary, the duplicates and the problems.
+
+    `pairs` has the numbers (from 1) of the report's pairs that contain a variant, by variant id. `whole`:
+    the section has all variants of its kernel and target.
+    """
+    view = table_view(section)
+    columns = view.varying_facts
+    configs = [column.name for column in view.configs] if view.identified else []
+    heading = [
+        _heading("#", "number in the capture"),
+        *(_heading(name, f"value of {name}") for name in configs or ["variant"]),
+        _heading("note", "problems, identical machine code, pairs of this report", "note"),
+        *(_heading(c.kind.title, _description(c.kind), _classes(c)) for c in columns),
+    ]
+    rows = [
+        _row(view, index, columns, pairs.get(view.entries[index].variant.id, ())) for index in _order(section)
+    ]
+    if len(view.entries) == 1 and view.entries[0].variant.failure is None:
+        return joined([_one_variant(view, pairs.get(view.entries[0].variant.id, ())), _problems(section)])
+    return joined(
+        [
+            _tools(section, any(minor(column.kind) for column in columns)),
+            element(
+                "div",
+                element(
+                    "table",
+                    element("thead", element("tr", *heading)),
+                    element("tbody", *rows),
+                    class_="facts",
+                ),
+                class_="scroll",
+                tabindex=0,
+                role="region",
+                aria_label=f"Facts of {section.title}",
+            ),
+            _constant(view, whole),
+            _duplicates(section),
+            _problems(section),
+        ]
+    )
+
+
+def _classes(column: FactColumn) -> str:
+    return ("number" if column.numeric else "words") + (" minor" if minor(column.kind) else "")
+
+
+def _is_marked(column: FactColumn) -> bool:
+    """Whether few enough variants have the best value to mark them."""
+    ranked = [cell for cell in column.cells if cell.value is not None]
+    return sum(cell.best for cell in ranked) <= max(1, len(ranked) // _FEW)
+
+
+def _description(kind: FactKind) -> str:
+    return f"{kind.description} ({kind.unit})" if kind.unit else kind.description
+
+
+def _heading(title: str, description: str, classes: str = "number") -> Html:
+    # The script turns it into a button that sorts.
+    return element("th", title, scope="col", class_=classes, title=description)
+
+
+def _row(view: TableView, index: int, columns: Sequence[FactColumn], pairs: Sequence[int]) -> Html:
+    entry = view.entries[index]
+    configs = [_config(column.cells[index]) for column in view.configs] if view.identified else []
+    state = "problem" if entry.problem else "duplicate" if entry.duplicate_of else None
+    return element(
+        "tr",
+        element("th", f"#{entry.variant.id}", scope="row", data_v=entry.variant.id),
+        *(configs or [element("td", entry.name)]),
+        element("td", *_note(entry, pairs), class_="note"),
+        *(_cell(entry, column, column.cells[index]) for column in columns),
+        id=variant_anchor(entry.variant.id),
+        class_=state,
+        data_name=entry.name,
+    )
+
+
+def _config(cell: TableCell) -> Html:
+    value = cell.value
+    sort = float(value) if isinstance(value, int | float) and math.isfinite(value) else None
+    return element("td", cell.text, class_="number", data_v=sort)
+
+
+def _cell(entry: TableEntry, column: FactColumn, cell: TableCell) -> Html:
+    """A fact of an entry; the best is marked, and the farther a value is from it, the deeper its shade."""
+    classes = _classes(column)
+    if cell.value is None:
+        return element("td", cell.text, class_=f"{classes} unknown")
+    number = cell.value if isinstance(cell.value, int | float) else None
+    shade, mark = "", Html()
+    if isinstance(column.best, int | float) and number is not None and not entry.problem:
+        distance = abs(number - float(column.best))
+        # Relative to the larger of the two: half as good is half of the shades away.
+        share = distance / max(abs(number), abs(float(column.best))) if distance else 0
+        shade = f" heat{math.ceil(min(share, 1) * _SHADES)}" if distance else ""
+        if not distance and _is_marked(column):
+            shade, mark = " best", element("b", "*", title="best among the variants that can launch")
+    return element("td", cell.text, mark, class_=f"{classes}{shade}", data_v=number)
+
+
+def _note(entry: TableEntry, pairs: Sequence[int]) -> list[Html]:
+    notes = []
+    if entry.problem:
+        what = entry.problem.partition(":")[0]
+        notes.append(element("span", f"! {what}", class_="bad", title=entry.problem))
+    if entry.duplicate_of is not None:
+        notes.append(joined(["= ", _link(entry.duplicate_of)]))
+    notes += [element("a", f"pair {pair}", href=f"#pair{pair}") for pair in pairs]
+    return [part for note in notes for part in (note, Html(" "))]
+
+
+def _link(variant: int) -> Html:
+    return element("a", f"#{variant}", href=f"#{variant_anchor(variant)}")
+
+
+def _order(section: TableSection) -> list[int]:
+    """The indices of the entries: duplicates after the first of them, entries with a problem last."""
+    entries = section.entries
+    indices = {entry.variant.id: index for index, entry in enumerate(entries)}
+
+    def key(index: int) -> tuple[bool, int, int]:
+        entry = entries[index]
+        return bool(entry.problem), indices.get(entry.duplicate_of or 0, index), index
+
+    return sorted(range(len(entries)), key=key)
+
+
+def _tools(section: TableSection, foldable: bool) -> Html:
+    """The controls of the table: the filter needs the script, the choice of columns does not."""
+    columns = element("label", element("input", type="checkbox", class_="all-columns"), " all columns")
+    return element(
+        "div",
+        element(
+            "label",
+            "Filter ",
+            element(
+                "input", type="search", class_="filter", placeholder="num_warps=8 128", spellcheck="false"
+            ),
+            class_="scripted",
+        ),
+        columns if foldable else Html(),
+        element("span", pluralize(len(section.entries), "variant"), class_="shown", aria_live="polite"),
+        class_="tools",
+    )
+
+
+def _one_variant(view: TableView, pairs: Sequence[int]) -> Html:
+    """The config and the facts of the only variant, a row each; those that are 0 or none in one sentence."""
+    (entry,) = view.entries
+    number = element("th", f"#{entry.variant.id}", scope="row")
+    rows = [element("tr", number, element("td", entry.name), element("td", *_note(entry, pairs)))]
+    facts = [column for column in view.facts if column.cells[0].text not in _NOTHING]
+    nothing = [column.kind.title for column in view.facts if column.cells[0].text in _NOTHING]
+    main = [_fact_row(column) for column in facts if not minor(column.kind)]
+    others = [_fact_row(column) for column in facts if minor(column.kind)]
+    table, more = (
+        element("table", element("tbody", *part), class_="one") for part in ((*rows, *main), others)
+    )
+    return joined(
+        [
+            element("div", table, class_="scroll", id=variant_anchor(entry.variant.id)),
+            element("p", f"0 or none: {', '.join(nothing)}", class_="quiet") if nothing else Html(),
+            element("details", element("summary", "Times and sizes"), more) if others else Html(),
+        ]
+    )
+
+
+def _fact_row(column: FactColumn) -> Html:
+    return element(
+        "tr",
+        element("th", column.kind.heading, scope="row"),
+        element("td", column.cells[0].text),
+        element("td", column.kind.description, class_="quiet about"),
+    )
+
+
+def _constant(view: TableView, whole: bool) -> Html:
+    """The config values and facts that do not vary, once."""
+    constants = view.constants
+    if not constants or len(view.entries) < 2:
+        return Html()
+    failures = sum(entry.variant.failure is not None for entry in view.entries)
+    which = "" if whole else " that are shown"
+    if 0 < failures < len(view.entries):
+        which += " and compiled" if which else " that compiled"
+    return element("p", f"Equal in all{which}: ", ", ".join(constants), class_="quiet constants")
+
+
+def _duplicates(section: TableSection) -> Html:
+    """The groups of variants with identical machine code."""
+    groups: dict[int, list[TableEntry]] = {}
+    for entry in section.entries:
+        if entry.duplicate_of is not None:
+            groups.setdefault(entry.duplicate_of, []).append(entry)
+    if not groups:
+        return Html()
+    items = [
+        element("li", _link(first), *(part for entry in group for part in (" = ", _link(entry.variant.id))))
+        for first, group in groups.items()
+    ]
+    number = sum(map(len, groups.values()))
+    variants = pluralize(len(section.entries), "variant")
+    text = f"Identical machine code: {number} of {variants} are duplicates"
+    return element("div", element("p", text), element("ul", *items, class_="identical"), class_="quiet")
+
+
+def _problems(section: TableSection) -> Html:
+    """Why variants cannot be launched, and the compiler's messages, once for the variants that share one."""
+    groups: dict[tuple[str, str], list[TableEntry]] = {}
+    for entry in section.entries:
+        if entry.problem:
+            failure = entry.variant.failure
+            groups.setdefault((entry.problem, failure.message if failure else ""), []).append(entry)
+    opened = all(entry.variant.failure for entry in section.entries)
+    found = [
+        _problem(*key, entries, opened and not place)
+        for place, (key, entries) in enumerate(list(groups.items())[:_MAX_PROBLEMS])
+    ]
+    rest = len(groups) - len(found)
+    if rest > 0:
+        found.append(element("p", f"{rest} more problems are in the column note."))
+    return joined(found)
+
+
+def _problem(problem: str, message: str, entries: Sequence[TableEntry], opened: bool) -> Html:
+    first, *others = entries
+    links = [part for other in others[:_MAX_NAMED] for part in (", ", _link(other.variant.id))]
+    more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
+    name = "" if others else f" {first.name}"
+    line = joined(
+        [_link(first.variant.id), *links, more, f"{name}: ", element("span", problem, class_="bad")]
+    )
+    if not message:
+        return element("p", line)
+    shown = message[:_MAX_MESSAGE]
+    if len(shown) < len(message):
+        shown += f"\n... {len(message) - len(shown):,} more characters in irscope show --stage error"
+    return element("details", element("summary", line), element("pre", shown), class_="failure", open=opened)

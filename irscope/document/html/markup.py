@@ -1,0 +1,100 @@
+"""HTML that is safe by its type: a plain string is text, and becomes markup only by being escaped.
+
+Data for the script of a page: JSON, compressed, in an element that no browser runs or shows.
+
+Python as HTML: a span per token, with the classes of the style sheets.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Collection, Iterable, Sequence
+from html import escape
+from typing import Any
+
+from pygments.lexers.python import PythonLexer
+from pygments.token import Comment, Keyword, Literal, Name, Operator, _TokenType
+
+from irscope.model.text import printable
+
+# Elements without content and end tag (HTML, 13.1.2).
+_VOID = frozenset(["br", "col", "input", "link", "meta", "wbr"])
+
+Attribute = str | int | float | bool | None
+
+
+class Html(str):
+    """Markup. Any operation on it except `joined` gives a plain string, which is escaped again."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: Attribute) -> Html:
+    """An element with `children`: Html is kept, any other string is text.
+
+    `class_` is the attribute class, `data_lines` data-lines. An attribute that is True has no value; one that
+    is None or False is omitted.
+    """
+    start = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
+    return Html(start) if name in _VOID else Html(f"{start}{joined(children)}</{name}>")
+
+
+def joined(children: Iterable[str]) -> Html:
+    """The concatenation of markup and texts."""
+    return Html("".join(child if isinstance(child, Html) else _escaped(child) for child in children))
+
+
+def _attribute(key: str, value: Attribute) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{_escaped(str(value))}"'
+
+
+def _escaped(text: str) -> str:
+    # As everywhere in irscope, control characters that reorder or hide text are made visible.
+    return escape(printable(text))
+
+
+def payload(identity: str, document: dict[str, Any]) -> Html:
+    """The element with the id `identity`; its text is base64 of the zlib stream (RFC 1950) of JSON."""
+    data = zlib.compress(json.dumps(document, separators=(",", ":"), allow_nan=False).encode(), 9)
+    # A type that is not JavaScript: the browser keeps the text and runs nothing.
+    return element("script", base64.b64encode(data).decode(), type="text/plain", id=identity)
+
+
+# Classes of the style sheet; a token type that is missing has the class of its parent.
+_CLASSES = {
+    Comment: "comment",
+    Keyword: "keyword",
+    Literal.Number: "number",
+    Literal.String: "string",
+    Name.Builtin: "keyword",
+    Name.Decorator: "name",
+    Name.Function: "name",
+    Operator.Word: "keyword",
+}
+
+
+def highlighted(lines: Sequence[str], marked: Collection[str] = ()) -> list[Html]:
+    """Each line, highlighted; the names in `marked` are in a `mark` element."""
+    found: list[list[str]] = [[]]
+    lexer = PythonLexer(stripnl=False, ensurenl=False)
+    for kind, value in lexer.get_tokens("\n".join(lines)):
+        for number, piece in enumerate(value.split("\n")):
+            if number:
+                found.append([])
+            if piece in marked and str(kind).startswith(str(Name)):
+                found[-1].append(element("mark", piece))
+                continue
+            name = _class(kind)
+            found[-1].append(element("span", piece, class_=name) if name and piece else piece)
+    return [joined(pieces) for pieces in found]
+
+
+def _class(kind: _TokenType) -> str:
+    while kind not in _CLASSES and kind.parent is not None:
+        kind = kind.parent
+    return _CLASSES.get(kind, "")

@@ -1,0 +1,318 @@
+"""A pair of variants: its findings, the Python, and the diff of each stage.
+
+The diff of a stage as data for the script, which creates rows when they scroll into view.
+
+A kernel's Python; next to each line, the instructions that it became in A and in B.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby, islice
+from typing import Any
+
+from irscope.document.html.explanation import explanation, layouts_of
+from irscope.document.html.facts_table import variant_anchor
+from irscope.document.html.markup import Html, element, highlighted, joined, payload
+from irscope.document.reports import PairReport
+from irscope.document.terminal.rows import unified
+from irscope.model.text import base_name, clipped, pluralize
+from irscope.workspace import (
+    CHANGES,
+    Evidence,
+    Finding,
+    InstructionCounts,
+    InstructionKind,
+    Listing,
+    PythonLine,
+    Row,
+    RowSide,
+    SourcePlace,
+    StageDiff,
+    assembly_stage,
+    change_names,
+    first_structural,
+    instruction_counts,
+    listings,
+    row_sides,
+    rows_in_place,
+    short_label,
+    source_chains,
+    summarize,
+)
+
+
+def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[SourcePlace, int]]) -> Html:
+    """The element with the id `identity` that contains the diff.
+
+    `sources` are the ids of the Python lines of the left and of the right.
+
+    The JSON:
+
+    - `kinds`: the name of each bit of a row's change;
+    - `rows`: `[change, left text, right text, left spans, right spans]`, with null for a side without
+      a line; if both texts are equal, it ends after the left one;
+    - `chains`: lists of source ids, innermost place first; `origins`: the index of its chain for each
+      line of the left and of the right.
+    """
+    chains: dict[tuple[int, ...], int] = {}
+    document = {
+        "kinds": [change_names(kind)[0] for kind in CHANGES],
+        "rows": [_payload_row(diff, row) for row in rows_in_place(diff)],
+        "origins": [
+            [chains.setdefault(chain, len(chains)) for chain in source_chains(side, ids)]
+            for side, ids in zip((diff.left, diff.right), sources, strict=True)
+        ],
+        "chains": list(chains),
+    }
+    return payload(identity, document)
+
+
+def _payload_row(diff: StageDiff, row: Row) -> list[Any]:
+    left, right = row_sides(diff, row)
+    if left and right and left.text == right.text:
+        return [row.change.value, left.text]
+    record = [row.change.value, _text(left), _text(right)]
+    spans = [side.spans if side else () for side in (left, right)]
+    return [*record, *spans] if any(spans) else record
+
+
+def _text(side: RowSide | None) -> str | None:
+    return side.text if side else None
+
+
+_DEFINITION = re.compile(r"def (\w+)")
+
+
+def source_tables(pair: PairReport, listing: Listing, anchor: str) -> Html:
+    """A listing as a table, and functions of Triton's library folded after it.
+
+    `anchor` is the prefix of the ids of the lines.
+    """
+    sides = "A" if pair.comparison.single else listing.sides
+    stage = assembly_stage(pair.diffs)
+    counts = _counts(pair.diffs[stage], sides) if stage else []
+    code = highlighted([line.text for line in listing.source.lines])
+    heading = element(
+        "tr",
+        element("th", "line", scope="col", class_="number"),
+        element("th", "Python", scope="col"),
+        *(
+            element("th", stage if pair.comparison.single else f"{stage} in {side}", scope="col")
+            for side in sides
+            if stage
+        ),
+    )
+    rows = [
+        _source_row(line, code[index], counts, sides, f"{anchor}-s{listing.first + index}")
+        for index, line in enumerate(listing.source.lines)
+    ]
+    lines = listing.source.lines
+    library = next((index for index, line in enumerate(lines) if line.library), len(lines))
+    name = "Python" if len(sides) == 2 or pair.comparison.single else f"Python of {sides}"
+    own = _scrolled(heading, rows[:library], f"{name}, with the instructions of each line")
+    if library == len(lines):
+        return own
+    names = dict.fromkeys(found[1] for line in lines[library:] if (found := _DEFINITION.match(line.text)))
+    title = element("summary", "Functions of Triton's library: ", element("code", ", ".join(names)))
+    folded = _scrolled(heading, rows[library:], f"{name} of Triton's library")
+    return joined([own, element("details", title, folded, class_="library")])
+
+
+def _scrolled(heading: Html, rows: Sequence[Html], label: str) -> Html:
+    table = element("table", element("thead", heading), element("tbody", *rows), class_="source")
+    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
+
+
+def _counts(diff: StageDiff, sides: str) -> list[InstructionCounts]:
+    documents = {"A": diff.left, "B": diff.right}
+    return [instruction_counts(documents[side], diff.stage) for side in sides]
+
+
+def _source_row(
+    line: PythonLine, code: Html, counts: Sequence[InstructionCounts], sides: str, identity: str
+) -> Html:
+    if line.place is None:
+        # A heading: only the name of the file, because its folder describes a machine and not the kernel.
+        name = element("span", base_name(line.text), class_="comment")
+        return element("tr", element("td"), element("td", element("code", name), colspan=1 + len(counts)))
+    texts = [_counts_text(side.get(line.place, {})) for side in counts]
+    differs = len(texts) == 2 and texts[0] != texts[1]
+    return element(
+        "tr",
+        element("td", element("a", str(line.number), href=f"#{identity}"), class_="number"),
+        element("td", element("code", code)),
+        *(
+            element("td", text, class_="work differs" if differs else "work", data_side=side)
+            for side, text in zip(sides, texts, strict=False)
+        ),
+        id=identity,
+    )
+
+
+def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
+    """A line per kind of instruction: `24 x global load 16 B`."""
+    ordered = sorted(counts.items(), key=lambda item: (item[0].kind, -item[0].width, item[0].text()))
+    return "\n".join(f"{number} x {_kind_text(kind)}" for kind, number in ordered)
+
+
+def _kind_text(kind: InstructionKind) -> str:
+    text = kind.text("{}\N{NO-BREAK SPACE}B") if kind.width or kind.name else ""
+    return text if kind.name else f"{kind.kind} {text}".strip()
+
+
+# The lines of a stage, and the length of a line, in a browser without scripts.
+_PLAIN_LINES = 80
+_PLAIN_WIDTH = 240
+_CONTEXT = 3
+
+
+def pair_anchor(number: int) -> str:
+    """The id of the section of a pair."""
+    return f"pair{number}"
+
+
+def pair_section(pair: PairReport, number: int, title: str, left_out: Sequence[str] = ()) -> Html:
+    """The section of pair `number`, without the data of its stages; `left_out` are those without room."""
+    anchor = pair_anchor(number)
+    single = pair.comparison.single
+    sources = listings(*pair.comparison.variants)
+    first = first_structural(pair.diffs[name] for name in pair.shown if name in pair.comparison.stages)
+    opened = first.stage if first else pair.shown[0] if single and pair.shown else None
+    python = element("div", element("h3", "Python"), *(source_tables(pair, one, anchor) for one in sources))
+    why = [] if single else [element("div", *explanation(pair, anchor, _findings(pair, anchor)))]
+    return element(
+        "section",
+        element("h2", "Variant " if single else f"Pair {number}: ", element("code", title)),
+        element("p", *(_side(pair, index) for index in ((0,) if single else (0, 1))), class_="sides"),
+        element("div", *why, python, class_=None if single else "side-by-side"),
+        *layouts_of(pair),
+        element("h3", "Stages"),
+        *(_stage(pair.diffs[name], anchor, name == opened, single) for name in pair.shown),
+        *_no_stages(pair, left_out),
+        id=anchor,
+        class_="pair single" if single else "pair",
+    )
+
+
+def _no_stages(pair: PairReport, left_out: Sequence[str]) -> Iterable[Html]:
+    """Why stages are missing."""
+    if left_out:
+        a, b = (variant.id for variant in pair.comparison.variants)
+        stages = ", ".join(left_out)
+        text = f"Left out, because the page would be too large: {stages}. "
+        command = f"irscope report CAPTURE --pair '#{a}' '#{b}' --stage {','.join(left_out)}"
+        yield element("p", text, element("code", command), class_="left-out")
+    elif not pair.shown:
+        failed = any(variant.failure for variant in pair.comparison.variants)
+        yield element("p", "A variant that failed has no stages." if failed else "No stage was chosen.")
+
+
+def pair_data(pair: PairReport, number: int) -> Iterable[Html]:
+    """The data of the pair's stages, for the script."""
+    sources = listings(*pair.comparison.variants)
+    ids = sources[0].ids, sources[-1].ids
+    for name in pair.shown:
+        yield diff_payload(f"{pair_anchor(number)}-{name}-data", pair.diffs[name], ids)
+
+
+def _side(pair: PairReport, index: int) -> Html:
+    variant = pair.comparison.variants[index]
+    failed = f" failed: {variant.failure.kind}" if variant.failure else ""
+    return element(
+        "span",
+        *([] if pair.comparison.single else letter(index)),
+        element("a", pair.comparison.heading(index), href=f"#{variant_anchor(variant.id)}"),
+        f" {variant.kernel.name} {variant.target}",
+        element("span", failed, class_="bad"),
+        class_="side",
+    )
+
+
+def letter(index: int) -> list[Html]:
+    """The sign of A (0) or B (1)."""
+    return [element("b", "AB"[index], class_=f"letter {'ab'[index]}"), Html(" ")]
+
+
+def _findings(pair: PairReport, anchor: str) -> Html:
+    found = [_finding(finding, pair, anchor) for finding in pair.comparison.findings]
+    if not found:
+        return element("p", "None: no fact differs.")
+    most = len(pair.comparison.main_findings)
+    shown, rest = element("ol", *found[:most], class_="findings"), found[most:]
+    if not rest:
+        return shown
+    more = element("ol", *rest, class_="findings", start=most + 1)
+    return joined([shown, element("details", element("summary", pluralize(len(rest), "more finding")), more)])
+
+
+def _finding(finding: Finding, pair: PairReport, anchor: str) -> Html:
+    links = [
+        link
+        for side, evidence in (("A", finding.evidence_a), ("B", finding.evidence_b))
+        for link in _links(side, evidence, pair.shown, anchor)
+    ]
+    return element("li", finding.text, *(part for link in links for part in (Html(" "), link)))
+
+
+def _links(side: str, evidence: Sequence[Evidence], shown: Sequence[str], anchor: str) -> Iterable[Html]:
+    """A link per stage that has lines of evidence."""
+    ordered = sorted({(line.stage, line.line + 1) for line in evidence if line.stage in shown})
+    for stage, places in groupby(ordered, key=lambda place: place[0]):
+        lines = [line for _, line in places]
+        text = f"line {lines[0]}" if len(lines) == 1 else f"{len(lines)} lines"
+        yield element(
+            "a",
+            f"{side} {stage} {text}",
+            href=f"#{anchor}-{stage}-{side.lower()}{lines[0]}",
+            class_=f"proof {side.lower()}",
+            data_lines=_ranges(lines),
+        )
+
+
+def _ranges(lines: Sequence[int]) -> str:
+    """`12-15,20` for 12, 13, 14, 15, 20."""
+    runs = groupby(enumerate(lines), key=lambda pair: pair[1] - pair[0])
+    ends = [[line for _, line in run] for _, run in runs]
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in ends)
+
+
+def _stage(diff: StageDiff, anchor: str, opened: bool, single: bool = False) -> Html:
+    """A stage, folded. The script fills in its rows; without it, the first rows are shown."""
+    identity = f"{anchor}-{diff.stage}"
+    lines = [len(document.text.rstrip().split("\n")) for document in (diff.left, diff.right)]
+    compared = [
+        element("span", short_label(diff), class_="label"),
+        " ",
+        element("span", summarize(diff), class_="quiet"),
+        element("span", f", of {lines[0]:,} and {lines[1]:,} lines", class_="quiet"),
+    ]
+    number = element("span", pluralize(lines[0], "line"), class_="quiet")
+    title = element("summary", element("b", diff.stage), " ", *([number] if single else compared))
+    view = element("div", class_="view")
+    plain = element("noscript", _plain_text(diff) if single else _plain(diff))
+    return element("details", title, view, plain, id=identity, class_="stage", open=opened)
+
+
+def _plain_text(diff: StageDiff) -> Html:
+    """The first lines of a stage that is not compared."""
+    lines = diff.left.text.rstrip().split("\n")
+    shown = [f"{clipped(line, _PLAIN_WIDTH)}\n" for line in lines[:_PLAIN_LINES]]
+    note = element("p", f"The first {_PLAIN_LINES} lines; enable JavaScript or use irscope show.")
+    return joined([element("pre", *shown, class_="plain"), note if len(shown) < len(lines) else Html()])
+
+
+def _plain(diff: StageDiff) -> Html:
+    if diff.equal:
+        return element("p", "Equal except for names and locations.")
+    signs = {"-": "removed", "+": "added", "@": "hunk"}
+    shown = [
+        element("span", f"{clipped(line, _PLAIN_WIDTH)}\n", class_=signs.get(line[:1]))
+        for line in islice(unified(diff, _CONTEXT, strict=True), _PLAIN_LINES)
+    ]
+    cut = len(shown) == _PLAIN_LINES
+    note = element(
+        "p", f"The first {_PLAIN_LINES} lines; enable JavaScript or use irscope diff to see the others."
+    )
+    return joined([element("pre", *shown, class_="plain"), note if cut else Html()])

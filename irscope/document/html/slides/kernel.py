@@ -1,0 +1,251 @@
+"""The first slides of a chapter: the kernel, what is fixed at compile time, its configs as table and bars."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Collection, Iterator, Sequence
+
+from irscope.document.html.markup import Html, element, highlighted, joined
+from irscope.document.html.slides.pair import (
+    Slide,
+    bar,
+    breakable,
+    capitalized,
+    code_lines,
+    command,
+    paragraph,
+    term_notes,
+)
+from irscope.document.slide_deck import Chapter
+from irscope.model import SourceFunction
+from irscope.model.text import pluralize
+from irscope.workspace import FactColumn, TableView, minor, table_view
+
+# The lines of code, rows and columns that can be read from the last row of a room.
+_LINES, _CODE_SLIDES = 25, 3
+_ROWS, _FACTS = 14, 6
+_BARS = 3
+_MOST_VALUES = 12
+# Facts in the order of importance for a table or bars.
+_SHOWN = (
+    "ms", "estimate", "registers", "stack", "occupancy", "shared", "matrix", "limiter", "load_width",
+    "global_loads", "pipeline_depth", "instructions",
+)  # fmt: skip
+_KINDS = {"constexpr": "Constants", "option": "Options", "argument": "Arguments"}
+
+
+def kernel_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
+    """The kernel of a chapter; of a long one only the lines that findings name."""
+    constants = {name for one in chapter.inputs if one.kind == "constexpr" for name in one.names}
+    named = {
+        excerpt.number for pair in chapter.pairs for excerpt in pair.excerpts if excerpt.number is not None
+    }
+    yield from source_slides(chapter.shown.kernel.source, constants, named, f"irscope tui {path}")
+
+
+def source_slides(
+    source: SourceFunction, constants: Collection[str], named: Collection[int], live: str
+) -> Iterator[Slide]:
+    """The Python of a kernel with its `constants` marked.
+
+    Of a long kernel only its head and the lines around those in `named`. `live` is the command that shows it.
+    """
+    lines = highlighted(textwrap.dedent(source.text).strip("\n").split("\n"), constants)
+    numbered = [(source.line + place, line) for place, line in enumerate(lines)]
+    parts = _parts(_shortened(numbered, named))
+    for place, part in enumerate(parts, 1):
+        title = f"The kernel: {source.name}" + (f" ({place} of {len(parts)})" if len(parts) > 1 else "")
+        legend = paragraph(element("mark", "marked"), ": a constant when it is compiled", class_="legend")
+        notes = [*term_notes("kernel", "constexpr"), command(live)]
+        yield Slide(title, [code_lines(part), legend if constants else Html()], notes, "source")
+
+
+_Line = tuple[int | None, str]
+
+
+def _shortened(lines: Sequence[tuple[int, str]], named: Collection[int]) -> list[_Line]:
+    """All lines, or the head of a long kernel and the lines in `named` with their neighbors."""
+    if len(lines) <= _LINES * _CODE_SLIDES:
+        return list(lines)
+    kept: list[_Line] = []
+    omitted = 0
+    for place, (number, text) in enumerate(lines):
+        if place < _LINES or any(abs(number - line) <= _LINES // 3 for line in named):
+            if omitted:
+                kept.append((None, f"... {pluralize(omitted, 'line')} ..."))
+                omitted = 0
+            kept.append((number, text))
+        else:
+            omitted += 1
+    return [*kept, (None, f"... {pluralize(omitted, 'line')} ...")] if omitted else kept
+
+
+def _parts(lines: Sequence[_Line]) -> list[Sequence[_Line]]:
+    """The lines of each slide, as many on each."""
+    number = min(_CODE_SLIDES, -(-len(lines) // _LINES))
+    size = -(-len(lines) // max(1, number))
+    return [lines[start : start + size] for start in range(0, len(lines), size)]
+
+
+def inputs_slide(chapter: Chapter, path: str) -> Slide:
+    """The inputs that are fixed when the kernel is compiled, with their values in the capture."""
+    rows = []
+    for kind, title in _KINDS.items():
+        for place, one in enumerate(own := [one for one in chapter.inputs if one.kind == kind]):
+            values = one.values[:_MOST_VALUES]
+            more = f" and {len(one.values) - len(values)} more" if len(one.values) > len(values) else ""
+            texts = [element("span", value, class_="value") for value in values]
+            rows.append(
+                element(
+                    "tr",
+                    *([element("th", title, scope="rowgroup", rowspan=len(own))] if not place else ()),
+                    element("td", element("code", ", ".join(one.names))),
+                    element("td", *(part for text in texts for part in (text, " ")), more),
+                    class_="first" if not place else None,
+                )
+            )
+    body = [
+        element("table", *rows, class_="inputs"),
+        paragraph(
+            "Another value in any row is another compilation. ",
+            element("b", chapter.compiled),
+            class_="point",
+        ),
+    ]
+    notes = [*term_notes("cache key", "specialization", "config"), command(f"irscope why {path}")]
+    return Slide("Fixed when it is compiled", body, notes)
+
+
+def config_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
+    """The configs as a table of the facts that vary, then as bars; none for a single variant."""
+    if len(chapter.section.entries) < 2:
+        return
+    view = table_view(chapter.section)
+    columns = _columns(view)
+    order = _order(chapter)
+    words = [column.kind.name for column in columns]
+    notes = [*term_notes(*words), command(f"irscope table {path}")]
+    yield Slide(
+        f"{pluralize(len(view.entries), 'config')}, {chapter.section.target}",
+        [_table(chapter, view, columns, order), *_left_out(view, order)],
+        notes,
+        "configs",
+    )
+    drawn = [
+        column for column in columns if column.numeric and len({cell.value for cell in column.cells}) > 1
+    ]
+    drawn = drawn[:_BARS]
+    if drawn:
+        titles = ", ".join(_label(column) for column in drawn)
+        yield Slide(titles, [_bars(chapter, view, drawn, order), *_left_out(view, order)], notes, "bars")
+
+
+def _columns(view: TableView) -> list[FactColumn]:
+    """The most important facts that vary."""
+    known = {column.kind.name: column for column in view.facts if column.varies and not minor(column.kind)}
+    return [known[name] for name in _SHOWN if name in known][:_FACTS]
+
+
+def _order(chapter: Chapter) -> list[int]:
+    """The indices of the rows that fit: those of A and B and the first others, in the order of the table."""
+    entries, compared = chapter.section.entries, chapter.compared
+    own = [place for place, entry in enumerate(entries) if entry.variant.id in compared]
+    others = [place for place, entry in enumerate(entries) if entry.variant.id not in compared]
+    return sorted((*own, *others[: max(0, _ROWS - len(own))]))
+
+
+def _left_out(view: TableView, order: Sequence[int]) -> list[Html]:
+    if len(order) == len(view.entries):
+        return []
+    return [paragraph(f"{len(view.entries) - len(order):,} more are not shown.", class_="quiet")]
+
+
+def _label(column: FactColumn) -> str:
+    return capitalized(column.kind.label or column.kind.title)
+
+
+def _names(view: TableView) -> list[str]:
+    return [column.name for column in view.configs] if view.identified else ["variant"]
+
+
+def _own(chapter: Chapter, view: TableView, index: int) -> list[Html]:
+    """The cells that identify a variant: its letter if it is compared, its number, its config values."""
+    entry = view.entries[index]
+    letter = chapter.compared.get(entry.variant.id, "")
+    mark = element("b", letter, class_=f"letter {letter.lower()}") if letter else Html()
+    texts = [column.cells[index].text for column in view.configs] if view.identified else [entry.name]
+    return [
+        element("th", mark, f" #{entry.variant.id}", scope="row"),
+        *(element("td", text, class_="number") for text in texts),
+    ]
+
+
+def _row_class(chapter: Chapter, view: TableView, index: int) -> str | None:
+    entry = view.entries[index]
+    if letter := chapter.compared.get(entry.variant.id):
+        return f"row-{letter.lower()}"
+    return "problem" if entry.problem else None
+
+
+def _table(chapter: Chapter, view: TableView, columns: Sequence[FactColumn], order: Sequence[int]) -> Html:
+    noted = any(view.entries[index].note for index in order)
+    heading = [
+        element("th", "#", scope="col"),
+        *(element("th", breakable(name), scope="col", class_="number") for name in _names(view)),
+        *(element("th", column.kind.heading, scope="col", class_=_class(column)) for column in columns),
+        *([element("th", "", scope="col")] if noted else ()),
+    ]
+    rows = [
+        element(
+            "tr",
+            *_own(chapter, view, index),
+            *(_cell(column, index) for column in columns),
+            *([element("td", view.entries[index].note, class_="bad")] if noted else ()),
+            class_=_row_class(chapter, view, index),
+        )
+        for index in order
+    ]
+    table = element(
+        "table", element("thead", element("tr", *heading)), element("tbody", *rows), class_="facts"
+    )
+    return element("div", table, class_="scroll")
+
+
+def _class(column: FactColumn) -> str:
+    return "number" if column.numeric else "words"
+
+
+def _cell(column: FactColumn, index: int) -> Html:
+    cell = column.cells[index]
+    star = element("b", "*", title="best among the variants that can launch") if cell.best else Html()
+    return element("td", cell.text, star, class_=_class(column))
+
+
+def _bars(chapter: Chapter, view: TableView, columns: Sequence[FactColumn], order: Sequence[int]) -> Html:
+    heading = [
+        element("th", "#", scope="col"),
+        *(element("th", breakable(name), scope="col", class_="number") for name in _names(view)),
+        *(element("th", column.kind.heading, scope="col", class_="wide") for column in columns),
+    ]
+    most = [max((_number(cell.value) for cell in column.cells), default=0.0) for column in columns]
+    rows = []
+    for index in order:
+        letter = chapter.compared.get(view.entries[index].variant.id, "").lower()
+        bars = [
+            element(
+                "td",
+                element("span", column.cells[index].text, class_="reading"),
+                bar(_number(column.cells[index].value) / top if top else 0.0, letter),
+                class_="wide",
+            )
+            for column, top in zip(columns, most, strict=True)
+        ]
+        rows.append(
+            element("tr", *_own(chapter, view, index), *bars, class_=_row_class(chapter, view, index))
+        )
+    table = element("table", element("thead", element("tr", *heading)), element("tbody", *rows))
+    return element("div", joined([table]), class_="scroll")
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0

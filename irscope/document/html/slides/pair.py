@@ -1,0 +1,378 @@
+"""The slides about two variants: a question, what differs and why, lines of IR, a layout, resources.
+
+A slide, and the pieces that several slides are made of: code, commands, notes, bars.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from irscope.document.html.layout_svg import layout_svg
+from irscope.document.html.markup import Html, element, joined
+from irscope.document.slide_pair import Excerpt, LayoutContent, PairContent
+from irscope.model.text import one_line, pluralize
+from irscope.workspace import Finding, Resource, RowSide, Verdict, entry_for
+
+_CODE = re.compile(r"`([^`]+)`")
+# The characters of a row that fit on a slide.
+_MOST_TEXT = 260
+
+
+@dataclass(frozen=True)
+class Slide:
+    """A slide: its title (text, or markup), its content, and what the speaker may say about it.
+
+    `kind` is a class of the style sheet.
+    """
+
+    title: str
+    body: Sequence[Html]
+    notes: Sequence[Html] = ()
+    kind: str = ""
+
+
+def slide_element(slide: Slide, number: int, total: int, source: str) -> Html:
+    """A slide with its number; `source` is the name of the capture or lesson."""
+    heading = element("h1" if number == 1 else "h2", slide.title)
+    frame = element(
+        "div",
+        heading,
+        element("div", *slide.body, class_="body"),
+        element("footer", element("span", source), element("span", f"{number} / {total}")),
+        class_="frame",
+    )
+    notes = element("aside", *slide.notes, class_="notes", aria_label="Speaker notes")
+    return element(
+        "section",
+        frame,
+        notes,
+        id=f"s{number}",
+        class_=f"slide {slide.kind}".rstrip(),
+        aria_label=f"Slide {number}",
+        tabindex=-1,
+    )
+
+
+def fragment(name: str, /, *children: str, class_: str = "") -> Html:
+    """An element that a key press uncovers; printed, and without scripts, it is shown."""
+    return element(name, *children, class_=f"fragment {class_}".rstrip())
+
+
+def paragraph(*children: str, class_: str | None = None) -> Html:
+    """A paragraph."""
+    return element("p", *children, class_=class_)
+
+
+def command(text: str) -> Html:
+    """A note with a command that shows the slide's subject live."""
+    return paragraph("Live: ", element("code", text))
+
+
+def term_notes(*words: str) -> list[Html]:
+    """The glossary entry of each word."""
+    found = [(word, entry) for word in words if (entry := entry_for(word))]
+    return [paragraph(element("b", f"{word}: "), inline_code(entry.text)) for word, entry in found]
+
+
+def inline_code(text: str) -> Html:
+    """Text with Markdown's code spans."""
+    parts = _CODE.split(text)
+    return joined(element("code", part) if place % 2 else part for place, part in enumerate(parts))
+
+
+def code_lines(lines: Iterable[tuple[int | None, str]]) -> Html:
+    """Lines of code with their numbers; None: a line that only says how many are left out."""
+    rows = [
+        element(
+            "span",
+            element("i", "" if number is None else str(number)),
+            element("span", text or " "),
+            class_="line" if number is not None else "line omitted",
+        )
+        for number, text in lines
+    ]
+    return element("pre", element("code", *rows), class_="code")
+
+
+def marked_text(side: RowSide) -> Html:
+    """The text of a row without its indentation; `mark` elements are the spans that changed.
+
+    Of a long text, only the characters from shortly before the first change.
+    """
+    start = len(side.text) - len(side.text.lstrip())
+    if side.spans and side.spans[0][0] > start + _MOST_TEXT * 2 // 3 and len(side.text) - start > _MOST_TEXT:
+        start = side.spans[0][0] - _MOST_TEXT // 3
+    stop = min(len(side.text), start + _MOST_TEXT)
+    parts: list[str] = ["..." if side.text[:start].strip() else ""]
+    at = start
+    for span in side.spans:
+        first, last = (min(max(place, at), stop) for place in span)
+        parts += [side.text[at:first], element("mark", side.text[first:last]) if first < last else ""]
+        at = last
+    return joined([*parts, side.text[at:stop], "..." if stop < len(side.text) else ""])
+
+
+def bar(share: float, class_: str = "") -> Html:
+    """A horizontal bar; `share` is between 0 and 1."""
+    width = round(100 * min(max(share, 0.0), 1.0), 1)
+    return element(
+        "svg",
+        element("rect", width=100, height=10, class_="ground"),
+        element("rect", width=width, height=10, class_=f"amount {class_}".rstrip()),
+        viewBox="0 0 100 10",
+        preserveAspectRatio="none",
+        class_="bar",
+        aria_hidden="true",
+    )
+
+
+def breakable(name: str) -> Html:
+    """A name that a narrow heading may break after underscores."""
+    parts = name.split("_")
+    return joined([part for one in parts[:-1] for part in (f"{one}_", element("wbr"))] + parts[-1:])
+
+
+def subject_of(sentence: str) -> tuple[str, str]:
+    """A finding's subject, up to the first colon outside of parentheses, and the rest; "" if it has none.
+
+    "Loads of b (line 8: b = tl.load(p)): 4 -> 8" -> ("Loads of b (line 8: b = tl.load(p)):", " 4 -> 8")
+    """
+    depth = 0
+    for place, letter in enumerate(sentence):
+        depth += (letter == "(") - (letter == ")")
+        if letter == ":" and depth <= 0:
+            return sentence[: place + 1], sentence[place + 1 :]
+    # A quoted line of Python may be cut in the middle of its parentheses.
+    subject, cut, rest = sentence.partition(" (line ")
+    return (subject, f"{cut}{rest}") if cut else ("", sentence)
+
+
+def capitalized(text: str) -> str:
+    """`text` with a large first letter; the others stay."""
+    return text[:1].upper() + text[1:]
+
+
+_FINDINGS = 7
+# An XML document of its own has a declaration of its namespace, which HTML does not need.
+_NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
+
+
+def pair_slides(pair: PairContent, path: str) -> Iterator[Slide]:
+    """The slides of a pair; the question comes before all answers."""
+    names = " ".join(shlex.quote(f"#{variant.id}") for _, variant in pair.sides)
+    if pair.asked:
+        yield _question(pair, f"irscope diff {path} {names}")
+    yield _stages(pair, f"irscope why {path} {names}")
+    if pair.findings:
+        yield _findings(pair, f"irscope diff {path} {names}")
+    for excerpt in pair.excerpts:
+        yield _excerpt(excerpt, f"irscope diff {path} {names} --stage {excerpt.stage}")
+    if pair.layout:
+        a, b = (shlex.quote(f"#{variant.id}") for _, variant in pair.sides)
+        yield _layout(pair.layout, f"irscope layout {path} {a} --against {b}")
+    if any(verdict.resources for verdict in pair.verdicts):
+        yield _resources(pair, f"irscope verdict {path} {b_name(pair)} --against {a_name(pair)}")
+
+
+def a_name(pair: PairContent) -> str:
+    """A as an argument in a shell."""
+    return shlex.quote(f"#{pair.comparison.a.id}")
+
+
+def b_name(pair: PairContent) -> str:
+    """B as an argument in a shell."""
+    return shlex.quote(f"#{pair.comparison.b.id}")
+
+
+def letter(side: str) -> Html:
+    """A or B on its color."""
+    return element("b", side, class_=f"letter {side.lower()}")
+
+
+def _sides(pair: PairContent) -> Html:
+    """Both variants with their letters."""
+    names = [
+        element("span", letter(side), " ", pair.comparison.heading(place))
+        for place, (side, _) in enumerate(pair.sides)
+    ]
+    return paragraph(*names, class_="sides")
+
+
+def _question(pair: PairContent, live: str) -> Slide:
+    """A's facts; B's are uncovered after the guesses."""
+    heading = [element("th", ""), element("th", letter("A")), element("th", letter("B"))]
+    rows = [
+        element(
+            "tr",
+            element("th", capitalized(kind.label or kind.title), scope="row"),
+            element("td", a),
+            element("td", fragment("span", b, class_="guess")),
+        )
+        for kind, a, b in pair.asked
+    ]
+    body = [
+        _sides(pair),
+        element(
+            "table", element("thead", element("tr", *heading)), element("tbody", *rows), class_="question"
+        ),
+        paragraph(
+            "Which stage is the first to differ? ", fragment("b", pair.first or "none", class_="answer")
+        ),
+    ]
+    notes = [
+        paragraph("Collect guesses first: more, fewer, or the same? Each key press uncovers one answer."),
+        paragraph("Answers: ", "; ".join(f"{kind.label or kind.title} {b}" for kind, _, b in pair.asked)),
+        *term_notes(*(kind.name for kind, _, _ in pair.asked)),
+        command(live),
+    ]
+    return Slide(f"Question: {pair.title}. What changes?", body, notes, "ask")
+
+
+def _stages(pair: PairContent, live: str) -> Slide:
+    """Why B was compiled after A, and the stages with what differs in each."""
+    boxes = [element("li", element("b", "Python"), element("span", pair.title), class_="stage differs")]
+    boxes += [
+        element(
+            "li",
+            element("b", name),
+            element("span", label if differs else "equal"),
+            class_="stage differs" if differs else "stage",
+        )
+        for name, label, differs in pair.stages
+    ]
+    reasons = [element("li", line.text) if line.level > 1 else paragraph(line.text) for line in pair.reasons]
+    body = [
+        _sides(pair),
+        element("h3", "Why it is compiled again"),
+        element("div", *reasons, class_="reasons"),
+        element("h3", "What differs, stage by stage"),
+        element("ol", *boxes, class_="stages"),
+        paragraph(pair.first, class_="point") if pair.first else Html(),
+        paragraph(pair.comparison.verdict),
+    ]
+    notes = [*term_notes("cache key", "stage", "duplicate"), command(live)]
+    return Slide(f"{pair.title}: another compilation", body, notes)
+
+
+def _findings(pair: PairContent, live: str) -> Slide:
+    shown = pair.findings[:_FINDINGS]
+    items = [element("li", _emphasized(finding)) for finding in shown]
+    more = pair.more + len(pair.findings) - len(shown)
+    rest = [paragraph(pluralize(more, "more finding"), class_="quiet")] if more else []
+    layout = [paragraph(f"No drawing of a layout: {pair.no_layout}.")] if pair.no_layout else []
+    notes = [*layout, *term_notes(*dict.fromkeys(finding.kind for finding in shown)), command(live)]
+    return Slide(
+        "What differs, most important first", [_sides(pair), element("ol", *items), *rest], notes, "findings"
+    )
+
+
+def _emphasized(finding: Finding) -> Html:
+    """A finding with its subject in bold."""
+    subject, rest = subject_of(one_line(finding.text))
+    return joined([element("b", subject), rest])
+
+
+def _excerpt(excerpt: Excerpt, live: str) -> Slide:
+    """The lines that prove a finding, side by side below their line of Python."""
+    python = (
+        [paragraph(element("i", f"Python line {excerpt.number}: "), element("code", excerpt.python))]
+        if excerpt.python
+        else []
+    )
+    columns = [
+        element(
+            "div",
+            element("h3", letter("AB"[place]), f" {excerpt.stage}"),
+            *map(_stage_line, side),
+            paragraph(f"and {pluralize(excerpt.more[place], 'more line')}", class_="quiet")
+            if excerpt.more[place]
+            else Html(),
+        )
+        for place, side in enumerate(excerpt.sides)
+    ]
+    notes = [*term_notes(excerpt.finding.kind, excerpt.stage), command(live)]
+    return Slide(
+        _subject(excerpt.finding),
+        [paragraph(excerpt.finding.text), *python, element("div", *columns, class_="columns")],
+        notes,
+        "excerpt",
+    )
+
+
+def _subject(finding: Finding) -> str:
+    """The subject of a finding, for a title: "tl.dot of line 90", or else its kind."""
+    subject, _ = subject_of(one_line(finding.text))
+    return subject.partition(" (")[0].rstrip(":") or capitalized(one_line(finding.kind))
+
+
+def _stage_line(side: RowSide) -> Html:
+    number = element("i", str(side.number))
+    return element("pre", element("code", number, " ", marked_text(side)))
+
+
+def _layout(content: LayoutContent, live: str) -> Slide:
+    """The drawings of A and B, and how they differ in a sentence."""
+    grids = [
+        replace(grid, title=f"{side}: {grid.title}") for side, grid in zip("AB", content.grids, strict=True)
+    ]
+    drawing = Html(layout_svg(grids, "", in_page=True).replace(_NAMESPACE, "", 1))
+    body = [
+        paragraph(element("b", "B compared with A: "), content.difference, class_="point"),
+        element("div", drawing, class_="drawing scroll"),
+        *(paragraph(sentence, class_="quiet") for sentence in content.sentences),
+    ]
+    return Slide(
+        f"The layout of {content.name}", body, [*term_notes("layout", "blocked"), command(live)], "layout"
+    )
+
+
+def _resources(pair: PairContent, live: str) -> Slide:
+    """A bar per resource and side, with the limit of the target."""
+    rows: list[Html] = []
+    for name in dict.fromkeys(one.name for verdict in pair.verdicts for one in verdict.resources):
+        found = [next((one for one in v.resources if one.name == name), None) for v in pair.verdicts]
+        rows += _bars(name, found)
+    rows += _occupancy(pair.verdicts)
+    table = element("table", element("tbody", *rows), class_="resources")
+    limits = [
+        paragraph(letter(side), f" {_limit(verdict)}")
+        for side, verdict in zip("AB", pair.verdicts, strict=True)
+    ]
+    words = ("occupancy", "registers", "shared", "stack")
+    notes = [*term_notes(*words), command(live)]
+    return Slide("Resources and occupancy", [table, *limits], notes, "resources-slide")
+
+
+def _limit(verdict: Verdict) -> str:
+    if verdict.problem:
+        return verdict.problem
+    limited = f"occupancy limited by {verdict.limiter}" if verdict.limiter else "occupancy unknown"
+    return limited if verdict.estimate is None else f"{limited}; {verdict.bound}"
+
+
+def _bars(name: str, found: Sequence[Resource | None]) -> Iterator[Html]:
+    most = max((one.used for one in found if one), default=0)
+    for place, one in enumerate(found):
+        share = 0.0 if one is None else one.used / max(1, one.limit or most)
+        text = "unknown" if one is None else one.text.removeprefix(name).strip()
+        yield _bar_row(name if not place else "", "AB"[place], text, share)
+
+
+def _occupancy(verdicts: Sequence[Verdict]) -> Iterator[Html]:
+    for place, verdict in enumerate(verdicts):
+        text = "unknown" if verdict.occupancy is None else f"{round(verdict.occupancy * 100, 1):g}%"
+        yield _bar_row("occupancy" if not place else "", "AB"[place], text, verdict.occupancy or 0.0)
+
+
+def _bar_row(name: str, side: str, text: str, share: float) -> Html:
+    return element(
+        "tr",
+        element("th", capitalized(name), scope="row"),
+        element("td", letter(side)),
+        element("td", bar(share, side.lower()), class_="wide"),
+        element("td", text, class_="number"),
+        class_="first" if name else None,
+    )

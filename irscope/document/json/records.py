@@ -1,0 +1,164 @@
+"""Kernels and variants as JSON objects, which the documents of all commands share.
+
+Writing JSON documents a piece at a time: one of 100,000 variants has 250 MB.
+
+The text is that of `json.dumps(document, indent=2)`, which is 3 times as slow and holds all of it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from json.encoder import encode_basestring_ascii
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+
+from irscope.model import Kernel, SourceFunction, Status, Value, Variant, format_value
+
+if TYPE_CHECKING:
+    from irscope.model.origin import Origin
+
+
+Item = TypeVar("Item")
+
+
+class Records(Sequence[Any], Generic[Item]):
+    """A list of a document whose records are made while it is written, and not kept."""
+
+    def __init__(self, items: Sequence[Item], record: Callable[[Item], Mapping[str, Any]]) -> None:
+        self._items, self._record = items, record
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @overload
+    def __getitem__(self, index: int) -> Any: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Any]: ...
+    def __getitem__(self, index: int | slice) -> Any:
+        if isinstance(index, slice):
+            return Records(self._items[index], self._record)
+        return self._record(self._items[index])
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._record, self._items)
+
+
+def json_pieces(value: Any, indent: str = "\n") -> Iterator[str]:
+    """The text of a JSON value in ASCII, with the records of its lists one at a time.
+
+    Numbers that JSON cannot represent become strings: the time of a config that failed is infinite. Raises
+    TypeError for other objects.
+    """
+    inner = f"{indent}  "
+    if isinstance(value, Mapping) and any(isinstance(each, Mapping | Sequence) for each in value.values()):
+        before = "{"
+        for key, each in value.items():
+            yield f"{before}{inner}{_key(key)}: "
+            yield from json_pieces(each, inner)
+            before = ","
+        yield f"{indent}}}"
+    elif isinstance(value, Records) and value:
+        before = "["
+        for each in value:
+            yield f"{before}{inner}{json_text(each, inner)}"
+            before = ","
+        yield f"{indent}]"
+    elif isinstance(value, Sequence) and not isinstance(value, str) and value:
+        before = "["
+        for each in value:
+            yield f"{before}{inner}"
+            yield from json_pieces(each, inner)
+            before = ","
+        yield f"{indent}]"
+    else:
+        yield json_text(value, indent)
+
+
+def json_text(value: Any, indent: str = "\n") -> str:
+    """The text of a JSON value, whole; each line starts with `indent`."""
+    if isinstance(value, str):
+        return encode_basestring_ascii(value)
+    if value is None or value is True or value is False:
+        return _CONSTANTS[value]
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, float):
+        return float.__repr__(value) if math.isfinite(value) else f'"{value}"'
+    inner = f"{indent}  "
+    if isinstance(value, Mapping):
+        members = [f"{inner}{_key(key)}: {json_text(each, inner)}" for key, each in value.items()]
+        return f"{{{','.join(members)}{indent}}}" if members else "{}"
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
+        items = [f"{inner}{json_text(each, inner)}" for each in value]
+        return f"[{','.join(items)}{indent}]" if items else "[]"
+    raise TypeError(f"not a JSON value: {value!r:.80}")
+
+
+_CONSTANTS = {None: "null", True: "true", False: "false"}
+
+
+def _key(key: Any) -> str:
+    return encode_basestring_ascii(key if isinstance(key, str) else json_text(key).strip('"'))
+
+
+def to_json(document: dict[str, Any]) -> str:
+    """`document` as indented JSON in ASCII, so that nothing in it can command a terminal."""
+    return "".join(json_pieces(document)) + "\n"
+
+
+def json_value(value: Value | Status) -> int | float | bool | str | None:
+    """The value of a constexpr or a fact; values that JSON cannot represent become strings."""
+    if isinstance(value, Status) or (isinstance(value, float) and not math.isfinite(value)):
+        return str(value)
+    return value if value is None or isinstance(value, int | float | str) else format_value(value)
+
+
+def variants_by_kernel(variants: Sequence[Variant]) -> dict[Kernel, list[Variant]]:
+    """The variants of each kernel, both in the order of the capture."""
+    groups: dict[Kernel, list[Variant]] = {}
+    for variant in variants:
+        groups.setdefault(variant.kernel, []).append(variant)
+    return groups
+
+
+def variants_by_source(variants: Sequence[Variant]) -> dict[Kernel, list[Variant]]:
+    """As `variants_by_kernel`; kernels that differ only in functions of Triton's library are one."""
+    sources: dict[tuple[SourceFunction, ...], Kernel] = {}
+    groups: dict[Kernel, list[Variant]] = {}
+    for kernel, group in variants_by_kernel(variants).items():
+        groups.setdefault(sources.setdefault(kernel.own_functions, kernel), []).extend(group)
+    return {kernel: sorted(group, key=lambda variant: variant.id) for kernel, group in groups.items()}
+
+
+def kernel_record(kernel: Kernel) -> dict[str, Any]:
+    """A kernel in every document."""
+    return {
+        "name": kernel.name,
+        "file": kernel.source.file,
+        "line": kernel.source.line,
+        "parameters": list(kernel.parameters),
+    }
+
+
+def variant_record(variant: Variant, name: str) -> dict[str, Any]:
+    """A variant in every document; `name` is its short name."""
+    failure, origin = variant.failure, variant.origin
+    return {
+        "id": variant.id,
+        "name": name,
+        "kernel": variant.kernel.name,
+        "target": str(variant.target),
+        "config": {key: json_value(value) for key, value in variant.config.values},
+        "environment": variant.environment,
+        "specialization": {argument.name: str(argument) for argument in variant.specialization},
+        "versions": dict(variant.toolchain.versions),
+        "status": "failed" if failure else "ok",
+        "failure": {"kind": failure.kind, "summary": failure.summary} if failure else None,
+        **(_origin_record(origin) if origin else {}),
+    }
+
+
+def _origin_record(origin: Origin) -> dict[str, Any]:
+    from irscope.model.origin import origin_to_json
+
+    return {"origin": origin_to_json(origin)}

@@ -1,0 +1,250 @@
+"""`irscope diff --format markdown`: for an issue or a pull request.
+
+`irscope diff OLD NEW --format markdown`: for an issue or a pull request.
+
+`irscope why --format markdown`: for an issue or a pull request.
+
+The comparison table as Markdown: every column, regardless of width.
+
+`irscope report --format markdown`: for an issue or a pull request, within the limits of a comment.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from irscope.document.reports import CaptureReport, PairReport
+from irscope.document.terminal.comparison import DiffOptions, more_rows
+from irscope.document.terminal.rows import unified
+from irscope.model.text import clipped, code, markdown_escaped, pluralize
+from irscope.workspace import (
+    CaptureComparison,
+    Comparison,
+    Compilations,
+    FactColumn,
+    TableCell,
+    TableEntry,
+    TableSection,
+    TableView,
+    TextLine,
+    compilation_lines,
+    default_kinds,
+    pair_lines,
+    summarize,
+    table_view,
+    varying_kinds,
+    without_rest,
+)
+
+
+def diff_markdown(pair: PairReport, options: DiffOptions) -> Iterator[str]:
+    """The lines of the report; the rows are in a diff block, which a page can fold."""
+    yield from pair_summary(pair, options.all_findings)
+    for name in pair.shown:
+        rows = list(unified(pair.diffs[name], options.context, strict=True))
+        shown = rows[: options.rows]
+        yield from folded(name, [*shown, *more_rows(len(rows) - len(shown))])
+
+
+def pair_summary(pair: PairReport, all_findings: bool = False) -> Iterator[str]:
+    """The two variants, the findings (those that are not shown by default folded), and a line per stage."""
+    comparison = pair.comparison
+    for index, side in enumerate("AB"):
+        variant = comparison.variants[index]
+        heading = code(comparison.heading(index))
+        yield f"- {side}: {heading} {code(variant.kernel.name)} {variant.target}"
+    yield from (f"- {markdown_escaped(origin)}" for origin in comparison.origins)
+    yield ""
+    items = [f"{number}. {markdown_escaped(f.text)}" for number, f in enumerate(comparison.findings, 1)]
+    shown = len(items) if all_findings else len(comparison.main_findings)
+    yield from items[:shown]
+    if rest := items[shown:]:
+        yield from ("", f"<details><summary>{pluralize(len(rest), 'more finding')}</summary>", "")
+        yield from (*rest, "", "</details>")
+    yield ""
+    yield "| stage | A to B |"
+    yield "| --- | --- |"
+    for name, diff in pair.diffs.items():
+        yield f"| {name} | {markdown_escaped(summarize(diff))} |"
+
+
+def folded(title: str, lines: Sequence[str]) -> Iterator[str]:
+    """A unified diff in a block that a page can fold, fenced so that its lines cannot end the block."""
+    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
+    fence = "`" * max(3, longest + 1)
+    yield from ("", f"<details><summary>{title}</summary>", "", f"{fence}diff", *lines, fence)
+    yield from ("", "</details>")
+
+
+def captures_markdown(comparison: CaptureComparison, most: int) -> Iterator[str]:
+    """The lines of the report, with at most `most` pairs in each list."""
+    for index, side in enumerate(("OLD", "NEW")):
+        yield f"- {side}: {markdown_escaped(comparison.summary(index))}"
+    yield from ("", f"Matched: {comparison.matched}", "")
+    yield from (f"- {markdown_escaped(line)}" for line in (*comparison.counts, *comparison.unmatched))
+    for title, pairs in (("Worse", comparison.worse), ("Only better", comparison.better)):
+        if pairs:
+            yield from ("", f"### {title}", "")
+            yield from (f"- {markdown_escaped(comparison.pair_text(pair))}" for pair in pairs[:most])
+            if len(pairs) > most:
+                yield f"- {len(pairs) - most} more"
+
+
+def why_markdown(comparison: Comparison, all_findings: bool) -> Iterator[str]:
+    """The lines of the report on two variants, with all findings or the most important ones."""
+    for index, side in enumerate("AB"):
+        variant = comparison.variants[index]
+        heading = code(comparison.heading(index))
+        yield f"- {side}: {heading} {code(variant.kernel.name)} {variant.target}"
+    yield ""
+    lines = pair_lines(comparison)
+    yield from _list(lines if all_findings else without_rest(lines, ": --all-findings"))
+
+
+def compilations_markdown(kernels: Sequence[Compilations]) -> Iterator[str]:
+    """The lines of the report on a whole capture."""
+    yield from _list(compilation_lines(kernels))
+
+
+def _list(lines: Iterable[TextLine]) -> Iterator[str]:
+    """A bold line for each title, a nested list for the sentences below it."""
+    for index, line in enumerate(lines):
+        text = markdown_escaped(line.text)
+        if line.title:
+            yield from (*([""] if index else []), f"**{text}**", "")
+        else:
+            yield f"{'  ' * (line.level - 1)}- {text}"
+
+
+def table_markdown(view: TableView) -> Iterator[str]:
+    """The lines of a section as a GitHub table with bold best values."""
+    heading = ["#", *(code(column.name) for column in view.configs)]
+    heading += [*(column.kind.title for column in view.facts), "note"]
+    yield from (
+        f"### {code(view.section.kernel)} {view.section.target}",
+        "",
+        *([markdown_escaped(view.section.origin), ""] if view.section.origin else ()),
+        _row(heading),
+        _row(["---"] * len(heading)),
+    )
+    for index, entry in enumerate(view.entries):
+        cells = [code(f"#{entry.variant.id}")]  # GitHub would link a bare #1 to an issue
+        cells += [code(cell.text) if cell.text else "" for cell in (c.cells[index] for c in view.configs)]
+        cells += [_fact(column, column.cells[index]) for column in view.facts]
+        yield _row([*cells, _note(entry)])
+
+
+def _fact(column: FactColumn, cell: TableCell) -> str:
+    text = code(cell.text) if cell.text and cell.value is not None and not column.numeric else cell.text
+    return f"**{text}**" if cell.best else text
+
+
+def _note(entry: TableEntry) -> str:
+    if entry.problem:
+        return code(entry.problem)
+    return f"code of {code(f'#{entry.duplicate_of}')}" if entry.duplicate_of is not None else ""
+
+
+def _row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+# The maximum length of a comment on GitHub, in characters.
+LIMIT = 65_536
+_CONTEXT = 2
+# The tables take at most a third of the space.
+_TABLE_SHARE = 3
+# Space for the frame of a folded block and a few lines; with less, the block is omitted.
+_MIN_BLOCK = 400
+_MAX_WIDTH = 300
+# More rows of a stage than a person reads in a comment.
+_MAX_LINES = 100
+# The columns of a comment's table, if they vary; the page has all.
+_COLUMNS = (
+    "ms", "chosen", "registers", "stack", "n_spills", "shared", "occupancy", "load_width", "matrix",
+    "instructions", "conversions", "seconds",
+)  # fmt: skip
+
+
+def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
+    """The report in at most `limit` characters; it says how much is omitted.
+
+    Rows of the diffs are omitted first, then the last pairs, then rows of the tables.
+    """
+    title, summary = clipped(report.title, _MAX_WIDTH), f"{report.capture}: {report.summary}"
+    lines = [f"# {markdown_escaped(title)}", "", markdown_escaped(summary)]
+    for section in report.sections:
+        lines += _table(section, limit // _TABLE_SHARE // len(report.sections))
+    pairs = [
+        ["", f"## Pair {number}: {code(title)}", "", *pair_summary(pair)]
+        for number, (title, pair) in enumerate(zip(report.pair_titles, report.pairs, strict=True), 1)
+    ]
+    kept = len(pairs)
+    while kept and _size(lines, *pairs[:kept]) > limit - _MIN_BLOCK:
+        kept -= 1
+    lines += _with_rows(pairs[:kept], report.pairs, limit - _MIN_BLOCK - _size(lines, *pairs[:kept]))
+    if kept < len(pairs):
+        lines += [
+            "",
+            f"{pluralize(len(pairs) - kept, 'pair')} omitted, because the comment would be too long.",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def _table(section: TableSection, room: int) -> Iterator[str]:
+    """The table of a section, without columns that do not vary, and with the rows that fit."""
+    kinds = varying_kinds(section, [kind for kind in default_kinds(section) if kind.name in _COLUMNS])
+    lines: list[str] = []
+    size = 0
+    for line in table_markdown(table_view(section, kinds)):
+        size += len(line) + 1
+        if size > room:
+            break
+        lines.append(line)
+    rule = next((place for place, line in enumerate(lines) if line.startswith("| ---")), len(lines))
+    kept = max(0, len(lines) - rule - 1)
+    if kept:
+        yield from ("", *lines)
+    if omitted := len(section.entries) - kept:
+        yield from ("", f"{pluralize(omitted, 'variant')} omitted; irscope table shows all.")
+
+
+def _with_rows(pairs: Sequence[Sequence[str]], reports: Sequence[PairReport], room: int) -> Iterator[str]:
+    """The pairs, each followed by the rows of its stages; every stage gets an equal share of the space."""
+    differing = [
+        [name for name in report.shown if not report.diffs[name].equal] for report in reports[: len(pairs)]
+    ]
+    left = sum(map(len, differing))
+    without = 0
+    for pair, names, report in zip(pairs, differing, reports, strict=False):
+        yield from pair
+        for name in names:
+            block = _block(report, name, room // left)
+            without += not block
+            room -= _size(block)
+            left -= 1
+            yield from block
+    if without:
+        yield from ("", f"The rows of {pluralize(without, 'stage')} are omitted; irscope diff shows them.")
+
+
+def _block(pair: PairReport, name: str, room: int) -> list[str]:
+    """The rows of a stage that fit; nothing if only a few would."""
+    if room < _MIN_BLOCK:
+        return []
+    every = [clipped(line, _MAX_WIDTH) for line in unified(pair.diffs[name], _CONTEXT, strict=True)]
+    shown: list[str] = []
+    room -= _MIN_BLOCK
+    for line in every[:_MAX_LINES]:
+        room -= len(line) + 1
+        if room < 0:
+            break
+        shown.append(line)
+    more = len(every) - len(shown)
+    note = ["", f"{pluralize(more, 'more line')} omitted; irscope diff shows them."] if more else []
+    return [*folded(name, shown), *note] if shown else []
+
+
+def _size(*blocks: Sequence[str]) -> int:
+    return sum(len(line) + 1 for block in blocks for line in block)

@@ -1,0 +1,200 @@
+"""Two variants side by side as slides show them, before any format: findings, lines of IR, a layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from irscope.document.reports import pair_title
+from irscope.model import UserError, Variant
+from irscope.workspace import (
+    ColorBy,
+    Comparison,
+    DrawingOptions,
+    Evidence,
+    FactKind,
+    Finding,
+    Grid,
+    LayoutComparison,
+    RowSide,
+    StageDiff,
+    TextLine,
+    ValuePair,
+    Verdict,
+    Workspace,
+    cell_size,
+    finding_point,
+    kinds_for,
+    python_source,
+    reason_lines,
+    row_sides,
+    short_label,
+)
+
+# Facts that a question asks for if they differ, the most surprising first.
+_ASKED = (
+    "registers", "occupancy", "stack", "shared", "matrix", "load_width", "global_loads", "blocks_per_sm",
+    "pipeline_depth", "loop_instructions",
+)  # fmt: skip
+_MOST_ASKED = 5
+# Findings that get a slide with their lines, and the lines of one side.
+_MOST_EXCERPTS, _MOST_LINES = 2, 4
+# The cells of a drawing of a layout that can be read from the last row of a room.
+_ROWS, _COLUMNS = 16, 32
+
+
+@dataclass(frozen=True)
+class Excerpt:
+    """The lines of a stage that prove a finding, in A and in B, with the line of Python they come from.
+
+    `more` are the numbers of lines that are not shown.
+    """
+
+    finding: Finding
+    stage: str
+    python: str
+    number: int | None
+    sides: tuple[Sequence[RowSide], Sequence[RowSide]]
+    more: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class LayoutContent:
+    """A value whose layout differs, how it differs in a sentence, and its drawing in A and in B."""
+
+    name: str
+    difference: str
+    grids: Sequence[Grid]
+    sentences: Sequence[str]
+
+
+@dataclass(frozen=True)
+class PairContent:
+    """A and B.
+
+    `asked` are facts that differ: the kind, and its text in A and B. `stages` are the compared stages, each
+    with the label of its diff and whether it differs. `layout` is None without a layout that differs;
+    `no_layout` says why, if layouts could not be compared.
+    """
+
+    comparison: Comparison
+    title: str
+    verdicts: tuple[Verdict, Verdict]
+    asked: Sequence[tuple[FactKind, str, str]]
+    stages: Sequence[tuple[str, str, bool]]
+    reasons: Sequence[TextLine]
+    findings: Sequence[Finding]
+    more: int
+    excerpts: Sequence[Excerpt]
+    layout: LayoutContent | None
+    no_layout: str
+
+    @property
+    def sides(self) -> tuple[tuple[str, Variant], tuple[str, Variant]]:
+        """The variants with their letters."""
+        return ("A", self.comparison.a), ("B", self.comparison.b)
+
+    @property
+    def first(self) -> str:
+        """The first stage that differs in more than shapes, in a sentence; "" if none does."""
+        return next((finding.text for finding in self.comparison.findings if finding.kind == "stages"), "")
+
+
+def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
+    """Everything that the slides show about two variants. Raises UserError if a stage is damaged."""
+    pair = workspace.compare(a, b)
+    stages = [(name, short_label(diff), not diff.equal) for name, diff in pair.stages.items()]
+    shown = [finding for finding in pair.main_findings if finding.kind not in ("stages", "identical")]
+    layout, no_layout = _layout(pair)
+    return PairContent(
+        comparison=pair,
+        title=pair_title(pair),
+        verdicts=(workspace.verdict(a), workspace.verdict(b, a)),
+        asked=list(_asked(pair))[:_MOST_ASKED],
+        stages=stages,
+        reasons=[] if pair.single else reason_lines(pair)[1:],
+        findings=shown,
+        more=len(pair.findings) - len(pair.main_findings),
+        excerpts=list(_excerpts(pair, shown))[:_MOST_EXCERPTS],
+        layout=layout,
+        no_layout=no_layout,
+    )
+
+
+def _asked(pair: Comparison) -> Iterator[tuple[FactKind, str, str]]:
+    kinds = {kind.name: kind for kind in kinds_for(pair.b.target.backend)}
+    for kind in (kinds[name] for name in _ASKED if name in kinds):
+        a, b = (facts[kind.name].value if kind.name in facts else None for facts in pair.facts)
+        if a is not None and b is not None and a != b:
+            yield kind, kind.format(a), kind.format(b)
+
+
+def _excerpts(pair: Comparison, findings: Sequence[Finding]) -> Iterator[Excerpt]:
+    for finding in findings:
+        stages = [
+            {one.stage for one in evidence}
+            for evidence in (finding.evidence_a, finding.evidence_b)
+            if evidence
+        ]
+        both = set.intersection(*stages) & pair.stages.keys() if len(stages) == 2 else set()
+        for stage in [name for name in pair.stages if name in both][:1]:
+            yield _excerpt(pair, finding, pair.stages[stage])
+
+
+def _excerpt(pair: Comparison, finding: Finding, diff: StageDiff) -> Excerpt:
+    stage = diff.stage
+    lines = _lines(finding.evidence_a, stage), _lines(finding.evidence_b, stage)
+    sides: tuple[list[RowSide], list[RowSide]] = ([], [])
+    for row in diff.rows:
+        if row.left not in lines[0] and row.right not in lines[1]:
+            continue
+        for own, side, wanted in zip(sides, row_sides(diff, row), lines, strict=True):
+            if side is not None and side.number - 1 in wanted:
+                own.append(side)
+    line = finding_point(pair, finding).line
+    numbered = zip(python_source(pair.b).numbers, python_source(pair.b).texts, strict=True)
+    text = next((text.strip() for number, text in numbered if line and number == line), "")
+    left, right = sides
+    more = max(0, len(left) - _MOST_LINES), max(0, len(right) - _MOST_LINES)
+    return Excerpt(finding, stage, text, line, (left[:_MOST_LINES], right[:_MOST_LINES]), more)
+
+
+def _lines(evidence: Sequence[Evidence], stage: str) -> frozenset[int]:
+    return frozenset(one.line for one in evidence if one.stage == stage)
+
+
+def _layout(pair: Comparison) -> tuple[LayoutContent | None, str]:
+    """The layout that the findings name, or else the most notable; or why there is none."""
+    try:
+        layouts = LayoutComparison(pair)
+    except UserError as error:
+        return None, str(error)
+    named = [finding.text.split()[0] for finding in pair.findings if finding.kind == "layout"]
+    found = [layouts.values[layouts.find([name], True)] for name in named if name.startswith("#")]
+    for value in (*found, *layouts.notable(len(layouts.values))):
+        if value.a is not None and value.b is not None and len(value.a.shape) > 1 and min(value.a.shape) > 1:
+            return _drawn(layouts, value), ""
+    return None, "no layout of a matrix differs"
+
+
+def _drawn(layouts: LayoutComparison, value: ValuePair) -> LayoutContent:
+    """A map with a glyph per cell: by thread if rows of threads differ, else by warp or bank."""
+    choices, shapes = layouts.color_choices(value), layouts.shapes(value)
+    blocked = value.tensor.attribute.kind.endswith("blocked")
+    by = ColorBy.THREAD if blocked and ColorBy.THREAD in choices else (choices or (None,))[0]
+    rows = max(shape[-2] for shape in shapes) if by is ColorBy.THREAD else _ROWS
+    options = DrawingOptions(cell=cell_size(shapes, rows, _COLUMNS), color_by=by)
+    drawings = layouts.draw(value, options)
+    sentences = list(dict.fromkeys(sentence for one in drawings for sentence in one.sentences[:1]))
+    if drawings[0].sentences[:1] != drawings[1].sentences[:1]:
+        sentences = []
+    grids = [_first_rows(one.grid) for one in drawings]
+    return LayoutContent(value.name, layouts.difference(value), grids, sentences)
+
+
+def _first_rows(grid: Grid) -> Grid:
+    """The grid without the rows that a slide has no room for."""
+    if len(grid.rows) <= _ROWS:
+        return grid
+    notes = (f"The first {_ROWS} of {len(grid.rows)} rows.",)
+    return replace(grid, rows=grid.rows[:_ROWS], cells=grid.cells[:_ROWS], notes=notes)

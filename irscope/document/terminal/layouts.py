@@ -1,0 +1,220 @@
+"""Layouts on a terminal: grids of cells, the list of a kernel's tensors, accesses and conversions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from rich.color import Color, ColorSystem
+from rich.style import Style
+
+from irscope.document.terminal.styles import Paint
+from irscope.model.text import one_line
+from irscope.workspace import (
+    AccessConflicts,
+    Conversion,
+    Grid,
+    GridCell,
+    Tensor,
+    VariantLayouts,
+    conflicts_text,
+    ruler,
+    ways_text,
+)
+
+# Background colors (of 256) by group and shade; the text on them is black.
+_BACKGROUNDS = (
+    (153, 117),
+    (223, 216),
+    (157, 120),
+    (225, 218),
+    (229, 222),
+    (159, 123),
+    (189, 183),
+    (254, 250),
+)
+_INK = Color.from_ansi(0)
+_MOST_ROWS = 64
+
+
+def layout_list(
+    variants: Sequence[VariantLayouts], written: Sequence[VariantLayouts | None], paint: Paint
+) -> str:
+    """The tensors, accesses to shared memory and layout conversions of each variant.
+
+    `written` are the layouts of the same variants as Gluon kernels write them.
+    """
+    lines: list[str] = []
+    for layouts, first in zip(variants, written, strict=True):
+        lines += [paint(one_line(layouts.title), "heading"), ""]
+        if first is not None:
+            title = f"Tensors as written ({first.stage}), the first of each variable, shape and layout"
+            lines += [title, *_tensor_rows(_by_layout(first.tensors)), ""]
+        title = f"Tensors as lowered ({layouts.stage})" if first is not None else "Tensors"
+        lines += [title, *_tensor_rows(layouts.tensors)]
+        if layouts.accesses:
+            lines += ["", "Accesses to shared memory", *_access_rows(layouts.accesses)]
+        if layouts.kernel.conversions:
+            lines += ["", "Layout conversions", *_conversion_rows(layouts.kernel.conversions)]
+        lines.append("")
+    return "\n".join(lines[:-1]) + "\n"
+
+
+def layout_drawings(
+    titles: Sequence[str],
+    grids: Sequence[Grid],
+    sentences: Sequence[Sequence[str]],
+    width: int | None,
+    paint: Paint,
+) -> str:
+    """A grid per variant with a title above and sentences below: side by side if two fit the width."""
+    blocks = [
+        [paint(one_line(title), "heading"), *grid_lines(grid, paint, width), *map(one_line, own)]
+        for title, grid, own in zip(titles, grids, sentences, strict=True)
+    ]
+    if len(blocks) == 2 and width is not None:
+        widths = [max(map(_visible, block)) for block in blocks]
+        if sum(widths) + 3 <= width:
+            return "\n".join(_side_by_side(blocks[0], blocks[1], widths[0])) + "\n"
+    return "\n\n".join("\n".join(block) for block in blocks) + "\n"
+
+
+def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
+    """The grid with its labels, legend and notes, in at most `width` columns.
+
+    The last line says how many rows or columns do not fit.
+    """
+    if grid.compact:
+        return _compact_lines(grid, paint)
+    size = max((len(cell.label) + 2 * cell.marked for row in grid.cells for cell in row if cell), default=1)
+    size = max(size, *(len(label) for label in grid.columns), 1)
+    margin = max(map(len, grid.rows), default=0)
+    fits = len(grid.columns) if width is None else max(1, (width - margin - 1) // (size + 1))
+    lines = [paint(one_line(grid.title), "heading")]
+    shown = grid.columns[:fits]
+    lines.append(paint(" " * (margin + 1) + " ".join(label.ljust(size) for label in shown).rstrip(), "dim"))
+    for label, row in list(zip(grid.rows, grid.cells, strict=True))[:_MOST_ROWS]:
+        drawn = " ".join(_drawn(cell, size, paint) for cell in row[:fits])
+        lines.append(f"{paint(label.rjust(margin), 'dim')} {drawn}".rstrip())
+    if len(grid.rows) > _MOST_ROWS:
+        lines.append(f"{len(grid.rows) - _MOST_ROWS} more rows of cells: select them with --rows.")
+    if len(grid.columns) > fits:
+        lines.append(
+            f"{len(grid.columns) - fits} more columns of cells: select them with --cols, or write an SVG."
+        )
+    if paint.color and grid.legend:
+        lines.append(" ".join(_filled(text, group, 0) for group, text in grid.legend[:32]))
+    return [*lines, *map(one_line, grid.notes)]
+
+
+def _compact_lines(grid: Grid, paint: Paint) -> list[str]:
+    """A glyph per cell without gaps, colored; neighbors of one color are styled together."""
+    margin = max(map(len, grid.rows), default=0)
+    lines = [
+        paint(one_line(grid.title), "heading"),
+        paint(f"{' ' * margin} {ruler(grid.columns)}".rstrip(), "dim"),
+    ]
+    for label, row in zip(grid.rows, grid.cells, strict=True):
+        runs = groupby((cell for cell in row if cell), key=lambda cell: (cell.group, cell.shade))
+        texts = (("".join(cell.label for cell in cells), color) for color, cells in runs)
+        drawn = "".join(_filled(text, *color) if paint.color else text for text, color in texts)
+        lines.append(f"{paint(label.rjust(margin), 'dim')} {drawn}")
+    legend = [(f" {text} ", group) if paint.color else (text, group) for group, text in grid.legend]
+    if legend:
+        lines.append(" ".join(_filled(text, group, 0) if paint.color else text for text, group in legend))
+    return lines
+
+
+def _drawn(cell: GridCell | None, size: int, paint: Paint) -> str:
+    if cell is None:
+        return ("." if not paint.color else "").ljust(size)
+    label = f"[{cell.label}]" if cell.marked else cell.label
+    return _filled(label.ljust(size), cell.group, cell.shade) if paint.color else label.ljust(size)
+
+
+def _filled(text: str, group: int, shade: int) -> str:
+    number = _BACKGROUNDS[group % len(_BACKGROUNDS)][shade % 2]
+    style = Style(color=_INK, bgcolor=Color.from_ansi(number))
+    return style.render(text, color_system=ColorSystem.EIGHT_BIT)
+
+
+def difference_list(title: str, rows: Sequence[tuple[str, str]], paint: Paint) -> str:
+    """The values whose layouts differ, each with how."""
+    lines = [paint(title, "heading"), *_aligned([(one_line(name), one_line(how)) for name, how in rows])]
+    return "\n".join(lines) + "\n"
+
+
+def _side_by_side(left: Sequence[str], right: Sequence[str], width: int) -> list[str]:
+    """Two blocks of lines next to each other; the left one is `width` columns wide."""
+    lines = []
+    for index in range(max(len(left), len(right))):
+        a = left[index] if index < len(left) else ""
+        b = right[index] if index < len(right) else ""
+        lines.append(f"{a}{' ' * max(0, width - _visible(a))}   {b}".rstrip())
+    return lines
+
+
+def _visible(text: str) -> int:
+    """The width of styled text: escape sequences have none."""
+    count, inside = 0, False
+    for char in text:
+        if char == "\x1b":
+            inside = True
+        elif not inside:
+            count += 1
+        elif char == "m":
+            inside = False
+    return count
+
+
+def _by_layout(groups: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
+    """The groups joined that differ only in the element type.
+
+    Gluon's front end checks integers for overflow, in i64 and i1, and no pass has removed that yet.
+    """
+    joined: dict[tuple[object, ...], list[Tensor]] = {}
+    for group in groups:
+        first = group[0]
+        key = (first.python, first.kind, first.shape, first.key) if first.python else (first.key, first.name)
+        joined.setdefault(key, []).extend(group)
+    return list(joined.values())
+
+
+def _tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
+    """A line per group of equal tensors."""
+    rows = [("value", "variable", "lines", "type")]
+    for group in groups:
+        first, more = group[0], len(group) - 1
+        lines = dict.fromkeys(str(tensor.line) for tensor in group if tensor.line)
+        name = one_line(first.name) + (f" +{more}" if more else "")
+        rows.append((name, one_line(first.python), ", ".join(lines), one_line(first.type)))
+    yield from _aligned(rows)
+
+
+def _access_rows(accesses: Sequence[AccessConflicts]) -> Iterator[str]:
+    """The accesses to shared memory, with their conflicts as compiled and without the swizzle."""
+    rows = [("", "operation", "line", "buffer", "conflicts", "without the swizzle")]
+    for number, one in enumerate(accesses, 1):
+        access = one.access
+        real = conflicts_text(one.conflicts) if one.conflicts else one.why_not
+        plain = ways_text(one.plain) if one.plain else ""
+        line = str(access.line) if access.line else ""
+        name = access.opcode + (f" x{one.times}" if one.times > 1 else "")
+        rows.append((str(number), name, line, one_line(access.buffer.type), real, plain))
+    yield from _aligned(rows)
+
+
+def _conversion_rows(conversions: Sequence[Conversion]) -> Iterator[str]:
+    """A line per layout conversion: which data it moves."""
+    for one in conversions:
+        how = one.cost.value if one.cost else one.why_not
+        line = f"line {one.line}: " if one.line else ""
+        yield f"  {line}{one_line(one.source.alias)} -> {one_line(one.target.alias)}: {how}"
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows of text in aligned columns."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
+        yield ("  " + "  ".join(cells)).rstrip()

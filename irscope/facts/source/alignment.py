@@ -1,0 +1,182 @@
+"""Aligns the lines of two sources by the tokens of the statements of matching functions.
+
+Comments, blank lines, docstrings, indentation, line breaks and renamed variables, functions, parameters and
+files change nothing. Statements that were edited match if half of their tokens are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import lru_cache
+
+from rapidfuzz.distance import Indel
+
+from irscope.diff.align import Gap, common_blocks, gaps_between, refined
+from irscope.diff.locations import FileLine, LineMap, MatchedLine
+from irscope.facts.source.tokens import Statement, Token, def_index, statements
+from irscope.model import Kernel, SourceFunction
+
+# Edited statements are paired up to this product of numbers; longer rewritten parts have no matches.
+_MOST_PAIRS = 40 * 40
+# The share of equal tokens from which on two statements are the same one, edited.
+_SIMILAR = 0.5
+# The tokens from which on an equal statement elsewhere is the same one: `else:` and `pass` are anywhere.
+_SHORTEST_MOVED = 4
+
+_Pairs = list[tuple[Statement, Statement]]
+
+
+@lru_cache(maxsize=64)
+def line_map(a: Kernel, b: Kernel) -> LineMap:
+    """The lines of A's kernel and helpers in B. `line_map(b, a)` is its inverse."""
+    lines: dict[FileLine, MatchedLine | None] = {}
+    for function in _functions(a):
+        lines.update(dict.fromkeys(_file_lines(function)))
+    moved: dict[FileLine, MatchedLine] = {}
+    for left, right in _function_pairs(a, b):
+        matched, elsewhere = _matched_lines(left, right)
+        lines.update(matched)
+        moved.update(elsewhere)
+    known = frozenset(key for function in _functions(b) for key in _file_lines(function))
+    if a.source.text and b.source.text:
+        return LineMap(lines, known, moved=moved)
+    return LineMap(lines, known, (_definition(a.source), _definition(b.source)), moved)
+
+
+def _definition(function: SourceFunction) -> FileLine:
+    """The line of a function's `def`. Without its text, that is the line that the IR gives."""
+    return function.file, function.line + def_index(function.text.split("\n"))
+
+
+def _functions(kernel: Kernel) -> list[SourceFunction]:
+    return [function for function in (kernel.source, *kernel.helpers) if function.text]
+
+
+def _file_lines(function: SourceFunction) -> Iterator[FileLine]:
+    count = function.text.rstrip("\n").count("\n") + 1
+    return ((function.file, function.line + index) for index in range(count))
+
+
+def _function_pairs(a: Kernel, b: Kernel) -> Iterator[tuple[SourceFunction, SourceFunction]]:
+    """The kernels, then the helpers: by file and name, by name, by text, by text without names, by order."""
+    if a.source.text and b.source.text:
+        yield a.source, b.source
+    left = [function for function in a.helpers if function.text]
+    right = [function for function in b.helpers if function.text]
+    for key in _FUNCTION_KEYS:
+        by_key: dict[Hashable, list[SourceFunction]] = {}
+        for function in reversed(right):
+            by_key.setdefault(key(function), []).append(function)
+        found = [(function, others.pop()) for function in left if (others := by_key.get(key(function)))]
+        yield from found
+        paired = {id(function) for pair in found for function in pair}
+        left = [function for function in left if id(function) not in paired]
+        right = [function for function in right if id(function) not in paired]
+    if len(left) == len(right):
+        yield from zip(left, right, strict=True)
+
+
+def _tokens(function: SourceFunction) -> Hashable:
+    return tuple(statement.texts for statement in statements(function.text))
+
+
+def _nameless_tokens(function: SourceFunction) -> Hashable:
+    return tuple(statement.without_names for statement in statements(function.text))
+
+
+_FUNCTION_KEYS: tuple[Callable[[SourceFunction], Hashable], ...] = (
+    lambda function: (function.name, function.file),
+    lambda function: function.name,
+    _tokens,
+    _nameless_tokens,
+)
+
+
+def _matched_lines(
+    left: SourceFunction, right: SourceFunction
+) -> tuple[dict[FileLine, MatchedLine], dict[FileLine, MatchedLine]]:
+    """Return the lines of the statements that match in order, and of those that B has at another place."""
+    if left.text == right.text:
+        lines = enumerate(_file_lines(left))
+        return {key: MatchedLine(right.file, right.line + index) for index, key in lines}, {}
+    ours, theirs = statements(left.text), statements(right.text)
+    pairs = _statement_pairs(ours, theirs)
+    matched, moved = (
+        {key: match for pair in own for key, match in _lines_of(*pair, left, right)}
+        for own in (pairs, _moved(ours, theirs, pairs))
+    )
+    return matched, moved
+
+
+def _moved(left: Sequence[Statement], right: Sequence[Statement], pairs: _Pairs) -> _Pairs:
+    """Return the pairs of statements that only changed places: each the only one of its text on its side."""
+    taken = {id(statement) for pair in pairs for statement in pair}
+    ours, theirs = (_by_texts([own for own in side if id(own) not in taken]) for side in (left, right))
+    return [
+        (found[0], theirs[texts][0])
+        for texts, found in ours.items()
+        if len(found) == 1 and len(theirs.get(texts, ())) == 1
+    ]
+
+
+def _by_texts(side: Sequence[Statement]) -> Mapping[Hashable, list[Statement]]:
+    found: dict[Hashable, list[Statement]] = {}
+    for statement in side:
+        if len(statement.texts) >= _SHORTEST_MOVED:
+            found.setdefault(statement.texts, []).append(statement)
+    return found
+
+
+def _lines_of(
+    ours: Statement, theirs: Statement, left: SourceFunction, right: SourceFunction
+) -> Iterator[tuple[FileLine, MatchedLine]]:
+    """The lines of a statement: each is where its first common token is, else where B's statement starts."""
+    by_line: dict[int, list[tuple[Token, Token]]] = {token.row: [] for token in ours.tokens}
+    for token, other in _common_tokens(ours, theirs):
+        by_line[token.row].append((token, other))
+    edited = ours.without_names != theirs.without_names
+    for row, pairs in by_line.items():
+        places = tuple((right.line + other.row, other.column) for _, other in pairs)
+        line = places[0][0] if places else right.line + theirs.tokens[0].row
+        columns = tuple(token.column for token, _ in pairs)
+        yield (left.file, left.line + row), MatchedLine(right.file, line, columns, places, edited)
+
+
+def _common_tokens(left: Statement, right: Statement) -> list[tuple[Token, Token]]:
+    """The tokens that both statements have; all tokens if only names differ."""
+    if left.without_names == right.without_names:
+        return list(zip(left.meaningful, right.meaningful, strict=True))
+    blocks = common_blocks(left.texts, right.texts)
+    pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
+    return [(left.meaningful[i], right.meaningful[j]) for i, j in pairs]
+
+
+def _statement_pairs(left: Sequence[Statement], right: Sequence[Statement]) -> _Pairs:
+    """The statements that match, in order, the same whichever side is which."""
+    if [each.texts for each in left] > [each.texts for each in right]:
+        return [(ours, theirs) for theirs, ours in _statement_pairs(right, left)]
+    blocks = common_blocks([each.texts for each in left], [each.texts for each in right])
+    names = [each.without_names for each in left], [each.without_names for each in right]
+    blocks = refined(blocks, *names)
+    pairs = [(left[block.left + n], right[block.right + n]) for block in blocks for n in range(block.size)]
+    for gap in gaps_between(blocks, Gap(0, len(left), 0, len(right))):
+        pairs += _similar(left[gap.left : gap.left_end], right[gap.right : gap.right_end])
+    return pairs
+
+
+def _similar(left: Sequence[Statement], right: Sequence[Statement]) -> _Pairs:
+    """The pairs, in order, with the largest sum of similarities (dynamic programming over all pairs)."""
+    if len(left) * len(right) > _MOST_PAIRS:
+        return []
+    best: list[list[tuple[float, _Pairs]]] = [[(0.0, []) for _ in range(len(right) + 1)]]
+    for ours in left:
+        row: list[tuple[float, _Pairs]] = [(0.0, [])]
+        for j, theirs in enumerate(right):
+            options = [best[-1][j + 1], row[j]]
+            similarity = Indel.normalized_similarity(ours.texts, theirs.texts)
+            if similarity >= _SIMILAR:
+                score, pairs = best[-1][j]
+                options.append((score + similarity, [*pairs, (ours, theirs)]))
+            row.append(max(options, key=lambda option: option[0]))
+        best = [row]
+    return best[-1][-1][1]

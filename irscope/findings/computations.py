@@ -1,0 +1,309 @@
+"""Findings about what the kernel computes: statements that only one side compiles, and other operations.
+
+    `if TOP` of line 26: only A compiles line 30 (x = tl.sort(x)), only B line 27 (x = tl.topk(x, 8))
+    Line 12 (y = fast(x) if FAST else tl.exp(x)): only A computes math.exp
+
+Nothing else says so: no fact counts the operations of arithmetic, and the config has only the value of a
+name.
+
+The branches of a kernel that the compiler chooses: which statements each side of a pair has code of.
+
+    if EVEN:                    EVEN=True: only `x = tl.load(p)` is compiled
+        x = tl.load(p)
+    else:
+        x = tl.load(p, mask=m)
+
+Triton evaluates a condition of constants while it generates code and drops the other branch, so nothing in
+the IR of either side shows that there was a choice.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import textwrap
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from irscope.facts.fact import Evidence
+from irscope.facts.instruction_mix import place_subject, place_text
+from irscope.facts.source.map import SourcePlace, place_of
+from irscope.findings.cache_key_diff import recompilation
+from irscope.findings.finding import Finding, PairContext, Severity
+from irscope.languages.document import Document, Location, Operation
+from irscope.model import Kernel, SourceFunction
+from irscope.model.records import FrozenValue
+from irscope.model.text import clipped, pluralize
+
+# Longer functions are generated.
+_MOST_CHARACTERS = 200_000
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Branch(FrozenValue):
+    """An `if` whose branches the two sides do not compile alike.
+
+    `line` is its line in the file and `test` its condition. `only_a` and `only_b` are the lines with code of
+    only one side, in order.
+    """
+
+    line: int
+    test: str
+    only_a: tuple[int, ...]
+    only_b: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Choice(FrozenValue):
+    """An `if`: its line, its condition, the lines of its two branches, and whether an `elif` follows."""
+
+    line: int
+    test: ast.expr
+    body: range
+    otherwise: range
+    has_elif: bool = False
+
+
+def chosen_branches(
+    function: SourceFunction, changed: Collection[str], lines_a: Collection[int], lines_b: Collection[int]
+) -> list[Branch]:
+    """Return the outermost `if` statements of which the two sides compile different branches.
+
+    `changed` are the names whose values differ between the sides; a condition that depends on none of them
+    is the same on both. `lines_a` and `lines_b` are the lines of the file that each side has code of.
+    """
+    if len(function.text) > _MOST_CHARACTERS:
+        return []
+    try:
+        tree = ast.parse(textwrap.dedent(function.text))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    first = function.line - 1
+    node = next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+    if node is None:
+        return []
+    names = _depending(node, changed)
+    found: list[Branch] = []
+    reported: set[int] = set()
+    for choice in _choices(node.body, first):
+        if choice.line in reported or names.isdisjoint(_names(choice.test)):
+            continue
+        if branch := _branch(choice, lines_a, lines_b):
+            found.append(branch)
+            reported |= {*choice.body, *choice.otherwise}
+    return found
+
+
+def _branch(choice: _Choice, lines_a: Collection[int], lines_b: Collection[int]) -> Branch | None:
+    """Return the branch if each side has code of at most one of the two, and not of the same."""
+    sides = [
+        [any(line in lines for line in part) for part in (choice.body, choice.otherwise)]
+        for lines in (lines_a, lines_b)
+    ]
+    if sides[0] == sides[1] or any(all(side) for side in sides):
+        return None
+    if choice.has_elif and not sides[0][0] and not sides[1][0]:
+        return None  # false on both sides: one of the conditions after `elif` differs
+    inside = (*choice.body, *choice.otherwise)
+    return Branch(
+        choice.line,
+        ast.unparse(choice.test),
+        tuple(line for line in inside if line in lines_a and line not in lines_b),
+        tuple(line for line in inside if line in lines_b and line not in lines_a),
+    )
+
+
+def _choices(statements: Sequence[ast.stmt], first: int) -> Iterator[_Choice]:
+    """Yield each `if` before those inside it. What follows a branch that returns is the other branch."""
+    for index, node in enumerate(statements):
+        if isinstance(node, ast.If):
+            returns = isinstance(node.body[-1], ast.Return) and not node.orelse
+            otherwise = statements[index + 1 :] if returns else node.orelse
+            has_elif = len(node.orelse) == 1 and isinstance(node.orelse[0], ast.If)
+            body, rest = _span(node.body, first), _span(otherwise, first)
+            yield _Choice(node.lineno + first, node.test, body, rest, has_elif)
+        for name in ("body", "orelse"):
+            yield from _choices(getattr(node, name, []), first)
+
+
+def _span(statements: Sequence[ast.stmt], first: int) -> range:
+    if not statements:
+        return range(0)
+    end = statements[-1].end_lineno or statements[-1].lineno
+    return range(statements[0].lineno + first, end + first + 1)
+
+
+def _depending(function: ast.FunctionDef, changed: Collection[str]) -> set[str]:
+    """Return `changed` and the names that the function computes from them."""
+    names = set(changed)
+    assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.AnnAssign)]
+    for _ in range(2):  # once more for an assignment above what it depends on, in a loop
+        for node in assigned:
+            if node.value is not None and not names.isdisjoint(_names(node.value)):
+                names |= _names(node, ast.Store)
+    return names
+
+
+def _names(node: ast.AST, context: type[ast.expr_context] = ast.Load) -> set[str]:
+    found = (child for child in ast.walk(node) if isinstance(child, ast.Name))
+    return {name.id for name in found if isinstance(name.ctx, context)}
+
+
+_STAGE = "ttir"
+_WEIGHT = Severity.SEMANTICS.weight()
+_MOST = 5
+_MOST_NAMES = 4
+# The inputs of a compilation whose names a condition can have.
+_NAMED = ("constexpr", "argument", "global", "option")
+# Operations that compute results. Those of integers compute addresses too, and fold away with a constant.
+_COMPUTING = re.compile(
+    r"math\.\w+"
+    r"|arith\.(?:add|sub|mul|div|rem|neg|cmp|max|min|maxnum|minnum|maximum|minimum|trunc|ext)f"
+    r"|arith\.(?:sito|uito)fp|arith\.fpto[su]i"
+    r"|tt\.(?:reduce|scan|histogram|gather|clampf|precise_\w+|fp_to_fp|extern_elementwise)"
+    r"|tt\.elementwise_inline_asm|tt\.dot(?:_scaled)?"
+)
+_INSTRUCTION = re.compile(r'tt\.elementwise_inline_asm "\s*(?:\{\s*)?([\w.:]{1,40})')
+_SYMBOL = re.compile(r'symbol = "([\w.]{1,60})"')
+
+# The operations that compute results, by the line of the user's Python that asks for them.
+_Computed = Mapping[SourcePlace, Mapping[str, list[int]]]
+
+
+def computations(pair: PairContext) -> Iterator[Finding]:
+    """Yield the branches that only one side compiles, then the lines that compute something else.
+
+    If the source itself was edited, its edits are reported instead of the operations of lines.
+    """
+    diff = pair.diffs.get(_STAGE)
+    if diff is None or not any(diff.counts.values()):
+        return
+    yield from _branches(pair, diff.left, diff.right)
+    if _texts(pair.a.kernel) == _texts(pair.b.kernel):
+        yield from _operations(pair, diff.left, diff.right)
+
+
+def _branches(pair: PairContext, left: Document, right: Document) -> Iterator[Finding]:
+    changed = {
+        reason.input.name for reason in recompilation(pair.a, pair.b).reasons if reason.input.kind in _NAMED
+    }
+    if not changed:
+        return
+    kernel = pair.b.kernel
+    lines_a, lines_b = _lines(left), _lines(right)
+    found = []
+    for function in kernel.own_functions:
+        own_a, own_b = lines_a.get(function.file, {}), lines_b.get(function.file, {})
+        # A caller can pass any of its values to a helper.
+        names = changed if function is kernel.source else changed | _words(function)
+        for branch in chosen_branches(function, names, own_a.keys(), own_b.keys()):
+            evidence_a = tuple(Evidence(_STAGE, own_a[line]) for line in branch.only_a)
+            evidence_b = tuple(Evidence(_STAGE, own_b[line]) for line in branch.only_b)
+            text = _branch_text(branch, function, kernel)
+            subject = f"line {branch.line}"
+            found.append(Finding(text, _WEIGHT, "branch", evidence_a, evidence_b, subject=subject))
+    yield from found[:_MOST]
+    if len(found) > _MOST:
+        yield Finding(f"{pluralize(len(found) - _MOST, 'more branch')} differ", _WEIGHT, "branch")
+
+
+def _words(function: SourceFunction) -> set[str]:
+    return set(re.findall(r"[A-Za-z_]\w*", function.text.partition("):")[0]))
+
+
+def _branch_text(branch: Branch, function: SourceFunction, kernel: Kernel) -> str:
+    parts = []
+    for side, lines in (("A", branch.only_a), ("B", branch.only_b)):
+        if lines:
+            place = place_text(SourcePlace(function.file, lines[0]), kernel).removeprefix("of ")
+            more = f" and {pluralize(len(lines) - 1, 'more line')}" if len(lines) > 1 else ""
+            parts.append(f"only {side} compiles {place}{more}")
+    test = clipped(" ".join(branch.test.split()), 60)
+    return f"`if {test}` of line {branch.line}: {', '.join(parts)}"
+
+
+def _lines(document: Document) -> dict[str, dict[int, int]]:
+    """Return the lines of Python that have operations, by file, each with the first of these in the stage.
+
+    Equal constants of several lines are one operation, so they do not count.
+    """
+    found: dict[str, dict[int, int]] = {}
+    for operation in document.operations:
+        location = None if operation.opcode == "arith.constant" else operation.location
+        while location is not None:
+            if not location.removed:
+                found.setdefault(location.file, {}).setdefault(location.line, operation.line)
+            location = location.inlined_at
+    return found
+
+
+def _operations(pair: PairContext, left: Document, right: Document) -> Iterator[Finding]:
+    """Yield a finding for each line that both sides compile, but not to the same kinds of operations.
+
+    An operation that is on another line of the other side has only moved.
+    """
+    files = {function.file for function in pair.b.kernel.own_functions}
+    sides = _computed(left, files), _computed(right, files)
+    everywhere = [{name for names in side.values() for name in names} for side in sides]
+    found = []
+    for place in sorted(sides[0].keys() & sides[1].keys() if files != {""} else ()):
+        a, b = sides[0][place], sides[1][place]
+        only_a = [name for name in a if name not in everywhere[1]]
+        only_b = [name for name in b if name not in everywhere[0]]
+        if only_a or only_b:
+            parts = [
+                f"only {side} computes {_listed(names)}"
+                for side, names in (("A", only_a), ("B", only_b))
+                if names
+            ]
+            where = place_text(place, pair.b.kernel).removeprefix("of ")
+            found.append(
+                Finding(
+                    f"{where[0].upper()}{where[1:]}: {', '.join(parts)}",
+                    _WEIGHT,
+                    "computation",
+                    tuple(Evidence(_STAGE, line) for name in only_a for line in a[name]),
+                    tuple(Evidence(_STAGE, line) for name in only_b for line in b[name]),
+                    subject=place_subject(place),
+                )
+            )
+    yield from found[:_MOST]
+
+
+def _computed(document: Document, files: Collection[str]) -> _Computed:
+    found: dict[SourcePlace, dict[str, list[int]]] = {}
+    for operation in document.operations:
+        place = _own_place(operation.location, files)
+        if place is not None:
+            names = found.setdefault(place, {})
+            if _COMPUTING.fullmatch(operation.opcode):
+                names.setdefault(_name(operation), []).append(operation.line)
+    return found
+
+
+def _own_place(location: Location | None, files: Collection[str]) -> SourcePlace | None:
+    """Return the innermost line of the user's own functions: the kernel's or a helper's."""
+    while location is not None:
+        if location.file in files:
+            return place_of(location)
+        location = location.inlined_at
+    return None
+
+
+def _name(operation: Operation) -> str:
+    """Return the opcode, or what a call of a library or inline assembly computes."""
+    if match := _INSTRUCTION.search(operation.normalized):
+        return f"inline assembly {match[1]}"
+    if match := _SYMBOL.search(operation.normalized):
+        return match[1]
+    return operation.opcode
+
+
+def _listed(names: Collection[str]) -> str:
+    shown = sorted(names)[:_MOST_NAMES]
+    more = len(names) - len(shown)
+    return ", ".join([*shown, *([f"{more} more"] if more else [])])
+
+
+def _texts(kernel: Kernel) -> list[str]:
+    return [function.text for function in kernel.own_functions]

@@ -1,0 +1,209 @@
+"""A finding: one sentence about how two variants differ, with the lines that prove it.
+
+How much a difference matters to the program: the only scale that ranks findings.
+"""
+
+from __future__ import annotations
+
+import enum
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from irscope.diff.rows import StageDiff
+from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
+from irscope.facts.source.map import SourcePlace
+from irscope.model import Kernel, Variant
+from irscope.model.records import FrozenValue
+from irscope.model.text import one_line
+from irscope.targets import backend_of, in_words_of
+
+if TYPE_CHECKING:
+    from irscope.findings.passes import Divergences
+
+
+class Severity(enum.IntEnum):
+    """The effect of a difference on the program, as the weight of the smallest one.
+
+    Each is twice the next, and a weight stays below twice its severity: no number of bytes ranks a finding
+    above one that is more severe.
+    """
+
+    FAILURE = 2048  # one side does not compile or cannot be launched
+    IDENTICAL = 1024  # both sides are the same program: nothing to benchmark
+    SEMANTICS = 512  # the kernel computes or orders something else: a mask, a memory order, a loop's bound
+    MATRIX_PATH = 256  # other instructions compute: tensor cores lost, wgmma to mma.sync, exp approximated
+    LOOP_SPILLS = 128  # registers are spilled in each iteration of a loop
+    SPILLS = 64  # registers are spilled
+    LOOP = 32  # how a loop runs: unrolled, pipelined, specialized by warp
+    MEMORY = 16  # how memory is accessed: width, atomics, kind of copy
+    OCCUPANCY = 8  # how many warps are resident
+    RESOURCES = 4  # registers, shared memory, barriers, below any effect on occupancy
+    LAYOUT = 2  # what the compiler chose on the way: passes, layouts, conversions
+    COUNT = 1  # more or fewer of the same instructions
+
+    def weight(self, effect: float = 0.0) -> float:
+        """The weight of a finding; `effect` is its number of doublings or halvings (0 or more)."""
+        return self * (1 + effect / (1 + effect))
+
+
+def severity_of(weight: float) -> Severity:
+    """The severity that a weight is of."""
+    return next((severity for severity in Severity if severity <= weight), Severity.COUNT)
+
+
+def effect(a: float, b: float) -> float:
+    """How far a quantity moved, in doublings or halvings; 0 counts as a half."""
+    return abs(math.log2(max(b, 0.5) / max(a, 0.5)))
+
+
+# The findings that a view shows unless it is asked for all.
+MOST_SHOWN = 10
+_ARROW = " -> "
+# A longer sentence is about a hostile name, which would be compared with itself at each of its characters.
+_LONGEST = 2_000
+_CLAUSES = re.compile(r"[:;()]")
+# Words can be before numbers and a unit after them: `instructions 115 -> 115 per iteration`.
+_EQUAL_SIDES = re.compile(
+    r"(?:(?P<text>.+) -> (?P=text)|[^\d>]*\b(?P<number>\d.*) -> (?P=number)(?: [^\d>]*)?)"
+)
+# Triton's num_warps of a launch that does not say.
+_DEFAULT_WARPS = 4
+# In `covers`: all other findings that are not more severe.
+EVERYTHING = "*"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Finding(FrozenValue):
+    """One sentence about how B differs from A.
+
+    `text` is the sentence. `weight` ranks findings: `Severity.weight` makes it. `kind` names the subject
+    ("launch", "spills", "global load", "layout", ...), and `subject` the one that it is about if a pair can
+    have several findings of a kind: a source line ("line 14") or the alias of a layout ("#mma"). `evidence_a`
+    and `evidence_b` are the lines on each side that prove it.
+
+    `covers` are findings that this one explains, by kind ("matrix") or by kind and subject
+    ("layout #mma"), or EVERYTHING: they say nothing to a reader of this one. `covered` is true if
+    another finding explains this one: views show it only with all others.
+    """
+
+    text: str
+    weight: float
+    kind: str
+    evidence_a: tuple[Evidence, ...] = ()
+    evidence_b: tuple[Evidence, ...] = ()
+    subject: str = ""
+    covers: frozenset[str] = frozenset()
+    covered: bool = False
+
+    def __str__(self) -> str:
+        """The sentence."""
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Finding({one_line(self.text)!r})"
+
+    def _repr_html_(self) -> str:
+        from irscope.model.text import html_paragraph
+
+        return html_paragraph(self.text)
+
+    @property
+    def severity(self) -> Severity:
+        """Its effect on the program."""
+        return severity_of(self.weight)
+
+    def covered_by(self, keys: Set[str]) -> bool:
+        """Whether `keys`, the `covers` of other findings, name this one."""
+        return EVERYTHING in keys or self.kind in keys or f"{self.kind} {self.subject}" in keys
+
+
+def ranked(found: Iterable[Finding]) -> list[Finding]:
+    """Findings by weight, those that one of the same severity or a higher one covers after all others.
+
+    matrix (weight 256, covers "ldmatrix"), occupancy (8), ldmatrix (16)
+    -> matrix, occupancy, ldmatrix (covered)
+    """
+    differing = [finding for finding in found if not says_no_change(finding.text)]
+    ordered = sorted(differing, key=lambda finding: (-finding.weight, finding.kind, finding.subject))
+    covering = [finding for finding in ordered if finding.covers]
+    own, covered = [], []
+    for finding in ordered:
+        covers = [
+            other.covers for other in covering if other is not finding and other.severity >= finding.severity
+        ]
+        if finding.covered or finding.covered_by(frozenset().union(*covers)):
+            covered.append(replace(finding, covered=True))
+        else:
+            own.append(finding)
+    return own + covered
+
+
+def says_no_change(text: str) -> bool:
+    """Return True if each change in a sentence has two equal sides: `115 per iteration -> 115 per iteration`.
+
+    The rule holds for every finding, whoever wrote it: what reads the same on both sides is not a difference.
+    """
+    if len(text) > _LONGEST:
+        return False
+    changes = [clause.strip() for clause in _CLAUSES.split(text) if _ARROW in clause]
+    return bool(changes) and all(_EQUAL_SIDES.fullmatch(change) for change in changes)
+
+
+def most_important(found: Sequence[Finding]) -> Sequence[Finding]:
+    """The findings that a view shows by default: at most MOST_SHOWN, and none that another one covers."""
+    own = [finding for finding in found if not finding.covered]
+    return (own or found)[:MOST_SHOWN]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PairContext(FrozenValue):
+    """Two variants with their facts and stages: the only input of a finding.
+
+    `diffs` are the stages that were compared, by name; the locations of both sides are lines of B (see
+    `StageDiff.in_lines_of_b`), so equal lines have equal places. `divergences` says where the passes of both
+    diverge; None if the capture does not have the passes.
+    """
+
+    a: Variant
+    b: Variant
+    facts_a: Facts
+    facts_b: Facts
+    diffs: Mapping[str, StageDiff] = field(default_factory=dict)
+    divergences: Divergences | None = None
+
+    def sides(self) -> Iterator[tuple[str, Variant, Facts]]:
+        """Both sides with their letter."""
+        yield "A", self.a, self.facts_a
+        yield "B", self.b, self.facts_b
+
+    def numbers(self, kind: FactKind) -> tuple[float, float] | None:
+        """A fact's numbers; None if one is unknown."""
+        a, b = number_of(self.facts_a, kind), number_of(self.facts_b, kind)
+        return None if a is None or b is None else (a, b)
+
+    def configured_warps(self) -> tuple[int, int] | None:
+        """Return num_warps of A and B, Triton's default where a config does not set it; None if unknown."""
+        configs = (dict(variant.config.values) for variant in (self.a, self.b))
+        a, b = (values.get("num_warps", _DEFAULT_WARPS) for values in configs)
+        return (a, b) if isinstance(a, int) and isinstance(b, int) else None
+
+    def kernel_with(self, place: SourcePlace | None) -> Kernel:
+        """Return the kernel that has a line: B's, or A's for a line that B does not have."""
+        return self.a.kernel if place and place.removed else self.b.kernel
+
+    def in_words(self, text: str) -> str:
+        """Return a text of irscope's own in the words of the vendor, if both sides have the same one."""
+        same = self.a.target.backend == self.b.target.backend
+        return in_words_of(self.b.target, text) if same else text
+
+    def evidence(self, kind: FactKind) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
+        """The lines on each side that prove a fact."""
+        return evidence_of(self.facts_a, kind), evidence_of(self.facts_b, kind)
+
+
+def assembly_diff(pair: PairContext) -> StageDiff | None:
+    """The diff of the assembly; None if it was not compared."""
+    return pair.diffs.get(backend_of(pair.b.target).assembly)

@@ -1,0 +1,119 @@
+"""Findings about where two variants diverge: the first pass and the first stage that really differ.
+
+Findings about whole variants: one does not compile or launch, or both have identical machine code.
+
+The finding about warp specialization: the groups of warps, and what each of them does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from irscope.diff.rows import Change, StageDiff
+from irscope.facts.duplicates import are_duplicates
+from irscope.facts.fact import Evidence, status_of, value_of
+from irscope.facts.registry import WARP_SPECIALIZATION
+from irscope.findings.finding import EVERYTHING, Finding, PairContext, Severity
+from irscope.model.text import pluralize
+from irscope.targets import stages_of
+
+# Above the layouts, which follow from it.
+_DIVERGENCE_WEIGHT = Severity.LAYOUT.weight(effect=10)
+_COUNTED = {
+    Change.ADDED: "added operation",
+    Change.REMOVED: "removed operation",
+    Change.MOVED: "moved operation",
+    Change.TEXT: "other line",
+}
+
+
+def first_divergence(pair: PairContext) -> Iterator[Finding]:
+    """The pass in which A and B diverge, and the one in which their layouts do if that is another."""
+    if pair.divergences is None or pair.divergences.first is None:
+        return
+    first, of_layouts = pair.divergences.first, pair.divergences.layouts
+    yield Finding(f"A and B first diverge {first.place}: {first.summary}", _DIVERGENCE_WEIGHT, "passes")
+    if of_layouts is not None and of_layouts is not first:
+        text = f"Their layouts first diverge {of_layouts.place}: {of_layouts.summary}"
+        yield Finding(text, _DIVERGENCE_WEIGHT, "passes")
+
+
+def first_different_stage(pair: PairContext) -> Iterator[Finding]:
+    """The first compared stage that differs in more than shapes and constants, or that none does.
+
+    It is always covered: views show the difference of every stage, and `why` this sentence.
+    """
+    names = [stage.name for stage in stages_of(pair.b) if stage.name in pair.diffs]
+    if not names:
+        return
+    # One by one: later stages take long, and the first difference is rarely in one of them.
+    found = (pair.diffs[name] for name in names)
+    diff, weight = next((diff for diff in found if diff.structural), None), Severity.COUNT.weight()
+    if diff is None:
+        shapes = "" if all(pair.diffs[name].equal for name in names) else " except for shapes and constants"
+        yield Finding(
+            f"All compared stages are equal{shapes}: {', '.join(names)}", weight, "stages", covered=True
+        )
+        return
+    text = f"First real difference: {diff.stage} ({_counts_text(diff)}){_constants_text(pair, names, diff)}"
+    rows = [row for row in diff.rows if row.change.structural][:1]
+    evidence_a = tuple(Evidence(diff.stage, row.left) for row in rows if row.left is not None)
+    evidence_b = tuple(Evidence(diff.stage, row.right) for row in rows if row.right is not None)
+    yield Finding(text, weight, "stages", evidence_a, evidence_b, covered=True)
+
+
+def _constants_text(pair: PairContext, names: Sequence[str], real: StageDiff) -> str:
+    """Return `; constants differ from ttir on` if nothing else differs in the stages before the real one."""
+    before = [pair.diffs[name] for name in names[: names.index(real.stage)]]
+    kinds = {kind for diff in before for kind, number in diff.counts.items() if number}
+    first = next((diff.stage for diff in before if not diff.equal), "")
+    return f"; constants differ from {first} on" if kinds == {Change.CONSTANT} else ""
+
+
+def _counts_text(diff: StageDiff) -> str:
+    """The changes: "17 layout changes, 1 attribute change, 2 changed layouts"."""
+    counts = [
+        pluralize(number, _COUNTED.get(kind) or f"{str(kind.name).lower().rstrip('s')} change")
+        for kind, number in diff.counts.items()
+        if number
+    ]
+    return ", ".join([*counts, *([pluralize(len(diff.layouts), "changed layout")] if diff.layouts else [])])
+
+
+def launch_problems(pair: PairContext) -> Iterator[Finding]:
+    """A side that did not compile or cannot be launched."""
+    for side, variant, facts in pair.sides():
+        status = status_of(variant, facts)
+        if variant.failure is not None and status is not None:
+            # Weightier than a variant that compiles but cannot launch.
+            weight = Severity.FAILURE.weight(effect=1)
+            yield Finding(f"{side} did not compile: {status.reason}", weight, "launch", subject=side)
+        elif status is not None and not status.ok:
+            text = f"{side} cannot launch on {variant.target}: {status.reason}"
+            yield Finding(text, Severity.FAILURE.weight(), "launch", subject=side)
+
+
+def identical_code(pair: PairContext) -> Iterator[Finding]:
+    """Both sides have the same machine code, so that no other difference has an effect."""
+    if are_duplicates(pair.a, pair.b, pair.facts_a, pair.facts_b):
+        text = "A and B have identical machine code; benchmarking both is redundant"
+        yield Finding(text, Severity.IDENTICAL.weight(), "identical", covers=frozenset([EVERYTHING]))
+
+
+def warp_specialization(pair: PairContext) -> Iterator[Finding]:
+    """Partitions that differ, or that only one side has."""
+    a, b = (value_of(facts, WARP_SPECIALIZATION) for facts in (pair.facts_a, pair.facts_b))
+    if a is None or b is None or a == b:
+        return
+    if a == WARP_SPECIALIZATION.absent:
+        text = f"B is warp specialized, A is not: {_text(str(b))}"
+    elif b == WARP_SPECIALIZATION.absent:
+        text = f"A is warp specialized, B is not: {_text(str(a))}"
+    else:
+        text = f"Both are warp specialized. A: {_text(str(a))}. B: {_text(str(b))}"
+    yield Finding(text, Severity.LOOP.weight(), "warp_specialization", *pair.evidence(WARP_SPECIALIZATION))
+
+
+def _text(value: str) -> str:
+    """`3 partitions (default: 4 warps, ...; partition0: ...)`."""
+    return f"{pluralize(value.count(';') + 1, 'partition')} ({value})"

@@ -1,0 +1,338 @@
+"""Findings about the instruction that multiplies matrices, and why it is not a faster one.
+
+tl.dot of line 19 (acc = tl.dot(x, y, acc)): wgmma -> mma.sync, because BLOCK_M = 32 is not a multiple of 64
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from irscope.diff.rows import StageDiff
+from irscope.facts.fact import Evidence
+from irscope.facts.instruction_mix import place_subject, place_text
+from irscope.facts.matrix_products import (
+    FMA,
+    MFMA,
+    MMA_SYNC,
+    TCGEN05,
+    WGMMA,
+    WMMA,
+    Dot,
+    Machine,
+    Obstacle,
+    dots_by_place,
+    element_type,
+    machine_of,
+    num_warps,
+    obstacles,
+    operand_places,
+    scaled_obstacles,
+)
+from irscope.facts.source.map import SourcePlace
+from irscope.findings.finding import Finding, PairContext, Severity
+from irscope.model import Variant
+from irscope.model.records import FrozenValue
+from irscope.model.stage import gluon_stage
+from irscope.targets import CUDA
+
+# The faster of two paths has the higher number.
+_SPEED = {FMA: 0, MMA_SYNC: 1, MFMA: 1, WMMA: 1, WGMMA: 2, TCGEN05: 3}
+# The environment variables that switch an instruction off.
+_SWITCHES = {WGMMA: "DISABLE_MMA_V3", TCGEN05: "DISABLE_MMA_V5"}
+_ON = ("1", "true", "on", "y", "yes")
+# The config values of AMD's backend that determine the instruction.
+_AMD_OPTIONS = ("matrix_instr_nonkdim", "kpack")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Side(FrozenValue):
+    """One side of a product: A or B."""
+
+    letter: str
+    variant: Variant
+    dot: Dot
+    warps: int
+
+    @property
+    def machine(self) -> Machine:
+        """The machine that the variant is compiled for."""
+        return machine_of(self.variant, self.warps)
+
+    @property
+    def types(self) -> str:
+        """The types that the instruction multiplies: "f16", "bf16 x i8", "tf32"."""
+        path, product = self.dot.path, self.dot.product
+        if path is None:
+            return ""
+        tf32 = (
+            product and product.precision.startswith("tf32") and self.machine.capability and path.name != FMA
+        )
+        found = ["tf32" if tf32 and type_ == "f32" else type_ for type_ in (path.a, path.b)]
+        return " x ".join(dict.fromkeys(found))
+
+    @property
+    def converted(self) -> str:
+        """The types of the kernel's operands if they are converted to others first, except to split them."""
+        path, product = self.dot.path, self.dot.product
+        if not path or not product or product.products > 1:
+            return ""
+        operands = ((product.a, path.a), (product.b, path.b))
+        if all(element_type(asked) == element_type(computed) for asked, computed in operands):
+            return ""
+        return " x ".join(dict.fromkeys((product.a, product.b)))
+
+    @property
+    def label(self) -> str:
+        """The instruction, and how many of its products make one of the kernel's."""
+        path, product = self.dot.path, self.dot.product
+        if path is None:
+            return ""
+        products = product.products if product and len(self.dot.paths) % product.products == 0 else 1
+        return (
+            (f"{products} x " if products > 1 else "")
+            + ("scaled " if path.scaled else "")
+            + path.name
+            + (" by 2 CTAs" if path.two_ctas else "")
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _Change(FrozenValue):
+    """The differences of one or several products: the words, the severity, the effect in doublings."""
+
+    text: str
+    severity: Severity
+    effect: float
+    lost: str = ""
+
+
+def tensor_cores(pair: PairContext) -> Iterator[Finding]:
+    """The products that another instruction computes: one finding for all that change alike."""
+    ttgir, ttir = pair.diffs.get("ttgir"), pair.diffs.get("ttir")
+    if ttgir is None:
+        return
+    left = dots_by_place(ttir.left if ttir else None, ttgir.left)
+    right = dots_by_place(ttir.right if ttir else None, ttgir.right)
+    warps = num_warps(ttgir.left), num_warps(ttgir.right)
+    changed: dict[_Change, list[SourcePlace]] = defaultdict(list)
+    for place in left.keys() & right.keys():
+        sides = _Side("A", pair.a, left[place], warps[0]), _Side("B", pair.b, right[place], warps[1])
+        if change := _change(*sides):
+            changed[change].append(place)
+    for change, places in changed.items():
+        places.sort(key=repr)
+        yield _finding(pair, ttgir, change, places, left, right)
+
+
+def _finding(
+    pair: PairContext,
+    ttgir: StageDiff,
+    change: _Change,
+    places: Sequence[SourcePlace],
+    left: Mapping[SourcePlace, Dot],
+    right: Mapping[SourcePlace, Dot],
+) -> Finding:
+    dots_a, dots_b = ([side[place] for place in places] for side in (left, right))
+    scaled = any(product.scaled for dot in (*dots_a, *dots_b) for product in dot.products)
+    # Gluon has a function per kind of matrix instruction.
+    name = "Matrix product" if gluon_stage(pair.b.artifacts) else f"tl.dot{'_scaled' if scaled else ''}"
+    what = f"{name} {_places_text(places, pair)}"
+    return Finding(
+        f"{change.lost}{what}: {change.text}",
+        change.severity.weight(change.effect),
+        "matrix path",
+        tuple(Evidence("ttgir", line) for dot in dots_a for line in dot.lines),
+        tuple(Evidence("ttgir", line) for dot in dots_b for line in dot.lines),
+        subject=place_subject(places[0]),
+        covers=frozenset(
+            _covers(ttgir, dots_a, dots_b, whole=len(places) == len(left.keys() | right.keys()))
+        ),
+    )
+
+
+def _places_text(places: Sequence[SourcePlace], pair: PairContext) -> str:
+    if len(places) == 1:
+        return place_text(places[0], pair.b.kernel)
+    lines = [place_subject(place).removeprefix("line ") or "?" for place in places]
+    return f"of lines {', '.join(lines[:-1])} and {lines[-1]}"
+
+
+def _covers(ttgir: StageDiff, a: Sequence[Dot], b: Sequence[Dot], whole: bool) -> Iterator[str]:
+    """The consequences of another instruction: itself by line, the layouts and loads of its operands."""
+    if whole:
+        yield "matrix"
+    places = {place for dot in (*a, *b) for place in dot.called_from}
+    for place in places:
+        yield f"matrix {place_subject(place)}"
+    for place in places | operand_places(ttgir.left) | operand_places(ttgir.right):
+        yield f"shared load {place_subject(place)}"
+    left, right = (frozenset(alias for dot in dots for alias in dot.layouts) for dots in (a, b))
+    for change in ttgir.layouts:
+        if (change.left and change.left.alias in left) or (change.right and change.right.alias in right):
+            yield from (f"layout {one.alias}" for one in (change.left, change.right) if one)
+
+
+def _change(a: _Side, b: _Side) -> _Change | None:
+    """How the instruction of a product differs; None if it does not, or if it is not one instruction."""
+    if a.dot.path is None or b.dot.path is None:
+        return None
+    if a.label != b.label:
+        return _other_instruction(a, b)
+    return _other_operands(a, b)
+
+
+def _other_instruction(a: _Side, b: _Side) -> _Change | None:
+    path_a, path_b = a.dot.path, b.dot.path
+    if path_a is None or path_b is None:
+        return None
+    lost = ""
+    if FMA in (path_a.name, path_b.name) and path_a.name != path_b.name:
+        cores = (
+            "Tensor cores"
+            if a.variant.target.backend == b.variant.target.backend == CUDA.name
+            else "Matrix cores"
+        )
+        lost = f"{cores} {'lost' if path_b.name == FMA else 'gained'}: "
+    text = f"{_labels(a, b)}{_cause(a, b)}{_converted(a, b)}"
+    return _Change(text, Severity.MATRIX_PATH, 3.0 if lost else 1.0, lost)
+
+
+def _other_operands(a: _Side, b: _Side) -> _Change | None:
+    """The same instruction with other types, operands elsewhere, or another shape."""
+    path_a, path_b = a.dot.path, b.dot.path
+    if path_a is None or path_b is None:
+        return None
+    if a.types != b.types:
+        return _Change(f"{_labels(a, b)}{_converted(a, b)}", Severity.MATRIX_PATH, 0)
+    if path_a.a_in != path_b.a_in:
+        text = f"{a.label} reads its first operand from {path_a.a_in} -> {path_b.a_in}"
+        return _Change(text, Severity.MEMORY, 1)
+    if path_a.shape != path_b.shape and path_a.shape and path_b.shape:
+        text = f"{a.label} {path_a.shape} -> {path_b.shape}{_shape_cause(a, b)}"
+        return _Change(text, Severity.MEMORY, 1)
+    return None
+
+
+def _labels(a: _Side, b: _Side) -> str:
+    """Both instructions, with their types if these differ: `FMA on f32 -> wgmma on tf32`."""
+    if a.types == b.types:
+        return f"{a.label} -> {b.label}"
+    return " -> ".join(f"{side.label} on {side.types}" for side in (a, b))
+
+
+def _converted(a: _Side, b: _Side) -> str:
+    if a.converted == b.converted:
+        return ""
+    return "".join(f"; {side.letter} converts {side.converted} first" for side in (a, b) if side.converted)
+
+
+def _cause(a: _Side, b: _Side) -> str:
+    """Why the slower side is slower, if the other one shows that nothing else keeps it from being as fast."""
+    path_a, path_b = a.dot.path, b.dot.path
+    product_a, product_b = a.dot.product, b.dot.product
+    if path_a is None or path_b is None or product_a is None or product_b is None:
+        return ""
+    if path_a.name != path_b.name:
+        slow, fast = (a, b) if _SPEED[path_a.name] < _SPEED[path_b.name] else (b, a)
+        return _because(slow, a, b, _missing(slow, fast))
+    if product_a.products != product_b.products:
+        slow = a if product_a.products > product_b.products else b
+        precision = slow.dot.product.precision if slow.dot.product else ""
+        return _because(slow, a, b, [f'input_precision="{precision}"'])
+    if path_a.scaled != path_b.scaled:
+        slow, fast = (a, b) if path_b.scaled else (b, a)
+        own, other = slow.dot.product, fast.dot.product
+        if own and other and not scaled_obstacles(other, fast.machine):
+            return _because(slow, a, b, _named(scaled_obstacles(own, slow.machine), a, b))
+    return ""
+
+
+def _missing(slow: _Side, fast: _Side) -> list[str]:
+    own, other, path = slow.dot.product, fast.dot.product, fast.dot.path
+    if own is None or other is None or path is None or obstacles(path.name, other, fast.machine):
+        return []
+    switch = _SWITCHES.get(path.name, "")
+    if slow.variant.environment.get(switch, "").lower() in _ON:
+        return [f"{switch}={slow.variant.environment[switch]}"]
+    # Without tensor cores, the cause is the obstacle to the simplest instruction.
+    name = MMA_SYNC if slow.dot.path and slow.dot.path.name == FMA else path.name
+    if found := obstacles(name, own, slow.machine):
+        return _named(found, slow, fast)
+    return _only_size(slow, fast)
+
+
+def _only_size(slow: _Side, fast: _Side) -> list[str]:
+    """The size that must be the cause because the products and variants differ in nothing else."""
+    own, other = slow.dot.product, fast.dot.product
+    if (
+        own is None
+        or other is None
+        or slow.machine != fast.machine
+        or slow.variant.target != fast.variant.target
+    ):
+        return []
+    if (own.a, own.b, own.result, own.precision) != (other.a, other.b, other.result, other.precision):
+        return []
+    if _options(slow.variant) != _options(fast.variant):
+        return []
+    sizes = [
+        (name, x, y)
+        for name, x, y in (("M", own.m, other.m), ("N", own.n, other.n), ("K", own.k, other.k))
+        if x != y
+    ]
+    return (
+        [f"{_name(name, slow, fast)} = {x:,} is too small" for name, x, y in sizes if x < y]
+        if len(sizes) == 1
+        else []
+    )
+
+
+def _named(found: Sequence[Obstacle], a: _Side, b: _Side) -> list[str]:
+    return [f"{_name(one.subject, a, b)} {one.text}".lstrip() for one in found]
+
+
+def _name(size: str, a: _Side, b: _Side) -> str:
+    """The config's name for "M", "N" or "K", if only one value changes as the size does."""
+    sizes = (
+        [getattr(side.dot.product, size.lower(), None) for side in (a, b)] if size in ("M", "N", "K") else []
+    )
+    if len(set(sizes)) != 2:
+        return size
+    left, right = (dict(side.variant.config.values) for side in (a, b))
+    names = [name for name in left if [left[name], right.get(name)] == sizes]
+    return names[0] if len(names) == 1 else size
+
+
+def _because(slow: _Side, a: _Side, b: _Side, causes: Sequence[str]) -> str:
+    if not causes:
+        return ""
+    text = " and ".join(causes)
+    return f", because {text}" if slow is b else f"; in A, {text}"
+
+
+def _options(variant: Variant) -> list[object]:
+    values = dict(variant.config.values)
+    return [values.get(name) for name in _AMD_OPTIONS]
+
+
+def _shape_cause(a: _Side, b: _Side) -> str:
+    """Return why an instruction of AMD has another shape; "" if it is unknown."""
+    path_a, path_b, product_a, product_b = a.dot.path, b.dot.path, a.dot.product, b.dot.product
+    if not (path_a and path_b and product_a and product_b) or path_a.name != MFMA:
+        return ""
+    option, precision = _AMD_OPTIONS[0], product_b.precision
+    if (
+        _options(a.variant)[0] != _options(b.variant)[0]
+        and path_a.shape.split("x")[0] != path_b.shape.split("x")[0]
+    ):
+        return f", because of {option}"
+    # TTIR has a precision for every product, by default that of the target; only f32 operands need one.
+    same_precision = product_a.a != "f32" or product_a.precision == precision
+    if replace(product_a, precision=precision) != product_b:
+        return ""
+    if a.variant.target != b.variant.target:
+        only_target = same_precision or a.variant.config == b.variant.config
+        return f", because of the target ({a.variant.target} -> {b.variant.target})" if only_target else ""
+    return "" if same_precision else f', because input_precision="{precision}"'

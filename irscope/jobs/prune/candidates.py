@@ -1,0 +1,344 @@
+"""The call of an autotuner that is to be pruned: its kernel, configs, arguments and target.
+
+Triton calls `early_config_prune(configs, named_args, **kwargs)` with everything that the launch was given,
+`grid` and `warmup` included, but not with the kernel: the autotuner is found on the call stack.
+
+The jobs of the processes that compile for an autotuner, and their results, as plain data.
+
+The candidates of an autotuner: what Triton would compile and launch for each of its configs.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from irscope.compiling.job import Job
+from irscope.compiling.standalone.source_text import GeneratedTexts, SourceText
+from irscope.compiling.toolchain.compiler import launch_options, source_class
+from irscope.compiling.toolchain.requested_config import (
+    TunedNames,
+    requested_config,
+    requested_target,
+    specialization,
+)
+from irscope.compiling.worker import failure_of
+from irscope.model import Config, Failure, Launch, Target, UserError, Variant
+from irscope.recording.launches import described
+
+# Keyword arguments of a launch that are none of the kernel.
+_OF_LAUNCH = ("grid", "warmup")
+# Frames between the prune function and the autotuner: those of the user's own prune function.
+_MOST_FRAMES = 50
+
+
+@dataclass(frozen=True)
+class AutotunerCall:
+    """An autotuned launch: `function` is Triton's JITFunction; `grid` a tuple or a function, None if unknown.
+
+    `heuristics` are those between the autotuner and the function, in the order in which they apply.
+    `hook` is the autotuner's own pre_hook if the user wrote it.
+    """
+
+    function: Any
+    heuristics: tuple[Mapping[str, Any], ...]
+    arguments: Mapping[str, Any]
+    grid: Any
+    target: Any
+    hook: Any = None
+
+    def values(self, config: Any) -> dict[str, Any]:
+        """The keyword arguments of the launch with a `triton.Config`, as the autotuner would pass them.
+
+        A pre_hook runs only if it can change what is compiled: on copies of the tensor descriptors.
+        """
+        named = {name: _copied(value) for name, value in self.arguments.items()}
+        current = {**named, **config.all_kwargs()}
+        if any(_is_descriptor(value) for value in named.values()):
+            for hook in (config.pre_hook, self.hook):
+                if hook is not None:
+                    hook(current)
+        for heuristics in self.heuristics:
+            for name, heuristic in heuristics.items():
+                current[name] = heuristic(dict(current))
+        return current
+
+
+def _is_descriptor(value: Any) -> bool:
+    return hasattr(value, "block_shape") and hasattr(value, "base")
+
+
+def _copied(value: Any) -> Any:
+    """A copy of a tensor descriptor, with its own block shape; anything else itself."""
+    if not _is_descriptor(value):
+        return value
+    copied = copy.copy(value)
+    if isinstance(copied.block_shape, list):
+        object.__setattr__(copied, "block_shape", list(copied.block_shape))
+    return copied
+
+
+def call_of_autotuner(named_args: Mapping[str, Any], kwargs: Mapping[str, Any]) -> AutotunerCall:
+    """The call of the autotuner on the stack. Raises UserError if there is none, or an unknown decorator."""
+    from triton.runtime import driver
+
+    autotuner = _autotuner_on_stack()
+    if autotuner is None:
+        raise UserError("it was not called by @triton.autotune, so the kernel is not known")
+    function, heuristics = unwrapped(autotuner.fn)
+    given = {**named_args, **{k: v for k, v in kwargs.items() if k not in _OF_LAUNCH}}
+    hook = autotuner.pre_hook if getattr(autotuner, "user_defined_pre_hook", False) else None
+    target = driver.active.get_current_target()
+    return AutotunerCall(function, heuristics, given, kwargs.get("grid"), target, hook)
+
+
+def unwrapped(decorated: Any) -> tuple[Any, tuple[Mapping[str, Any], ...]]:
+    """The JITFunction in a decorated kernel, and its heuristics. Raises UserError for another decorator."""
+    from triton.runtime.autotuner import Autotuner, Heuristics
+    from triton.runtime.jit import JITFunction
+
+    found: list[Mapping[str, Any]] = []
+    while not isinstance(decorated, JITFunction):
+        if isinstance(decorated, Heuristics):
+            found.append(decorated.values)
+        elif not isinstance(decorated, Autotuner):
+            raise UserError(f"the decorator {type(decorated).__name__} may change the kernel's arguments")
+        decorated = decorated.fn
+    return decorated, tuple(found)
+
+
+def _autotuner_on_stack() -> Any:
+    from triton.runtime.autotuner import Autotuner
+
+    for frame in _frames():
+        found = frame.f_locals.get("self")
+        if isinstance(found, Autotuner):
+            return found
+    return None
+
+
+def _frames() -> Iterator[FrameType]:
+    frame = sys._getframe(1)
+    for _ in range(_MOST_FRAMES):
+        if frame.f_back is None:
+            return
+        frame = frame.f_back
+        yield frame
+
+
+def call_with(kernel: Any, arguments: Sequence[Any], named: Mapping[str, Any], target: Any) -> AutotunerCall:
+    """A launch of `kernel` with these arguments. Raises UserError if they do not fit the kernel."""
+    function, heuristics = unwrapped(kernel)
+    try:
+        bound = inspect.signature(function.fn).bind_partial(
+            *arguments, **{name: value for name, value in named.items() if name in function.arg_names}
+        )
+    except TypeError as error:
+        raise UserError(f"{function.__name__}: {error}") from error
+    options = {k: v for k, v in named.items() if k not in function.arg_names and k not in _OF_LAUNCH}
+    return AutotunerCall(function, heuristics, {**bound.arguments, **options}, named.get("grid"), target)
+
+
+class DeferredText:
+    """The text of a candidate, generated when its job is sent: workers compile while others are generated."""
+
+    def __init__(self, generate: Callable[[], SourceText]) -> None:
+        self._generate = generate
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles as the SourceText, or as the Failure of generating it."""
+        try:
+            return _same, (self._generate(),)
+        except Exception as error:  # noqa: BLE001 - the kernel's own code
+            return _same, (failure_of(error),)
+
+
+def _same(value: SourceText | Failure) -> SourceText | Failure:
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateJob(Job):
+    """One candidate of an autotuner: allocates its memory or, if `launch` is given, compiles it.
+
+    `number` is its place among the candidates. `options` are the backend's parsed options, `most_shared`
+    the bytes of shared memory that a block may have.
+    """
+
+    number: int = 0
+    text: DeferredText | SourceText | Failure = field(default_factory=lambda: Failure("", "", ""))
+    options: Any = None
+    most_shared: int | None = None
+    launch: Launch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A compiled candidate: the variant, its facts (`facts.measure.to_json`), and the estimated time.
+
+    `microseconds` is None if the candidate could not be estimated; `note` says why. `bound` is what limits
+    it ("memory").
+    """
+
+    variant: Variant
+    facts: Mapping[str, Any]
+    microseconds: float | None = None
+    bound: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateResult:
+    """The result of checking or compiling a candidate.
+
+    `problem` says why it cannot be launched (None: it can), `failure` why it has no result.
+    """
+
+    problem: str | None = None
+    failure: Failure | None = None
+    compiled: Compiled | None = None
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One config of an autotuner: `config` is the `triton.Config`, `source` and `options` Triton's.
+
+    `launch` is None if the grid is not known.
+    """
+
+    number: int
+    config: Any
+    source: Any
+    options: Any
+    gpu: Any
+    launch: Launch | None
+
+    @cached_property
+    def target(self) -> Target:
+        """The target."""
+        return requested_target(self.gpu)
+
+    @cached_property
+    def key(self) -> str:
+        """The hash by which Triton's cache names the compilation."""
+        return compilation_key(self.source, self.options, self.gpu)
+
+    @cached_property
+    def values(self) -> Config:
+        """The config as a variant has it."""
+        return requested_config(self.source, self.options, self.gpu, self._names, None)
+
+    @property
+    def _names(self) -> TunedNames:
+        return TunedNames(True, frozenset(self.config.kwargs))
+
+    def job(self, group: int, texts: GeneratedTexts, most_shared: int | None, full: bool) -> CandidateJob:
+        """The job that allocates the candidate's memory, or, if `full`, compiles it."""
+        function = self.source.fn
+        return CandidateJob(
+            Path(function.fn.__code__.co_filename),
+            function.fn.__name__,
+            self.target,
+            specialization(self.source, self.options, self._names, None),
+            self.values,
+            group,
+            number=self.number,
+            text=DeferredText(partial(self._text, texts, full)),
+            options=self.options,
+            most_shared=most_shared,
+            launch=self.launch or Launch((), ()) if full else None,
+        )
+
+    def _text(self, texts: GeneratedTexts, full: bool) -> SourceText:
+        """The text of the source; empty if Triton's cache has the compilation and nothing else is needed."""
+        source = self.source
+        text = "" if full and is_cached(self.key, source.name) else texts.text(source, self.options, self.gpu)
+        return SourceText(source.name, source.hash(), source.ext, source.language.name, text)
+
+
+def compilation_key(source: Any, options: Any, target: Any) -> str:
+    """The hash by which Triton's cache names a compilation (`triton.compile`)."""
+    import hashlib
+
+    from triton._C.libtriton import get_cache_invalidating_env_vars
+    from triton.compiler import make_backend
+    from triton.runtime.cache import get_cache_key
+
+    text = get_cache_key(source, make_backend(target), options, get_cache_invalidating_env_vars())
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def is_cached(key: str, name: str) -> bool:
+    """Whether Triton's cache has a compilation by its key, and the name of the kernel."""
+    from triton.runtime.cache import get_cache_manager
+
+    file = f"{name[:150]}.json"
+    return bool((get_cache_manager(key).get_group(file) or {}).get(file))
+
+
+def candidates_of(call: AutotunerCall, configs: Sequence[Any]) -> list[Candidate]:
+    """The candidate of each config.
+
+    Raises whatever the kernel's heuristics, hooks and grid raise; UserError if the program changes the
+    compiler.
+    """
+    from triton import knobs
+
+    if knobs.runtime.add_stages_inspection_hook is not None:
+        raise UserError("the program changes the compiler's stages (add_stages_inspection_hook)")
+    if any(getattr(config, "ir_override", None) for config in configs):
+        raise UserError("a config replaces the compiler's output (ir_override)")
+    bind = _binder(call)
+    return [_candidate(call, number, config, bind) for number, config in enumerate(configs)]
+
+
+# Binds the keyword arguments of a launch as Triton's JIT does.
+_Bind = Callable[..., tuple[dict[str, Any], list[Any], dict[str, Any]]]
+
+
+def _binder(call: AutotunerCall) -> _Bind:
+    from triton.compiler import make_backend
+    from triton.runtime.jit import create_function_from_signature
+
+    function = call.function
+    bind: _Bind = create_function_from_signature(
+        function.signature, function.params, make_backend(call.target)
+    )
+    return bind
+
+
+def _candidate(call: AutotunerCall, number: int, config: Any, bind: _Bind) -> Candidate:
+    from triton.compiler import make_backend
+
+    function = call.function
+    given = launch_options(function, call.values(config))
+    bound, specialized, options = bind(**given)
+    packed = function._pack_args(make_backend(call.target), given, bound, specialized, options)
+    parsed, signature, constants, attributes = packed
+    source = source_class(function)(function, signature, constants, attributes)
+    return Candidate(number, config, source, parsed, call.target, _launch(call, bound))
+
+
+def _launch(call: AutotunerCall, bound: dict[str, Any]) -> Launch | None:
+    grid = call.grid(bound) if callable(call.grid) else call.grid
+    if grid is None:
+        return None
+    sizes = tuple(int(size) for size in grid)
+    parameters = [parameter for parameter in call.function.params if not parameter.is_constexpr]
+    arguments = tuple((p.name, described(bound[p.name])) for p in parameters)
+    return Launch((*sizes, *(1,) * (3 - len(sizes))), arguments)
+
+
+def groups(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, int]]:
+    """The candidates with their groups; those of one differ only in num_stages (see `Job.group`)."""
+    numbers: dict[tuple[object, ...], int] = {}
+    for candidate in candidates:
+        rest = tuple(pair for pair in candidate.values.values if pair[0] != "num_stages")
+        yield candidate, numbers.setdefault((candidate.source.hash(), str(rest)), len(numbers))

@@ -1,0 +1,172 @@
+"""The configs that pruning keeps, its reasons to drop the others, and the line that says so.
+
+Results of pruning, kept in Triton's cache: a program that runs again compiles nothing for them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import irscope
+from irscope.compiling.toolchain.triton_cache import digest
+from irscope.jobs.prune.candidates import CandidateResult
+from irscope.model.errors import error_line
+from irscope.model.text import pluralize, printable
+
+# The kinds of reasons, in the order in which they are reported.
+CANNOT_LAUNCH, NOT_COMPILED, DUPLICATE, SLOWER = "cannot launch", "not compiled", "duplicate", "slower"
+# The variable that makes pruning report: 1: a line per kernel, 2: also a line per dropped config.
+_VERBOSE = "IRSCOPE_VERBOSE"
+# Failures that Triton's autotuner takes for a config that is not to be used, without a word.
+_EXPECTED = ("CompileTimeAssertionFailure", "OutOfResources", "PTXASError")
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Why a config is dropped: the kind, and a line. `failure` is the kind of a failed compilation."""
+
+    kind: str
+    reason: str
+    failure: str = ""
+
+
+@dataclass(frozen=True)
+class Pruned:
+    """The numbers of the configs to `keep`, best first, the others with their reasons, and notes."""
+
+    keep: tuple[int, ...]
+    drops: Mapping[int, Drop]
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the next run would find the same: a failure may be this machine's."""
+        return not self.notes and all(d.failure in ("", *_EXPECTED) for d in self.drops.values())
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON values."""
+        drops = {str(number): asdict(drop) for number, drop in self.drops.items()}
+        return {"keep": list(self.keep), "drops": drops}
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any] | None, number: int) -> Pruned | None:
+        """Reads the output of `to_json`; None if it is malformed, or not for this number of configs."""
+        try:
+            keep = tuple(int(each) for each in (content or {})["keep"])
+            drops = {int(at): Drop(**drop) for at, drop in (content or {})["drops"].items()}
+        except (KeyError, TypeError, ValueError, AttributeError):
+            return None
+        return cls(keep, drops) if sorted((*keep, *drops)) == list(range(number)) else None
+
+
+def drop_of(result: CandidateResult) -> Drop | None:
+    """Why a candidate with this result is dropped; None if it is kept, as if irscope cannot judge it."""
+    if result.problem is not None:
+        return Drop(CANNOT_LAUNCH, result.problem)
+    if result.failure is not None and result.failure.kind != "UserError":
+        return Drop(NOT_COMPILED, f"{result.failure.kind}: {result.failure.summary}", result.failure.kind)
+    return None
+
+
+def pruned_or_all(command: str, configs: Sequence[Any], prune: Callable[[], tuple[str, Pruned]]) -> list[Any]:
+    """The configs that `prune` (the kernel's name, what it found) keeps; all if it fails or keeps none.
+
+    Never raises: the program goes on without pruning, and stderr says why.
+    """
+    start = time.perf_counter()
+    try:
+        kernel, pruned = prune()
+        _report(command, kernel, configs, pruned, time.perf_counter() - start)
+        return [configs[number] for number in pruned.keep] or list(configs)
+    except Exception as error:  # noqa: BLE001 - the user's program goes on without pruning
+        _print(f"{command}: all {pluralize(len(configs), 'config')} kept: {error_line(error)}")
+        return list(configs)
+
+
+def _report(command: str, kernel: str, configs: Sequence[Any], pruned: Pruned, seconds: float) -> None:
+    failed = {n: drop for n, drop in pruned.drops.items() if drop.failure not in ("", *_EXPECTED)}
+    for number, drop in list(failed.items())[:1]:
+        more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+        _print(f"{command}: {kernel}: not compiled: {configs[number]}{more}: {drop.reason}")
+    for note in pruned.notes:
+        _print(f"{command}: {kernel}: {note}")
+    verbose = os.environ.get(_VERBOSE, "")
+    if verbose in ("", "0"):
+        return
+    if verbose not in ("1", "true", "yes"):
+        for number, drop in sorted(pruned.drops.items()):
+            _print(f"{command}: {kernel}: {configs[number]}: {drop.kind}: {drop.reason}")
+    _print(f"{command}: {summary(kernel, len(configs), pruned)} in {seconds:.1f} s")
+
+
+def summary(kernel: str, number: int, pruned: Pruned) -> str:
+    """The result as a line: "57 of 64 configs of matmul dropped (9 cannot launch, 48 slower by estimate)"."""
+    if not pruned.keep:
+        first = next(iter(pruned.drops.values()))
+        return f"all {pluralize(number, 'config')} of {kernel} kept: none can be used ({first.reason})"
+    if not pruned.drops:
+        return f"all {pluralize(number, 'config')} of {kernel} kept"
+    counts = Counter(drop.kind for drop in pruned.drops.values())
+    words = {
+        CANNOT_LAUNCH: f"{counts[CANNOT_LAUNCH]:,} cannot launch",
+        NOT_COMPILED: f"{counts[NOT_COMPILED]:,} not compiled",
+        DUPLICATE: pluralize(counts[DUPLICATE], "duplicate"),
+        SLOWER: f"{counts[SLOWER]:,} slower by estimate",
+    }
+    parts = ", ".join(text for kind, text in words.items() if counts[kind])
+    return f"{len(pruned.drops):,} of {pluralize(number, 'config')} of {kernel} dropped ({parts})"
+
+
+def _print(text: str) -> None:
+    print(f"irscope: {printable(text)}", file=sys.stderr, flush=True)
+
+
+_FILE = "irscope_tuning.json"
+
+
+@cache
+def _code() -> str:
+    """The sizes and times of irscope's files that results depend on: code and constants."""
+    root = Path(irscope.__file__).parent
+    files = [file for name in ("estimating", "tuning", "facts") for file in root.glob(f"{name}/**/*.*")]
+    states = [(str(file.relative_to(root)), file.stat()) for file in sorted(files) if file.suffix != ".pyc"]
+    return "\n".join(f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states)
+
+
+class Learned:
+    """An entry of Triton's cache under everything that its content depends on.
+
+    `parts` name that as text: the keys of the compilations, the launch, the limits of the device.
+    """
+
+    def __init__(self, *parts: str) -> None:
+        self._key = digest("irscope tuning 1", _code(), *parts)
+
+    def read(self) -> Mapping[str, Any] | None:
+        """The content; None if there is none, or it cannot be read."""
+        from triton.runtime.cache import get_cache_manager
+
+        try:
+            file = get_cache_manager(self._key).get_file(_FILE)
+            content = json.loads(Path(file).read_bytes()) if file else None
+        except (OSError, ValueError):
+            return None
+        return content if isinstance(content, dict) else None
+
+    def write(self, content: Mapping[str, Any]) -> None:
+        """Keeps the content, if the cache can be written."""
+        from triton.runtime.cache import get_cache_manager
+
+        try:
+            get_cache_manager(self._key).put(json.dumps(content), _FILE, binary=False)
+        except OSError:
+            return

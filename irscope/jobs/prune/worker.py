@@ -1,0 +1,210 @@
+"""A process that compiles candidates of an autotuner from their texts; it never imports the program.
+
+`workers.py` starts it with the numbers of two descriptors (see capturing/compile/worker.py) and the folder
+of the program's Triton with its key, which takes a second to compute.
+
+A compiled candidate as a variant with facts, which irscope's analyses take.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
+from multiprocessing.connection import Connection
+from typing import Any
+
+from irscope.compiling.job import MetadataReturned, Outcome
+from irscope.compiling.messages import JobDone, JobFailed, WorkerTask, send
+from irscope.compiling.standalone.source_text import SourceText, as_source, language_of, parse_module
+from irscope.compiling.supervisor import supervise
+from irscope.compiling.toolchain.allocation import LLVM_STAGE, Allocation, allocate, without_verifier
+from irscope.compiling.toolchain.compiler import StageMemory, compile_stages
+from irscope.compiling.toolchain.patching import patched
+from irscope.compiling.toolchain.stub_driver import StubDriver, gpu_target
+from irscope.compiling.worker import prepare, serve
+from irscope.estimating.estimate import estimate
+from irscope.facts.artifacts import VariantArtifacts
+from irscope.facts.fact import ReadStage
+from irscope.facts.measure import measure, to_json
+from irscope.facts.resources import resource_problem
+from irscope.jobs.prune.candidates import CandidateJob, CandidateResult, Compiled
+from irscope.model import Artifact, Failure, Kernel, SourceFunction, Toolchain, UserError, Variant
+from irscope.model.errors import error_line
+from irscope.model.plugins import silence
+from irscope.store.encoding import digest
+from irscope.targets import backend_of, in_words_of
+
+# The name under which a result is sent.
+RESULT = "result"
+
+
+class _CannotLaunchError(BaseException):
+    """Ends the compilation of a candidate; the text says why it cannot be launched."""
+
+
+def main(pipe: str, lifeline: str, folder: str, triton_key: str) -> None:
+    """Serves the pipe that the program opened as this file descriptor, supervised."""
+    supervise(int(lifeline))
+    os.set_inheritable(int(pipe), False)
+    found = find_spec("triton")
+    if found is None or not str(found.origin).startswith(f"{folder}/"):
+        sys.path.insert(0, folder)
+    try:
+        silence()
+        prepare(triton_key)
+        connection = Connection(int(pipe))
+        serve(connection, partial(_work, memory=StageMemory(), pipe=connection))
+    finally:
+        os._exit(0)
+
+
+def _work(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
+    if not isinstance(task, CandidateJob):
+        raise TypeError(task)
+    if isinstance(task.text, Failure):
+        send(pipe, JobFailed(task.text))
+        return
+    from triton.runtime import driver
+
+    driver.set_active(StubDriver(task.target))
+    result = allocated(task) if task.launch is None else _compiled(task, memory)
+    send(pipe, MetadataReturned({RESULT: result}))
+    send(pipe, JobDone())
+
+
+def allocated(job: CandidateJob) -> CandidateResult:
+    """Whether a candidate can be launched, without LLVM and ptxas. Raises whatever the compiler raises."""
+    return CandidateResult(_problem(allocation_of(_text(job), job.options, gpu_target(job.target)), job))
+
+
+def allocation_of(source: SourceText, options: Any, target: Any) -> Allocation:
+    """The allocation of a kernel: runs the stages down to TTGIR and the passes until memory is allocated.
+
+    `target` is Triton's. Raises whatever the compiler raises.
+    """
+    from triton._C.libtriton import ir
+    from triton.compiler import make_backend
+
+    backend, context = make_backend(target), ir.context()
+    ir.load_dialects(context)
+    backend.load_dialects(context)
+    stages: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    backend.add_stages(stages, options, language_of(source))
+    module = parse_module(source.text, context)
+    names = list(stages)
+    with without_verifier(backend):
+        for name in names[names.index(source.extension) : names.index(LLVM_STAGE)]:
+            module = stages[name](module, metadata)
+        if not module.verify():
+            raise UserError("a pass broke the module")
+        return allocate(stages[LLVM_STAGE], module, backend, options)
+
+
+def _compiled(job: CandidateJob, memory: StageMemory) -> CandidateResult:
+    """Compiles a candidate into Triton's cache, unless it cannot be launched, which is known before LLVM."""
+    # Loads numpy, which `fits` does not need.
+
+    memory.begin(job.file, job.kernel, job.target, job.group)
+    outcome = Outcome()
+    try:
+        with _stopping_early(job):
+            compile_stages(as_source(_text(job)), job.options, gpu_target(job.target), memory, outcome.apply)
+    except _CannotLaunchError as error:
+        return CandidateResult(str(error))
+    return measured(job, outcome)
+
+
+@contextmanager
+def _stopping_early(job: CandidateJob) -> Iterator[None]:
+    """A compilation within the block ends before LLVM with _CannotLaunchError if it cannot be launched."""
+    from triton import knobs
+
+    def hook(*arguments: Any) -> tuple[str, str] | None:
+        if not arguments:  # from 3.7 on, Triton asks what the hook adds to the cache key: nothing
+            return ("", "")
+        backend, stages, options = arguments[:3]
+        run = stages[LLVM_STAGE]
+
+        def checked(module: Any, metadata: dict[str, Any]) -> Any:
+            copy = parse_module(str(module), module.context)
+            if problem := _problem(allocate(run, copy, backend, options), job):
+                raise _CannotLaunchError(problem)
+            return run(module, metadata)
+
+        stages[LLVM_STAGE] = checked
+        return None
+
+    with patched(knobs.runtime, "add_stages_inspection_hook", hook):
+        yield
+
+
+def _problem(allocation: Allocation, job: CandidateJob) -> str | None:
+    threads = allocation.warps * job.target.warp_size
+    problem = resource_problem(allocation.shared, threads, allocation.tensor_memory, job.most_shared)
+    return None if problem is None else in_words_of(job.target, problem)
+
+
+def _text(job: CandidateJob) -> SourceText:
+    if not isinstance(job.text, SourceText):
+        raise TypeError(job.text)
+    return job.text
+
+
+def measured(job: CandidateJob, outcome: Outcome) -> CandidateResult:
+    """Whether a compiled candidate can be launched, its facts, and the estimated time of its launch."""
+    variant, read = _variant(job, outcome), outcome.content
+    resident = VariantArtifacts(variant, read).occupancy
+    if resident is not None and not resident.blocks:
+        limits = " and ".join(resident.limits)
+        problem = in_words_of(variant.target, "no block fits on a multiprocessor")
+        return CandidateResult(f"{problem}, limited by {limits}")
+    return CandidateResult(compiled=_estimated(job, variant, read))
+
+
+def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> Compiled:
+    facts = to_json(measure(variant, read))
+    if job.launch is None or not job.launch.grid:
+        return Compiled(variant, facts, note="the grid of the launch is not known")
+    binary = variant.artifacts.get(backend_of(variant.target).binary)
+    key = (job.target, binary and binary.digest, variant.metadata.get("shared"), job.launch)
+    try:
+        if key not in _times:
+            found = estimate(variant, job.launch, read)
+            if not found.complete:
+                return Compiled(
+                    variant, facts, note="; ".join(found.notes[:1]) or "not all of it was counted"
+                )
+            _times[key] = found.microseconds, found.bound
+    except Exception as error:  # noqa: BLE001 - one candidate must not cost the others their estimates
+        return Compiled(variant, facts, note=error_line(error))
+    return Compiled(variant, facts, *_times[key])
+
+
+# The time and the bound of each launch that this process has estimated: duplicates take no second estimate.
+_times: dict[tuple[object, ...], tuple[float, str]] = {}
+
+
+def _variant(job: CandidateJob, outcome: Outcome) -> Variant:
+    """The candidate as a variant; its id is its number."""
+    source = SourceFunction(job.kernel, str(job.file), 1, "")
+    contents = {stage: outcome.content(stage) or b"" for stage in outcome.artifacts}
+    artifacts = {stage: Artifact(stage, digest(content), len(content)) for stage, content in contents.items()}
+    return Variant(
+        id=job.number,
+        kernel=Kernel(0, job.kernel, source, (), ()),
+        target=job.target,
+        specialization=job.specialization,
+        config=job.config,
+        toolchain=Toolchain(0, {}, ""),
+        metadata=outcome.metadata,
+        seconds=outcome.seconds,
+        cached=outcome.cached,
+        log=outcome.log,
+        artifacts=artifacts,
+        launches=(job.launch,) if job.launch is not None else (),
+    )

@@ -1,0 +1,115 @@
+"""The worker processes that compile candidates. They are kept for the next kernel, then end by themselves."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+
+from irscope.compiling.job import Job, Outcome
+from irscope.compiling.pool import Worker, run_jobs, spawn
+from irscope.jobs.prune.candidates import CandidateJob, CandidateResult
+from irscope.jobs.prune.worker import RESULT
+from irscope.model.process import available_cores
+
+# The seconds after which a worker without a job ends: each has Triton in memory (about 150 MB).
+_IDLE_SECONDS = 20.0
+# The variables that Triton and LLVM read, and Python's search path; workers have those of their start.
+_PREFIXES = ("TRITON", "LLVM", "MLIR", "PTXAS", "NVPTX", "AMDGCN", "DISABLE_", "ENABLE_", "PYTHON")
+
+
+class WorkerPool:
+    """Workers of this process; used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._workers: list[Worker] = []
+        self._environment: dict[str, str] = {}
+        self._process = os.getpid()
+        self._timer: threading.Timer | None = None
+
+    def results(
+        self, jobs: Sequence[CandidateJob], processes: int | None, seconds: float
+    ) -> Iterator[tuple[int, CandidateResult]]:
+        """Runs the jobs; yields (number of the candidate, result) as they are done.
+
+        `processes` of None starts one per core, but not more than jobs; `seconds` is the limit per job.
+        """
+        with self._lock:
+            self._prepare(min(processes or available_cores(), len(jobs)))
+            try:
+                for job, outcome in run_jobs(jobs, self._workers, seconds, _ignore):
+                    if isinstance(job, CandidateJob):
+                        yield job.number, _result(outcome)
+            except BaseException:
+                self._stop()  # jobs may still run
+                raise
+            self._stop_when_idle()
+
+    def stop(self) -> None:
+        """Ends the workers."""
+        with self._lock:
+            self._stop()
+
+    def _prepare(self, count: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        if self._process != os.getpid():  # forked: the workers are the parent's
+            self._workers, self._process = [], os.getpid()
+        if _environment() != self._environment:
+            self._stop()
+            self._environment = _environment()
+        triton = _triton() if len(self._workers) < count else ()
+        with _uncaptured():
+            while len(self._workers) < count:
+                self._workers.append(Worker(partial(spawn, module=_WORKER, arguments=triton)))
+
+    def _stop_when_idle(self) -> None:
+        self._timer = threading.Timer(_IDLE_SECONDS, self.stop)
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _stop(self) -> None:
+        for worker in self._workers:
+            worker.stop()
+        self._workers.clear()
+
+
+_WORKER = "irscope.jobs.prune.worker"
+pool = WorkerPool()
+
+
+def _ignore(job: Job) -> None:
+    """Takes the start of a job."""
+
+
+def _result(outcome: Outcome) -> CandidateResult:
+    result = outcome.metadata.get(RESULT)
+    if isinstance(result, CandidateResult) and outcome.failure is None:
+        return result
+    return CandidateResult(failure=outcome.failure)
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(_PREFIXES)}
+
+
+def _triton() -> tuple[str, str]:
+    """The folder from which this process imported Triton, and Triton's own key."""
+    import triton
+    from triton.runtime import cache
+
+    return str(Path(triton.__file__).parent.parent), cache.triton_key()
+
+
+def _uncaptured() -> ExitStack:
+    """The processes that start within the block are not captured, if irscope captures this one."""
+    stack = ExitStack()
+    capturing = sys.modules.get("irscope.recording.subprocesses")
+    if capturing is not None:
+        stack.enter_context(capturing.uncaptured_subprocesses())
+    return stack

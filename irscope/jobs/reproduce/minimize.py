@@ -1,0 +1,244 @@
+"""Makes a reproducer smaller as long as a condition on its facts holds, as llvm-reduce and creduce do."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irscope.compiling.processes.child_process import python_command
+from irscope.compiling.processes.temporary_folders import temporary_folder
+from irscope.facts.fact import Fact
+from irscope.facts.measure import measure
+from irscope.jobs.reproduce.clean_process import SCRIPT, dumped_stages
+from irscope.jobs.reproduce.recorded import Recorded
+from irscope.jobs.reproduce.reductions import Program, Reduction, reductions, without_unused
+from irscope.jobs.reproduce.script import KERNEL_FILE, script_text
+from irscope.model import Artifact, UserError
+from irscope.model.process import available_cores
+from irscope.workspace.conditions import ALIASES, parse_expectation, unmet
+
+DEFAULT_SECONDS = 300.0
+_SECONDS_PER_COMPILATION = 60.0
+# A busy machine may take this many times as long as the capture says.
+_SLOWER = 20
+# Of a failing variant, the error's text without what moves with the kernel's lines.
+_NUMBERS = re.compile(r"\d+")
+_SPILLS = ("spills", "n_spills", "spill_words")
+
+
+@dataclass(frozen=True)
+class Minimized:
+    """A smaller variant for which the condition holds, how many were tried, and whether time ran out."""
+
+    recorded: Recorded
+    condition: str
+    tried: int
+    seconds: float
+    stopped: bool
+
+    @property
+    def text(self) -> str:
+        """The result in one sentence."""
+        lines = self.recorded.kernel.count("\n")
+        limit = "; the time limit was reached" if self.stopped else ""
+        tried = f"{self.tried} smaller kernels tried in {self.seconds:.0f} s"
+        return f"Minimized to {lines} lines as long as {self.condition} ({tried}{limit})."
+
+
+def fact_condition(name: str, recorded: Recorded) -> str:
+    """The expression that says that a fact stays as bad as recorded. Raises UserError if it is unknown."""
+    if name in _SPILLS:
+        return "n_spills > 0"
+    fact = recorded.facts.get(ALIASES.get(name, name))
+    if fact is None or fact.value is None:
+        raise UserError(f"--fact {name}: the variant has no such fact; irscope show lists its facts")
+    if isinstance(fact.value, str) or not isinstance(fact.value, int | float):
+        return f'{fact.kind.name} == "{fact.value}"'
+    return f"{fact.kind.name} {'<=' if fact.kind.better == 'high' else '>='} {fact.value}"
+
+
+def minimize(
+    recorded: Recorded, condition: str, seconds: float = DEFAULT_SECONDS, processes: int = 0
+) -> Minimized:
+    """The smallest kernel found in `seconds` for which `condition` holds: an expectation, or "" if it fails.
+
+    `processes` of 0 starts one per core. Executes the kernel's Python text. Raises UserError if the condition
+    does not hold for the variant itself.
+    """
+    started = time.monotonic()
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(temporary_folder("irscope-minimize-")))
+        count = processes or available_cores()
+        runners = [_Runner(scratch / str(number), recorded) for number in range(count)]
+        for runner in runners:
+            stack.callback(runner.stop)
+        search = _Search(runners, _interesting(recorded, condition), started + seconds)
+        program = Program(ast.parse(recorded.kernel), recorded.call)
+        first = search.best([lambda: without_unused(program)]) or search.best([lambda: program])
+        if first is None:
+            what = condition or "the recorded error"
+            raise UserError(f"--minimize: {what} does not hold for the variant itself: {search.last}")
+        best = search.run(first[1])
+        found = best or first
+    return Minimized(
+        found[2],
+        condition or "it fails as recorded",
+        search.tried,
+        time.monotonic() - started,
+        search.expired,
+    )
+
+
+# Whether a smaller program still shows the problem, from its artifacts with facts, or from its output if it
+# does not compile.
+Interesting = Callable[[Recorded, str], bool]
+_Found = tuple[int, Program, Recorded]
+
+
+def _interesting(recorded: Recorded, condition: str) -> Interesting:
+    if condition:
+        comparisons = parse_expectation(condition)
+        return lambda found, _: bool(found.artifacts) and not list(unmet(comparisons, found.facts))
+    if recorded.variant.failure is None:
+        raise UserError("--minimize needs a condition: --check EXPR or --fact NAME")
+    wanted = _NUMBERS.sub("N", recorded.variant.failure.summary)
+    return lambda found, printed: not found.artifacts and wanted in _NUMBERS.sub("N", printed)
+
+
+class _Search:
+    """Tries attempts in parallel, in order, until time runs out."""
+
+    def __init__(self, runners: Sequence[_Runner], interesting: Interesting, deadline: float) -> None:
+        self._runners, self._interesting, self._deadline = runners, interesting, deadline
+        self._pool = ThreadPoolExecutor(len(runners))
+        self._known: set[str] = set()
+        self.tried, self.last, self.expired = 0, "", False
+
+    def run(self, program: Program) -> _Found | None:
+        """The smallest program found; None if none is smaller."""
+        best: _Found | None = None
+        while not self.expired:
+            before = program.size
+            for reduction in reductions():
+                if found := self._reduced(program, reduction):
+                    best, program = found, found[1]
+            if program.size == before:
+                break
+        return best
+
+    def _reduced(self, program: Program, reduction: Reduction) -> _Found | None:
+        best, index = None, 0
+        while index < len(attempts := reduction(program)):
+            batch = attempts[index : index + len(self._runners)]
+            found = self.best([lambda a=attempt: _cleaned(a()) for attempt in batch])  # type: ignore[misc]
+            if self.expired:
+                return best
+            if found is None:
+                index += len(batch)
+            else:
+                best, program = found, found[1]
+                index += found[0]
+        return best
+
+    def best(self, attempts: Sequence[Callable[[], Program | None]]) -> _Found | None:
+        """The first of these programs that is interesting."""
+        if time.monotonic() > self._deadline:
+            self.expired = True
+            return None
+        programs = [self._new(attempt()) for attempt in attempts]
+        pairs = zip(programs, self._runners, strict=False)
+        results = list(self._pool.map(lambda pair: pair[0] and pair[1].compile(pair[0]), pairs))
+        for index, (program, result) in enumerate(zip(programs, results, strict=True)):
+            if program is None or result is None:
+                continue
+            self.tried += 1
+            recorded, printed = result
+            last = printed.strip().rpartition("\n")[2] or "it took too long"
+            self.last = "it compiles" if recorded.artifacts else last
+            if self._interesting(*result):
+                return index, program, recorded
+        return None
+
+    def _new(self, program: Program | None) -> Program | None:
+        """The program, unless it was tried before."""
+        if program is None:
+            return None
+        text = f"{program.text}{program.call}"
+        if text in self._known:
+            return None
+        self._known.add(text)
+        return program
+
+
+def _cleaned(program: Program | None) -> Program | None:
+    return None if program is None else without_unused(program)
+
+
+class _Runner:
+    """One process that compiles one program after another."""
+
+    def __init__(self, folder: Path, recorded: Recorded) -> None:
+        self._folder, self._recorded = folder, recorded
+        folder.mkdir()
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("TRITON_")}
+        environment["TRITON_CACHE_DIR"] = str(folder / "cache")
+        self._process = subprocess.Popen(
+            python_command("irscope.jobs.reproduce.script_runner"),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        self._count = 0
+
+    def compile(self, program: Program) -> tuple[Recorded, str] | None:
+        """The variant that a program compiles to, without artifacts if it fails, and what was printed."""
+        self._count += 1
+        folder = self._folder / str(self._count)
+        folder.mkdir()
+        recorded = replace(self._recorded, kernel=program.text, call=program.call, values=None)
+        (folder / f"{KERNEL_FILE}.py").write_text(recorded.kernel)
+        (folder / SCRIPT).write_text(script_text(recorded))
+        dump, printed = folder / "stages", folder / "printed"
+        seconds = max(_SECONDS_PER_COMPILATION, _SLOWER * sum(self._recorded.variant.seconds.values()))
+        request = [str(folder / SCRIPT), str(dump), str(printed), seconds]
+        if self._process.stdin is None or self._process.stdout is None:
+            return None
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            return None
+        if not self._process.stdout.readline():
+            return None
+        text = printed.read_text(errors="replace") if printed.exists() else ""
+        return _measured(recorded, dumped_stages(dump, recorded.variant)), text
+
+    def stop(self) -> None:
+        """Ends the process."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
+
+
+def _measured(recorded: Recorded, artifacts: dict[str, bytes]) -> Recorded:
+    """The variant with these artifacts and their facts."""
+    log = artifacts.pop("log", b"").decode("utf-8", "replace")
+    metadata = json.loads(artifacts.pop("json", b"{}"))
+    variant = replace(
+        recorded.variant,
+        artifacts={stage: Artifact(stage, "", len(content)) for stage, content in artifacts.items()},
+        log=log,
+        metadata=metadata,
+        benchmarks=(),
+        seconds={},
+    )
+    facts: dict[str, Fact] = measure(variant, artifacts.get) if artifacts else {}
+    return replace(recorded, variant=variant, artifacts=artifacts, facts=facts)

@@ -1,0 +1,194 @@
+"""A variant as a reproducer needs it: the kernel's file, Triton's input, its launch and its machine code."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import struct
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from irscope.compiling.standalone import CALL, KERNEL, VALUES
+from irscope.compiling.toolchain.replay import DESCRIPTOR, TENSOR, contiguous, integers
+from irscope.facts.fact import Fact, value_named
+from irscope.facts.measure import measure
+from irscope.jobs.reproduce import scaffold
+from irscope.model import Launch, UserError, Variant
+from irscope.model.text import split_entries
+from irscope.store import CaptureReader
+from irscope.targets import backend_of, stage_named
+from irscope.targets.elf import code_digest
+
+_INDEX = re.compile(r"\(\d{1,4}(?:, \d{1,4})*,?\)")
+# A launch's argument as a literal of the script: a number, None, a tensor's or descriptor's description.
+Specification = object
+
+
+@dataclass(frozen=True)
+class Call:
+    """The arguments of triton.compile as Python expressions in the kernel's file, by parameter or index path.
+
+    See `toolchain.standalone`. `places` has the file and line of each function that Triton compiles.
+    """
+
+    kernel: str
+    gluon: bool
+    parameters: tuple[str, ...]
+    signature: str
+    constexprs: Mapping[str, str]
+    attrs: Mapping[str, str]
+    options: Mapping[str, str]
+    places: Mapping[str, tuple[str, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A variant of a capture with all that a reproducer of it needs.
+
+    `kernel` is the text of the kernel's file, `values` a file of torch with the arguments of its launch.
+    """
+
+    variant: Variant
+    kernel: str
+    call: Call
+    artifacts: Mapping[str, bytes]
+    facts: Mapping[str, Fact] = field(default_factory=dict)
+    values: bytes | None = None
+
+    @property
+    def launch(self) -> Launch | None:
+        """The first launch that the capture has; with `values`, the one that had them."""
+        return self.variant.launches[0] if self.variant.launches else None
+
+    @property
+    def binary(self) -> bytes | None:
+        """The cubin or code object; None if the variant did not compile."""
+        return self.artifacts.get(backend_of(self.variant.target).binary)
+
+
+def read_recorded(path: Path, variant: Variant) -> Recorded:
+    """A variant of the capture at `path`. Raises UserError if it lacks what a reproducer needs."""
+    with CaptureReader(path) as reader:
+        attached = {name: reader.content(artifact) for name, artifact in reader.attached(variant).items()}
+        artifacts = {stage: reader.content(artifact) for stage, artifact in variant.artifacts.items()}
+    call = _call(attached.get(CALL), variant)
+    kernel = attached.get(KERNEL, b"").decode("utf-8", "replace")
+    facts = measure(variant, artifacts.get)
+    return Recorded(variant, kernel, call, artifacts, facts, attached.get(VALUES))
+
+
+def _call(content: bytes | None, variant: Variant) -> Call:
+    what = f"#{variant.id} ({variant.kernel.name})"
+    if content is None:
+        raise UserError(
+            f"{what}: the capture has no stand-alone text of its kernel, because an older irscope or another "
+            "tool made it; compile or run it again, or import its folder on the machine that compiled it"
+        )
+    try:
+        values = dict(json.loads(content))
+        if problem := values.get("problem"):
+            raise UserError(f"{what} cannot be reproduced: {problem}")
+        return Call(
+            kernel=_identifier(values["kernel"]),
+            gluon=bool(values["gluon"]),
+            parameters=tuple(map(_identifier, values["parameters"])),
+            signature=_expression(values["signature"]),
+            constexprs={_path(k): _expression(v) for k, v in values["constexprs"].items()},
+            attrs={_path(k): _expression(v) for k, v in values["attrs"].items()},
+            options={_identifier(k): _expression(v) for k, v in values["options"].items()},
+            places={_identifier(k): (str(file), int(at)) for k, (file, at) in values["places"].items()},
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{what}: what the capture has of its compilation is damaged") from error
+
+
+def _identifier(text: Any) -> str:
+    if not (isinstance(text, str) and text.isidentifier()):
+        raise ValueError(text)
+    return text
+
+
+def _path(text: Any) -> str:
+    """`text`, if it is the index of a parameter, or of an item of a tuple: "(3,)". Raises ValueError."""
+    if not (isinstance(text, str) and _INDEX.fullmatch(text)):
+        raise ValueError(text)
+    return text
+
+
+def _expression(text: Any) -> str:
+    """`text`, if it is one Python expression. Raises ValueError."""
+    try:
+        ast.parse(text, mode="eval")
+    except (SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError(text) from error
+    return str(text)
+
+
+def recorded_facts(recorded: Recorded) -> dict[str, Any]:
+    """The values that the script compares: the hash of the code, and registers and spills as printed."""
+    variant = recorded.variant
+    found: dict[str, Any] = {"registers": None, "code": None}
+    if recorded.binary is not None:
+        with suppress(struct.error, ValueError, LookupError):  # anybody may have written the capture
+            code_digest(recorded.binary)  # checks sizes, which the script's own function trusts
+            facts: Callable[..., dict[str, Any]] = scaffold.facts
+            found = facts(_Texts(recorded.artifacts), variant.log or "")
+    if found["registers"] is None:
+        found["registers"] = value_named(recorded.facts, "registers")
+    return {**found, "failure": variant.failure.kind if variant.failure else None}
+
+
+class _Texts(dict[str, Any]):
+    """Artifacts as Triton's `asm` has them: text, and bytes of the binary."""
+
+    def __getitem__(self, stage: str) -> Any:
+        content = super().__getitem__(stage)
+        return content if stage_named(stage).binary else content.decode("utf-8", "replace")
+
+
+def arguments_of(call: Call, launch: Launch) -> dict[str, Specification]:
+    """Each parameter of the kernel with what to launch it with, as a literal of the script."""
+    given = dict(launch.arguments)
+    return {name: specification(given.get(name, "None")) for name in call.parameters}
+
+
+def specification(text: str) -> Specification:
+    """An argument of a launch as a literal; None if the text only names its class."""
+    if match := DESCRIPTOR.fullmatch(text):
+        return {"base": specification(match[1]), "block": list(integers(match[2]))}
+    if match := TENSOR.fullmatch(text):
+        shape = integers(match[2])
+        strides = contiguous(shape) if match[3] is None else integers(match[3])
+        return {"dtype": match[1], "shape": list(shape), "strides": list(strides)}
+    if text.startswith("(") and text.endswith(")"):
+        return tuple(map(specification, split_entries(text[1:-1])))
+    if text in ("inf", "-inf", "nan"):
+        return _Infinite(text)
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return value if value is None or isinstance(value, bool | int | float) else None
+
+
+class _Infinite:
+    """A float without a literal."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return f'float("{self._text}")'
+
+
+def unaligned(call: Call) -> tuple[str, ...]:
+    """The parameters whose pointers were not divisible by 16."""
+    aligned = set()
+    for path, attributes in call.attrs.items():
+        if "tt.divisibility" in attributes:
+            aligned.add(path.strip("()").partition(",")[0])
+    return tuple(name for index, name in enumerate(call.parameters) if str(index) not in aligned)

@@ -1,0 +1,175 @@
+"""The text of a reproducer's script: what was recorded as constants, then the scaffold.
+
+The README.md of a reproducer.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+from collections.abc import Iterable, Mapping, Sequence
+
+from irscope.jobs.reproduce import scaffold
+from irscope.jobs.reproduce.recorded import Call, Recorded, arguments_of, recorded_facts, unaligned
+from irscope.model import Variant
+from irscope.model.text import code, markdown_escaped, one_line
+
+_LINE = "# ---\n"
+_WIDTH = 100
+KERNEL_FILE = "kernel"
+
+
+def script_text(recorded: Recorded) -> str:
+    """The script for a variant."""
+    variant, launch = recorded.variant, recorded.launch
+    given = None if launch is None else arguments_of(recorded.call, launch)
+    lines = [
+        f'"""Compiles {recorded.call.kernel} for {variant.target} as recorded, without a GPU.',
+        "",
+        "Written by irscope reproduce. Needs Triton; --launch, which runs it, needs torch and a GPU.",
+        '"""',
+        "",
+        f"NAME, TARGET, GLUON = {recorded.call.kernel!r}, {_target(variant)!r}, {recorded.call.gluon}",
+        f"ENVIRONMENT = {_dictionary({k: repr(v) for k, v in _variables(variant).items()})}",
+        f"RECORDED = {_dictionary({k: repr(v) for k, v in recorded_facts(recorded).items()})}",
+        f"GRID = {tuple((*launch.grid, 1, 1)[:3]) if launch else (1, 1, 1)}",
+        f"ARGUMENTS = {_dictionary({k: repr(v) for k, v in given.items()}) if given is not None else None}",
+        f"UNALIGNED = {tuple(name for name in unaligned(recorded.call) if _has_address(given, name))}",
+        f"PLACES = {_dictionary(_places(recorded))}",
+        *_call_function(recorded.call),
+    ]
+    body = inspect.getsource(scaffold).partition(_LINE)[2]
+    imports, _, code = body.partition("\n\n")
+    header = "\n".join(lines[4:])
+    return "\n".join(lines[:4]) + f"\n\n{imports}\n{header}\n\n\n{code}"
+
+
+def _has_address(given: Mapping[str, object] | None, name: str) -> bool:
+    return isinstance((given or {}).get(name), dict)
+
+
+def _places(recorded: Recorded) -> dict[str, str]:
+    """The files and lines of functions, if the machine code has them: device_assert prints its line."""
+    module = recorded.artifacts.get("ttir") or recorded.artifacts.get("ttgir") or b""
+    return {k: repr(v) for k, v in recorded.call.places.items()} if b"tt.assert" in module else {}
+
+
+def _target(variant: Variant) -> tuple[str, int | str, int]:
+    target = variant.target
+    return target.backend, int(target.arch) if target.arch.isdigit() else target.arch, target.warp_size
+
+
+def _variables(variant: Variant) -> Mapping[str, str]:
+    """The environment variables that it was compiled with; options that have a variable are in the call."""
+    return {name: text for name, text in variant.environment.items() if name.isupper()}
+
+
+def _call_function(call: Call) -> list[str]:
+    names = names_in([call.signature, *call.constexprs.values(), *call.options.values()])
+    imported = ", ".join([call.kernel, *sorted(names - {call.kernel})])
+    return [
+        "",
+        "",
+        "def call():",
+        '    """The source and the options of triton.compile."""',
+        f"    from {KERNEL_FILE} import {imported}",
+        "",
+        "    source = {",
+        f'        "fn": {call.kernel},',
+        f'        "signature": {_literal(_items(call.signature), "        ")},',
+        f'        "constexprs": {_literal(call.constexprs, "        ")},',
+        f'        "attrs": {_literal(call.attrs, "        ")},',
+        "    }",
+        f"    return source, {_dictionary(call.options, '    ')}",
+    ]
+
+
+def _items(dictionary: str) -> dict[str, str]:
+    """The items of the text of a dictionary, as text."""
+    tree = ast.parse(dictionary, mode="eval").body
+    if not isinstance(tree, ast.Dict):
+        return {}
+    pairs = zip(tree.keys, tree.values, strict=True)
+    return {ast.unparse(key): ast.unparse(value) for key, value in pairs if key is not None}
+
+
+def names_in(expressions: Iterable[str]) -> set[str]:
+    """The names of the kernel's file that expressions use."""
+    trees = (ast.walk(ast.parse(text, mode="eval")) for text in expressions)
+    found = {node.id for nodes in trees for node in nodes if isinstance(node, ast.Name)}
+    return found - set(dir(builtins))
+
+
+def _dictionary(values: Mapping[str, str], indent: str = "") -> str:
+    """A dictionary of expressions by text."""
+    return _literal({repr(key): text for key, text in values.items()}, indent)
+
+
+def _literal(values: Mapping[str, str], indent: str = "") -> str:
+    """A dictionary of expressions by expression, on as few lines as fit."""
+    items = [f"{key}: {text}" for key, text in values.items()]
+    if len(line := "{" + ", ".join(items) + "}") <= _WIDTH - len(indent):
+        return line
+    lines = [""]
+    for item in items:
+        if lines[-1] and len(lines[-1]) + len(item) + len(indent) + 6 > _WIDTH:
+            lines.append("")
+        lines[-1] += f"{', ' if lines[-1] else ''}{item}"
+    return "\n".join(["{", *(f"{indent}    {each}," for each in lines), indent + "}"])
+
+
+_VERSIONS = ("triton", "ptxas", "torch", "python", "irscope")
+_SPILLS = ("n_spills", "vector_spills", "scalar_spills", "loop_spills")
+_FACTS = ("registers", *_SPILLS, "shared")
+
+
+def readme_text(recorded: Recorded, name: str, findings: Sequence[str], outcome: str) -> str:
+    """The file: the finding, how to run it, versions. `outcome` says what the check found."""
+    variant = recorded.variant
+    versions = variant.toolchain.versions
+    rows = [("Kernel", code(recorded.call.kernel)), ("Config", code(name)), ("Target", str(variant.target))]
+    rows += [(each, markdown_escaped(versions[each])) for each in _VERSIONS if versions.get(each)]
+    rows += [(text, markdown_escaped(value)) for text, value in sorted(variant.environment.items())]
+    lines = [
+        f"# {markdown_escaped(recorded.call.kernel)} on {variant.target}",
+        "",
+        *(f"- {markdown_escaped(one_line(finding))}" for finding in findings or [_own_finding(recorded)]),
+        "",
+        "```",
+        "python reproduce.py            # compiles exactly this variant; needs Triton, no GPU",
+        *(
+            ["python reproduce.py --launch   # also launches it; needs torch and a GPU"]
+            if recorded.launch
+            else []
+        ),
+        "python reproduce.py --dump out # writes every stage",
+        "```",
+        "",
+        "| | |",
+        "|---|---|",
+        *(f"| {heading} | {text} |" for heading, text in rows),
+        "",
+        markdown_escaped(one_line(outcome)),
+        "",
+    ]
+    if recorded.launch and recorded.values is None:
+        lines += [
+            "The launch has the recorded shapes, types, strides and alignment; floats are random with a "
+            "fixed seed, integers in tensors are 0.",
+            "",
+        ]
+    if recorded.values is not None:
+        lines += ["`values.pt` has the recorded values of the arguments before and after the launch.", ""]
+    return "\n".join([*lines, "Written by `irscope reproduce`.", ""])
+
+
+def _own_finding(recorded: Recorded) -> str:
+    """Whether it compiles and spills, with its facts."""
+    failure = recorded.variant.failure
+    if failure is not None:
+        return f"It does not compile: {failure.summary}"
+    known = [recorded.facts[name] for name in _FACTS if name in recorded.facts]
+    text = ", ".join(f"{fact.kind.heading}: {fact}" for fact in known if fact.value not in (None, 0))
+    spills = any(recorded.facts[name].value for name in _SPILLS if name in recorded.facts)
+    return f"It spills registers ({text})." if spills else f"It does not spill registers ({text})."

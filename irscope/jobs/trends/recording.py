@@ -1,0 +1,166 @@
+"""Compiles recorded launches at commits of a repository, each with each Triton, into a folder of captures.
+
+Incremental: a commit whose packages are equal to those of an earlier one shares its capture, and a kernel
+that did not change comes from the Triton cache of the folder.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from irscope.compiling.processes import child_process
+from irscope.compiling.processes.run_tool import run_tool
+from irscope.jobs.trends.child import ANSWER
+from irscope.jobs.trends.launches import at_commit, digest, import_roots, package_folders, relative_files
+from irscope.jobs.trends.repository import CAPTURES, Commit, Entry, History, Repository
+from irscope.jobs.versions.environments import Environment
+from irscope.jobs.warm.plan_file import plan_text
+from irscope.jobs.warm.variations import KernelLaunches
+from irscope.model import UserError
+from irscope.model.text import one_line
+
+CACHE = "triton-cache"
+_HASH = 12
+# Importing a package takes a minute at worst; the limit per variant comes on top.
+_START_SECONDS = 600.0
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A run that compiles the `kernels` of a repository with each of `environments`.
+
+    `jobs` processes (None: one per core) with a limit of `seconds` per variant.
+    """
+
+    repository: Repository
+    kernels: tuple[KernelLaunches, ...]
+    environments: tuple[Environment, ...]
+    jobs: int | None = None
+    seconds: float = 300.0
+
+    @property
+    def files(self) -> dict[Path, Path]:
+        """The files of the kernels in the repository. Raises UserError if one is not in it."""
+        return relative_files(self.kernels, self.repository.root)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders of the packages."""
+        return package_folders(self.files.values(), self.repository.root)
+
+
+def record(recording: Recording, commits: Sequence[Commit], history: History, report: Report) -> History:
+    """Compiles the commits that the history lacks; writes captures and history as it goes.
+
+    `report` receives a line per commit and Triton. Raises UserError if the folder cannot be written.
+    """
+    history = replace(history, name=recording.repository.name, url=recording.repository.url)
+    try:
+        (history.folder / CAPTURES).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{history.folder}: cannot be written: {error.strerror}") from error
+    launches = digest(recording.kernels)
+    for number, commit in enumerate(commits, 1):
+        content = " ".join(recording.repository.tree(commit, folder) or "-" for folder in recording.folders)
+        with _exported(recording, commit) as export:
+            for environment in recording.environments:
+                known = history.find(environment.name, launches, content)
+                place = f"{number}/{len(commits)} {_named(commit)} triton {environment.name}"
+                if known is not None:
+                    history = history.with_entry(known.of(commit))
+                    report(f"{place}: as {known.commit[:_HASH]}")
+                else:
+                    blank = Entry(
+                        commit.hash, commit.date, commit.subject, environment.name, "", content, launches
+                    )
+                    entry = _compiled(recording, environment, export(), blank, history)
+                    history = history.with_entry(entry)
+                    report(f"{place}: {entry.capture or 'nothing compiled'}{_problems(entry)}")
+                history.write()
+    return history
+
+
+def _named(commit: Commit) -> str:
+    return f"{commit.hash[:_HASH]} {commit.date[:10]}"
+
+
+def _problems(entry: Entry) -> str:
+    return "".join(f"\n  {one_line(problem)}" for problem in entry.problems)
+
+
+@contextmanager
+def _exported(recording: Recording, commit: Commit) -> Iterator[Callable[[], Path]]:
+    """A function that writes the files of a commit to a temporary folder, when it is first called."""
+    repository = recording.repository
+    with ExitStack() as stack:
+        found: list[Path] = []
+
+        def export() -> Path:
+            if not found:
+                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="irscope-commit-"))
+                found.append(Path(folder) / repository.name)
+                root = repository.root
+                roots = import_roots(recording.files.values(), root)
+                repository.export(commit, found[0], [each.relative_to(root).as_posix() for each in roots])
+            return found[0]
+
+        yield export
+
+
+def _compiled(
+    recording: Recording, environment: Environment, tree: Path, entry: Entry, history: History
+) -> Entry:
+    """The entry with its capture: what a child process with this Triton compiled of the files in `tree`."""
+    kernels, problems = at_commit(recording.kernels, recording.files, tree)
+    if not kernels:
+        return replace(entry, problems=tuple(problems))
+    name = f"{entry.date[:10]}-{entry.commit[:_HASH]}-{environment.name}-{entry.launches[:6]}.irscope"
+    with tempfile.TemporaryDirectory(prefix=".compiling-", dir=history.folder) as temporary:
+        plan, output = Path(temporary) / "plan.toml", Path(temporary) / name
+        plan.write_text(plan_text(kernels, plan.parent), encoding="utf-8")
+        roots = import_roots([file.relative_to(tree) for file in {each.file for each in kernels}], tree)
+        problems += _run_child(recording, environment, (plan, output), roots, history)
+        problems = [problem.replace(f"{tree}{os.sep}", "") for problem in problems]
+        if not output.exists():
+            return replace(entry, problems=tuple(problems))
+        output.replace(history.folder / CAPTURES / name)
+    return replace(entry, capture=name, problems=tuple(problems))
+
+
+def _run_child(
+    recording: Recording,
+    environment: Environment,
+    paths: tuple[Path, Path],
+    roots: Sequence[Path],
+    history: History,
+) -> list[str]:
+    """Compiles a plan (`paths`: the plan, the capture) in a child process; returns lines about problems."""
+    words = [*map(str, paths), str(recording.jobs or 0), str(recording.seconds)]
+    variables = {
+        **environment.variables,
+        "TRITON_CACHE_DIR": str((history.folder / CACHE / environment.name).absolute()),
+        "PYTHONPATH": os.pathsep.join([*map(str, roots), os.environ.get("PYTHONPATH", "")]).rstrip(
+            os.pathsep
+        ),
+    }
+    command = ["env", *(f"{name}={value}" for name, value in variables.items())]
+    command += [str(environment.python), child_process.__file__, "irscope.jobs.trends.child", *words]
+    variants = sum(max(1, len(kernel.cases)) for kernel in recording.kernels)
+    try:
+        done = run_tool(command, seconds=_START_SECONDS + variants * recording.seconds)
+    except subprocess.TimeoutExpired:
+        return ["compiling was not done in time and was stopped"]
+    printed = done.stdout.decode("utf-8", "replace").splitlines()
+    answers = [line.removeprefix(ANSWER) for line in printed if line.startswith(ANSWER)]
+    if answers:
+        return [str(problem) for problem in json.loads(answers[-1])]
+    lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
+    return [f"the compiling process failed (exit code {done.returncode}): {lines[-1]}"]

@@ -1,0 +1,250 @@
+"""Trends of a package's kernels over commits, from the captures of `irscope trends`.
+
+A kernel has a series per target and Triton: for each commit, the largest value among its variants. Between
+two commits, the captures are compared variant by variant, so a step says what got worse or better, and which
+edit of the Python changed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+from irscope.facts.fact import FactKind, FactValue, value_of
+from irscope.facts.registry import INSTRUCTIONS, REGISTERS, SHARED, SPILLS
+from irscope.jobs.trends.repository import Entry, History, read_history
+from irscope.model import UserError, Variant
+from irscope.model.text import one_line, pluralize
+from irscope.workspace.capture_comparison import CaptureComparison, change_text, compare_captures
+from irscope.workspace.workspace import Workspace
+
+# The facts of the page, in its order.
+TRENDS: tuple[FactKind, ...] = (REGISTERS, SPILLS, INSTRUCTIONS, SHARED)
+# The most variants of a kernel that a step lists; the others are counted.
+_MAX_VARIANTS = 3
+_SeriesKey = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class TrendSeries:
+    """A kernel on one target, compiled by one Triton.
+
+    `values` has, per fact of TRENDS, the largest value among the variants at each commit; None if the kernel
+    was not compiled there. `variants` and `failed` are the numbers of variants per commit.
+    """
+
+    target: str
+    triton: str
+    values: Mapping[str, tuple[FactValue, ...]]
+    variants: tuple[int, ...]
+    failed: tuple[int, ...]
+
+    @property
+    def title(self) -> str:
+        """Target and Triton."""
+        return f"{self.target}, triton {self.triton}"
+
+    def moved(self, kind: FactKind) -> bool:
+        """Whether a fact has two values or more."""
+        return len({value for value in self.values[kind.name] if value is not None}) > 1
+
+
+@dataclass(frozen=True)
+class KernelTrend:
+    """A kernel with its series; `file` is relative to the repository."""
+
+    name: str
+    file: str
+    series: tuple[TrendSeries, ...]
+
+    @property
+    def moved(self) -> bool:
+        """Whether a fact of a series has two values or more."""
+        return any(series.moved(kind) for series in self.series for kind in TRENDS)
+
+
+@dataclass(frozen=True)
+class TrendStep:
+    """The changes at a commit, against the commit before it in the history.
+
+    `index` is the commit's. `worse`, `better` and `other` are lines that name kernel, target and Triton;
+    `edits` are the edits of the Python that changed TTIR.
+    """
+
+    index: int
+    worse: tuple[str, ...] = ()
+    better: tuple[str, ...] = ()
+    other: tuple[str, ...] = ()
+    edits: tuple[str, ...] = ()
+
+    @property
+    def empty(self) -> bool:
+        """Whether nothing changed."""
+        return not (self.worse or self.better or self.other)
+
+
+@dataclass(frozen=True)
+class Trends:
+    """The trends of a folder. `commits` are the entries of the history, one per commit, oldest first.
+
+    `steps` are the commits at which something changed, oldest first; `problems` are lines per commit.
+    """
+
+    history: History
+    commits: tuple[Entry, ...]
+    kernels: tuple[KernelTrend, ...]
+    steps: tuple[TrendStep, ...]
+    problems: tuple[tuple[int, str], ...]
+
+    @property
+    def summary(self) -> str:
+        """The numbers of commits, kernels, targets and versions in one line."""
+        series = [one for kernel in self.kernels for one in kernel.series]
+        targets = ", ".join(dict.fromkeys(one.target for one in series))
+        tritons = ", ".join(dict.fromkeys(one.triton for one in series))
+        counts = f"{pluralize(len(self.commits), 'commit')}, {pluralize(len(self.kernels), 'kernel')}"
+        return f"{counts}; {targets or 'no target'}; triton {tritons or 'none'}"
+
+
+@dataclass
+class _Collected:
+    """The values of the captures that were read so far, by series and index of the commit."""
+
+    values: dict[_SeriesKey, dict[int, dict[str, FactValue]]] = field(default_factory=dict)
+    variants: dict[_SeriesKey, dict[int, tuple[int, int]]] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+
+
+def read_trends(folder: Path) -> Trends:
+    """The trends of a folder. Raises UserError if it has no captures, or if one is damaged."""
+    history = read_history(folder)
+    if not any(entry.capture for entry in history.entries):
+        raise UserError(f"{folder}: has no captures of commits; make some with irscope trends --launches")
+    commits = tuple({entry.commit: entry for entry in history.entries}.values())
+    place = {entry.commit: index for index, entry in enumerate(commits)}
+    collected = _Collected()
+    steps: dict[int, list[TrendStep]] = {}
+    for triton in dict.fromkeys(entry.triton for entry in history.entries):
+        entries = [entry for entry in history.entries if entry.triton == triton and entry.capture]
+        _collect(history, entries, place, collected)
+        for before, after in pairwise(entries):
+            steps.setdefault(place[after.commit], []).append(_step(history, before, after, place))
+    joined = (_joined(index, found) for index, found in sorted(steps.items()))
+    problems = dict.fromkeys(
+        (place[entry.commit], f"triton {entry.triton}: {problem}")
+        for entry in history.entries
+        for problem in entry.problems
+    )
+    return Trends(
+        history,
+        commits,
+        tuple(_kernels(collected, len(commits))),
+        tuple(step for step in joined if not step.empty),
+        tuple(problems),
+    )
+
+
+def _collect(
+    history: History, entries: Sequence[Entry], place: Mapping[str, int], collected: _Collected
+) -> None:
+    """Reads the facts of captures; commits that share one get the same."""
+    by_capture: dict[str, list[Entry]] = {}
+    for entry in entries:
+        by_capture.setdefault(entry.capture, []).append(entry)
+    for same in by_capture.values():
+        with Workspace(history.capture(same[0])) as workspace:
+            facts = workspace.all_facts()
+            groups: dict[_SeriesKey, list[Variant]] = {}
+            for variant in workspace.variants:
+                key = variant.kernel.name, str(variant.target), same[0].triton
+                groups.setdefault(key, []).append(variant)
+                collected.files[variant.kernel.name] = _relative(variant.kernel.source.file, history.name)
+            for key, variants in groups.items():
+                largest = {
+                    kind.name: _largest(value_of(facts[variant.id], kind) for variant in variants)
+                    for kind in TRENDS
+                }
+                failed = sum(variant.failure is not None for variant in variants)
+                for entry in same:
+                    index = place[entry.commit]
+                    collected.values.setdefault(key, {})[index] = largest
+                    collected.variants.setdefault(key, {})[index] = len(variants), failed
+
+
+def _largest(values: Iterator[FactValue]) -> FactValue:
+    return max((value for value in values if isinstance(value, int | float)), default=None)
+
+
+def _relative(file: str, repository: str) -> str:
+    """A file of an exported commit, relative to the top folder of the repository."""
+    _, found, inside = file.rpartition(f"/{repository}/") if repository else ("", "", file)
+    return inside if found else file
+
+
+def _kernels(collected: _Collected, commits: int) -> Iterator[KernelTrend]:
+    """The kernels by name, those that moved first."""
+    by_kernel: dict[str, list[TrendSeries]] = {}
+    for key in sorted(collected.values):
+        name, target, triton = key
+        rows, counts = collected.values[key], collected.variants[key]
+        series = TrendSeries(
+            target,
+            triton,
+            {
+                kind.name: tuple(rows.get(index, {}).get(kind.name) for index in range(commits))
+                for kind in TRENDS
+            },
+            tuple(counts.get(index, (0, 0))[0] for index in range(commits)),
+            tuple(counts.get(index, (0, 0))[1] for index in range(commits)),
+        )
+        by_kernel.setdefault(name, []).append(series)
+    found = [KernelTrend(name, collected.files[name], tuple(series)) for name, series in by_kernel.items()]
+    yield from sorted(found, key=lambda kernel: not kernel.moved)
+
+
+def _step(history: History, before: Entry, after: Entry, place: Mapping[str, int]) -> TrendStep:
+    """The changes between two captures with the same Triton."""
+    index = place[after.commit]
+    if before.capture == after.capture:
+        return TrendStep(index)
+    with Workspace(history.capture(before)) as old, Workspace(history.capture(after)) as new:
+        comparison = compare_captures(old, new)
+    return TrendStep(
+        index,
+        (*_new_failures(comparison, after.triton), *_lines(comparison, after.triton, worse=True)),
+        tuple(_lines(comparison, after.triton, worse=False)),
+        tuple(f"{line} (triton {after.triton})" for line in map(one_line, comparison.unmatched)),
+        tuple(one_line(f"{kernel}, {text}") for kernel, text in comparison.edits),
+    )
+
+
+def _lines(comparison: CaptureComparison, triton: str, worse: bool) -> Iterator[str]:
+    """A line per kernel and target that got worse, or only better, with its first variants."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for pair in comparison.worse if worse else comparison.better:
+        changes = ", ".join(change_text(change, pair) for change in (pair.worse if worse else pair.better))
+        group = groups.setdefault((pair.b.kernel.name, str(pair.b.target)), [])
+        group.append(changes)
+    for (kernel, target), texts in groups.items():
+        shown = "; ".join(dict.fromkeys(texts[:_MAX_VARIANTS]))
+        more = f"; {pluralize(len(texts), 'variant')} in all" if len(texts) > 1 else ""
+        yield one_line(f"{kernel} on {target}, triton {triton}: {shown}{more}")
+
+
+def _new_failures(comparison: CaptureComparison, triton: str) -> Iterator[str]:
+    """A line per variant that does not compile and has no counterpart before: `worse` has the others."""
+    for variant in comparison.diff.only_b:
+        if variant.failure is not None:
+            place = f"{variant.kernel.name} on {variant.target}, triton {triton}"
+            yield one_line(f"{place}: does not compile: {variant.failure.summary}")
+
+
+def _joined(index: int, steps: Sequence[TrendStep]) -> TrendStep:
+    """The steps of one commit with several Tritons as one."""
+
+    def lines(name: str) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(line for step in steps for line in getattr(step, name)))
+
+    return TrendStep(index, lines("worse"), lines("better"), lines("other"), lines("edits"))

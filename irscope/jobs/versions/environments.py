@@ -1,0 +1,211 @@
+"""Environments: an interpreter with a certain version of Triton, and maybe another ptxas.
+
+prepare("3.7.1").python          an interpreter that imports Triton 3.7.1, and all else as this one does
+prepare("3.9.0", ptxas="12.9")   the same with ptxas 12.9 in place of Triton's own
+
+The versions that a user names: `--triton 3.8.0,3.9.0 --ptxas own,12.9`, each as an environment.
+
+Assemblers other than Triton's own: a file, or a version from NVIDIA's wheels on PyPI.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from importlib import metadata, util
+from itertools import product
+from pathlib import Path
+
+from irscope.compiling.processes.run_tool import run_tool
+from irscope.jobs.versions.packages import (
+    Report,
+    Requirement,
+    VersionUnavailable,
+    interpreter,
+    package_folder,
+)
+
+_PTXAS_VERSION = re.compile(r"(\d+)\.(\d+)(?:\.(\d+))?")
+_RELEASE = re.compile(r"\bV(\d+(?:\.\d+)+)")
+# The toolkits from 13 on have one package, the ones before it a package per major version.
+_FIRST_WITHOUT_SUFFIX = 13
+_SECONDS = 20.0
+
+
+def find_ptxas(text: str, report: Report = lambda _: None) -> Path:
+    """The ptxas that `text` names: a path, or a version such as 12.9 or 13.3.33.
+
+    Raises VersionUnavailable.
+    """
+    match = _PTXAS_VERSION.fullmatch(text)
+    if match is None or Path(text).is_file():
+        path = Path(text).expanduser()
+        if not path.is_file():
+            raise VersionUnavailable(f"ptxas {text}: no such file; name a file, or a version such as 12.9")
+        ptxas_release(path)
+        return path.resolve()
+    major = int(match[1])
+    pin = text if match[3] else f"{text}.*"
+    new = major >= _FIRST_WITHOUT_SUFFIX
+    name = "nvidia-cuda-nvcc" if new else f"nvidia-cuda-nvcc-cu{major}"
+    inside = f"nvidia/cu{major}/bin/ptxas" if new else "nvidia/cuda_nvcc/bin/ptxas"
+    requirement = Requirement(f"{name}=={pin}", inside, portable=True)
+    return package_folder(requirement, lambda folder: _check(folder / inside), report) / inside
+
+
+def ptxas_release(path: Path) -> str:
+    """The version that a ptxas prints, such as 12.9.86. Raises VersionUnavailable if it prints none."""
+    try:
+        done = run_tool([path, "--version"], seconds=_SECONDS)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise VersionUnavailable(f"ptxas {path}: cannot be run: {error}") from error
+    match = _RELEASE.search(done.stdout.decode("utf-8", "replace"))
+    if match is None:
+        raise VersionUnavailable(f"ptxas {path}: --version prints no version of ptxas; name another file")
+    return match[1]
+
+
+def _check(path: Path) -> None:
+    path.chmod(0o755)
+    ptxas_release(path)
+
+
+__all__ = ["Environment", "VersionUnavailable", "own_triton", "prepare"]
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-.+]?[a-zA-Z0-9.+]+)?")
+_ASSIGNED = re.compile(r"__version__\s*=\s*['\"]([^'\"]+)['\"]")
+_OLDEST = (3, 6)
+_IMPORT_SECONDS = 120.0
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A toolchain that a child process can compile with.
+
+    `triton` is its version and `package` the folder that has the package `triton`; `python` imports it.
+    `ptxas` replaces Triton's own assembler, None: it does not; `ptxas_version` is its version (13.3.33), ""
+    for Triton's own. `own` is true if `python` is the running interpreter.
+    """
+
+    triton: str
+    python: Path
+    package: Path
+    ptxas: Path | None = None
+    ptxas_version: str = ""
+    own: bool = False
+
+    @property
+    def variables(self) -> Mapping[str, str]:
+        """The environment variables to set in a child process: Triton runs the assemblers they name."""
+        if self.ptxas is None:
+            return {}
+        path = str(self.ptxas)
+        return {"TRITON_PTXAS_PATH": path, "TRITON_PTXAS_BLACKWELL_PATH": path}
+
+    @property
+    def name(self) -> str:
+        """A short name: `3.8.0`, or `3.8.0+ptxas12.9.86`."""
+        return f"{self.triton}+ptxas{self.ptxas_version}" if self.ptxas_version else self.triton
+
+
+def prepare(version: str, ptxas: str | Path | None = None, report: Report = lambda _: None) -> Environment:
+    """The environment with a version of Triton, which is made if there is none yet.
+
+    `version` may also be a folder that has the package `triton` (built from source). `ptxas` is a path or a
+    version. `report` is called with a line before a download. Raises VersionUnavailable.
+    """
+    assembler = None if ptxas is None else find_ptxas(str(ptxas), report)
+    release = "" if assembler is None else ptxas_release(assembler)
+    if "/" in version:
+        package = Path(version).expanduser().resolve()
+        found = _version_in(package)
+        python = interpreter("folder", package)
+        return Environment(found, python, package, assembler, release)
+    if not _VERSION.fullmatch(version):
+        raise VersionUnavailable(f"triton {version}: not a version such as 3.8.0, nor a folder")
+    own = own_triton()
+    if own is not None and own[0] == version:
+        return Environment(version, Path(sys.executable), own[1], assembler, release, own=True)
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _OLDEST:
+        raise VersionUnavailable(f"triton {version}: irscope compiles with Triton 3.6 and later")
+    requirement = Requirement(f"triton=={version}", "triton/_C/libtriton.so")
+    package = package_folder(requirement, lambda folder: _check_import(folder, version), report)
+    return Environment(version, interpreter(version, package), package, assembler, release)
+
+
+def own_triton() -> tuple[str, Path] | None:
+    """The version of Triton that the running interpreter imports, and the folder it is in; None: none."""
+    spec = util.find_spec("triton")
+    if spec is None or spec.origin is None:
+        return None
+    try:
+        version = metadata.version("triton")
+    except metadata.PackageNotFoundError:
+        version = _version_in(Path(spec.origin).parents[1])
+    return version, Path(spec.origin).parents[1]
+
+
+def _version_in(folder: Path) -> str:
+    """The version of the package `triton` in a folder. Raises VersionUnavailable if there is none."""
+    try:
+        text = (folder / "triton" / "__init__.py").read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise VersionUnavailable(f"{folder}: has no package triton; name the folder it is in") from error
+    match = _ASSIGNED.search(text)
+    if match is None:
+        raise VersionUnavailable(f"{folder}/triton: has no __version__")
+    return match[1]
+
+
+def _check_import(folder: Path, version: str) -> None:
+    """Raises VersionUnavailable if the Triton in a folder cannot be imported here."""
+    # Without "", the working folder, in which json.py may be somebody else's.
+    path = "sys.path[:] = [sys.argv[1], *filter(None, sys.path)]"
+    script = f"import sys; {path}; import triton; print(triton.__version__)"
+    try:
+        done = run_tool([sys.executable, "-c", script, str(folder)], seconds=_IMPORT_SECONDS)
+    except subprocess.TimeoutExpired as error:
+        problem = f"importing it takes more than {_IMPORT_SECONDS:g} s"
+        raise VersionUnavailable(f"triton {version}: installed, but {problem}") from error
+    if done.returncode:
+        lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or [f"exit {done.returncode}"]
+        raise VersionUnavailable(f"triton {version}: installed, but it cannot be imported here: {lines[-1]}")
+
+
+# The newest release of each minor version that irscope compiles with.
+SUPPORTED = ("3.6.0", "3.7.1", "3.8.0", "3.9.0")
+# The assembler that a version of Triton brings.
+OWN_PTXAS = "own"
+# Downloads at a time.
+_THREADS = 4
+
+
+def chosen_environments(
+    tritons: Sequence[str], assemblers: Sequence[str], report: Report
+) -> tuple[list[Environment], list[str]]:
+    """The environments of the product of versions, and a line for each that cannot be had.
+
+    No `tritons`: those that irscope supports, or only this Python's own if there are `assemblers`. No
+    `assemblers`: each Triton's own.
+    """
+    own = own_triton()
+    if not tritons:
+        tritons = [own[0]] if assemblers and own is not None else SUPPORTED
+    wanted = list(product(dict.fromkeys(tritons), dict.fromkeys(assemblers or [OWN_PTXAS])))
+
+    def made(choice: tuple[str, str]) -> Environment | VersionUnavailable:
+        version, ptxas = choice
+        try:
+            return prepare(version, None if ptxas == OWN_PTXAS else ptxas, report)
+        except VersionUnavailable as error:
+            return error
+
+    with ThreadPoolExecutor(_THREADS) as threads:
+        results = list(threads.map(made, wanted))
+    environments = [each for each in results if isinstance(each, Environment)]
+    problems = [str(each) for each in results if isinstance(each, VersionUnavailable)]
+    return list(dict.fromkeys(environments)), list(dict.fromkeys(problems))

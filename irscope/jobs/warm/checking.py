@@ -1,0 +1,120 @@
+"""Runs a program and says what its processes still compiled: the parent's half of `irscope warm --check`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irscope.compiling.processes.temporary_folders import temporary_folder
+from irscope.jobs.warm.check_process import VARIABLE
+from irscope.jobs.warm.expecting import ColdStart
+from irscope.jobs.warm.manifest import Manifest, read_manifest
+from irscope.model import UserError
+from irscope.recording.subprocesses import startup_path
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The result of a check: the program's exit code, 128 + N if signal N ended it, and its cold starts.
+
+    `processes` is how many Python processes imported Triton, `hits` how many kernels they loaded from the
+    cache.
+    """
+
+    code: int
+    processes: int
+    hits: int
+    cold: tuple[ColdStart, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Report:
+    """The report of one process."""
+
+    hits: Mapping[str, str]
+    cold: tuple[ColdStart, ...]
+
+
+def check_program(command: Sequence[str], folder: Path | None) -> Check:
+    """Runs a command with `folder` as Triton's cache (None: the cache as it is) and listens to its processes.
+
+    Raises UserError if the folder or the command does not exist, or if the manifest cannot be read.
+    """
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"{folder}: no such folder; irscope warm -o {folder} builds it")
+    manifest = None if folder is None else read_manifest(folder)
+    with temporary_folder("irscope-check-") as reports:
+        code = _run(command, _environment(Path(reports), folder))
+        found = list(_read_reports(Path(reports)))
+    hits = {hash_: name for report in found for hash_, name in report.hits.items()}
+    cold = [each for report in found for each in report.cold]
+    return Check(code, len(found), len(hits), (*cold, *_unlisted(hits, manifest)))
+
+
+def command_of(text: str) -> list[str]:
+    """The command of a program: a script with arguments, "-m MODULE" or an executable; shell quoting.
+
+    Raises UserError if it is none of these.
+    """
+    words = [text] if Path(text).is_file() else shlex.split(text)
+    if not words:
+        raise UserError("an empty program; specify 'train.py --steps 1', '-m MODULE' or a command")
+    if words[0] == "-m" or words[0].endswith(".py"):
+        if words[0] != "-m" and not Path(words[0]).is_file():
+            raise UserError(f"{words[0]}: no such file")
+        return [sys.executable, *words]
+    return words
+
+
+def _environment(reports: Path, folder: Path | None) -> dict[str, str]:
+    environment = dict(os.environ) | {VARIABLE: str(reports)}
+    environment["PYTHONPATH"] = startup_path()
+    if folder is not None:
+        environment["TRITON_CACHE_DIR"] = str(folder.absolute())
+    return environment
+
+
+def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
+    """The exit code of the command. Ctrl-C reaches it from the terminal; this process waits for its end."""
+    before = signal.signal(signal.SIGINT, lambda *_: None)
+    try:
+        with subprocess.Popen(command, env=environment) as child:
+            code = child.wait()
+    except OSError as error:
+        raise UserError(f"{command[0]}: cannot be run: {error.strerror}") from error
+    finally:
+        signal.signal(signal.SIGINT, before)
+    return code if code >= 0 else 128 - code
+
+
+def _unlisted(hits: Mapping[str, str], manifest: Manifest | None) -> Iterator[ColdStart]:
+    """The kernels that were loaded from entries that the folder did not have when it was built."""
+    listed = {entry.hash for entry in manifest.entries} if manifest is not None else hits.keys()
+    for hash_, name in hits.items():
+        if hash_ not in listed:
+            yield ColdStart("unlisted", name, 0.0, missing="an earlier run compiled it", hash=hash_)
+
+
+def _read_reports(folder: Path) -> Iterator[_Report]:
+    """The report of each process; of one that was killed, what it had written until then."""
+    # Processes get increasing numbers, so the order is that in which they started.
+    for file in sorted(folder.glob("*.jsonl"), key=lambda file: int(file.stem)):
+        hits: dict[str, str] = {}
+        cold: list[Any] = []
+        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+            with suppress(ValueError):  # cut off by the end of the process
+                record = json.loads(line)
+                if "hits" in record:
+                    hits, cold = record["hits"], record["cold"]
+                else:
+                    cold += record.get("cold", [])
+        yield _Report(hits, tuple(ColdStart(**each) for each in cold))

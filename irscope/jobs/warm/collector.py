@@ -1,0 +1,288 @@
+"""Turns the events of a process into cold starts, and explains each by the warm folder's manifest.
+
+Why a compilation found no entry in a warm folder: the nearest entry, and the components that differ.
+
+How often Inductor compiled a graph or measured in this process, by its own counters.
+
+`torch._dynamo.utils.counters["inductor"]` of torch 2.11 to 2.13. Inductor compiles in worker processes, where
+Triton's listener of this process hears nothing. Imports no torch: without it, all counts are zero.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from irscope.compiling.kernels import called_functions, source_function
+from irscope.compiling.toolchain.process_hooks import LOG, Benchmarked, Built, Compiled, Event
+from irscope.compiling.toolchain.requested_config import (
+    TunedNames,
+    requested_config,
+    requested_target,
+    specialization,
+)
+from irscope.compiling.toolchain.triton_cache import cache_key
+from irscope.findings.cache_key_diff import reason_text, recompilation
+from irscope.jobs.warm.expecting import ColdStart, Kind
+from irscope.jobs.warm.manifest import Manifest, SourceLines, WarmEntry, read_manifest
+from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
+from irscope.model.text import pluralize
+from irscope.targets import parse_target
+
+_MAX_REASONS = 3
+
+
+def requested_variant(event: Compiled) -> Variant:
+    """The compilation that a program requested, with each component of its cache key; no artifacts."""
+    source, options, function = event.source, event.options, event.source.fn
+    kernel = Kernel(
+        0,
+        source.name,
+        source_function(function),
+        tuple(source_function(helper) for helper in called_functions(function)),
+        tuple(parameter.name for parameter in function.params),
+    )
+    tuned = TunedNames()
+    return Variant(
+        0,
+        kernel,
+        requested_target(event.target),
+        specialization(source, options, tuned, None),
+        requested_config(source, options, event.target, tuned, None),
+        Toolchain(0, {"triton": event.version}, ""),
+        cache_key=cache_key(source, event.target, options),
+    )
+
+
+def arguments_text(variant: Variant) -> str:
+    """The specialization and the config: "x_ptr=*fp32:16, n=i32, BLOCK=1024,num_warps=4"."""
+    given = ", ".join(f"{argument.name}={argument}" for argument in variant.specialization)
+    return ", ".join(filter(None, (given, str(variant.config))))
+
+
+def entry_text(entry: WarmEntry) -> str:
+    """An entry by its folder in the cache, and the programs that asked for it."""
+    return f"entry {entry.folder[:12]}{' of ' + ', '.join(entry.inputs) if entry.inputs else ''}"
+
+
+def nearest_entry(cold: Variant, manifest: Manifest) -> WarmEntry | None:
+    """The entry of the same kernel with the fewest components that differ; None if it has no entry."""
+    same = [entry for entry in manifest.entries if entry.kernel == cold.kernel.name]
+    return min(same, key=lambda entry: _distance(entry, cold), default=None)
+
+
+def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> str:
+    """The components of a request that differ from the nearest entry, or why there is no entry."""
+    if entry is None:
+        kernels = {each.kernel for each in manifest.entries}
+        entries = pluralize(len(manifest.entries), "entry")
+        return f"no entry of this kernel among the {entries} of {pluralize(len(kernels), 'kernel')}"
+    # Manifests have the values of the key only.
+    requested = replace(cold, specialization=(), config=Config())
+    reasons = [reason_text(each) for each in recompilation(_stored(entry, cold, manifest), requested).reasons]
+    if not reasons:
+        return "nothing: Triton could not use its files, see irscope warm --verify"
+    more = len(reasons) - _MAX_REASONS
+    rest = f" and {pluralize(more, 'more difference')}" if more > 0 else ""
+    return f"{', '.join(reasons[:_MAX_REASONS])}{rest}"
+
+
+def _distance(entry: WarmEntry, cold: Variant) -> int:
+    """The number of components in which two keys differ."""
+    ours, theirs = entry.components, cold.cache_key
+    return sum(ours.get(name) != theirs.get(name) for name in ours.keys() | theirs.keys())
+
+
+def _stored(entry: WarmEntry, cold: Variant, manifest: Manifest) -> Variant:
+    """The entry as a variant, to compare with `cold`, which is of the same kernel."""
+    return Variant(
+        0,
+        _stored_kernel(entry, cold.kernel, manifest),
+        parse_target(entry.target),
+        (),
+        Config(),
+        Toolchain(0, manifest.versions, ""),
+        cache_key=entry.components,
+    )
+
+
+def _stored_kernel(entry: WarmEntry, kernel: Kernel, manifest: Manifest) -> Kernel:
+    """The entry's kernel: the manifest has digests of its functions, so text that differs is unknown."""
+    lines = {each.name: each for each in map(manifest.sources.__getitem__, entry.sources)}
+    helpers = tuple(_function(each, lines[each.name]) for each in kernel.helpers if each.name in lines)
+    if kernel.source.name not in lines:
+        return replace(kernel, helpers=helpers)
+    return replace(kernel, source=_function(kernel.source, lines[kernel.source.name]), helpers=helpers)
+
+
+def _function(function: SourceFunction, stored: SourceLines) -> SourceFunction:
+    same = hashlib.sha256(function.text.encode("utf-8", "replace")).hexdigest() == stored.digest
+    text = function.text if same else f"# another text: {stored.digest}"
+    return replace(function, file=stored.file, line=stored.line, text=text)
+
+
+GRAPHS, MEASUREMENTS = "Inductor's graph compiler", "Inductor's benchmark"
+_MISSES = ("fxgraph_cache_miss", "fxgraph_cache_bypass")
+_BENCHMARKS = "benchmarking."
+
+
+def inductor_counts() -> dict[str, int]:
+    """Compiled graphs and measurements so far, by the names GRAPHS and MEASUREMENTS."""
+    module = sys.modules.get("torch._dynamo.utils")
+    found: Mapping[str, int] = getattr(module, "counters", {}).get("inductor", {})
+    counts = dict(found)
+    # One measurement passes several functions, each of which has a counter.
+    measured = max((n for name, n in counts.items() if name.startswith(_BENCHMARKS)), default=0)
+    return {GRAPHS: sum(counts.get(name, 0) for name in _MISSES), MEASUREMENTS: measured}
+
+
+# A tuning run: the kernel, and the tuning key as text.
+_Tuning = tuple[str, str]
+
+
+class Collector:
+    """Collects cold starts from any thread; `report` is called with each when it is first noticed.
+
+    `folder` is the warm folder. `graphs` are Inductor's counts at the start.
+    """
+
+    def __init__(
+        self, folder: Path, report: Callable[[ColdStart], object], graphs: Mapping[str, int] | None = None
+    ) -> None:
+        self.folder = folder
+        self._report = report
+        self._lock = threading.Lock()
+        self._cold: list[ColdStart] = []
+        self._tunings: dict[_Tuning, int] = {}
+        self._graphs = inductor_counts() if graphs is None else graphs
+
+    @property
+    def cold(self) -> tuple[ColdStart, ...]:
+        """The cold starts so far, in the order in which they were noticed."""
+        with self._lock:
+            return tuple(self._cold)
+
+    def observe(self, event: Event) -> None:
+        """Adds what an event says."""
+        if isinstance(event, Benchmarked):
+            self._add_benchmark(event)
+        elif isinstance(event, Built):
+            self._add(ColdStart("build", event.name, event.seconds, missing=self._why_built(event.name)))
+        elif not event.hit:
+            self._add(self._compilation(event))
+
+    def finish(self) -> None:
+        """Adds what Inductor counted."""
+        for name, count in inductor_counts().items():
+            if (more := count - self._graphs.get(name, 0)) > 0:
+                remedy = "fill TORCHINDUCTOR_CACHE_DIR on the GPU" if name == GRAPHS else ""
+                self._add(ColdStart("graph", name, 0.0, missing=remedy, count=more))
+
+    def _add(self, cold: ColdStart) -> int:
+        with self._lock:
+            self._cold.append(cold)
+            index = len(self._cold) - 1
+        self._report(cold)
+        return index
+
+    def _add_benchmark(self, event: Benchmarked) -> None:
+        """One cold start per tuning run, with the configs that were measured so far."""
+        run = (event.kernel, _key_text(event))
+        with self._lock:
+            index = self._tunings.get(run)
+            if index is not None:
+                known = self._cold[index]
+                seconds = known.seconds + event.seconds
+                self._cold[index] = replace(known, seconds=seconds, count=known.count + 1)
+                return
+        missing = _why_benchmarked(event, self.folder)
+        self._tunings[run] = self._add(
+            ColdStart("benchmark", event.kernel, event.seconds, run[1], missing=missing)
+        )
+
+    def _compilation(self, event: Compiled) -> ColdStart:
+        name = str(getattr(event.source, "name", "a kernel"))
+        kind: Kind = "compilation" if event.error is None else "failure"
+        cold = ColdStart(kind, name, event.seconds, hash=event.hash)
+        if event.options is None or not hasattr(event.source, "fn"):
+            return replace(cold, missing="compiled from IR or with unknown options; no entry has its key")
+        try:
+            return self._explained(cold, event)
+        except Exception as error:  # noqa: BLE001 - the compilation is reported even if it cannot be explained
+            LOG.debug("irscope: cannot explain a compilation", exc_info=True)
+            return replace(cold, missing=f"cannot be explained ({type(error).__name__}: {error})")
+
+    def _explained(self, cold: ColdStart, event: Compiled) -> ColdStart:
+        # Imported only now: a process that compiles nothing does not pay for it.
+
+        variant = requested_variant(event)
+        cold = replace(cold, arguments=arguments_text(variant))
+        if event.error is not None:
+            return replace(cold, missing=_error_text(event.error))
+        manifest = self._manifest
+        if manifest is None:
+            return replace(cold, missing=f"{self.folder} has no manifest: build it with irscope warm")
+        entry = nearest_entry(variant, manifest)
+        missing = missing_text(variant, entry, manifest)
+        return replace(cold, missing=missing, nearest="" if entry is None else entry_text(entry))
+
+    def _why_built(self, name: str) -> str:
+        """Why Triton found no shared object; its keys have library folders and the Python version."""
+        stubs = [stub for stub in self._manifest.stubs if stub.name == name] if self._manifest else []
+        if not stubs:
+            return f"{self.folder} has none"
+        return "the folder has it for other libraries, another Python or Triton: see irscope warm --verify"
+
+    @functools.cached_property
+    def _manifest(self) -> Manifest | None:
+        return read_manifest(self.folder)
+
+
+def _error_text(error: BaseException) -> str:
+    from irscope.compiling.worker import failure_of
+
+    failure = failure_of(error)
+    return f"{failure.kind}: {failure.summary}"
+
+
+def _key_text(event: Benchmarked) -> str:
+    """A tuning key: "M=512, N=64, torch.float16"."""
+    values = [f"{name}={value}" for name, value in zip(event.names, event.key, strict=False)]
+    return ", ".join([*values, *map(str, event.key[len(event.names) :])])
+
+
+def _why_benchmarked(event: Benchmarked, folder: Path) -> str:
+    """Why Triton found no tuning result in the folder (Autotuner.check_disk_cache, 3.6 to 3.9)."""
+    if not event.reads_results:
+        return "Triton reads no tuning results: set TRITON_CACHE_AUTOTUNING=1 before the kernels are imported"
+    if event.has_hooks or not event.key:
+        unkept = "configs with a pre_hook" if event.key else "an empty key"
+        return f"Triton keeps no tuning results of {unkept}"
+    keys = _pinned_keys(folder, event.kernel)
+    if not keys:
+        return "the folder has no tuning result of this kernel"
+    wanted = [str(value) for value in event.key]
+    if wanted in keys:
+        return "the folder has a result for this key, but for another source, environment or set of configs"
+    best = min(keys, key=lambda key: (len(key) != len(wanted), _differing(key, wanted)))
+    return f"no tuning result has this key; nearest of {pluralize(len(keys), 'key')}: {', '.join(best)}"
+
+
+def _differing(a: list[str], b: list[str]) -> int:
+    return sum(x != y for x, y in zip(a, b, strict=False))
+
+
+def _pinned_keys(folder: Path, kernel: str) -> list[list[str]]:
+    """The tuning keys of the kernel in the autotune files of a cache folder; skips damaged files."""
+    found = []
+    for file in sorted(folder.glob(f"*/{kernel[:150]}.autotune.json")):
+        with suppress(OSError, ValueError, TypeError, KeyError):
+            found.append([str(value) for value in json.loads(file.read_bytes())["key"]])
+    return found

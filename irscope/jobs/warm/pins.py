@@ -1,0 +1,225 @@
+"""Pins of a capture that was made on a GPU, and how several sets of pins become one.
+
+Pin files: the configs that autotuners chose, as TOML that people read, review and merge.
+
+[[pin]]
+kernel = "matmul"
+key = "(512, 64, 'torch.float16')"
+config = "BLOCK=64,num_warps=8,num_stages=3"
+...
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from irscope.jobs.warm.plan_file import key_value, read_toml, text_value
+from irscope.model import Benchmark, Config, Tuning, UserError, Variant, format_value, parse_value
+from irscope.model.config import torch_name
+from irscope.model.text import split_entries
+from irscope.model.tuning_pin import Pin, source_digest
+from irscope.store import CaptureReader
+
+
+def pins_of(variants: Iterable[Variant]) -> tuple[Pin, ...]:
+    """A pin per run of an autotuner, with the times of all configs that it measured."""
+    runs: dict[tuple[object, ...], list[tuple[Variant, Benchmark]]] = {}
+    for variant in variants:
+        for benchmark in variant.benchmarks:
+            place = variant.kernel.id, variant.target, benchmark.key, _dtypes(variant)
+            runs.setdefault(place, []).append((variant, benchmark))
+    return tuple(pin for run in runs.values() if (pin := _pin(run)) is not None)
+
+
+def pins_in(capture: Path) -> tuple[Pin, ...]:
+    """The pins of a capture. Raises UserError if it cannot be read."""
+    with CaptureReader(capture) as reader:
+        return pins_of(reader.variants())
+
+
+def _pin(run: Sequence[tuple[Variant, Benchmark]]) -> Pin | None:
+    """The pin of a run; None if the choice is not in the capture."""
+    chosen = [pair for pair in run if pair[1].chosen]
+    if not chosen:
+        return None
+    # The same key may have been tuned again, by another process or program: the last run counts.
+    variant, benchmark = max(chosen, key=lambda pair: pair[1].tuning.date if pair[1].tuning else "")
+    timings: dict[Config, float] = {}
+    for other, measured in run:
+        timings[other.config] = min(measured.ms, timings.get(other.config, measured.ms))
+    timings[variant.config] = benchmark.ms
+    versions = variant.toolchain.versions
+    return Pin(
+        kernel=variant.kernel.name,
+        source=source_digest(variant.kernel.source.text),
+        target=str(variant.target),
+        config=variant.config,
+        tuning=benchmark.tuning or Tuning(_derived_key(benchmark.key, variant), 0),
+        timings=tuple(sorted(timings.items(), key=lambda pair: pair[1])),
+        triton=versions.get("triton", ""),
+        torch=versions.get("torch", ""),
+    )
+
+
+def _derived_key(key: str, variant: Variant) -> str:
+    """Triton's tuning key for "M=512, ACT=relu", of captures that do not have it.
+
+    The types of the tensors follow in the order of the parameters, as in a launch without keywords.
+    """
+    values = [entry.partition("=") for entry in split_entries(key)]
+    if key.startswith("("):
+        return key  # of a trace, which has Triton's text
+    if not all(equals for _, equals, _ in values):
+        return repr(tuple(_value(entry) for entry in split_entries(key)))  # of a file in Triton's cache
+    return repr((*(_value(text) for _, _, text in values), *_dtypes(variant)))
+
+
+def _value(text: str) -> object:
+    value = parse_value(text)
+    return value if value is None or isinstance(value, bool | int | float | str) else text
+
+
+def _dtypes(variant: Variant) -> tuple[str, ...]:
+    """The types of the tensors as the tuning key has them."""
+    return tuple(
+        f"torch.{torch_name(argument.type)}"
+        for argument in variant.specialization
+        if argument.type.startswith("*")
+    )
+
+
+def merged(sets: Mapping[str, Sequence[Pin]]) -> tuple[tuple[Pin, ...], tuple[str, ...]]:
+    """The pins of several files as one, and a line per conflict.
+
+    Of two for one kernel, target and tuning key, the one that was measured later is kept; if that is not
+    known of both, the one whose config is faster.
+    """
+    found: dict[tuple[str, str, str], tuple[str, Pin]] = {}
+    conflicts = []
+    for name, pins in sets.items():
+        for pin in pins:
+            before = found.get(pin.name)
+            if before is None:
+                found[pin.name] = name, pin
+                continue
+            winner, loser = ((name, pin), before) if _replaces(pin, before[1]) else (before, (name, pin))
+            found[pin.name] = winner
+            if winner[1].config != loser[1].config:
+                conflicts.append(_conflict(winner, loser))
+    return tuple(pin for _, pin in found.values()), tuple(conflicts)
+
+
+def _replaces(new: Pin, old: Pin) -> bool:
+    if new.tuning.date and old.tuning.date and new.tuning.date != old.tuning.date:
+        return new.tuning.date > old.tuning.date
+    if new.milliseconds is None or old.milliseconds is None:
+        return old.milliseconds is None
+    return new.milliseconds < old.milliseconds
+
+
+def _conflict(winner: tuple[str, Pin], loser: tuple[str, Pin]) -> str:
+    name, pin = winner
+    dates = pin.tuning.date, loser[1].tuning.date
+    reason = "newer" if all(dates) and dates[0] != dates[1] else "faster"
+    return (
+        f"{pin.kernel}, key {pin.tuning.key}: {name} has {pin.config} ({_described(pin)}), {loser[0]} has "
+        f"{loser[1].config} ({_described(loser[1])}): kept the {reason} one"
+    )
+
+
+def _described(pin: Pin) -> str:
+    time = "" if pin.milliseconds is None else f"{pin.milliseconds:.4g} ms"
+    return ", ".join(filter(None, [time, pin.tuning.device, pin.tuning.date])) or "no times"
+
+
+VERSION = 1
+_HEADER = """\
+# The configs that Triton's autotuner chose, for irscope warm --pins. To choose another one, edit `config`.
+# `key` is Triton's tuning key; [pin.ms] are the medians of all measured configs in milliseconds.
+"""
+_WORD = re.compile(r"\w[\w.+-]*")
+_TEXTS = ("kernel", "key", "target", "config", "source", "device", "driver", "triton", "torch", "date")
+_NEEDED = ("kernel", "key", "target", "config")
+
+
+def pins_text(pins: Iterable[Pin]) -> str:
+    """The text of a pin file: pins by kernel, target and key, so that two files differ where pins do."""
+    ordered = sorted(pins, key=lambda pin: pin.name)
+    return "\n".join([f"{_HEADER}version = {VERSION}", *("\n".join(_lines(pin)) for pin in ordered), ""])
+
+
+def _lines(pin: Pin) -> Iterator[str]:
+    tuning = pin.tuning
+    texts = {
+        "kernel": pin.kernel,
+        "target": pin.target,
+        "key": tuning.key,
+        "config": _config_text(pin.config),
+        "source": pin.source,
+        "device": tuning.device,
+        "driver": tuning.driver,
+        "triton": pin.triton,
+        "torch": pin.torch,
+        "date": tuning.date,
+    }
+    yield "\n[[pin]]"
+    yield from (f"{name} = {text_value(text)}" for name, text in texts.items() if text)
+    if tuning.configs:
+        yield f"configs = {tuning.configs}"
+    if pin.timings:
+        yield "[pin.ms]"
+        yield from (f"{key_value(_config_text(config))} = {ms!r}" for config, ms in pin.timings)
+
+
+def read_pins(path: Path) -> tuple[Pin, ...]:
+    """The pins in a file. Raises UserError that names the pin and what is wrong with it."""
+    document = read_toml(path)
+    if document.get("version") != VERSION:
+        raise UserError(
+            f"{path}: not a pin file of version {VERSION}: {document.get('version', 'no version')}"
+        )
+    tables = document.get("pin", [])
+    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
+        raise UserError(f"{path}: 'pin' must be [[pin]] tables")
+    return tuple(_written_pin(f"{path}: pin {number}", table) for number, table in enumerate(tables, 1))
+
+
+def _written_pin(where: str, table: Mapping[str, Any]) -> Pin:
+    known = (*_TEXTS, "configs", "ms")
+    if unknown := [name for name in table if name not in known]:
+        raise UserError(f"{where}: unknown key '{unknown[0]}'; known: {', '.join(known)}")
+    texts = {name: table.get(name, "") for name in _TEXTS}
+    if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
+        raise UserError(f"{where}: {wrong[0]} must be a string")
+    if missing := [name for name in _NEEDED if not texts[name]]:
+        raise UserError(f"{where}: {missing[0]} is missing")
+    configs, times = table.get("configs", 0), table.get("ms", {})
+    if type(configs) is not int or not isinstance(times, Mapping):
+        raise UserError(f"{where}: configs must be a number and ms a table")
+    if not all(type(ms) in (int, float) for ms in times.values()):
+        raise UserError(f"{where}: the values of ms must be numbers")
+    timings = tuple((_config(where, text), float(ms)) for text, ms in times.items())
+    tuning = Tuning(texts["key"], configs, texts["device"], texts["driver"], texts["date"])
+    return Pin(
+        texts["kernel"], texts["source"], texts["target"], _config(where, texts["config"]), tuning, timings,
+        texts["triton"], texts["torch"],
+    )  # fmt: skip
+
+
+def _config_text(config: Config) -> str:
+    """The config as `_config` reads it: strings that are not plain words in quotes."""
+    return ",".join(
+        f"{name}={repr(v) if isinstance(v, str) and not _WORD.fullmatch(v) else format_value(v)}"
+        for name, v in config.values
+    )
+
+
+def _config(where: str, text: str) -> Config:
+    """The config in `BLOCK=64,num_warps=8`."""
+    pairs = [entry.partition("=") for entry in split_entries(text)]
+    if not all(equals and name.strip() for name, equals, _ in pairs):
+        raise UserError(f"{where}: config '{text}' is not NAME=VALUE,NAME=VALUE")
+    return Config(tuple((name.strip(), parse_value(value)) for name, _, value in pairs))

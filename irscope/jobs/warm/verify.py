@@ -1,0 +1,329 @@
+"""Compares a warm folder with this machine, component by component of Triton's keys, and compiles nothing.
+
+Compares the functions in a manifest with the files of this machine, as text: nothing is imported.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import os
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from irscope.compiling.toolchain.launch_stubs import StubRequest, build_stubs
+from irscope.compiling.toolchain.local_keys import LocalKeys, local_keys
+from irscope.jobs.warm.cache_folder import file_stem, read_json
+from irscope.jobs.warm.manifest import MANIFEST, Manifest, SourceLines, WarmEntry, read_manifest
+from irscope.model import UserError
+from irscope.model.text import pluralize
+from irscope.model.variant import ENVIRONMENT, OPTION, variable_value
+from irscope.targets import backend_of, parse_target
+
+_PACKAGES = ("site-packages", "dist-packages")
+# Longer files are no Python modules that somebody wrote.
+_MAX_BYTES = 16 << 20
+
+
+def find_changes(source: SourceLines) -> str | None:
+    """How a function here differs from the manifest's ("": not at all); None if its file is not found.
+
+    Triton's key has a function's text and first line, not the path of its file.
+    """
+    path = _local_file(source.file)
+    lines = None if path is None else _lines(path)
+    if path is None or lines is None:
+        return None
+    if _digest(lines, source.line) == source.digest:
+        return ""
+    for first in _definitions(path, source.name):
+        if _digest(lines, first) == source.digest:
+            return f"{path}: line {source.line} in the folder, {first} here (the key has the line number)"
+    return f"{path}:{source.line}: the function's text differs"
+
+
+def _local_file(name: str) -> Path | None:
+    """The file at this path, or in the same package installed elsewhere."""
+    path = Path(name)
+    if path.is_file():
+        return path
+    for folder in _PACKAGES:
+        if folder in path.parts:
+            rest = path.parts[len(path.parts) - path.parts[::-1].index(folder) :]
+            places = (Path(entry, *rest) for entry in sys.path)
+            return next((place for place in places if place.is_file()), None)
+    return None
+
+
+@lru_cache(maxsize=256)
+def _lines(path: Path) -> tuple[str, ...] | None:
+    try:
+        if path.stat().st_size > _MAX_BYTES:  # a manifest may name any file
+            return None
+        return tuple(path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True))
+    except OSError:
+        return None
+
+
+def _digest(lines: tuple[str, ...], first: int) -> str:
+    """sha256 (hex) of the function that begins at this line, decorators included, as `inspect` finds it."""
+    try:
+        text = "".join(inspect.getblock(list(lines[first - 1 :])))
+    except (SyntaxError, IndexError):
+        return ""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+
+
+@lru_cache(maxsize=256)
+def _tree(path: Path) -> ast.Module | None:
+    try:
+        return ast.parse("".join(_lines(path) or ()))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _definitions(path: Path, name: str) -> list[int]:
+    """The first lines of the functions called `name`, decorators included."""
+    tree = _tree(path)
+    return [
+        min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+        for node in (ast.walk(tree) if tree else ())
+        if isinstance(node, ast.FunctionDef) and node.name == name
+    ]
+
+
+OK, DIFFERS, UNKNOWN = "ok", "differs", "unknown"
+# Options that no config sets, but the environment, the installation or the device.
+_MACHINE_OPTIONS = ("arch", "enable_fp_fusion", "debug", "instrumentation_mode", "ptx_options", "warp_size")
+_RELEASE = re.compile(r"\bV(\d+\.\d+\.\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One component: its state, what the folder and this machine have, and what to do if they differ.
+
+    `entries` is the number of kernels (or stubs) that would be compiled because of it.
+    """
+
+    component: str
+    state: str
+    text: str
+    advice: str = ""
+    entries: int = 0
+
+
+def verify(folder: Path) -> list[Check]:
+    """Every component of the folder's keys, compared with this machine. Raises UserError if it has none."""
+    if not folder.is_dir():
+        problem = "is a file, not" if folder.exists() else "no such folder; specify"
+        raise UserError(f"{folder}: {problem} a folder that irscope warm -o built")
+    manifest = read_manifest(folder)
+    if manifest is None:
+        raise UserError(f"{folder}: has no {MANIFEST}; specify a folder that irscope warm -o built")
+    try:
+        local = local_keys(manifest.targets)
+    except OSError as error:
+        raise UserError(f"Triton cannot be used here: {error}; run this where production runs") from error
+    return [
+        _triton(manifest, local),
+        *_backends(manifest, local),
+        *_environment(manifest, local),
+        *_options(manifest, local),
+        *_device(manifest, local),
+        _paths(folder, manifest),
+        *_stubs(folder, manifest, local),
+        *_sources(manifest),
+    ]
+
+
+def _triton(manifest: Manifest, local: LocalKeys) -> Check:
+    made = manifest.versions.get("triton", "?")
+    others = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
+    if not others:
+        return Check("triton", OK, f"{local.version}, Python {local.python}")
+    python = manifest.versions.get("python", "?")
+    text = f"folder {made} (Python {python}), here {local.version} (Python {local.python})"
+    if made != local.version:
+        advice = f"install triton=={made}, or build the folder with {local.version}"
+    elif _minor(python) != _minor(local.python):
+        advice = (
+            f"libtriton.so differs between Python versions: use Python {_minor(python)}, or build with this"
+        )
+    else:
+        advice = "another build of this version, or edited files: use the same wheel or image on both sides"
+    return Check("triton", DIFFERS, text, advice, len(others))
+
+
+def _minor(version: str) -> str:
+    return ".".join(version.split(".")[:2])
+
+
+def _backends(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+    """A check per target: the version of ptxas, or of AMD's code generator."""
+    for target in manifest.targets:
+        of_target = [entry for entry in manifest.entries if entry.target == target]
+        here = local.backends[target]
+        others = [e for e in of_target if e.components.get("backend", here) != here]
+        name = f"backend {target}"
+        if not others:
+            yield Check(name, OK, _release(here))
+            continue
+        there = _release(others[0].components["backend"])
+        advice = "use the same wheel or image"
+        if variables := backend_of(parse_target(target)).assembler_variables:
+            advice += f", or set {' or '.join(variables)} to the same assembler"
+        yield Check(name, DIFFERS, f"folder {there}, here {_release(here)}", advice, len(others))
+
+
+def _release(backend: str) -> str:
+    """The release of ptxas in a backend's key; all of a short key."""
+    found = _RELEASE.search(backend)
+    tool = backend.partition(":")[0]
+    return f"{tool} {found[1]}" if found else " ".join(backend.split())[:60]
+
+
+def _environment(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+    """A check per variable in the keys that is set there or here."""
+    there = {
+        name: [e.components.get(ENVIRONMENT + name, "") for e in manifest.entries]
+        for name in dict.fromkeys([*_variables(manifest.entries), *local.environment])
+    }
+    for name, values in there.items():
+        here = local.environment.get(name, "")
+        others = [value for value in values if value != here]
+        if not others:
+            yield Check(name, OK, f"{name}={variable_value(here)}")
+            continue
+        made = Counter(others).most_common(1)[0][0]
+        texts = ["not set" if not value else variable_value(value) for value in (made, here)]
+        advice = f"set {name}={variable_value(made)}" if made else f"unset {name}, or build with it set"
+        yield Check(name, DIFFERS, f"folder {texts[0]}, here {texts[1]}", advice, len(others))
+    if not there:
+        yield Check("environment", OK, "no variable of Triton's keys is set")
+
+
+def _variables(entries: tuple[WarmEntry, ...]) -> Iterator[str]:
+    for entry in entries:
+        for name, value in entry.components.items():
+            if name.startswith(ENVIRONMENT) and value:
+                yield name.removeprefix(ENVIRONMENT)
+
+
+def _options(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+    """A check per option for which no entry has this machine's default: its entries would be others."""
+    for target in manifest.targets:
+        of_target = [entry for entry in manifest.entries if entry.target == target]
+        paths = backend_of(parse_target(target)).path_options
+        for name in (*_MACHINE_OPTIONS, *paths):
+            here = local.options[target].get(name)
+            values = [e.components[OPTION + name] for e in of_target if OPTION + name in e.components]
+            if not values or here is None or here in values or (name in paths and not _in_key(manifest)):
+                continue
+            advice = (
+                f"the launch option {name} has another default here: same image, or build the folder here"
+            )
+            if name in paths:
+                advice = f"the keys have the path of Triton: install it at {manifest.triton_path}"
+            yield Check(f"option {name}", DIFFERS, f"folder {values[0]}, here {here}", advice, len(values))
+
+
+def _in_key(manifest: Manifest) -> bool:
+    """Whether the paths of libraries are in the key: from Triton 3.9 on, their contents are instead."""
+    version = manifest.versions.get("triton", "0.0").split(".")
+    return [int(part) for part in version[:2] if part.isdecimal()] < [3, 9]
+
+
+def _device(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+    if not local.device:
+        yield Check("device", UNKNOWN, f"no GPU here; the folder is for {', '.join(manifest.targets)}")
+    elif local.device in manifest.targets:
+        yield Check("device", OK, local.device)
+    else:
+        advice = f"build with --target {local.device}"
+        text = f"folder {', '.join(manifest.targets)}, here {local.device}"
+        yield Check("device", DIFFERS, text, advice, len(manifest.entries))
+
+
+def _paths(folder: Path, manifest: Manifest) -> Check:
+    """Whether Triton finds the files of each entry by the paths in its group file."""
+    lost = [entry for entry in manifest.entries if not all(map(os.path.exists, _files(folder, entry)))]
+    if not lost:
+        found = pluralize(len(manifest.entries), "kernel")
+        outside = [e for e in manifest.entries if not all(_in(folder, file) for file in _files(folder, e))]
+        if not outside:
+            return Check("paths", OK, f"the files of {found} are found")
+        text = f"the files are those in another folder: {Path(_files(folder, outside[0])[0]).parents[1]}"
+        return Check("paths", OK, text, f"irscope warm --relocate {folder}, before that folder is removed")
+    text = f"the folder was built for {manifest.at}; its files are not found by the paths in it"
+    advice = f"irscope warm --relocate {folder}, or build with --at {folder}"
+    return Check("paths", DIFFERS, text, advice, len(lost))
+
+
+def _files(folder: Path, entry: WarmEntry) -> list[str]:
+    """The paths in an entry's group file; one that does not exist if it cannot be read."""
+    group = folder / entry.folder / f"__grp__{file_stem(entry.kernel)}.json"
+    try:
+        return [str(path) for path in read_json(group)["child_paths"].values()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return [str(group / "unreadable")]
+
+
+def _in(folder: Path, file: str) -> bool:
+    return os.path.realpath(file).startswith(f"{os.path.realpath(folder)}/")
+
+
+def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+    """Whether the driver module that this machine looks for is there, and launchers of all signatures."""
+    backends = tuple(dict.fromkeys(target.partition(":")[0] for target in manifest.targets))
+    known = tuple(backend for backend in backends if local.driver_library(backend))
+    if known != backends:
+        yield Check("driver", UNKNOWN, f"the driver's library is not found here: {local.searched}")
+    if not known or (local.triton_path and manifest.entries and not manifest.stubs):
+        if known:
+            yield Check("driver", DIFFERS, "the folder has no driver module", "build it again", 1)
+        return
+    request = StubRequest(
+        str(folder), known, (), (local.library_dirs,), (local.libhip,) if local.libhip else (), lookup=True
+    )
+    for stub in build_stubs(request):
+        own = folder / stub.folders[0] / stub.file
+        if own.exists():
+            yield Check(stub.name, OK, stub.file)
+            continue
+        text = (
+            f"built for {manifest.extension}, {manifest.platform}; here {local.extension}, {local.platform}"
+        )
+        advice = "build with this Python"
+        if (manifest.extension, manifest.platform) == (local.extension, local.platform):
+            library = local.driver_library(stub.backend)
+            text = f"not built for Triton in {local.triton_path} with {library}"
+            advice = (
+                f"irscope warm --relocate {folder} (Triton 3.8 or later), or build with --libcuda or --libhip"
+            )
+        yield Check(stub.name, DIFFERS, text, advice, 1)
+
+
+def _sources(manifest: Manifest) -> Iterator[Check]:
+    """Whether the kernels' functions are the same here, at the same lines."""
+    using = Counter(index for entry in manifest.entries for index in entry.sources)
+    missing, same = [], 0
+    for index, source in enumerate(manifest.sources):
+        change = find_changes(source)
+        if change is None:
+            missing.append(source)
+        elif change:
+            advice = "build the folder again from this source"
+            yield Check(f"source {source.name}", DIFFERS, change, advice, using[index])
+        else:
+            same += 1
+    if same:
+        yield Check("sources", OK, f"{pluralize(same, 'function')} at the same lines")
+    if missing:
+        names = ", ".join(source.name for source in missing[:3]) + (", ..." if len(missing) > 3 else "")
+        yield Check("sources", UNKNOWN, f"no file here of {pluralize(len(missing), 'function')}: {names}")

@@ -1,0 +1,56 @@
+"""The tool `compare`: what differs between two variants, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.mcp.answers import Answer, Item
+from irscope.mcp.session import Session
+from irscope.mcp.tools.tool import BOOLEAN, CAPTURE, POINTS, TEXT, VARIANT, Arguments, Tool
+from irscope.model.text import one_line
+from irscope.workspace import Comparison, finding_point
+
+
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
+    """The findings about B compared with A, the most important first."""
+    workspace, a = session.variant(arguments.get("capture"), arguments["a"])
+    pair = workspace.compare(a, workspace.variant(arguments["b"]))
+    estimate = pair.estimates.text if pair.estimates else ""
+    head = [f"A {pair.describe(0)}", f"B {pair.describe(1)}"]
+    head.append(
+        pair.mismatch or "; ".join(filter(None, [pair.config_text, pair.input_text])) or "equal config"
+    )
+    if pair.duplicate:
+        head.append("identical machine code: measure only one")
+    data = {
+        "change": pair.config_text,
+        "duplicate": pair.duplicate,
+        **({"mismatch": pair.mismatch} if pair.mismatch else {}),
+        **({"estimate": estimate} if estimate else {}),
+    }
+    return Answer("\n".join(map(one_line, head)), data, "findings", list(_items(pair)))
+
+
+def _items(pair: Comparison) -> Iterator[Item]:
+    """The findings, those that another one explains last."""
+    for number, finding in enumerate(pair.findings, 1):
+        point = finding_point(pair, finding)
+        sentence = one_line(point.text)
+        where = f" (#{point.variant} {point.stage_line})" if point.stage_line else ""
+        line = f" [line {point.line}]" if point.line and f"line {point.line}" not in sentence else ""
+        record = {"kind": point.kind, "text": sentence}
+        record |= {"line": point.line} if point.line else {}  # type: ignore[dict-item]
+        record |= {"evidence": f"#{point.variant} {point.stage_line}"} if point.stage_line else {}
+        yield Item(f"{number}. {sentence}{line}{where}", record)
+
+
+TOOL = Tool(
+    "compare",
+    "How variant b differs from a and why: findings by importance with lines of Python and of the stages, "
+    "whether the machine code is identical, and which is faster by estimate if a launch is known.",
+    {"a": VARIANT, "b": VARIANT, "capture": CAPTURE},
+    {"change": TEXT, "duplicate": BOOLEAN, "mismatch": TEXT, "estimate": TEXT, "findings": POINTS},
+    run,
+    required=("a", "b"),
+    paged=True,
+)

@@ -1,0 +1,149 @@
+"""The tool `lines`: what a Python line became, the kernel's lines with their instructions, or a stage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from irscope.mcp.answers import Answer, Item
+from irscope.mcp.session import Session
+from irscope.mcp.tools.tool import CAPTURE, INTEGER, OBJECT, TEXT, VARIANT, Arguments, Tool, text
+from irscope.model import UserError, Variant
+from irscope.model.text import clipped, display_line, one_line
+from irscope.workspace import (
+    Workspace,
+    assembly_stage,
+    check_stage,
+    instruction_counts,
+    instruction_lines,
+    line_without_location,
+    python_source,
+)
+
+_MOST_KINDS, _MOST_CLASSES = 4, 8
+# Of an operation with its types, or a wgmma with its 128 registers; the stage has all of it.
+_MOST_CHARACTERS = 240
+
+
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
+    """One line's operations if `line` is given, the text of `stage` without, the Python without either."""
+    workspace, variant = session.variant(arguments.get("capture"), arguments["variant"])
+    number, stage = arguments.get("line"), arguments.get("stage")
+    if number is not None:
+        return _one_line(workspace, variant, int(number), [stage] if stage else _stages(workspace, variant))
+    return _stage_text(workspace, variant, stage) if stage else _python(workspace, variant)
+
+
+def stage_lines(workspace: Workspace, variant: Variant, stage: str) -> list[str]:
+    """The lines of a stage or of a text such as "error" without source locations; they keep their numbers.
+
+    Raises UserError if the variant lacks it or it is binary.
+    """
+    kind = check_stage(stage, with_texts=True)
+    if kind.language is None:
+        raise UserError(f"{stage} is binary; text stages: {', '.join(workspace.stages(variant))}")
+    content = workspace.content(variant, stage).decode("utf-8", "replace")
+    return [display_line(line_without_location(line, kind.language)) for line in content.split("\n")]
+
+
+def _stages(workspace: Workspace, variant: Variant) -> list[str]:
+    """TTGIR and the assembly, as far as the variant has them."""
+    names = workspace.stages(variant)
+    return [name for name in names if name == "ttgir" or name == assembly_stage(names)]
+
+
+def _one_line(workspace: Workspace, variant: Variant, number: int, stages: Sequence[str]) -> Answer:
+    source = python_source(variant)
+    place = next((p for p in source.places if p and p.file == source.file and p.line == number), None)
+    place = place or next((p for p in source.places if p and p.line == number), None)
+    if place is None:
+        raise UserError(f"the kernel has no line {number}; it has {_extent(variant)}")
+    python = source.texts[source.line_of(place) or 0].strip()
+    counts: dict[str, dict[str, int]] = {}
+    items: list[Item] = []
+    for stage in stages:
+        found = workspace.source_map(variant, stage)
+        counts[stage] = dict(found.counts(place).most_common(_MOST_CLASSES))
+        chosen = list(dict.fromkeys(found.lines(place)))
+        if len(stages) > 1 and stage == assembly_stage([stage]):  # addresses and moves are noise
+            shown = instruction_lines(workspace.document(variant, stage), stage)
+            chosen = [index for index in chosen if index in shown]
+        items += _runs(stage, stage_lines(workspace, variant, stage), chosen)
+    head = [f"line {number}: {one_line(python)}"]
+    head += [f"{stage}: {_counts(own) or 'nothing'}" for stage, own in counts.items()]
+    return Answer("\n".join(head), {"python": one_line(python), "counts": counts}, "lines", items)
+
+
+def _runs(stage: str, lines: Sequence[str], chosen: Sequence[int]) -> Iterator[Item]:
+    """The chosen lines; of three or more with the same opcode in a row, the first."""
+    for opcode, group in groupby(chosen, key=lambda index: _opcode(lines[index])):
+        found = list(group)
+        shown = found[:1] if len(found) > 2 and opcode else found
+        for index in shown:
+            more = f"  (x{len(found)}, to line {found[-1] + 1})" if len(shown) < len(found) else ""
+            line = clipped(" ".join(lines[index].split()), _MOST_CHARACTERS)
+            text = f"{stage} {index + 1}: {line}{more}"
+            yield Item(text, text)
+
+
+def _opcode(line: str) -> str:
+    """The first word of a line of assembly, after a predicate; "" for other languages."""
+    words = line.split(None, 2)
+    if words and words[0].startswith("@"):
+        del words[0]
+    return words[0] if words and not words[0].startswith("%") else ""
+
+
+def _extent(variant: Variant) -> str:
+    functions = (variant.kernel.source, *variant.kernel.helpers)
+    return ", ".join(
+        f"{one_line(f.name)} {f.line} to {f.line + f.text.rstrip().count(chr(10))}" for f in functions
+    )
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{number} {one_line(name)}" for name, number in counts.items())
+
+
+def _stage_text(workspace: Workspace, variant: Variant, stage: str) -> Answer:
+    lines = stage_lines(workspace, variant, stage)
+    items = [Item(f"{number} {line}", line) for number, line in enumerate(lines, 1)]
+    return Answer(f"#{variant.id} {stage}, {len(lines)} lines", {"total": len(lines)}, "lines", items)
+
+
+def _python(workspace: Workspace, variant: Variant) -> Answer:
+    """The Python lines with the instructions that they became; lines without any are left out of the list."""
+    source = python_source(variant)
+    stage = assembly_stage(workspace.stages(variant))
+    found = instruction_counts(workspace.document(variant, stage), stage) if stage else {}
+    items = []
+    for number, place, line in zip(source.numbers, source.places, source.texts, strict=True):
+        kinds = found.get(place, {}) if place else {}
+        total = sum(kinds.values())
+        if not number or not (total or not found):
+            continue
+        largest = sorted(kinds.items(), key=lambda pair: -pair[1])[:_MOST_KINDS]
+        named = {f"{kind.kind} {kind.text()}": count for kind, count in largest}
+        shown = ", ".join(f"{count} {kind}" for kind, count in named.items())
+        text = one_line(line.strip())
+        items.append(Item(f"{number}: {text}{f' -> {shown}' if shown else ''}", [number, text, named]))
+    head = f"#{variant.id}: Python lines and their {stage or ''} instructions".replace("  ", " ")
+    return Answer(head, {}, "lines", items)
+
+
+TOOL = Tool(
+    "lines",
+    "With line: what that line of Python became (operations, instructions). With stage (ttir, ttgir, llir, "
+    "ptx, sass, amdgcn, python, error, log): its text. With neither: the kernel's lines and their "
+    "instructions.",
+    {
+        "variant": VARIANT,
+        "line": {"type": "integer", "description": "as findings number them"},
+        "stage": text(),
+        "capture": CAPTURE,
+    },
+    {"python": TEXT, "counts": OBJECT, "total": INTEGER, "lines": {"type": "array"}},
+    run,
+    required=("variant",),
+    paged=True,
+)

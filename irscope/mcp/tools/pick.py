@@ -1,0 +1,57 @@
+"""The tool `pick`: the configs of a launch, the most promising first, by estimated time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from irscope.mcp.answers import Answer, Item
+from irscope.mcp.session import Session
+from irscope.mcp.tools.tool import CAPTURE, LAUNCH, Arguments, Tool, table, text
+from irscope.model.text import one_line, pluralize
+from irscope.workspace import Pick, microseconds_text, problem_titles
+
+_COLUMNS = ("id", "config", "estimate_us", "bound", "rejected")
+
+
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
+    """The ranking of each problem; rejected configs come last, with the reason."""
+    workspace = session.workspace(arguments.get("capture"))
+    launch = arguments.get("launch")
+    found = workspace.pick(
+        arguments.get("kernel"), arguments.get("target"), launch or (), device=arguments.get("device")
+    )
+    titles = problem_titles([pick.problem for pick in found])
+    items = [item for pick, title in zip(found, titles, strict=True) for item in _items(pick, title)]
+    head = f"{pluralize(len(found), 'problem')}; in the order to measure them, estimates are not measurements"
+    return Answer(head, {"columns": list(_COLUMNS)}, "rows", items)
+
+
+def _items(pick: Pick, title: str) -> Iterator[Item]:
+    heading = one_line(f"{pick.problem.kernel} {pick.problem.target} {title} {pick.device}".rstrip())
+    trouble = f"; not estimated: {one_line(pick.trouble)}" if pick.trouble else ""
+    limits = "".join(f"; {text}" for text in pick.limits)
+    yield Item(f"{heading}{trouble}{limits}", [None, heading, None, None, f"{trouble}{limits}" or None])
+    for choice in pick.choices:
+        time = choice.estimate.microseconds if choice.estimate else None
+        shown = "-" if time is None else f"{microseconds_text(time)} us"
+        why = one_line(choice.rejected or "")
+        bound = f", bound by {choice.bound}" if choice.bound else ""
+        line = f"#{choice.variant.id} {choice.name}: {shown}{bound}{f' | {why}' if why else ''}"
+        record = [choice.variant.id, choice.name, time and round(time, 2), choice.bound or None, why or None]
+        yield Item(one_line(line), record)
+
+
+TOOL = Tool(
+    "pick",
+    "Rank the configs for a launch by estimated time: which to measure on a GPU, and why not the others.",
+    {
+        "launch": LAUNCH,
+        "kernel": text("a glob"),
+        "target": text(),
+        "device": text("H100, A100, ...; default: the target's"),
+        "capture": CAPTURE,
+    },
+    table(*_COLUMNS),
+    run,
+    paged=True,
+)

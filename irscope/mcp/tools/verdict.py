@@ -1,0 +1,45 @@
+"""The tool `verdict`: the same as `irscope verdict`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from irscope.document.json.estimates import verdict_record
+from irscope.document.terminal.variant import verdict_text
+from irscope.mcp.answers import Answer
+from irscope.mcp.session import Session
+from irscope.mcp.tools.tool import CAPTURE, LAUNCH, OBJECT, VARIANT, Arguments, Tool
+from irscope.model import Variant
+from irscope.workspace import Workspace
+
+
+def run(session: Session, arguments: Arguments, _: object) -> Answer:
+    """The verdict on a variant."""
+    workspace, variant = session.variant(arguments.get("capture"), arguments["variant"])
+    return verdict_answer(workspace, variant, arguments.get("against"), launch=arguments.get("launch"))
+
+
+def verdict_answer(
+    workspace: Workspace,
+    variant: Variant,
+    against: str | int | None,
+    head: str = "",
+    data: dict[str, Any] | None = None,
+    launch: str | None = None,
+) -> Answer:
+    """The verdict, after `head` and next to `data`."""
+    other = None if against is None else workspace.variant(against)
+    verdict = workspace.verdict(variant, other, launch)
+    text = "\n".join([*([head] if head else []), *verdict_text(verdict)])
+    return Answer(text, {**(data or {}), "verdict": verdict_record(verdict)})
+
+
+TOOL = Tool(
+    "verdict",
+    "What matters about a variant: can it launch, resources against limits, the bound (needs a launch), "
+    "three findings with lines, what to try. With against, also how it differs from that variant.",
+    {"variant": VARIANT, "against": VARIANT, "launch": LAUNCH, "capture": CAPTURE},
+    {"verdict": OBJECT},
+    run,
+    required=("variant",),
+)

@@ -1,0 +1,196 @@
+"""Reads the folders that Triton leaves: one per compilation (its cache) or per kernel (TRITON_KERNEL_DUMP=1).
+
+A cache entry has NAME.json next to the stages (triton/runtime/cache.py, 3.0 to 3.9), with options, target
+and versions, but without the values of constexpr parameters. A dump has only the stages. Its folder is named
+by the hash of source, signature and constants, but not of the options, so that configs that differ only in
+num_warps or num_stages overwrite each other.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from irscope.model import UserError
+from irscope.recording.importers.compilation import (
+    SUFFIX,
+    RawCompilation,
+    config_options,
+    environment_components,
+    hash_of,
+    target_of,
+)
+from irscope.recording.importers.untrusted import (
+    MAX_JSON_BYTES,
+    MAX_STAGE_BYTES,
+    BadEntryError,
+    parse_object,
+    read_file,
+)
+from irscope.targets import STAGES, all_stages
+
+_EXTENSIONS = frozenset(stage.name for stage in STAGES if stage.derived_from is None)
+# torch.compile keeps its kernels in triton/DEVICE/ENTRY below its own folder.
+_MAX_DEPTH = 3
+# The file that `irscope compile` adds to a cache entry.
+_SIDECAR = "irscope.json"
+_MODULE = re.compile(rb"^module attributes \{([^\n]{0,4000})", re.MULTILINE)
+# The attributes of a TTGIR module by the names that Triton's metadata has for them.
+_ATTRIBUTES = {
+    "num_warps": re.compile(rb'"ttg\.num-warps" = (\d{1,9}) : i32'),
+    "num_ctas": re.compile(rb'"ttg\.num-ctas" = (\d{1,9}) : i32'),
+    "maxnreg": re.compile(rb"ttg\.maxnreg = (\d{1,9}) : i32"),
+    "warp_size": re.compile(rb'"ttg\.threads-per-warp" = (\d{1,9}) : i32'),
+}
+# The cache key component that names a dump's folder (`ASTSource.hash`); it does not include the options.
+DUMP_KEY = "source, types and constants"
+_TARGET = re.compile(rb'ttg\.target = "(\w{1,20}):([\w:+-]{1,60})"')
+
+
+@dataclass(frozen=True, slots=True)
+class EntryFolder:
+    """A folder of a cache or dump, and the names of its regular files."""
+
+    path: Path
+    files: frozenset[str]
+
+    def tunings(self) -> list[str]:
+        """The files with the results of an autotuner."""
+        return sorted(name for name in self.files if name.endswith(SUFFIX))
+
+    def stems(self) -> list[str]:
+        """The kernels with at least one stage here, by the stems of their files."""
+        return sorted({name.rpartition(".")[0] for name in self.files if _extension(name) in _EXTENSIONS})
+
+    def read_stages(self, stem: str) -> dict[str, bytes]:
+        """Every stage of the kernel. Raises BadEntryError if one cannot be read."""
+        extensions = {_extension(name) for name in self.files if name.rpartition(".")[0] == stem}
+        names = {stage: f"{stem}.{stage}" for stage in sorted(extensions & _stage_extensions(extensions))}
+        return {
+            stage: read_file(self.path / name, MAX_STAGE_BYTES)
+            for stage, name in names.items()
+            if name in self.files
+        }
+
+
+def find_entries(path: Path) -> list[EntryFolder]:
+    """The folders with stages or autotune results, at or below `path`, sorted by path.
+
+    Reads no file and follows no links. Raises UserError if `path` cannot be read.
+    """
+    try:
+        os.listdir(path)  # noqa: PTH208 - raises the errors that `_list_folder` ignores
+    except OSError as error:
+        raise UserError(f"{path}: cannot read it: {error.strerror}") from error
+    found: list[EntryFolder] = []
+    pending = [(path, 0)]
+    while pending:
+        folder, depth = pending.pop()
+        files, folders = _list_folder(folder)
+        entry = EntryFolder(folder, files)
+        if entry.stems() or entry.tunings():
+            found.append(entry)
+        elif depth < _MAX_DEPTH:
+            pending += [(folder / name, depth + 1) for name in folders]
+    return sorted(found, key=lambda entry: entry.path)
+
+
+def _stage_extensions(found: AbstractSet[str]) -> AbstractSet[str]:
+    """The extensions of files with stages; those of plug-ins only if one of `found` is unknown."""
+    if found <= _EXTENSIONS | {"json"}:
+        return _EXTENSIONS
+    return {stage.name for stage in all_stages() if stage.derived_from is None}
+
+
+def _list_folder(folder: Path) -> tuple[frozenset[str], list[str]]:
+    """The names of the regular files and folders in a folder; none if it cannot be read."""
+    files, folders = set(), []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_file(follow_symlinks=False):
+                    files.add(entry.name)
+                # Triton writes into tmp.pid_... and renames it: one that remains is incomplete.
+                elif entry.is_dir(follow_symlinks=False) and not entry.name.startswith("tmp.pid_"):
+                    folders.append(entry.name)
+    except OSError:
+        return frozenset(), []
+    return frozenset(files), folders
+
+
+def _extension(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def read_cache_entry(entry: EntryFolder, stem: str) -> RawCompilation:
+    """The compilation in a cache entry whose files are named `stem`. Raises BadEntryError."""
+    if f"{stem}.json" not in entry.files:
+        raise BadEntryError("it has no metadata: the compilation failed or was interrupted")
+    metadata = parse_object(read_file(entry.path / f"{stem}.json", MAX_JSON_BYTES), f"{stem}.json")
+    log, seconds = _sidecar(entry)
+    target = target_of(metadata.get("target"))
+    return RawCompilation(
+        key=hash_of(metadata),
+        name=str(metadata.get("name") or stem),
+        target=target,
+        options=config_options(metadata, target),
+        cache_key=environment_components(metadata),
+        artifacts=entry.read_stages(stem),
+        triton=str(metadata.get("triton_version") or "unknown"),
+        metadata=metadata,
+        seconds=seconds,
+        log=log,
+    )
+
+
+def _sidecar(entry: EntryFolder) -> tuple[str | None, dict[str, float]]:
+    """The ptxas log and the seconds per stage, if `irscope compile` made the entry."""
+    if _SIDECAR not in entry.files:
+        return None, {}
+    kept = parse_object(read_file(entry.path / _SIDECAR, MAX_JSON_BYTES), _SIDECAR)
+    log, seconds = kept.get("log"), kept.get("seconds")
+    return (
+        log if isinstance(log, str) else None,
+        {name: float(value) for name, value in seconds.items() if _is_time(value)}
+        if isinstance(seconds, dict)
+        else {},
+    )
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def read_dump_entry(entry: EntryFolder, stem: str) -> RawCompilation:
+    """The compilation in a dump's folder whose files are named `stem`. Raises BadEntryError."""
+    artifacts = entry.read_stages(stem)
+    metadata = _module_metadata(artifacts.get("ttgir", b""))
+    target = target_of(metadata["target"])
+    return RawCompilation(
+        key=entry.path.name,
+        name=stem,
+        target=target,
+        options=config_options(metadata, target),
+        artifacts=artifacts,
+        metadata=metadata,
+        cache_key={DUMP_KEY: entry.path.name},
+        cached=False,
+    )
+
+
+def _module_metadata(ttgir: bytes) -> dict[str, Any]:
+    """The attributes of the module, by the names of Triton's metadata. Raises BadEntryError."""
+    module = _MODULE.search(ttgir)
+    target = _TARGET.search(module[1]) if module else None
+    if module is None or target is None:
+        raise BadEntryError("it has no TTGIR module that names its target")
+    metadata: dict[str, Any] = {"target": {"backend": target[1].decode(), "arch": target[2].decode()}}
+    for name, attribute in _ATTRIBUTES.items():
+        if found := attribute.search(module[1]):
+            metadata[name] = int(found[1])
+    return metadata

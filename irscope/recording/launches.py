@@ -1,0 +1,193 @@
+"""Describes launches as plain data, and finds the parameters that a kernel may write to.
+
+The values of a launch's tensors, before and after it, for `irscope run --values`. Needs torch.
+
+Kept as a file of torch: "before" and "after" map names to the elements of a tensor's memory, from its first
+to its last, as one dimension; "after" has only tensors that the launch changed. "same" names an argument that
+is the same tensor as an earlier one. Elements of a tuple are "name.0".
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import io
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from irscope.model import Launch
+from irscope.model.text import pluralize
+
+# The most launches kept per variant: a program may launch one with ever different sizes.
+MOST_LAUNCHES = 16
+_WRITING = frozenset(["store", "scatter", "async_store"])
+_LANGUAGE = frozenset(["tl", "gl", "triton", "ttgl", "libdevice", "math"])
+
+
+def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
+    """The launch for which Triton passed `given` to a kernel's `run`.
+
+    `given` has three grid sizes, six values of Triton's own, and the arguments.
+    """
+    arguments = zip(function.params, given[9:], strict=False)
+    named = tuple((p.name, described(value)) for p, value in arguments if not p.is_constexpr)
+    return Launch(tuple(int(size) for size in given[:3]), named)
+
+
+def described(value: Any) -> str:
+    """A run-time argument as text: see `model.Launch`."""
+    if hasattr(value, "dtype") and hasattr(value, "shape"):
+        sizes = ", ".join(map(str, value.shape))
+        strides = f" strides {list(value.stride())}" if _is_strided(value) else ""
+        return f"{str(value.dtype).removeprefix('torch.')}[{sizes}]{strides}"
+    if hasattr(value, "base") and hasattr(value, "block_shape"):
+        return f"tensordesc {described(value.base)} in blocks of {list(value.block_shape)}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(described, value))}{',' if len(value) == 1 else ''})"
+    return str(value) if isinstance(value, bool | int | float | None) else type(value).__name__
+
+
+def _is_strided(value: Any) -> bool:
+    """Whether a tensor is not contiguous."""
+    return hasattr(value, "is_contiguous") and not value.is_contiguous()
+
+
+@cache
+def written_parameters(function: Any) -> frozenset[str]:
+    """The parameters through which a kernel may write, according to its text.
+
+    These reach the pointer of a store or an atomic, through any chain of assignments, or are passed to
+    another function. The result of a load does not count as its pointer.
+    """
+    parameters = frozenset(parameter.name for parameter in function.params)
+    tree = function.parse()
+    flows: dict[str, set[str]] = {name: set() for name in parameters}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Assign | ast.AugAssign | ast.AnnAssign | ast.For | ast.NamedExpr):
+            value = node.iter if isinstance(node, ast.For) else node.value
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            for name in _flat(targets):
+                flows.setdefault(name, set()).update(_names(value) if value else ())
+    calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    written = {name for call in calls for name in _written_by(call, frozenset(flows))}
+    pending = list(written)
+    while pending:
+        for name in flows.get(pending.pop(), set()) - written:
+            written.add(name)
+            pending.append(name)
+    return parameters & written
+
+
+def _written_by(call: ast.Call, values: frozenset[str]) -> set[str]:
+    """The names through which this call may write; `values` are the names of the function's own values."""
+    arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
+    if isinstance(call.func, ast.Name):
+        return set() if hasattr(builtins, call.func.id) else _flat(arguments)
+    if not isinstance(call.func, ast.Attribute):
+        return set()
+    if call.func.attr in _WRITING or call.func.attr.startswith("atomic_"):
+        pointers = [keyword.value for keyword in call.keywords if keyword.arg == "pointer"]
+        return _flat([call.func.value, *call.args[:1], *pointers])
+    root: ast.expr = call.func
+    while isinstance(root, ast.Attribute):
+        root = root.value
+    # A method of a value and the language's functions write nothing; another module's function may.
+    harmless = not isinstance(root, ast.Name) or root.id in values or root.id in _LANGUAGE
+    return set() if harmless else _flat(arguments)
+
+
+def _flat(nodes: Iterable[ast.AST]) -> set[str]:
+    return {name for node in nodes for name in _names(node)}
+
+
+def _names(node: ast.AST) -> list[str]:
+    """The names in an expression, except those inside a load."""
+    if isinstance(node, ast.Name):
+        return [node.id]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
+        return []
+    return [name for child in ast.iter_child_nodes(node) for name in _names(child)]
+
+
+MIB = 1 << 20
+
+
+@dataclass
+class LaunchValues:
+    """The tensors of a launch as they were before it; `left_out` says why some are missing."""
+
+    tensors: dict[str, Any]
+    before: dict[str, Any] = field(default_factory=dict)
+    same: dict[str, str] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+
+    def file(self, launched: bool) -> bytes:
+        """The values as a file; with `launched`, also those after the launch."""
+        import torch
+
+        after = {}
+        if launched:
+            torch.cuda.synchronize()
+            for name, values in self.before.items():
+                now = _copy(self.tensors[name])
+                if not torch.equal(now.view(torch.uint8), values.view(torch.uint8)):
+                    after[name] = now
+        kept = {"before": self.before, "after": after, "same": self.same, "left_out": self.left_out}
+        file = io.BytesIO()
+        torch.save(kept, file)
+        return file.getvalue()
+
+
+def values_of(
+    function: Any, given: tuple[Any, ...], most: int, known: Callable[[Any], bool] = lambda _: True
+) -> LaunchValues | None:
+    """The values of a launch's tensors, of at most `most` bytes together; None within a CUDA graph.
+
+    `given` is what Triton passes to a kernel's `run`; tensors that are not `known` are left out.
+    """
+    import torch
+
+    if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
+        return None
+    arguments = zip((parameter.name for parameter in function.params), given[9:], strict=False)
+    found, size = LaunchValues(dict(tensors_in(arguments))), 0
+    first: dict[tuple[Any, ...], str] = {}
+    for name, tensor in found.tensors.items():
+        place = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+        if first.setdefault(place, name) != name:
+            found.same[name] = first[place]
+            continue
+        size += _elements(tensor) * tensor.element_size()
+        if not known(tensor):
+            found.left_out[name] = "computed by a kernel, which did not run"
+        elif size > most:
+            found.left_out[name] = f"more than {pluralize(most // MIB, 'MiB')} with those before it"
+        else:
+            found.before[name] = _copy(tensor)
+    return found
+
+
+def tensors_in(arguments: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """The tensors of arguments by name, those of descriptors and tuples too."""
+    for name, value in arguments:
+        if hasattr(value, "data_ptr") and hasattr(value, "stride"):
+            yield name, value
+        elif hasattr(value, "base") and hasattr(value, "block_shape"):
+            yield name, value.base
+        elif isinstance(value, tuple):
+            yield from tensors_in((f"{name}.{index}", item) for index, item in enumerate(value))
+
+
+def _elements(tensor: Any) -> int:
+    """The elements of its memory from the first to the last."""
+    if not tensor.numel():
+        return 0
+    pairs = zip(tensor.shape, tensor.stride(), strict=True)
+    return 1 + sum((int(size) - 1) * int(stride) for size, stride in pairs)
+
+
+def _copy(tensor: Any) -> Any:
+    flat = tensor.detach().as_strided((_elements(tensor),), (1,), tensor.storage_offset())
+    return flat.to("cpu", copy=True)

@@ -1,0 +1,102 @@
+"""The base of all screens that open over another one: they close once, whatever is pressed after that.
+
+A question in the last lines of the screen, answered with one key.
+
+A dialog that asks for a line of text: a path, a line number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from textual import events, on
+from textual.app import ComposeResult
+from textual.await_complete import AwaitComplete
+from textual.binding import Binding, BindingType
+from textual.containers import Vertical
+from textual.screen import ModalScreen, Screen, ScreenResultType
+from textual.widgets import Input, Label
+
+from irscope.model.text import display_line
+from irscope.tui.widgets.bars import KeyHints
+
+
+class DismissOnce(Screen[ScreenResultType]):
+    """A screen that ignores a second answer.
+
+    A message that the panel of a screen has posted can arrive after the screen is closed, as that of a double
+    click does. Textual would then close the screen below, or fail because the answer is already given.
+    """
+
+    def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
+        """Closes the screen with its result; does nothing if it is closed, or under another one."""
+        is_last = self.is_active and len(self.app.screen_stack) > 1
+        return super().dismiss(result) if is_last else AwaitComplete()
+
+
+class ConfirmScreen(ModalScreen[str], DismissOnce[str]):
+    """Shows lines and returns the answer of the key that is pressed.
+
+    `answers` are bindings of the action `answer`, whose parameter is the answer. Other keys are ignored; with
+    `other`, they close the question, answer "" and are passed to `other`.
+    """
+
+    def __init__(
+        self,
+        lines: Sequence[str],
+        answers: Sequence[Binding],
+        other: Callable[[events.Key], None] | None = None,
+    ) -> None:
+        super().__init__()
+        self._lines = lines
+        self._other = other
+        for binding in Binding.make_bindings(answers):
+            self._bindings.key_to_bindings.setdefault(binding.key, []).append(binding)
+
+    def compose(self) -> ComposeResult:
+        """The lines and the keys, at the bottom of the app."""
+        with Vertical():
+            for line in self._lines:
+                yield Label(display_line(line), markup=False)
+            yield KeyHints(id="keys")
+
+    def on_key(self, event: events.Key) -> None:
+        """Closes the question if the key is none of its answers, and lets the key act below it."""
+        if self._other is not None and self.is_active and event.key not in self.active_bindings:
+            event.stop()
+            self.dismiss("")
+            self._other(events.Key(event.key, event.character))
+
+    def action_answer(self, answer: str) -> None:
+        """Closes the question."""
+        self.dismiss(answer)
+
+
+class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
+    """Asks for a line, with a default; returns it, or None if the user cancels.
+
+    The default is `selected`, so that typing replaces it, unless it is what the user typed before.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", show=False)]
+
+    def __init__(self, question: str, answer: str = "", selected: bool = True) -> None:
+        super().__init__()
+        self._selected = selected
+        self._question = question
+        self._answer = answer
+
+    def compose(self) -> ComposeResult:
+        """The question and the input, at the bottom of the app."""
+        with Vertical():
+            yield Label(self._question, markup=False)
+            yield Input(self._answer, compact=True, select_on_focus=self._selected)
+
+    @on(Input.Submitted)
+    def _answered(self, message: Input.Submitted) -> None:
+        self.dismiss(message.value.strip() or None)
+
+    def action_cancel(self) -> None:
+        """Closes the dialog without an answer."""
+        self.dismiss(None)

@@ -1,0 +1,268 @@
+"""Matching the variants of two captures: which variant of OLD and which of NEW are the same compilation.
+
+Compiled and imported captures spell the same config differently. An import has every option of Triton's
+metadata, also the defaults, but not the constants that left no trace in the IR:
+
+    compiled:  BLOCK=64,GROUP=8,num_warps=4              stride 1 (constexpr)
+    imported:  BLOCK=64,num_warps=4,num_stages=3
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from irscope.findings.cache_key import INVENTED
+from irscope.model import Variant, format_value
+from irscope.model.records import FrozenValue
+from irscope.targets import backend_of
+
+IMPORTED = "imported from"
+_UNSET = "unset"
+# The most variants among which the closest one is searched for.
+_MAX_CANDIDATES = 500
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Difference(FrozenValue):
+    """A component in which two variants differ: "target", "num_warps", "argument x", a variable's name."""
+
+    name: str
+    a: str
+    b: str
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.a} / {self.b}"
+
+
+_Key = Callable[[Variant], Hashable]
+Pair = tuple[Variant, Variant]
+
+
+def match_variants(
+    a: Sequence[Variant], b: Sequence[Variant], renamed: Mapping[str, str], by_target: bool
+) -> tuple[list[Pair], list[Variant], list[Variant]]:
+    """The pairs in NEW's order, and the variants of OLD (`a`) and NEW (`b`) without a counterpart.
+
+    Equal properties match first, then equal hashes of Triton, then configs that are equal with the
+    defaults filled in, then variants that differ only in the compiler environment, then those whose
+    parameters were renamed, added or removed, at last imported variants by what the import has. `renamed`
+    maps kernels of OLD to NEW's names. `by_target`: variants only match if their targets do.
+    """
+    old, new = list(a), list(b)
+    pairs: list[Pair] = []
+    for key in _keys(renamed, by_target):
+        pairs += _by_key(old, new, key)
+    pairs += _by_common_parameters(old, new, renamed, by_target)
+    pairs += _by_import(old, new, renamed, by_target)
+    place = {id(variant): index for index, variant in enumerate(b)}
+    return sorted(pairs, key=lambda pair: place[id(pair[1])]), old, new
+
+
+def _keys(renamed: Mapping[str, str], by_target: bool) -> Iterator[_Key]:
+    """The keys of the rounds of matching; a key of None matches nothing."""
+    # The variants of a large capture share their specializations.
+    arguments: dict[int, frozenset[str]] = {}
+
+    def base(variant: Variant) -> tuple[Hashable, ...]:
+        kernel, place = variant.kernel.name, id(variant.specialization)
+        if place not in arguments:
+            arguments[place] = frozenset(map(repr, variant.specialization))
+        return renamed.get(kernel, kernel), arguments[place], variant.target if by_target else None
+
+    def given(variant: Variant) -> Hashable:
+        return frozenset([(name, repr(value)) for name, value in variant.config.values])
+
+    def environment(variant: Variant) -> Hashable:
+        return frozenset(variant.environment.items())
+
+    yield lambda v: (base(v), given(v), environment(v))
+    yield lambda v: v.metadata.get("hash") if isinstance(v.metadata.get("hash"), str) else None
+    yield lambda v: (base(v), frozenset(_filled_config(v).items()), environment(v))
+    yield lambda v: (base(v), given(v))
+    yield lambda v: (base(v), frozenset(_filled_config(v).items()))
+    yield lambda v: (
+        renamed.get(v.kernel.name, v.kernel.name),
+        v.target if by_target else None,
+        _by_position(v),
+        environment(v),
+    )
+
+
+def _by_key(old: list[Variant], new: list[Variant], key: _Key) -> list[Pair]:
+    """Removes pairs with the same key from the lists, in order."""
+    if not old or not new:
+        return []
+    waiting: dict[Hashable, list[Variant]] = defaultdict(list)
+    for variant in reversed(old):
+        waiting[key(variant)].append(variant)
+    waiting.pop(None, None)
+    pairs = [(waiting[name].pop(), v) for v in new for name in [key(v)] if waiting.get(name)]
+    _remove(old, new, pairs)
+    return pairs
+
+
+def _remove(old: list[Variant], new: list[Variant], pairs: Iterable[Pair]) -> None:
+    taken = {id(variant) for pair in pairs for variant in pair}
+    old[:] = [variant for variant in old if id(variant) not in taken]
+    new[:] = [variant for variant in new if id(variant) not in taken]
+
+
+def _by_common_parameters(
+    old: list[Variant], new: list[Variant], renamed: Mapping[str, str], by_target: bool
+) -> list[Pair]:
+    """Removes pairs whose kernels have other parameters, and that agree in all that both have.
+
+    Only if there is one such pair: a new parameter with two values leaves open which was meant before.
+    """
+    kernels: dict[str, tuple[list[Variant], list[Variant]]] = {}
+    for variant in old:
+        name = renamed.get(variant.kernel.name, variant.kernel.name)
+        kernels.setdefault(name, ([], []))[0].append(variant)
+    for variant in new:
+        kernels.setdefault(variant.kernel.name, ([], []))[1].append(variant)
+    pairs: list[Pair] = []
+    for olds, news in kernels.values():
+        if olds and news:
+            before, after = (set(side[0].kernel.parameters) for side in (olds, news))
+            if before != after and before & after:
+                other = frozenset(before ^ after)
+                pairs += _only_pairs(olds, news, partial(_without, names=other, by_target=by_target))
+    _remove(old, new, pairs)
+    return pairs
+
+
+def _only_pairs(old: Sequence[Variant], new: Sequence[Variant], key: _Key) -> Iterator[Pair]:
+    """The pairs with the same key, which no other variant has."""
+    sides: tuple[dict[Hashable, list[Variant]], ...] = (defaultdict(list), defaultdict(list))
+    for side, variants in zip(sides, (old, new), strict=True):
+        for variant in variants:
+            side[key(variant)].append(variant)
+    for name, (first, *more) in sides[0].items():
+        if not more and len(found := sides[1].get(name, [])) == 1:
+            yield first, found[0]
+
+
+def _without(variant: Variant, names: frozenset[str], by_target: bool) -> Hashable:
+    """The identity of a variant among those of its kernel, ignoring the parameters in `names`."""
+    arguments = frozenset(repr(each) for each in variant.specialization if each.name not in names)
+    config = frozenset((name, text) for name, text in _filled_config(variant).items() if name not in names)
+    environment = frozenset(variant.environment.items())
+    return arguments, config, environment, variant.target if by_target else None
+
+
+def _by_import(
+    old: list[Variant], new: list[Variant], renamed: Mapping[str, str], by_target: bool
+) -> list[Pair]:
+    """Removes pairs with an imported variant whose known values agree, if there is only one such pair."""
+    if not any(IMPORTED in variant.toolchain.versions for variant in (*old, *new)):
+        return []
+    groups: dict[Hashable, list[Variant]] = defaultdict(list)
+    for variant in old:
+        groups[_run_time(variant, renamed, by_target)].append(variant)
+    candidates = {
+        id(v): [o for o in groups.get(_run_time(v, renamed, by_target), ()) if _agree(o, v)] for v in new
+    }
+    uses: dict[int, int] = defaultdict(int)
+    for found in candidates.values():
+        for variant in found:
+            uses[id(variant)] += 1
+    pairs = [
+        (found[0], v)
+        for v in new
+        for found in [candidates[id(v)]]
+        if len(found) == 1 and uses[id(found[0])] == 1
+    ]
+    _remove(old, new, pairs)
+    return pairs
+
+
+def _run_time(variant: Variant, renamed: Mapping[str, str], by_target: bool) -> Hashable:
+    """Kernel, target, options and run-time arguments, which an import has."""
+    kernel = variant.kernel.name
+    options = {name: value for name, value in _filled_config(variant).items() if name in _defaults(variant)}
+    return (
+        renamed.get(kernel, kernel),
+        variant.target if by_target else None,
+        frozenset(options.items()),
+        frozenset(repr(argument) for argument in variant.specialization if argument.type != "constexpr"),
+    )
+
+
+def _agree(a: Variant, b: Variant) -> bool:
+    """Whether an import and another variant have no constant with different values."""
+    if not any(IMPORTED in variant.toolchain.versions for variant in (a, b)):
+        return False
+    ours, theirs = _constants(a), _constants(b)
+    return all(ours[name] == theirs[name] for name in ours.keys() & theirs.keys())
+
+
+def _constants(variant: Variant) -> dict[str, str]:
+    fixed = {each.name: repr(each.value) for each in variant.specialization if each.type == "constexpr"}
+    meta = {name: repr(value) for name, value in variant.config.values if name not in INVENTED}
+    return fixed | {name: text for name, text in meta.items() if name not in _defaults(variant)}
+
+
+def _defaults(variant: Variant) -> Mapping[str, int | None]:
+    return backend_of(variant.target).option_defaults
+
+
+def _by_position(variant: Variant) -> Hashable:
+    """The specialization and the config with the positions of parameters instead of their names."""
+    place = {name: str(index) for index, name in enumerate(variant.kernel.parameters)}
+    arguments = [
+        (place.get(each.name, each.name), repr((each.type, each.key, each.value)))
+        for each in variant.specialization
+    ]
+    config = [(place.get(name, name), text) for name, text in _filled_config(variant).items()]
+    return frozenset(arguments), frozenset(config)
+
+
+def _filled_config(variant: Variant) -> dict[str, str]:
+    """The config with the defaults filled in, as text, in which True is not 1."""
+    values = {**_defaults(variant), **dict(variant.config.values)}
+    return {name: format_value(value) for name, value in values.items()}
+
+
+def closest(
+    variant: Variant, others: Sequence[Variant], kernel: str | None = None
+) -> tuple[Variant, list[Difference]] | None:
+    """The variant of the same kernel that differs in the fewest components, and these; None if there is none.
+
+    The differences have the value of `variant` first. `kernel` is the kernel's name among the others,
+    if it was renamed.
+    """
+    name = kernel or variant.kernel.name
+    known = [other for other in others if other.kernel.name == name][:_MAX_CANDIDATES]
+    if not known:
+        return None
+    own = _components(variant)
+    found = [(other, _differences(own, _components(other), variant, other)) for other in known]
+    return min(found, key=lambda item: len(item[1]))
+
+
+def _differences(
+    a: Mapping[str, str], b: Mapping[str, str], first: Variant, second: Variant
+) -> list[Difference]:
+    """The components that differ; what an import does not have does not count."""
+    # The environment of an import is known, if only as unset.
+    known = set(first.environment) | set(second.environment)
+    imported = [IMPORTED in variant.toolchain.versions for variant in (first, second)]
+    return [
+        Difference(name, a.get(name, _UNSET), b.get(name, _UNSET))
+        for name in dict.fromkeys([*a, *b])
+        if a.get(name) != b.get(name)
+        and not (imported[0] and name not in a and name not in known)
+        and not (imported[1] and name not in b and name not in known)
+    ]
+
+
+def _components(variant: Variant) -> dict[str, str]:
+    """Everything that identifies a variant of a kernel, as text by name."""
+    config = {name: text for name, text in _filled_config(variant).items() if name not in INVENTED}
+    arguments = {
+        f"argument {each.name}": str(each) for each in variant.specialization if each.name not in config
+    }
+    return {"target": str(variant.target), **config, **arguments, **variant.environment}

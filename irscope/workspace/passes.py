@@ -1,0 +1,453 @@
+"""The compiler's passes of A and B side by side: what each did, and where A and B diverge.
+
+The passes that a user selects by name, by line of Python, or by an operation, before any format.
+
+LLVM's passes and what ptxas says of a variant: found by compiling its TTGIR again, only when asked for.
+
+LLVM's passes of two variants, line by line: what each pass changed in A and in B, and what ptxas says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from fnmatch import fnmatchcase
+from functools import partial
+
+from irscope.compiling.toolchain.llvm_passes import LlvmPass, record_llvm_passes
+from irscope.diff.locations import NO_LINES
+from irscope.diff.rows import Change, StageDiff
+from irscope.diff.stage_diff import diff_stage
+from irscope.facts.source.alignment import line_map
+from irscope.findings.passes import (
+    KINDS,
+    Divergence,
+    Documents,
+    PassModule,
+    PassStep,
+    aligned_steps,
+    history,
+    summary,
+    touched,
+)
+from irscope.languages.document import Document
+from irscope.languages.language import line_without_location
+from irscope.model import UserError, Variant
+from irscope.model.text import pluralize
+from irscope.targets import backend_of
+from irscope.targets.cuda import ptxas_functions
+from irscope.workspace.comparison import Comparison
+from irscope.workspace.compiler_version import check_installed
+from irscope.workspace.why_lines import TextLine
+from irscope.workspace.workspace import Workspace
+
+# The two modules that the diff of a pass compares.
+IN_A, IN_B, BOTH = "a", "b", "both"
+
+_NOTHING = "nothing"
+
+
+@dataclass(slots=True)
+class PassLine:
+    """A pass as A and B ran it, None if one did not.
+
+    `effects` is what it did in A and in B, "" if nothing; None until that is known. `touched` counts, per
+    side, the operations of a source line that the pass touched; None if no line was asked for. `diverging`
+    names the ways in which A and B diverge in it.
+    """
+
+    a: PassStep | None
+    b: PassStep | None
+    effects: tuple[str, str] | None = None
+    touched: tuple[Mapping[Change, int], Mapping[Change, int]] | None = None
+    diverging: list[str] = field(default_factory=list)
+
+    @property
+    def steps(self) -> list[PassStep]:
+        """The pass in A, in B, or in both."""
+        return [step for step in (self.a, self.b) if step is not None]
+
+    @property
+    def step(self) -> PassStep:
+        """A's step; B's if A did not run the pass."""
+        return self.steps[0]
+
+    @property
+    def changed(self) -> bool:
+        """Whether the pass changed a module."""
+        return any(step.changed for step in self.steps)
+
+    @property
+    def options(self) -> str:
+        """The options of the pass, of both sides if they differ."""
+        left, right = (step.options if step else "" for step in (self.a, self.b))
+        return _both(self, left, right, "  ")
+
+    @property
+    def summary(self) -> str:
+        """The effect of the pass, of both sides if they differ; "" until that is known."""
+        if self.effects is None:
+            return ""
+        left, right = (
+            effect or _NOTHING if step else ""
+            for effect, step in zip(self.effects, (self.a, self.b), strict=True)
+        )
+        return _both(self, left, right, "   ")
+
+    def comparable(self, wanted: str) -> str:
+        """`wanted` (IN_A, IN_B or BOTH) if both sides ran the pass, else the side that did."""
+        if self.a is None or self.b is None:
+            return IN_A if self.b is None else IN_B
+        return wanted
+
+
+@dataclass(frozen=True, slots=True)
+class PassChange:
+    """The changes of a pass, or the differences of A and B after it (`between`).
+
+    Without a diff, `note` says why, and `after` is the module after a pass that translated it to another
+    language.
+    """
+
+    step: PassStep
+    between: bool
+    diff: StageDiff | None = None
+    note: str = ""
+    after: Document | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PassDifference:
+    """One way in which two variants differ, and what the first such passes did: lines for A and for B.
+
+    `kind` is one of "operations", "layouts" and "attributes"; `divergence` is None if they do not differ in
+    it.
+    """
+
+    kind: str
+    divergence: Divergence | None
+    a: Sequence[str] = ()
+    b: Sequence[str] = ()
+
+
+class PassComparison:
+    """The passes of A and B, in order; those of one side if both are one variant or only one has any.
+
+    `lines` are cheap to list. The methods compare modules, which takes up to seconds for all of them.
+    """
+
+    def __init__(self, pair: Comparison) -> None:
+        self._pair = pair
+        self._lines = line_map(pair.a.kernel, pair.b.kernel)
+        a = pair.workspace.passes(pair.a)
+        b = [] if pair.single else pair.workspace.passes(pair.b)
+        self.paired = bool(a and b)
+        self.lines = [PassLine(left, right) for left, right in aligned_steps(a, b)]
+
+    def mark_divergence(self) -> Divergence | None:
+        """Finds where A and B diverge, marks these passes, and returns the first real divergence."""
+        for kind, divergence in self._divergences().items():
+            passes = divergence.passes if divergence is not None else None
+            steps = () if passes is None else (*passes.a, *passes.b)
+            for line in self.lines:
+                if any(step in steps for step in line.steps):
+                    line.diverging.append(kind)
+        return self._pair.divergence.first if self._pair.divergence else None
+
+    def differences(self) -> list[PassDifference]:
+        """Each way in which A and B can differ, and what the passes did in which they diverge."""
+        found = []
+        for kind, divergence in self._divergences().items():
+            passes = divergence.passes if divergence is not None else None
+            sides = (passes.a, passes.b) if passes is not None else ((), ())
+            modules = zip(sides, (self._module_a, self._module_b), strict=True)
+            lines = ([_describe(step, module) for step in steps] for steps, module in modules)
+            found.append(PassDifference(kind, divergence, *lines))
+        return found
+
+    def summarize(self, line: PassLine) -> None:
+        """Computes what a pass did, in A and in B."""
+        sides = zip((line.a, line.b), (self._module_a, self._module_b), strict=True)
+        left, right = (summary(step, module) if step else "" for step, module in sides)
+        line.effects = left, right
+
+    def count_touched(self, line: PassLine, number: int) -> bool:
+        """Counts what a pass did to the operations of a line of Python; returns whether it did anything.
+
+        The line is one of B's source.
+        """
+        sides = zip((line.a, line.b), (self._module_a_in_lines_of_b, self._module_b), strict=True)
+        left, right = (touched(step, number, module) if step else {} for step, module in sides)
+        line.touched = left, right
+        return bool(left or right)
+
+    def change(self, line: PassLine, wanted: str) -> PassChange:
+        """The changes of a pass in A or in B (`wanted`); with BOTH, the differences of A and B after it."""
+        shown = line.comparable(wanted)
+        step = line.b if shown == IN_B and line.b is not None else line.step
+        left, right = _modules(line, shown)
+        between = shown == BOTH
+        if left is None or right is None:
+            return PassChange(step, between, note="the capture does not have this module")
+        if left == right and not between:
+            return PassChange(step, between, note="changed nothing")
+        before = self._module_b(left) if shown == IN_B else self._module_a(left)
+        after = self._module_a(right) if shown == IN_A else self._module_b(right)
+        if left.language != right.language:
+            note = f"no diff between {left.language} and {right.language}"
+            return PassChange(step, between, note=note, after=after)
+        lines = self._lines if between else NO_LINES
+        return PassChange(step, between, diff_stage(step.stage, before, after, lines))
+
+    def _divergences(self) -> dict[str, Divergence | None]:
+        """The divergence of each kind, None if there is none; empty without a pair."""
+        found = self._pair.divergence if self.paired else None
+        return {} if found is None else {kind: getattr(found, kind) for kind in KINDS}
+
+    def _module_a(self, module: PassModule) -> Document:
+        return self._pair.workspace.module(module, self._pair.a)
+
+    def _module_b(self, module: PassModule) -> Document:
+        return self._pair.workspace.module(module, self._pair.b)
+
+    def _module_a_in_lines_of_b(self, module: PassModule) -> Document:
+        return self._lines.in_lines_of_b(self._module_a(module))
+
+
+def _describe(step: PassStep, documents: Documents) -> str:
+    options = f" ({step.options})" if step.options else ""
+    return f"{step.name}{options}: {summary(step, documents) or _NOTHING}"
+
+
+def _modules(line: PassLine, shown: str) -> tuple[PassModule | None, PassModule | None]:
+    if shown == BOTH and line.a is not None and line.b is not None:
+        return line.a.after, line.b.after
+    step = line.b if shown == IN_B and line.b is not None else line.step
+    return step.before, step.after
+
+
+def _both(line: PassLine, left: str, right: str, gap: str) -> str:
+    if line.a is None or line.b is None or left == right:
+        return left or right
+    return f"A {left}{gap}B {right}"
+
+
+@dataclass(frozen=True)
+class PassReport:
+    """The selected passes of one or two variants, in order; `steps` are all passes of A.
+
+    `differences` is None for one variant.
+    """
+
+    capture: str
+    variants: Sequence[Variant]
+    names: Sequence[str]
+    lines: Sequence[PassLine]
+    steps: Sequence[PassStep]
+    differences: Sequence[PassDifference] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OperationEvent:
+    """A pass that created or changed an operation, and the operation's text after it."""
+
+    step: PassStep
+    change: Change
+    text: str
+
+
+def pass_report(
+    pair: Comparison, *, name: str = "*", changed: bool = False, line: int | None = None
+) -> PassReport:
+    """The passes of A and B, or of one variant if both are the same.
+
+    `name` is a glob of passes; `changed` selects those that changed the module; `line` those that touched
+    this line of the Python source. Raises UserError if the passes of a variant were not recorded.
+    """
+    passes = _recorded(pair)
+    selected = []
+    for each in passes.lines:
+        if not any(fnmatchcase(step.name, name) for step in each.steps) or (changed and not each.changed):
+            continue
+        if line is None or passes.count_touched(each, line):
+            passes.summarize(each)
+            selected.append(each)
+    sides = 1 if pair.single else 2
+    steps = [each.a for each in passes.lines if each.a is not None]
+    differences = None if pair.single else passes.differences()
+    capture = str(pair.workspace.path)
+    return PassReport(
+        capture, pair.variants[:sides], pair.names[:sides], selected, steps, differences
+    )  # fmt: skip
+
+
+def pass_changes(pair: Comparison, name: str) -> list[PassChange]:
+    """The diffs of the passes called `name`, or with that number.
+
+    With one variant, the modules before and after the pass; with two, the modules of A and B after it. Of a
+    pass that ran several times, those that changed something. Raises UserError if there is none.
+    """
+    passes = _recorded(pair)
+    found = [
+        line for line in passes.lines if line.a is not None and name in (str(line.a.number), line.a.name)
+    ]
+    if not found:
+        raise UserError(f"no pass '{name}'; irscope passes without --show lists them")
+    active = [line for line in found if line.changed]
+    return [passes.change(line, BOTH if passes.paired else IN_A) for line in active or found]
+
+
+def operation_history(workspace: Workspace, variant: Variant, place: str) -> list[OperationEvent]:
+    """The passes that created or changed the operation at `place`, "STAGE:LINE" with lines from 1.
+
+    Raises UserError if `place` is malformed, or no pass touched an operation there.
+    """
+    steps = _recorded_steps(workspace, variant)
+    stage, colon, line = place.partition(":")
+    known = dict.fromkeys(step.stage for step in steps)
+    if not colon or not line.isdecimal() or int(line) < 1 or stage not in known:
+        raise UserError(f"--operation {place}: not STAGE:LINE; stages with passes: {', '.join(known)}")
+    events = history(steps, stage, int(line) - 1, partial(workspace.module, variant=variant))
+    if not events:
+        raise UserError(f"--operation {place}: no pass created or changed an operation there")
+    found = []
+    for event in events:
+        text = ""
+        if event.step.after is not None:
+            after = workspace.module(event.step.after, variant)
+            text = line_without_location(after.lines[event.line], after.language).strip()
+        found.append(OperationEvent(event.step, event.change, text))
+    return found
+
+
+def _recorded(pair: Comparison) -> PassComparison:
+    """The passes of a pair. Raises UserError if those of a variant were not recorded."""
+    for variant in pair.variants:
+        _recorded_steps(pair.workspace, variant)
+    return PassComparison(pair)
+
+
+def _recorded_steps(workspace: Workspace, variant: Variant) -> list[PassStep]:
+    found = workspace.passes(variant)
+    if not found:
+        raise UserError(
+            f"#{variant.id} has no passes; irscope compile --passes and irscope run --passes record them"
+        )
+    return found
+
+
+# The instructions whose counts changed most are named.
+_MOST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LlvmReport:
+    """LLVM's passes of a variant in order, numbered from 1.
+
+    `functions` are those in the log of ptxas with its statistics, `advice` its performance warnings.
+    """
+
+    variant: Variant
+    name: str
+    passes: tuple[tuple[int, LlvmPass], ...]
+    total: int
+    changed: int
+    functions: tuple[tuple[str, str], ...]
+    advice: tuple[str, ...]
+
+
+def llvm_report(workspace: Workspace, variant: Variant, changed: bool = False) -> LlvmReport:
+    """The report on a variant, whose TTGIR is compiled again; `changed`: only passes that changed the module.
+
+    Raises UserError if the variant has no TTGIR, another Triton is installed, or the compilation fails.
+    """
+    check_installed(variant, "LLVM's passes are found")
+    backend = backend_of(variant.target)
+    passes = record_llvm_passes(
+        workspace.text(variant, "ttgir"),
+        variant.target,
+        {**variant.metadata, **dict(variant.config.values)},
+        backend.assembly,
+        variant.metadata,
+        {name: value for name, value in variant.environment.items() if name.isupper()},
+    )
+    numbered = tuple((n, each) for n, each in enumerate(passes, 1) if each.changed or not changed)
+    return LlvmReport(
+        variant,
+        workspace.names[variant.id],
+        numbered,
+        len(passes),
+        sum(each.changed for each in passes),
+        ptxas_functions(variant.log),
+        backend.warnings(variant.log),
+    )
+
+
+def effect_text(each: LlvmPass) -> str:
+    """How the counts of instructions changed: "-64 extractelement, +1 phi"."""
+    if not each.changed:
+        return "="
+    if not each.effect:
+        return "operands, attributes or order"
+    texts = [f"{count:+d} {opcode}" for opcode, count in each.effect[:_MOST]]
+    more = ", ..." if len(each.effect) > _MOST else ""
+    return f"{', '.join(texts)}{more}"
+
+
+def llvm_lines(comparison: Comparison) -> list[TextLine]:
+    """LLVM's passes of A and B; those that changed neither module are `rest`.
+
+    Compiles the TTGIR of both again, which takes seconds. Raises UserError if that is not possible here.
+    """
+    sides = comparison.variants[: 1 if comparison.single else 2]
+    reports = [llvm_report(comparison.workspace, variant) for variant in sides]
+    return list(_lines(reports, [comparison.heading(index) for index, _ in enumerate(sides)]))
+
+
+def _lines(reports: Sequence[LlvmReport], headings: Sequence[str]) -> Iterator[TextLine]:
+    letters = "AB" if len(reports) > 1 else " "
+    for letter, report, heading in zip(letters, reports, headings, strict=True):
+        passes = f"{pluralize(report.total, 'pass')}, {report.changed} changed the module"
+        yield TextLine(f"{letter}  {heading}: {passes}".lstrip(), 0, title=True)
+        for function, statistics in report.functions:
+            yield TextLine(f"ptxas: {function}: {statistics}")
+        for warning in report.advice:
+            yield TextLine(f"ptxas: {warning}")
+    yield TextLine("LLVM's passes, by how many instructions each added or removed", 0, title=True)
+    pairs = list(_aligned(*([each for _, each in report.passes] for report in reports)))
+    changing = [each for pair in pairs for each in pair if each is not None and each.changed]
+    wide = max((len(_name(each)) for each in changing), default=0)
+    for number, (a, b) in enumerate(pairs, 1):
+        either = a or b
+        if either is not None:
+            text = f"{number:>3}  {either.stage:<6}  {_name(either):<{wide}}  {_effects(a, b, len(reports))}"
+            yield TextLine(text, rest=not any(each.changed for each in (a, b) if each))
+
+
+def _aligned(
+    a: Sequence[LlvmPass], b: Sequence[LlvmPass] = ()
+) -> Iterator[tuple[LlvmPass | None, LlvmPass | None]]:
+    """The passes of A and B in order, None for a side that did not run one."""
+    names = [[(each.stage, each.name) for each in side] for side in (a, b)]
+    for _, start_a, end_a, start_b, end_b in SequenceMatcher(
+        a=names[0], b=names[1], autojunk=False
+    ).get_opcodes():
+        left, right = a[start_a:end_a], b[start_b:end_b]
+        if names[0][start_a:end_a] == names[1][start_b:end_b]:
+            yield from zip(left, right, strict=True)
+        else:
+            yield from ((each, None) for each in left)
+            yield from ((None, each) for each in right)
+
+
+def _name(each: LlvmPass) -> str:
+    return each.flag or each.name
+
+
+def _effects(a: LlvmPass | None, b: LlvmPass | None, sides: int) -> str:
+    """What a pass did, of both sides if they differ."""
+    left, right = ("" if each is None else effect_text(each) for each in (a, b))
+    if sides == 1 or left == right:
+        return left
+    return "   ".join(f"{letter} {text}" for letter, text in (("A", left), ("B", right)) if text)

@@ -1,0 +1,87 @@
+"""The parameters that a kernel may write to, from its text; and launches as plain data."""
+
+from __future__ import annotations
+
+import pytest
+import triton
+import triton.language as tl
+
+from irscope.recording.launches import launch_of, written_parameters
+from irscope.targets import TARGETS, device_of, reference_device
+
+
+@triton.jit
+def helper(pointer, value):
+    tl.store(pointer, value)
+
+
+@triton.jit
+def plain(x, y, n, index, BLOCK: tl.constexpr):
+    offsets = tl.arange(0, BLOCK) + tl.load(index)
+    y += offsets
+    tl.store(y, tl.load(x + offsets, mask=offsets < n))
+
+
+@triton.jit
+def descriptors(a, b, counts, lock, BLOCK: tl.constexpr):
+    tile = a.load([0, 0])
+    b.store([0, 0], tile)
+    tl.atomic_add(lock, tl.load(counts))
+
+
+@triton.jit
+def by_helper(x, out, scale, BLOCK: tl.constexpr):
+    pointers = out + tl.arange(0, BLOCK)
+    helper(pointers, tl.load(x))
+    limit = max(scale, 1)
+    tl.static_print(limit)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "written"),
+    [
+        (plain, {"y", "BLOCK"}),
+        (descriptors, {"b", "lock"}),
+        (by_helper, {"out", "BLOCK"}),
+    ],
+)
+def test_written_parameters(kernel, written):
+    assert written_parameters(kernel) == written
+
+
+class Tensor:
+    dtype, shape = "torch.float16", (4, 8)
+
+
+class Descriptor:
+    base, block_shape = Tensor(), (2, 4)
+
+
+def test_a_launch_as_plain_data():
+    launch = launch_of(descriptors, (4, 2, 1, *[None] * 6, Tensor(), Descriptor(), 7, None, 64))
+    assert launch.grid == (4, 2, 1)
+    assert launch.arguments == (
+        ("a", "float16[4, 8]"), ("b", "tensordesc float16[4, 8] in blocks of [2, 4]"), ("counts", "7"),
+        ("lock", "None"),
+    )  # fmt: skip
+
+
+def test_strides_are_recorded_if_a_tensor_is_not_contiguous():
+    class View(Tensor):
+        def is_contiguous(self):
+            return False
+
+        def stride(self):
+            return (16, 1)
+
+    launch = launch_of(plain, (1, 1, 1, *[None] * 6, View(), Tensor()))
+    assert launch.arguments == (("x", "float16[4, 8] strides [16, 1]"), ("y", "float16[4, 8]"))
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_every_target_has_a_device(target):
+    board, limits = reference_device(target), device_of(target)
+    assert board.multiprocessors > 0
+    assert board.memory > board.l2 > 0
+    assert limits is not None
+    assert limits.block_shared <= limits.shared
