@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from irscope.compiling.job import Job, Outcome
-from irscope.compiling.pool import OnStage, Stop, Worker, run_jobs
+from irscope.compiling.pool import OnStage, Start, Stop, Worker, run_jobs, spawn
 from irscope.model import format_value
 from irscope.model.process import available_cores
 
@@ -64,9 +64,9 @@ class Executor(Protocol):
 
 
 @contextmanager
-def started_workers(processes: int | None) -> Iterator[list[Worker]]:
-    """Worker processes (None: one per core), which end with the block."""
-    workers = [Worker() for _ in range(processes or available_cores())]
+def started_workers(processes: int | None, start: Start = spawn) -> Iterator[list[Worker]]:
+    """Start worker processes (None: one per core), which end with the block."""
+    workers = [Worker(start) for _ in range(processes or available_cores())]
     try:
         yield workers
     finally:

@@ -24,6 +24,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from irscope.compiling.messages import (
@@ -35,8 +36,8 @@ from irscope.compiling.messages import (
     RequestRejected,
     SourcesRequest,
     SweepRequest,
-    WarmRequest,
     WhatIfRequest,
+    WorkerReply,
     WorkerTask,
     receive,
     send,
@@ -154,13 +155,17 @@ FP_FUSION_WARNING = "TRITON_DEFAULT_FP_FUSION is unset"
 _MAX_CAUSES = 20
 
 
-def main(pipe: str, lifeline: str) -> None:
-    """Serves the pipe that the parent opened as this file descriptor, supervised."""
+# Requests that packages above this one add, each with the function that makes its reply.
+FurtherRequests = Mapping[type, Callable[[Any], WorkerReply]]
+
+
+def main(pipe: str, lifeline: str, further: FurtherRequests = MappingProxyType({})) -> None:
+    """Serve the pipe that the parent opened as this file descriptor, supervised."""
     supervise(int(lifeline))
     os.set_inheritable(int(pipe), False)
     code = 1
     try:
-        serve_requests(Connection(int(pipe)))
+        serve_requests(Connection(int(pipe)), further)
         code = 0
     except BaseException:  # noqa: BLE001 - the parent shows the last line that was printed
         traceback.print_exc()
@@ -168,8 +173,8 @@ def main(pipe: str, lifeline: str) -> None:
         os._exit(code)  # without the exit handlers of user code, which may hang
 
 
-def serve_requests(pipe: Connection) -> None:
-    """Plans and compiles until the parent closes the pipe."""
+def serve_requests(pipe: Connection, further: FurtherRequests = MappingProxyType({})) -> None:
+    """Plan and compile until the parent closes the pipe."""
     silence()
     if importlib.util.find_spec("triton") is None:
         serve(pipe, _refuse)
@@ -178,7 +183,8 @@ def serve_requests(pipe: Connection) -> None:
     from irscope.compiling.toolchain.compiler import StageMemory
 
     with pipe, ExitStack() as stack:
-        serve(pipe, partial(_work, memory=StageMemory(), pipe=pipe, stack=stack, isolation=Isolation()))
+        answer = partial(_answer, memory=StageMemory(), pipe=pipe, further=further)
+        serve(pipe, partial(_work, answer=answer, stack=stack, isolation=Isolation()))
 
 
 def _refuse(task: WorkerTask) -> None:
@@ -198,7 +204,7 @@ def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
 
 
 def _work(
-    task: WorkerTask, memory: StageMemory, pipe: Connection, stack: ExitStack, isolation: Isolation
+    task: WorkerTask, answer: Callable[[WorkerTask], None], stack: ExitStack, isolation: Isolation
 ) -> None:
     from irscope.compiling.python_files import import_file
 
@@ -211,10 +217,10 @@ def _work(
     finally:
         isolation.repair()
     with isolation.task():
-        _answer(task, memory, pipe)
+        answer(task)
 
 
-def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
+def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection, further: FurtherRequests) -> None:
     from irscope.compiling.kernels import kernel_names
     from irscope.compiling.plan import make_plan
     from irscope.compiling.requests import plan_what_if
@@ -226,10 +232,8 @@ def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
         send(pipe, make_plan(task))
     elif isinstance(task, WhatIfRequest):
         send(pipe, plan_what_if(task))
-    elif isinstance(task, WarmRequest):
-        from irscope.compiling.warm_plan import plan_warm
-
-        send(pipe, plan_warm(task))
+    elif type(task) in further:
+        send(pipe, further[type(task)](task))
     elif isinstance(task, SourcesRequest):
         from irscope.compiling.requests import find_sources
 

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from irscope.compiling import plan as planning
+from irscope.compiling import worker
 from irscope.compiling.job import Job
 from irscope.compiling.kernels import called_functions, find_kernel, source_function
 from irscope.compiling.launch_grid import (
@@ -41,6 +42,11 @@ from irscope.recording.triton_hooks import intercepted_compilations
 
 # Problems of launches that are listed; the others are counted.
 _MOST_PROBLEMS = 5
+
+
+def main(pipe: str, lifeline: str) -> None:
+    """Serve as a compile worker that answers a WarmRequest too."""
+    worker.main(pipe, lifeline, {WarmRequest: plan_warm})
 
 
 def plan_warm(request: WarmRequest) -> WarmPlan:
