@@ -163,4 +163,4 @@ def _serve_http(args: argparse.Namespace, server: object) -> None:
             else "no token: every program of this machine can connect"
         )
         print(f"{url}\n{header}\nCtrl+C stops the server.", file=sys.stderr, flush=True)
-        serve_http(server, listening, Access(_LOOPBACK, url, token))  # type: ignore[arg-type]
+        serve_http(server, listening, Access(_LOOPBACK, url, token).is_valid)  # type: ignore[arg-type]

@@ -13,6 +13,7 @@ import os
 import socket
 import sys
 import tempfile
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from irscope.cli import options
@@ -75,7 +76,10 @@ def run(args: argparse.Namespace) -> int:
             print(
                 f"irscope: without a token, everyone who can reach {url} can see the capture", file=sys.stderr
             )
-        served = Options(args.capture.absolute(), access, args.sessions, args.idle * 60)
+        # By its path, so that Python looks for modules next to irscope and not in the current folder.
+        capture = args.capture.absolute()
+        command = [sys.executable, str(Path(__file__).with_name("served_app.py")), str(capture)]
+        served = Options(capture, command, access, args.sessions, args.idle * 60)
         opened = f"{url.rstrip('/')}/" + (f"?token={access.token}" if access.token else "")
         with tempfile.TemporaryDirectory(prefix="irscope-serve-") as folder:
             os.environ["TMPDIR"] = folder  # the only folder where sessions may write, other than the cache

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import socket
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,7 +31,6 @@ from pydantic import ValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from irscope.model.text import clipped, one_line
-from irscope.serve.policy import Access
 
 # An escaped backslash, a pair of surrogates, or a lone one, which is the group.
 _ESCAPE = re.compile(
@@ -170,10 +170,14 @@ def serve_stdio(server: Server[dict[str, Any]]) -> None:
     anyio.run(run)
 
 
-def serve_http(server: Server[dict[str, Any]], listening: socket.socket, access: Access) -> None:
+# Return True if a client's token ("": none) is the server's.
+TokenCheck = Callable[[str], bool]
+
+
+def serve_http(server: Server[dict[str, Any]], listening: socket.socket, is_valid: TokenCheck) -> None:
     """Serves HTTP on a socket until interrupted."""
     config = uvicorn.Config(
-        http_app(server, access),
+        http_app(server, is_valid),
         log_level="error",
         access_log=False,
         server_header=False,
@@ -182,7 +186,7 @@ def serve_http(server: Server[dict[str, Any]], listening: socket.socket, access:
     anyio.run(uvicorn.Server(config).serve, [listening])
 
 
-def http_app(server: Server[dict[str, Any]], access: Access) -> ASGIApp:
+def http_app(server: Server[dict[str, Any]], is_valid: TokenCheck) -> ASGIApp:
     """The ASGI application: only requests with the token, for a name of this machine, reach the server."""
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
     app = server.streamable_http_app(
@@ -195,12 +199,12 @@ def http_app(server: Server[dict[str, Any]], access: Access) -> ASGIApp:
             allowed_origins=[f"http://{host}" for host in hosts],
         ),
     )
-    return _with_token(RoomForSessions(app, _MOST_SESSIONS), access)
+    return _with_token(RoomForSessions(app, _MOST_SESSIONS), is_valid)
 
 
-def _with_token(app: ASGIApp, access: Access) -> ASGIApp:
+def _with_token(app: ASGIApp, is_valid: TokenCheck) -> ASGIApp:
     async def checked(scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not access.is_valid(_token(scope)):
+        if scope["type"] == "http" and not is_valid(_token(scope)):
             headers = [(b"content-type", b"text/plain"), (b"www-authenticate", b"Bearer")]
             await send({"type": "http.response.start", "status": 401, "headers": headers})
             await send({"type": "http.response.body", "body": b"irscope mcp: wrong or missing token\n"})

@@ -45,9 +45,11 @@ _SYSTEM = (
 )
 
 
-def install(capture: Path) -> None:
-    """Refuses, from now on and until the process ends, every file other than those named above."""
-    from irscope.tui.settings import config_path
+def install(capture: Path, config: Path) -> None:
+    """Refuse, from now on and until the process ends, every file other than those named above.
+
+    `config` is the app's config file.
+    """
     from irscope.workspace.stage_contents import default_folder
 
     own = os.path.realpath(capture)
@@ -56,7 +58,7 @@ def install(capture: Path) -> None:
     written = _real([default_folder(), tempfile.gettempdir(), "/dev/null"])
     read = [
         *written, own, *(own + suffix for suffix in ("-wal", "-shm", "-journal", "-lock")),
-        *_real([*_libraries(), config_path(), *_SYSTEM]), f"/proc/{os.getpid()}",
+        *_real([*_libraries(), config, *_SYSTEM]), f"/proc/{os.getpid()}",
     ]  # fmt: skip
     sys.addaudithook(_hook(own, read, written))
 

@@ -11,7 +11,7 @@ import logging
 import signal
 import socket
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
@@ -97,9 +97,13 @@ _Handler = Callable[[Any], Awaitable[Any]]
 
 @dataclass(frozen=True)
 class Options:
-    """The capture that is served, and the number of sessions. `idle` is in seconds; 0 for no limit."""
+    """The capture that is served, the command of the app, and the number of sessions.
+
+    `idle` is in seconds; 0 for no limit.
+    """
 
     capture: Path
+    command: Sequence[str]
     access: policy.Access
     sessions: int
     idle: float
@@ -209,7 +213,7 @@ class Server:
             columns = policy.bounded(request.query.get("width"), policy.COLUMNS, 80)
             rows = policy.bounded(request.query.get("height"), policy.ROWS, 24)
             try:
-                session = await Session.start(self._options.capture, columns, rows)
+                session = await Session.start(self._options.command, columns, rows)
             except OSError as error:
                 print(f"irscope: cannot start a session: {error}", file=sys.stderr, flush=True)
                 return End.FAILED

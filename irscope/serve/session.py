@@ -11,12 +11,10 @@ import contextlib
 import json
 import os
 import signal
-import sys
 from asyncio import StreamReader, StreamWriter
 from asyncio.subprocess import PIPE, Process
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from enum import Enum
-from pathlib import Path
 from typing import Any
 
 from irscope.serve import packets, policy
@@ -49,9 +47,8 @@ class Session:
         self._last_input = asyncio.get_running_loop().time()
 
     @classmethod
-    async def start(cls, capture: Path, columns: int, rows: int) -> Session:
+    async def start(cls, command: Sequence[str], columns: int, rows: int) -> Session:
         """Starts the app in a session of its own, so that Ctrl+C reaches only the server."""
-        command = [sys.executable, str(Path(__file__).with_name("app_process.py")), str(capture)]
         environment = _environment(columns, rows)
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment, start_new_session=True

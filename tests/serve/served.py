@@ -208,7 +208,7 @@ def app_processes(capture: Path) -> dict[int, float]:
     return {
         int(line.split()[0]): int(line.split()[1]) / 1024
         for line in lines
-        if "app_process.py" in line and str(capture) in line
+        if "served_app.py" in line and str(capture) in line
     }
 
 

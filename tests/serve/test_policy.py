@@ -136,12 +136,13 @@ SERVED_LAYOUTS = """
 import sys
 from pathlib import Path
 from irscope.serve import guard
+from irscope.tui.settings import config_path
 from irscope.compiling.processes.child_process import irscope_command, python_command
 from irscope.workspace import Workspace
 from irscope.workspace.variant_layouts import DrawingOptions, VariantLayouts
 
 with Workspace(Path(sys.argv[1])) as workspace:
-    guard.install(Path(sys.argv[1]))
+    guard.install(Path(sys.argv[1]), config_path())
     variant = workspace.variants[0]
     workspace.ask_triton_for_layouts(variant)
     layouts = VariantLayouts(workspace, variant)

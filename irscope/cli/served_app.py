@@ -1,4 +1,4 @@
-"""The app of one page: `python app_process.py CAPTURE`, with its terminal on stdin and stdout.
+"""The app of one page: `python served_app.py CAPTURE`, with its terminal on stdin and stdout.
 
 Started by its path, so that Python looks for modules next to irscope and not in the current folder.
 """
@@ -16,13 +16,14 @@ def main() -> int:
     from irscope.model import UserError
     from irscope.serve import driver, guard
     from irscope.tui.app import run
+    from irscope.tui.settings import config_path
     from irscope.workspace import Workspace
 
     path = Path(sys.argv[1])
     driver.use_stdout()
     try:
         with Workspace(path) as workspace:
-            guard.install(path)
+            guard.install(path, config_path())
             return run(workspace).code
     except UserError as error:
         print(error, file=sys.stderr)
