@@ -1,0 +1,1 @@
+"""Starting and ending other programs: new Pythons, tools, temporary folders."""
