@@ -1,4 +1,4 @@
-"""The former name of `irscope.targets.frontends`, which installed plug-ins import. Deprecated; goes with 2.0."""
+"""The former name of `irscope.targets.frontends`, which plug-ins import. Deprecated; goes with 2.0."""
 
 from __future__ import annotations
 

@@ -27,6 +27,7 @@ from multiprocessing.connection import Connection
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from irscope.compiling.job import Job
 from irscope.compiling.messages import (
     DisconnectedError,
     JobDone,
@@ -223,7 +224,7 @@ def _work(
 def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection, further: FurtherRequests) -> None:
     from irscope.compiling.kernels import kernel_names
     from irscope.compiling.plan import make_plan
-    from irscope.compiling.requests import plan_what_if
+    from irscope.compiling.requests import find_sources, plan_what_if
     from irscope.compiling.toolchain.compiler import compile_job
 
     if isinstance(task, KernelsRequest):
@@ -232,15 +233,13 @@ def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection, further: Fu
         send(pipe, make_plan(task))
     elif isinstance(task, WhatIfRequest):
         send(pipe, plan_what_if(task))
-    elif type(task) in further:
-        send(pipe, further[type(task)](task))
     elif isinstance(task, SourcesRequest):
-        from irscope.compiling.requests import find_sources
-
         send(pipe, find_sources(task))
-    else:
+    elif isinstance(task, Job):
         compile_job(task, memory, partial(send, pipe))
         send(pipe, JobDone())
+    else:
+        send(pipe, further[type(task)](task))
 
 
 def _attempt(work: Callable[[], None], pipe: Connection) -> None:

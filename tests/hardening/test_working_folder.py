@@ -102,6 +102,6 @@ def test_every_command_line_for_python_leaves_the_working_folder_out() -> None:
                 uses_python = any("executable" in word or "python" in word.lower() for word in words)
                 if uses_python and {"'-m'", "'-c'"} & set(words) and "'-I'" not in words:
                     problems.append(f"{path.relative_to(PACKAGE)}:{node.lineno}: {', '.join(words)}")
-    known = {"toolchain/child_process.py", "versions/environments.py"}
-    known.add("capturing/record/main_module.py")  # not a command: the program's `sys.orig_argv`
+    known = {"compiling/processes/child_process.py", "jobs/versions/environments.py"}
+    known.add("recording/main_module.py")  # not a command: the program's `sys.orig_argv`
     assert {line.partition(":")[0] for line in problems} == known, problems
