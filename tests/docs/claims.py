@@ -85,8 +85,8 @@ OPEN = "import irscope\nfor v in irscope.open(CAPTURE).variants: v.kernel.name"
 LIST = "from irscope.cli.main import main; main(['list', CAPTURE])"
 PLUGIN = "import irscope.pytest_plugin"
 LAUNCH = "grid=(cdiv(n, BLOCK_SIZE),), n=1048576"
-DASK, PAGE = "capturing.cluster.dask_executor", "report.html.report_page"
-MARKDOWN, SMALLER = "report.markdown.report_markdown", "reproducing.minimize"
+DASK, PAGE = "compiling.cluster.cluster", "document.html.report_page"
+MARKDOWN, SMALLER = "document.markdown.reports", "jobs.reproduce.minimize"
 
 FAST = [
     Claim("README.md", "You need Python 3.10 or later", python_versions),
@@ -201,12 +201,12 @@ FAST = [
     Claim(FORMAT, "at most 100,000 lines", limit("store.encoding:_ANY_LINES", 100_000)),
     Claim(FORMAT, "never more than 2,000,000", limit("store.encoding:_MAX_LINES", 2_000_000)),
     Claim(FORMAT, "kept whole up to 4 million characters", limit("store.encoding:MAX_TEXT", 4 << 20)),
-    Claim("docs/tuning.md", "20 seconds after the last kernel", limit("tuning.workers:_IDLE_SECONDS", 20)),
+    Claim("docs/tuning.md", "20 seconds after the last kernel", limit("jobs.prune.workers:_IDLE_SECONDS", 20)),
     Claim("docs/clusters.md", "waits five minutes for one", limit(f"{DASK}:NO_WORKER_SECONDS", 300)),
-    Claim("docs/commands/tui.md", "for the last 100 captures", limit("tui.state_file:_MAX_FILES", 100)),
+    Claim("docs/commands/tui.md", "for the last 100 captures", limit("tui.settings:_MAX_FILES", 100)),
     Claim("docs/commands/report.md", "one file of less than 5 MB", limit(f"{PAGE}:MAX_BYTES", 5_000_000)),
     Claim("docs/commands/report.md", "the 65,536 characters", limit(f"{MARKDOWN}:LIMIT", 65_536)),
-    Claim("docs/commands/mcp.md", "at most 1,500 tokens", limit("mcp_server.answers:MOST_TOKENS", 1_500)),
+    Claim("docs/commands/mcp.md", "at most 1,500 tokens", limit("mcp.answers:MOST_TOKENS", 1_500)),
     Claim(
         "docs/commands/reproduce.md",
         "for --minimize (default: 300)",

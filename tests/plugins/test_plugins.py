@@ -20,7 +20,7 @@ ASSEMBLY = (
 )
 PROGRAM = """
 import sys
-from irscope import plugins
+from irscope.model import plugins
 from irscope.cli.main import main
 for line in sys.argv[1:]:
     code = main(line.split(";"))
@@ -114,7 +114,7 @@ def test_nothing_is_looked_up_for_names_that_irscope_has(example, tmp_path):
 
 def test_a_plug_in_that_cannot_be_used_costs_a_line(capture, tmp_path):
     backends = {"gone": "no_such_module:X", "other": "bad_plugin:NAME", "taken": "bad_plugin:TAKEN"}
-    add_metadata(tmp_path, "bad", "0.1", {"irscope.targets": {**backends, "leaves": "bad_plugin:LEAVES"}})
+    add_metadata(tmp_path, "bad", "0.1", {"irscope.backends": {**backends, "leaves": "bad_plugin:LEAVES"}})
     (tmp_path / "bad_plugin.py").write_text(
         "import irscope.targets\nNAME = 'x'\nTAKEN = irscope.targets.CUDA\n"
         "def __getattr__(name): raise SystemExit(3)\n"
@@ -153,7 +153,7 @@ BACKEND = replace(
 
 
 def test_functions_of_a_plug_in_that_raise_cost_a_line_each(capture, tmp_path):
-    add_metadata(tmp_path, "raising", "0.1", {"irscope.targets": {"example": "raising:BACKEND"}})
+    add_metadata(tmp_path, "raising", "0.1", {"irscope.backends": {"example": "raising:BACKEND"}})
     (tmp_path / "raising.py").write_text(RAISING)
     path = os.pathsep.join([str(tmp_path), str(HERE / "example")])
     done = commands(
