@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
-from textual.app import SystemCommand
+from textual.app import ScreenStackError, SystemCommand
 from textual.binding import BindingType
 from textual.command import CommandPalette
 from textual.css.query import NoMatches
@@ -210,9 +210,9 @@ class IrscopeApp(HomeVisits):
         return self.no_color or (limited and not self.is_headless and not self.is_web)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Ends the app. If that ends already, a screen that was just opening lacks its widgets: no error."""
+        """Ends the app. If it ends already, a key finds no screen, or one without widgets: no error."""
         cause = error.error if isinstance(error, WorkerFailed) else error
-        if not isinstance(cause, NoMatches) or (self.is_running and not self._exit):
+        if not isinstance(cause, NoMatches | ScreenStackError) or (self.is_running and not self._exit):
             super()._handle_exception(error)
 
     def _fatal_error(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from textual.app import ScreenStackError
 from textual.events import Key, MouseDown, MouseUp
 
 from irscope.tui.app import IrscopeApp
@@ -113,3 +114,13 @@ async def test_the_palette_runs_what_was_typed_ahead(app: IrscopeApp) -> None:
         await settled(pilot)
         assert isinstance(app.screen, CompareScreen)
         assert app.screen.query_one("#variants").display is not before
+
+
+async def test_a_key_that_comes_while_the_app_ends_is_no_error(app: IrscopeApp) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        app.exit()
+    with pytest.raises(ScreenStackError) as raised:  # the screens are closed
+        app.on_key(Key("f24", None))
+    app._handle_exception(raised.value)
+    assert app._exception is None
