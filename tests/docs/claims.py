@@ -86,6 +86,7 @@ LIST = "from irscope.cli.main import main; main(['list', CAPTURE])"
 PLUGIN = "import irscope.pytest_plugin"
 LAUNCH = "grid=(cdiv(n, BLOCK_SIZE),), n=1048576"
 DASK, PAGE = "compiling.cluster.cluster", "document.html.report_page"
+PRUNE = "jobs.prune.workers"
 MARKDOWN, SMALLER = "document.markdown.reports", "jobs.reproduce.minimize"
 
 FAST = [
@@ -201,7 +202,7 @@ FAST = [
     Claim(FORMAT, "at most 100,000 lines", limit("store.encoding:_ANY_LINES", 100_000)),
     Claim(FORMAT, "never more than 2,000,000", limit("store.encoding:_MAX_LINES", 2_000_000)),
     Claim(FORMAT, "kept whole up to 4 million characters", limit("store.encoding:MAX_TEXT", 4 << 20)),
-    Claim("docs/tuning.md", "20 seconds after the last kernel", limit("jobs.prune.workers:_IDLE_SECONDS", 20)),
+    Claim("docs/tuning.md", "20 seconds after the last kernel", limit(f"{PRUNE}:_IDLE_SECONDS", 20)),
     Claim("docs/clusters.md", "waits five minutes for one", limit(f"{DASK}:NO_WORKER_SECONDS", 300)),
     Claim("docs/commands/tui.md", "for the last 100 captures", limit("tui.settings:_MAX_FILES", 100)),
     Claim("docs/commands/report.md", "one file of less than 5 MB", limit(f"{PAGE}:MAX_BYTES", 5_000_000)),
