@@ -174,9 +174,14 @@ def _in_loop(match: re.Match[str], kind: str, line: int, a: Side, b: Side) -> It
 
 
 def _inside(side: Side, kind: str, line: int, loop: str, number: int) -> Counter[str]:
+    """Count the accesses in the `number` longest loops of a statement that have such accesses.
+
+    Each group of warps of a specialized kernel has a loop of its own, and not all of them load.
+    """
     loops = loops_of(side)
-    own = {block for header in main_loops(side, loop, number) for block in loops.bodies[header]}
-    return counted(side, kind, line, lambda at: loops.owner[at] in own)
+    bodies = [loops.bodies[header] for header in main_loops(side, loop, len(loops.bodies))]
+    counts = [counted(side, kind, line, lambda at, body=body: loops.owner[at] in body) for body in bodies]
+    return sum([count for count in counts if count][:number], Counter[str]())
 
 
 def _around(where: str, side: Side, kind: str, line: int, loop: str) -> Counter[str]:
