@@ -76,16 +76,22 @@ def run(args: argparse.Namespace) -> int:
             print(
                 f"irscope: without a token, everyone who can reach {url} can see the capture", file=sys.stderr
             )
-        # By its path, so that Python looks for modules next to irscope and not in the current folder.
-        capture = args.capture.absolute()
-        command = [sys.executable, str(Path(__file__).with_name("served_app.py")), str(capture)]
-        served = Options(capture, command, access, args.sessions, args.idle * 60)
+        command = app_command(args.capture)
+        served = Options(args.capture.absolute(), command, access, args.sessions, args.idle * 60)
         opened = f"{url.rstrip('/')}/" + (f"?token={access.token}" if access.token else "")
         with tempfile.TemporaryDirectory(prefix="irscope-serve-") as folder:
             os.environ["TMPDIR"] = folder  # the only folder where sessions may write, other than the cache
             greeting = f"{opened}\nCtrl+C stops the server."
             asyncio.run(run_server(served, listening, lambda: print(greeting, flush=True)))
     return 0
+
+
+def app_command(capture: Path) -> list[str]:
+    """Return the command of the app of one page.
+
+    It names a file, so that Python looks for modules next to irscope and not in the current folder.
+    """
+    return [sys.executable, str(Path(__file__).with_name("served_app.py")), str(capture.absolute())]
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -22,7 +22,7 @@ from irscope.tui.bindings import ASK
 from irscope.tui.home_visits import Ended, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.opening import WaitingScreen
+from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace
 from irscope.workspace.growth import is_abandoned

@@ -14,7 +14,7 @@ from irscope.tui.background import Background
 from irscope.tui.home_entries import EntryOpened, HomeEntry, Section
 from irscope.tui.palette import ThemePreview
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.opening import WaitingScreen
+from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, StateFolder
 from irscope.workspace import Workspace
 from irscope.workspace.growth import is_abandoned

@@ -166,7 +166,7 @@ def values_of(entries: Sequence[TableEntry], name: str) -> list[FactValue]:
 
 def ranked_pairs(sections: Sequence[TableSection], most: int) -> list[tuple[Variant, Variant]]:
     """At most `most` pairs that differ in few values and much in their facts."""
-    from irscope.workspace.opening import rank_pairs
+    from irscope.workspace.pair_ranking import rank_pairs
 
     entries = [entry for section in sections for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in entries}

@@ -7,7 +7,7 @@ from dataclasses import replace
 from irscope.facts.measure import from_json
 from irscope.model import Failure, Variant
 from irscope.workspace.charts import axis_scale
-from irscope.workspace.opening import rank_pairs
+from irscope.workspace.pair_ranking import rank_pairs
 from tests.document.conftest import variant
 
 

@@ -96,7 +96,7 @@ def decode(content: bytes, kernel: str) -> None:
 @cache
 def _real() -> list[tuple[str, bytes]]:
     files = sorted([*_DATA.rglob("*.cubin"), *_DATA.rglob("*.hsaco")])
-    files += sorted((Path(__file__).parents[1] / "analysis").rglob("*.cubin"))
+    files += sorted((Path(__file__).parents[1] / "findings").rglob("*.cubin"))
     return [(file.name.partition(".")[0], file.read_bytes()) for file in files]
 
 

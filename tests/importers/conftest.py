@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import pytest
 
-PLAIN = Path(__file__).parents[1] / "toolchain" / "plain.py"
+PLAIN = Path(__file__).parents[1] / "compiling" / "plain.py"
 
 
 class Compiled(NamedTuple):

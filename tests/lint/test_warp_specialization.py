@@ -11,7 +11,7 @@ from tests.conftest import Irscope
 
 pytest.importorskip("triton")
 
-NESTED = Path(__file__).parents[1] / "analysis" / "nested_loop_kernels.py"
+NESTED = Path(__file__).parents[1] / "findings" / "nested_loop_kernels.py"
 POINTERS = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16"
 TILE = ["--const", "BLOCK_M=128", "--const", "BLOCK_N=128", "--const", "BLOCK_K=64"]
 CODE = "IRS211 warp-specialization-ignored"

@@ -7,7 +7,7 @@ import torch
 
 import irscope
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "toolchain"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "compiling"))
 
 import objects
 import triton.language as tl

@@ -16,6 +16,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from irscope.cli.serve import app_command
 from irscope.serve import policy
 from irscope.serve.server import Options, Server, serve
 
@@ -46,7 +47,7 @@ class Served:
         listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = listening.getsockname()[1]
         access = policy.Access(host, f"http://127.0.0.1:{self.port}", token)
-        self._server = Server(Options(capture, access, sessions, idle))
+        self._server = Server(Options(capture, app_command(capture), access, sessions, idle))
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(listening,), daemon=True)
         for name in ("irscope.serve", "aiohttp", "asyncio"):

@@ -9,7 +9,7 @@ import pytest
 
 from irscope.tui.app import IrscopeApp
 from irscope.tui.paint import ELLIPSIS, Target, aimed, wrap_starts
-from irscope.tui.widgets.inputs import SearchBar
+from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts

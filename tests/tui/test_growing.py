@@ -12,7 +12,7 @@ from irscope.tui.controllers import live_updates
 from irscope.tui.home_visits import Start
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.home import HomeScreen
-from irscope.tui.screens.opening import WaitingScreen
+from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import StateFolder
 from irscope.tui.widgets.bars import StatusLine, TitleBar
 from irscope.tui.widgets.variant_table import VariantTable

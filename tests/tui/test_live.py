@@ -13,10 +13,9 @@ from irscope.model import Failure
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.compare import CompareScreen
-from irscope.tui.screens.opening import OpeningScreen
+from irscope.tui.screens.opening import OpeningScreen, OptionsArea
 from irscope.tui.widgets.bars import StageTabs, StatusLine, TitleBar
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.tui.widgets.inputs import OptionsArea
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
 from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, apply_events

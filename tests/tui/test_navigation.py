@@ -13,8 +13,8 @@ from irscope.tui.screens.help import HelpScreen, HelpView
 from irscope.tui.screens.why import WhyScreen, WhyView
 from irscope.tui.settings import Settings
 from irscope.tui.widgets.bars import KeyHints
-from irscope.tui.widgets.inputs import SearchBar
 from irscope.tui.widgets.lesson_view import LessonCode, LessonView
+from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Workspace
 from tests.tui.driving import drawn, press, settled, tab, texts
 

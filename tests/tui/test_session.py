@@ -9,7 +9,7 @@ import pytest
 from irscope.tui.app import IrscopeApp
 from irscope.tui.home_visits import Start
 from irscope.tui.settings import CaptureState, StateFolder, now
-from irscope.tui.widgets.inputs import SearchBar
+from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Scope, Workspace
 from tests.tui import captures

@@ -10,7 +10,7 @@ from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.bars import StatusLine, TableNote
-from irscope.tui.widgets.inputs import SearchBar
+from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Column, FactTable, columns, matching, summarize_columns
 from irscope.workspace.live import InProgress

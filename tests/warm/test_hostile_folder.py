@@ -56,7 +56,9 @@ def test_a_driver_module_is_added_for_the_paths_of_this_machine(tmp_path: Path) 
 
 
 @pytest.mark.usefixtures("_libcuda")
-@pytest.mark.parametrize("file", ["../../outside.so", "..", "sub/../../../outside.so", "/{tmp}/outside.so"])
+@pytest.mark.parametrize(
+    "file", ["../../outside.so", "..", "sub/../../../outside.so", "/{tmp}/outside.so", "a\0b.so", "\udc80.so"]
+)
 def test_a_manifest_does_not_make_relocate_write_outside_the_folder(tmp_path: Path, file: str) -> None:
     write_stub_folder(tmp_path / "a" / "b" / "warm", file.format(tmp=tmp_path))
     source = tmp_path / "a" / "b" / "outside.so"

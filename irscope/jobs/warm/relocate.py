@@ -103,6 +103,7 @@ def _stays_inside(folder: Path, stub: dict[str, Any]) -> bool:
     """Return True if a driver module of the manifest is a file of an entry, and not of another place."""
     file, entries = stub["file"], stub["folders"]
     plain = os.path.basename(file) == file not in ("", ".", "..")  # noqa: PTH119 - a Path drops parts
+    plain = plain and file.isascii() and file.isprintable()  # the system refuses NUL and lone surrogates
     return plain and all(entry.isalnum() and not (folder / entry).is_symlink() for entry in entries)
 
 

@@ -15,8 +15,8 @@ from irscope.model.text import pluralize
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.input_queue import hold_input
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.tui.widgets.inputs import SearchBar
 from irscope.tui.widgets.line_view import LineView, contains
+from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
 

@@ -12,7 +12,7 @@ from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
 from irscope.tui.palette import ThemePreview
 from irscope.tui.settings import CaptureState, StateFolder, fingerprint, now
-from irscope.tui.widgets.inputs import SearchBar
+from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Detail, Scope
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from irscope.tui.settings import Settings, StateFolder
 from irscope.tui.widgets.bars import KeyHints, MismatchBar, StageTabs, StatusLine, TableNote, TitleBar
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.tui.widgets.inputs import SearchBar
 from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
 

@@ -1,34 +1,57 @@
-"""The screen shown until the plan of what to compile is known, or the reason why there is none.
-
-The screen shown until another process has written the first variant of a capture.
-"""
+"""The screen shown until the plan of what to compile is known, or the reason why there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar
 
 from rich.text import Text
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
-from textual.widgets import Static
+from textual.widgets import Static, TextArea
 
-from irscope.model import UserError
 from irscope.model.text import display_line
 from irscope.tui import keys
-from irscope.tui.background import INTERVAL, Background, SourceWatch
-from irscope.tui.bindings import EXPLAIN, LEAVE
+from irscope.tui.background import INTERVAL, SourceWatch
 from irscope.tui.live_connection import LiveConnection
 from irscope.tui.widgets.bars import KeyHints
-from irscope.tui.widgets.inputs import OptionsArea
-from irscope.workspace import Workspace
-from irscope.workspace.growth import GrowthWatch
 from irscope.workspace.live import Planned, Refused, Unchanged
+
+
+class OptionsArea(TextArea):
+    """One line of text, drawn on as many rows as it needs; Enter submits it."""
+
+    class Submitted(Message):
+        """The user pressed Enter."""
+
+        def __init__(self, area: OptionsArea) -> None:
+            super().__init__()
+            self.area = area
+
+    def __init__(self, id: str) -> None:  # noqa: A002 - the name that widgets of Textual have
+        super().__init__(id=id, soft_wrap=True, show_line_numbers=False, highlight_cursor_line=False)
+
+    @property
+    def value(self) -> str:
+        """The text as one line: line breaks that were pasted are spaces."""
+        return " ".join(self.text.split("\n"))
+
+    @value.setter
+    def value(self, text: str) -> None:
+        self.text = text
+        self.move_cursor(self.document.end)
+
+    async def _on_key(self, event: events.Key) -> None:
+        if event.key != "enter":
+            await super()._on_key(event)
+            return
+        event.stop()
+        event.prevent_default()
+        self.post_message(self.Submitted(self))
 
 
 class OpeningScreen(Screen[None]):
@@ -117,71 +140,3 @@ class OpeningScreen(Screen[None]):
         if advice:
             text.append(f"\n\n{advice}", "dim")
         self.query_one("#message", Static).update(text)
-
-
-_INTERVAL = 0.5
-
-
-class WaitingScreen(Screen[None]):
-    """Waits for the first variant. `go_home` leaves it; without it, there is nothing to go back to."""
-
-    class Ready(Message):
-        """There is a variant to show."""
-
-        def __init__(self, workspace: Workspace) -> None:
-            super().__init__()
-            self.workspace = workspace
-
-    BINDINGS: ClassVar[list[BindingType]] = [binding for binding in LEAVE.bindings if binding is not EXPLAIN]
-
-    def __init__(
-        self, workspace: Workspace, background: Background, go_home: Callable[[], None] | None = None
-    ) -> None:
-        super().__init__()
-        self._workspace = workspace
-        self._go_home = go_home
-        self._background = background
-        self._watch = GrowthWatch(workspace.path)
-
-    def compose(self) -> ComposeResult:
-        """A message in the middle; the keys at the bottom."""
-        name = display_line(str(self._workspace.path))
-        with VerticalScroll():
-            yield Static(
-                f"{name}\n\nStill compiling; waiting for the first variant...", id="message", markup=False
-            )
-        yield KeyHints(id="keys")
-
-    def on_mount(self) -> None:
-        """Begins to look."""
-        self._timer = self.set_interval(_INTERVAL, self._look)
-
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a screen below, q is the app's: it quits."""
-        if action == "close":
-            return self._go_home is not None
-        return super().check_action(action, parameters)
-
-    def action_close(self) -> None:
-        """Returns to the home screen."""
-        if self._go_home is not None:
-            self._go_home()
-
-    @work(exclusive=True, group="waiting", exit_on_error=False)
-    async def _look(self) -> None:
-        try:
-            added = await self._background.run(self._workspace.reread)
-            growth, _ = await self._background.run(self._watch.look)
-        except UserError as error:
-            self._end(str(error))
-            return
-        if added:
-            self._timer.stop()
-            self.post_message(self.Ready(self._workspace))
-        elif not growth.running:
-            self._end("The writer has ended without a variant; `irscope compile --resume` compiles them")
-
-    def _end(self, problem: str) -> None:
-        self._timer.stop()
-        name = display_line(str(self._workspace.path))
-        self.query_one("#message", Static).update(f"{name}\n\n{display_line(problem)}")

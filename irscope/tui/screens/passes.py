@@ -29,8 +29,8 @@ from irscope.tui.screens.explain import explain_line
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
 from irscope.tui.widgets.diff_view import DiffView
-from irscope.tui.widgets.inputs import SearchBar
 from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import OperandNotes, PassChange, PassComparison, PassLine, entry_for, rows_in_place
 from irscope.workspace.passes import BOTH, IN_A, IN_B
 

@@ -13,8 +13,8 @@ from textual.widgets import Input
 from irscope.model.text import pluralize
 from irscope.tui.bindings import KeyGroup
 from irscope.tui.screens.dialogs import DismissOnce
-from irscope.tui.widgets.inputs import SearchBar
 from irscope.tui.widgets.line_view import LineView, contains
+from irscope.tui.widgets.search_bar import SearchBar
 
 
 class ReadingScreen(DismissOnce[ScreenResultType]):
