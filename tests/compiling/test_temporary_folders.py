@@ -93,3 +93,48 @@ def test_the_lookup_of_local_keys_ends_with_irscope(tmp_path: Path):
     process.kill()
     process.wait()
     assert wait_for(lambda: not lookup.exists() or "\nState:\tZ" in (lookup / "status").read_text())
+
+
+FORKS_WHILE_A_THREAD_WRITES = """
+import os, signal, threading, time
+from irscope.compiling.processes.temporary_folders import _keeper
+
+_keeper.tell(b"+", "/first")
+keeper = _keeper._process.pid
+os.kill(keeper, signal.SIGSTOP)  # so that a write blocks as soon as the pipe is full
+written = []
+
+def write():
+    for number in range(200):
+        _keeper.tell(b"+", f"/{'x' * 1000}{number}")
+        written.append(number)
+
+threading.Thread(target=write, daemon=True).start()
+last = -1
+while last != len(written):
+    last = len(written)
+    time.sleep(0.5)
+assert last < 200, "the pipe is full"
+if child := os.fork():
+    for _ in range(100):
+        if os.waitpid(child, os.WNOHANG)[0]:
+            print("ended")
+            break
+        time.sleep(0.1)
+    else:
+        os.kill(child, signal.SIGKILL)
+os.kill(keeper, signal.SIGCONT)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="the size of a pipe differs")
+def test_a_process_that_is_forked_while_a_thread_names_a_folder_does_not_wait() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS_WHILE_A_THREAD_WRITES],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.stdout == "ended\n", done.stderr

@@ -48,7 +48,6 @@ class _Keeper:
             if self._process is not None and self._process.stdin is not None:
                 name = os.fsencode(Path(folder).absolute())
                 self._process.stdin.write(what + name + b"\0")
-                self._process.stdin.flush()
 
     def forget(self) -> None:
         """Leave the folders to the process that made them, in one forked from it."""
@@ -73,6 +72,8 @@ class _Keeper:
 def _start() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-I", "-S", _KEEPER],
+        # A buffered pipe has a lock. A process forked while another thread writes could never close it.
+        bufsize=0,
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
