@@ -23,7 +23,7 @@ from irscope.model.files import write_output
 from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
-    from irscope.jobs.trends.repository import History
+    from irscope.jobs.trends.trends import History
     from irscope.jobs.versions.environments import Environment
 
 NAME = "trends"
@@ -79,22 +79,25 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compile(args: argparse.Namespace) -> int:
+    from irscope.jobs.repository import Repository
     from irscope.jobs.trends.launches import for_targets, read_launches
     from irscope.jobs.trends.recording import Recording, record
-    from irscope.jobs.trends.repository import open_repository, read_history
+    from irscope.jobs.trends.trends import read_history
 
     options.check_positive(args, "-j")
     options.check_timeout(args)
     targets = tuple(dict.fromkeys(map(options.target, args.target)))
     kernels = for_targets(read_launches(args.launches), targets)
-    repository = open_repository(args.repository)
+    if not args.repository.is_dir():
+        raise UserError(f"{args.repository}: no such folder; name a git repository with --repository")
+    repository = Repository(args.repository)
     recording = Recording(repository, kernels, _environments(args), args.jobs, args.timeout)
     commits = repository.commits(args.commits, recording.folders)
     if not commits:
         raise UserError(f"--commits {args.commits}: no commit touches {', '.join(recording.folders)}")
     history = record(recording, commits, read_history(args.folder), _report)
     _store_facts(history)
-    compiled = {commit.hash for commit in commits}
+    compiled = {commit.sha for commit in commits}
     return int(any(entry.commit in compiled and not entry.capture for entry in history.entries))
 
 

@@ -2,7 +2,8 @@ import subprocess
 
 import pytest
 
-from irscope.jobs.bisect.git import Repository, checkouts, relative_path, split_git_range
+from irscope.jobs.bisect.commits import split_git_range
+from irscope.jobs.repository import Repository, checkouts
 from irscope.model import UserError
 
 
@@ -98,7 +99,7 @@ def test_wrong_ranges_are_one_line(repository):
 
 def test_a_file_outside_of_the_repository_is_refused(repository, tmp_path):
     with pytest.raises(UserError, match="not in the repository"):
-        relative_path(repository, tmp_path / "other.py")
+        repository.relative_path(tmp_path / "other.py")
 
 
 def test_a_folder_without_a_repository_is_refused(tmp_path):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from irscope.jobs.trends.repository import CAPTURES, Entry, History
+from irscope.jobs.trends.trends import CAPTURES, Entry, History
 from tests.cli.gated import write
 
 COMMITS = tuple(f"{number}" * 40 for number in range(1, 5))

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from irscope.jobs.repository import Repository, checkouts
 from irscope.jobs.trends.launches import (
     at_commit,
     digest,
@@ -20,8 +21,7 @@ from irscope.jobs.trends.launches import (
     read_launches,
     relative_files,
 )
-from irscope.jobs.trends.repository import open_repository, read_history
-from irscope.jobs.trends.trends import read_trends
+from irscope.jobs.trends.trends import read_history, read_trends
 from irscope.model import UserError
 from irscope.targets import parse_target
 from tests.docs.pages import ROOT
@@ -83,7 +83,7 @@ def library(tmp_path):
 
 
 def test_commits_of_a_range_are_those_that_touch_the_packages(library):
-    repository = open_repository(library / "src")
+    repository = Repository(library / "src")
     assert repository.root == library and repository.url == ""
     folders = ["src/library"]
     assert [one.subject for one in repository.commits("-10", folders)] == ["Base", "Read backwards"]
@@ -122,20 +122,15 @@ def test_the_digest_depends_on_launches_and_targets_only(library, tmp_path):
     assert digest(kernels) != digest(read_launches([copy / "kernels.toml"]))
 
 
-def test_a_file_that_a_commit_lacks_is_named(library, tmp_path):
+def test_a_file_that_a_commit_lacks_is_named(library):
     kernels = read_launches([library / "kernels.toml"])
-    repository = open_repository(library)
-    first = repository.commits("-10")[0]
-    tree = tmp_path / "tree" / "library"
-    tree.parent.mkdir()
-    repository.export(first, tree, ["src", "none"])
-    found, missing = at_commit(kernels, relative_files(kernels, library), tree)
-    assert [each.kernel for each in found] == ["add_kernel"]
-    assert missing == ["src/library/ops/softmax.py: not at this commit"]
-    last = tmp_path / "last" / "library"
-    last.parent.mkdir()
-    repository.export(repository.commits("HEAD")[0], last, ["src"])
-    (_, softmax), missing = at_commit(kernels, relative_files(kernels, library), last)
+    repository = Repository(library)
+    files = relative_files(kernels, library)
+    with checkouts(repository) as check_out:
+        found, missing = at_commit(kernels, files, check_out(repository.commits("-10")[0].sha))
+        assert [each.kernel for each in found] == ["add_kernel"]
+        assert missing == ["src/library/ops/softmax.py: not at this commit"]
+        (_, softmax), missing = at_commit(kernels, files, check_out(repository.commits("HEAD")[0].sha))
     # A parameter that the kernel does not have yet.
     assert "added_later" not in dict(softmax.cases[0].arguments) and not missing
     assert dict(softmax.cases[0].constants)["num_warps"] == 4

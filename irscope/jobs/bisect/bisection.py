@@ -18,11 +18,11 @@ from irscope.jobs.bisect.changes import Changes, SourceEdit, changed_python, cha
 from irscope.jobs.bisect.commits import CommitRequest, CommitSearch, CommitTester, search_commits
 from irscope.jobs.bisect.compiling import Compiled, KeptResults, Subject, compile_on
 from irscope.jobs.bisect.criteria import Criterion, Reading
-from irscope.jobs.bisect.git import Repository, checkouts
 from irscope.jobs.bisect.interruption import threads
 from irscope.jobs.bisect.mixing import Mixer
 from irscope.jobs.bisect.pass_search import PassResult, PassSearch
 from irscope.jobs.bisect.sides import Side
+from irscope.jobs.repository import Repository, checkouts
 from irscope.languages.language import parse
 from irscope.model import UserError
 from irscope.targets import stage_named

@@ -12,9 +12,9 @@ from irscope.compiling.messages import SweepRequest
 from irscope.jobs.bisect.attributing import Compilation
 from irscope.jobs.bisect.compiling import Compiled, KeptResults, compile_on, compile_path, digest_of
 from irscope.jobs.bisect.criteria import Criterion, Reading
-from irscope.jobs.bisect.git import Commit, Repository, relative_path, split_git_range
 from irscope.jobs.bisect.plans import choose, planned_subjects
 from irscope.jobs.bisect.sides import Side
+from irscope.jobs.repository import Commit, Repository
 from irscope.model import UserError
 from irscope.model.text import pluralize
 
@@ -58,6 +58,14 @@ class CommitRequest:
     seconds: float
 
 
+def split_git_range(text: str) -> tuple[str, str]:
+    """GOOD and BAD of `GOOD..BAD`; an empty end is HEAD, as in git. Raises UserError."""
+    good, dots, bad = text.partition("..")
+    if not dots or not (good or bad) or bad.startswith("."):
+        raise UserError(f"--git {text}: write GOOD..BAD, two commits, such as v1.2..HEAD")
+    return good or "HEAD", bad or "HEAD"
+
+
 class CommitTester:
     """Compiles the kernel at commits, in one worktree, which is made when the first commit needs it."""
 
@@ -65,7 +73,7 @@ class CommitTester:
         self, repository: Repository, request: CommitRequest, kept: KeptResults, folder: Callable[[str], Path]
     ) -> None:
         self._repository, self._request, self._kept, self._folder = repository, request, kept, folder
-        self._path = relative_path(repository, request.request.file)
+        self._path = repository.relative_path(request.request.file)
 
     def compile(self, sha: str, side: Side) -> Compiled:
         """The kernel at a commit. Raises UserError if it does not compile there."""

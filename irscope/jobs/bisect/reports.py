@@ -20,8 +20,8 @@ from irscope.jobs.bisect.changes import Changes
 from irscope.jobs.bisect.commits import CommitReading, CommitSearch
 from irscope.jobs.bisect.conclusion import EvidenceTable, conclusion, evidence
 from irscope.jobs.bisect.criteria import Reading
-from irscope.jobs.bisect.git import Commit
 from irscope.jobs.bisect.pass_search import PassResult
+from irscope.jobs.repository import Commit
 from irscope.model.text import clipped, code, display_line, duration, markdown_escaped, one_line, pluralize
 from irscope.workspace import summarize
 

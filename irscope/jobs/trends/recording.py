@@ -10,16 +10,16 @@ import json
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from irscope.compiling.processes import child_process
 from irscope.compiling.processes.run_tool import run_tool
+from irscope.jobs.repository import Commit, Repository, checkouts
 from irscope.jobs.trends.child import ANSWER
 from irscope.jobs.trends.launches import at_commit, digest, import_roots, package_folders, relative_files
-from irscope.jobs.trends.repository import CAPTURES, Commit, Entry, History, Repository
+from irscope.jobs.trends.trends import CAPTURES, Entry, History
 from irscope.jobs.versions.environments import Environment
 from irscope.jobs.warm.plan_file import plan_text
 from irscope.jobs.warm.variations import KernelLaunches
@@ -68,9 +68,11 @@ def record(recording: Recording, commits: Sequence[Commit], history: History, re
     except OSError as error:
         raise UserError(f"{history.folder}: cannot be written: {error.strerror}") from error
     launches = digest(recording.kernels)
-    for number, commit in enumerate(commits, 1):
-        content = " ".join(recording.repository.tree(commit, folder) or "-" for folder in recording.folders)
-        with _exported(recording, commit) as export:
+    with checkouts(recording.repository, recording.repository.name) as check_out:
+        for number, commit in enumerate(commits, 1):
+            content = " ".join(
+                recording.repository.tree(commit.sha, folder) or "-" for folder in recording.folders
+            )
             for environment in recording.environments:
                 known = history.find(environment.name, launches, content)
                 place = f"{number}/{len(commits)} {_named(commit)} triton {environment.name}"
@@ -79,9 +81,9 @@ def record(recording: Recording, commits: Sequence[Commit], history: History, re
                     report(f"{place}: as {known.commit[:_HASH]}")
                 else:
                     blank = Entry(
-                        commit.hash, commit.date, commit.subject, environment.name, "", content, launches
+                        commit.sha, commit.committed, commit.subject, environment.name, "", content, launches
                     )
-                    entry = _compiled(recording, environment, export(), blank, history)
+                    entry = _compiled(recording, environment, check_out(commit.sha), blank, history)
                     history = history.with_entry(entry)
                     report(f"{place}: {entry.capture or 'nothing compiled'}{_problems(entry)}")
                 history.write()
@@ -89,30 +91,11 @@ def record(recording: Recording, commits: Sequence[Commit], history: History, re
 
 
 def _named(commit: Commit) -> str:
-    return f"{commit.hash[:_HASH]} {commit.date[:10]}"
+    return f"{commit.sha[:_HASH]} {commit.committed[:10]}"
 
 
 def _problems(entry: Entry) -> str:
     return "".join(f"\n  {one_line(problem)}" for problem in entry.problems)
-
-
-@contextmanager
-def _exported(recording: Recording, commit: Commit) -> Iterator[Callable[[], Path]]:
-    """A function that writes the files of a commit to a temporary folder, when it is first called."""
-    repository = recording.repository
-    with ExitStack() as stack:
-        found: list[Path] = []
-
-        def export() -> Path:
-            if not found:
-                folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="irscope-commit-"))
-                found.append(Path(folder) / repository.name)
-                root = repository.root
-                roots = import_roots(recording.files.values(), root)
-                repository.export(commit, found[0], [each.relative_to(root).as_posix() for each in roots])
-            return found[0]
-
-        yield export
 
 
 def _compiled(
