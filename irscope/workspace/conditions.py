@@ -1,19 +1,14 @@
-"""Assertions on the facts of a variant, as text: `spills == 0 and global_load_bytes >= 16`.
+"""Conditions on the facts of a variant: one language for checks, gates and the filter of the table.
 
-The whole grammar: COMPARISON [and COMPARISON]..., where a COMPARISON is FACT OPERATOR VALUE. FACT is the
-name of a fact or an alias; OPERATOR is one of == != < <= > >= contains; VALUE is a number, a word or text in
-double quotes. Where two variants are compared (conditions.py), VALUE can be a change from the value before:
-+8, -8, +10%, -10%. Nothing is evaluated as Python.
+    spills == 0 and global_load_bytes >= 16     irscope check --expect
+    registers>+10%, spills>0, worse             irscope diff --fail-on
+    num_warps=8 occ>=50% gemm                   the filter of the table
 
-Conditions on how a variant differs from its counterpart: `spills>0`, `registers>+10%`, `worse`.
-
-A condition is one of the words in WORDS, or an expectation (expectations.py) about the variant in NEW. Its
-values can also be changes from the value in OLD: `registers>+8` is true if NEW has at least 9 registers more,
-`registers>+10%` if it has over a tenth more. Several comparisons joined by `and` must all be true.
-
-Only facts that a compilation determines can be used: compile times and measured times depend on the machine.
-
-Checks a capture's facts against expectations: for `irscope check` and the pytest fixture.
+A comparison is NAME OPERATOR VALUE. NAME is the name of a fact, its title or an alias, in double quotes if it
+has blanks; OPERATOR is one of = == != < <= > >= contains; VALUE is a number as the table shows it, a word or
+text in double quotes. `and` joins comparisons. A filter can also have words, which must occur in a row. Where
+two variants are compared, VALUE can be a change from the value in OLD: `registers>+8` is true if NEW has at
+least 9 registers more, `registers>+10%` if it has over a tenth more. Nothing is evaluated as Python.
 """
 
 from __future__ import annotations
@@ -24,16 +19,14 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from irscope.facts.fact import ESTIMATE_KINDS, Fact, Facts, FactValue, value_named
+from irscope.facts.fact import ESTIMATE_KINDS, Fact, FactValue
 from irscope.facts.registry import (
-    CHOSEN,
     CONVERSIONS,
     LOAD_WIDTH,
-    MS,
-    MS_KEY,
     SECONDS,
     SHARED,
     SPILLS,
@@ -41,7 +34,7 @@ from irscope.facts.registry import (
     STORE_WIDTH,
     facts_named,
 )
-from irscope.model import Status, UserError, Variant
+from irscope.model import UserError, Value, Variant
 from irscope.model.records import FrozenValue
 from irscope.model.text import one_line, pluralize
 from irscope.store import find_variant
@@ -68,8 +61,9 @@ _ORDERED: dict[str, Callable[[float, float], bool]] = {
     ">": operator.gt,
     ">=": operator.ge,
 }
-_COMPARISON = re.compile(r'\s*(\w+)\s*(==|!=|<=|>=|<|>|contains\b)\s*("[^"]*"|[^\s"]+)\s*')
-_AND = re.compile(r"and\b")
+_COMPARISON = re.compile(r'([\w.]+|"[^"]*")\s*(==|!=|<=|>=|<|>|=(?!=)|contains\b)\s*("[^"]*"|[^\s"]+)\s*')
+_WORD = re.compile(r'("[^"]*"|\S+)\s*')
+_AND = "and"
 _CHANGE = re.compile(r"([+-]\d+(?:\.\d+)?)(%?)")
 
 
@@ -98,25 +92,78 @@ class Unmet(FrozenValue):
 
 
 def parse_expectation(text: str, changes: bool = False) -> tuple[FactComparison, ...]:
-    """The comparisons that `text` joins with `and`; their values may be changes if `changes`.
+    """Return the comparisons that `text` joins with `and`; their values may be changes if `changes`.
 
     Raises UserError if it is malformed.
     """
-    comparisons, position = [], 0
-    while True:
-        match = _COMPARISON.match(text, position)
-        if match is None:
-            raise UserError(
-                f"'{text}' is malformed at '{text[position:].strip()}'; "
-                "write FACT OPERATOR VALUE, such as 'spills == 0 and registers <= 128'"
-            )
-        comparisons.append(_comparison(match, changes))
-        if match.end() == len(text):
-            return tuple(comparisons)
-        joint = _AND.match(text, match.end())
-        position = joint.end() if joint else match.end()
-        if joint is None:
+    comparisons: list[FactComparison] = []
+    joined = True
+    for position, item in _items(text, partial(_comparison_of_fact, changes=changes)):
+        if joined and isinstance(item, str):
+            raise _malformed(text, position)
+        if not joined and item != _AND:
             raise UserError(f"'{text}': expected 'and' between two comparisons, not '{text[position:]}'")
+        if not isinstance(item, str):
+            comparisons.append(item)
+        joined = not joined
+    if joined:
+        raise _malformed(text, len(text))
+    return tuple(comparisons)
+
+
+def parse_filter(text: str, names: Mapping[str, str]) -> list[FactComparison | str]:
+    """Return the comparisons of `text` and its words; a comparison of an unknown name consists of words.
+
+    `names` maps each spelling of a name, in lower case, to the name.
+    """
+
+    def comparison(match: re.Match[str]) -> FactComparison | None:
+        name = names.get(match[1].strip('"').lower())
+        return None if name is None else _comparison(match, name)
+
+    items: list[FactComparison | str] = []
+    for _, item in _items(text, comparison):
+        if not isinstance(item, str):
+            items.append(item)
+        elif item != _AND or not items or isinstance(items[-1], str):
+            items.append(item.strip('"'))
+    return items
+
+
+def spellings(titled: Iterable[tuple[str, ...]]) -> dict[str, str]:
+    """Map each spelling of a name, in lower case, to the name: itself, its titles, its aliases.
+
+    `titled` are the names with their titles; the first that has a spelling gets it.
+    """
+    names: dict[str, str] = {}
+    for name, *titles in titled:
+        for spelling in (name, *titles):
+            names.setdefault(spelling.lower(), name)
+    aliases = {alias: names[fact] for alias, fact in ALIASES.items() if fact in names}
+    return aliases | names
+
+
+def _items(
+    text: str, comparison: Callable[[re.Match[str]], FactComparison | None]
+) -> Iterator[tuple[int, FactComparison | str]]:
+    """Yield what `text` consists of, with its position: a word where `comparison` makes none of a match."""
+    position = len(text) - len(text.lstrip())
+    while position < len(text):
+        match = _COMPARISON.match(text, position)
+        made = comparison(match) if match else None
+        if match is None or made is None:
+            match = _WORD.match(text, position)
+        if match is None:
+            return
+        yield position, made or match[1]
+        position = match.end()
+
+
+def _malformed(text: str, position: int) -> UserError:
+    return UserError(
+        f"'{text}' is malformed at '{text[position:].strip()}'; "
+        "write FACT OPERATOR VALUE, such as 'spills == 0 and registers <= 128'"
+    )
 
 
 def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) -> Iterator[Unmet]:
@@ -128,45 +175,59 @@ def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) ->
             yield Unmet(comparison, value, reason)
 
 
-def _comparison(match: re.Match[str], changes: bool) -> FactComparison:
-    name, sign, written = match.groups()
+def _comparison_of_fact(match: re.Match[str], changes: bool) -> FactComparison:
+    name = match[1].strip('"')
     fact = ALIASES.get(name, name)
     estimated = {kind.name: kind for kind in ESTIMATE_KINDS}
-    kinds = estimated if fact in estimated else {**facts_named([fact]), **estimated}
+    kinds = {**facts_named({fact} - estimated.keys()), **estimated}
     if fact not in kinds:
-        raise UserError(f"no fact '{name}'; the facts are: {', '.join([*kinds, *ALIASES])}")
-    if changes and (change := _CHANGE.fullmatch(written)) and sign != "contains":
-        return FactComparison(match[0].strip(), fact, sign, float(change[1]), change[2] or "+")
-    value = _value(written)
-    if sign in _ORDERED and isinstance(value, str):
-        raise UserError(f"'{match[0].strip()}': {sign} needs a number, not '{value}'")
-    if sign == "contains":
-        value = written.strip('"')
-    return FactComparison(match[0].strip(), fact, sign, value)
+        titled = spellings((kind.name, kind.title, kind.heading) for kind in kinds.values())
+        if name.lower() not in titled:
+            raise UserError(f"no fact '{name}'; the facts are: {', '.join([*kinds, *ALIASES])}")
+        fact = titled[name.lower()]
+    comparison = _comparison(match, fact, changes)
+    if comparison is None:
+        value = match[3].strip('"')
+        raise UserError(f"'{match[0].strip()}': {match[2]} needs a number, not '{value}'")
+    return comparison
 
 
-def _value(text: str) -> float | str:
-    if text.startswith('"'):
-        return text.strip('"')
+def _comparison(match: re.Match[str], fact: str, changes: bool = False) -> FactComparison | None:
+    """Return the comparison that was written; None if it needs a number and has none."""
+    sign, written = match[2], match[3]
+    value: float | str | None = None
+    change = _CHANGE.fullmatch(written) if changes else None
+    if sign != "contains" and not written.startswith('"'):
+        value = float(change[1]) if change else _number(written)
+    if value is None:
+        if sign in _ORDERED:
+            return None
+        change, value = None, written.strip('"')
+    return FactComparison(match[0].strip(), fact, sign, value, (change[2] or "+") if change else "")
+
+
+def _number(text: str) -> float | None:
+    """Return the number that the table shows as `text`: `1,024`, `50%`."""
+    percent = text.endswith("%")
     try:
-        return float(text)
+        return float(text.rstrip("%").replace(",", "")) / (100 if percent else 1)
     except ValueError:
-        return text
+        return None
 
 
-def failure_of(comparison: FactComparison, value: FactValue, before: FactValue = None) -> str:
+def failure_of(comparison: FactComparison, value: FactValue | Value, before: FactValue = None) -> str:
     """Why the comparison does not hold; "" if it does. `before` is the value that a change is from."""
     sign, expected = comparison.operator, _expected(comparison, before)
     if value is None or expected is None:
         return UNKNOWN
-    if isinstance(value, Status):
+    if not isinstance(value, int | float):
         value = str(value)
     if sign == "contains":
         return "" if str(expected) in str(value) else "does not contain it"
     if isinstance(value, str) != isinstance(expected, str):
         return f"the fact is {'text' if isinstance(value, str) else 'a number'}"
-    if sign in ("==", "!="):
-        return "" if (value == expected) == (sign == "==") else DOES_NOT_HOLD
+    if sign not in _ORDERED:
+        return "" if (value == expected) == (sign != "!=") else DOES_NOT_HOLD
     # Text never gets here: an order needs a number.
     holds = _ORDERED[sign](float(value), float(expected))
     return "" if holds else DOES_NOT_HOLD
@@ -180,84 +241,6 @@ def _expected(comparison: FactComparison, before: FactValue) -> float | str | No
     if not isinstance(before, int | float):
         return None
     return before * (100 + value) / 100 if comparison.change == "%" else before + value
-
-
-WORSE, NEW_FAILURES, CHANGED, REMOVED, ADDED = "worse", "new-failures", "changed", "removed", "added"
-# Each word, and when it is true.
-WORDS: Mapping[str, str] = {
-    WORSE: "a fact whose better direction is known gets worse, or the variant no longer compiles or launches",
-    NEW_FAILURES: "a variant does not compile or cannot be launched, and its counterpart could",
-    CHANGED: "a variant has other machine code than its counterpart",
-    REMOVED: "a variant of OLD has no counterpart in NEW",
-    ADDED: "a variant of NEW has no counterpart in OLD",
-}
-_ENTRY = re.compile(r'(?:"[^"]*"?|[^,"])+')
-_MEASURED = (MS.name, MS_KEY.name, CHOSEN.name)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Condition(FrozenValue):
-    """One condition as written; `comparisons` is empty if it is one of WORDS."""
-
-    text: str
-    comparisons: tuple[FactComparison, ...] = ()
-
-    @property
-    def relative(self) -> bool:
-        """Whether it needs the value in OLD."""
-        return any(comparison.change for comparison in self.comparisons)
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """The names of the facts that it compares."""
-        return tuple(dict.fromkeys(comparison.fact for comparison in self.comparisons))
-
-
-def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
-    """The conditions in texts such as "spills>0, worse", each once.
-
-    Raises UserError if one is malformed or about a time, or if there are none.
-    """
-    entries = [entry.strip() for text in texts for entry in _ENTRY.findall(text) if entry.strip()]
-    if not entries:
-        raise UserError("--fail-on: no condition; write for example 'spills>0, registers>+10%, worse'")
-    return tuple(dict.fromkeys(map(_condition, entries)))
-
-
-def _condition(text: str) -> Condition:
-    if text in WORDS:
-        return Condition(text)
-    if text.replace("-", "").replace("_", "").isalnum():
-        raise UserError(f"--fail-on: no condition '{text}'; known words: {', '.join(WORDS)}")
-    comparisons = parse_expectation(text, changes=True)
-    for comparison in comparisons:
-        if comparison.fact in _MEASURED or comparison.fact.endswith("seconds"):
-            raise UserError(
-                f"--fail-on: '{comparison.text}' is about a time, which depends on the machine and its load; "
-                "use facts of the compiled code, such as instructions"
-            )
-    return Condition(text, comparisons)
-
-
-def outcome(condition: Condition, old: Facts | None, new: Facts) -> bool | None:
-    """Whether a condition with comparisons is true for a variant; None if that is unknown.
-
-    `old` are the facts of its counterpart; None if it has none, so that no change is true.
-    """
-    if old is None and condition.relative:
-        return False
-    reasons = [
-        failure_of(one, value_named(new, one.fact), value_named(old or {}, one.fact))
-        for one in condition.comparisons
-    ]
-    if any(reason not in ("", UNKNOWN) for reason in reasons):
-        return False
-    return None if UNKNOWN in reasons else True
-
-
-def unknown_facts(condition: Condition, facts: Facts) -> Sequence[str]:
-    """The facts of a condition that are unknown for a variant."""
-    return [name for name in condition.facts if value_named(facts, name) is None]
 
 
 _KEYS = ("that", "kernel", "target", "variant")

@@ -1,17 +1,20 @@
 """A gate: compares variants with their counterparts and fails if a condition is true for one of them.
 
 `irscope diff OLD NEW --fail-on "spills>0, registers>+10%, worse"`. A gate that could compare nothing fails
-too, and says why: no matched variants, or a condition about a fact that no variant has.
+too, and says why: no matched variants, or a condition about a fact that no variant has. Only facts that a
+compilation determines can be used: compile times and measured times depend on the machine.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.facts.fact import ESTIMATE_KINDS, Facts, FactValue, status_of, value_named, value_of
-from irscope.facts.registry import CODE, LAUNCHABLE, facts_named
-from irscope.model import Variant
+from irscope.facts.registry import CHOSEN, CODE, LAUNCHABLE, MS, MS_KEY, facts_named
+from irscope.model import UserError, Variant
+from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 from irscope.workspace.capture_comparison import (
     FAILURE,
@@ -22,24 +25,90 @@ from irscope.workspace.capture_comparison import (
     compare_pair,
 )
 from irscope.workspace.comparison import Comparison
-from irscope.workspace.conditions import (
-    ADDED,
-    CHANGED,
-    NEW_FAILURES,
-    REMOVED,
-    WORSE,
-    Condition,
-    outcome,
-    parse_conditions,
-    unknown_facts,
-)
+from irscope.workspace.conditions import UNKNOWN, FactComparison, failure_of, parse_expectation
 from irscope.workspace.workspace import Workspace
 
+WORSE, NEW_FAILURES, CHANGED, REMOVED, ADDED = "worse", "new-failures", "changed", "removed", "added"
+# Each word, and when it is true.
+WORDS: Mapping[str, str] = {
+    WORSE: "a fact whose better direction is known gets worse, or the variant no longer compiles or launches",
+    NEW_FAILURES: "a variant does not compile or cannot be launched, and its counterpart could",
+    CHANGED: "a variant has other machine code than its counterpart",
+    REMOVED: "a variant of OLD has no counterpart in NEW",
+    ADDED: "a variant of NEW has no counterpart in OLD",
+}
+_ENTRY = re.compile(r'(?:"[^"]*"?|[^,"])+')
+_MEASURED = (MS.name, MS_KEY.name, CHOSEN.name)
 _NEW_FAILURES = (FAILURE, LAUNCHABLE.name)
 # How many kernels a line names.
 _MAX_NAMED = 5
 _NO_COMMON_TARGET = "The captures have no target in common: variants were matched without it"
 _NO_COUNTERPART = "no counterpart"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Condition(FrozenValue):
+    """One condition as written; `comparisons` is empty if it is one of WORDS."""
+
+    text: str
+    comparisons: tuple[FactComparison, ...] = ()
+
+    @property
+    def relative(self) -> bool:
+        """Whether it needs the value in OLD."""
+        return any(comparison.change for comparison in self.comparisons)
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The names of the facts that it compares."""
+        return tuple(dict.fromkeys(comparison.fact for comparison in self.comparisons))
+
+
+def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
+    """The conditions in texts such as "spills>0, worse", each once.
+
+    Raises UserError if one is malformed or about a time, or if there are none.
+    """
+    entries = [entry.strip() for text in texts for entry in _ENTRY.findall(text) if entry.strip()]
+    if not entries:
+        raise UserError("--fail-on: no condition; write for example 'spills>0, registers>+10%, worse'")
+    return tuple(dict.fromkeys(map(_condition, entries)))
+
+
+def _condition(text: str) -> Condition:
+    if text in WORDS:
+        return Condition(text)
+    if text.replace("-", "").replace("_", "").isalnum():
+        raise UserError(f"--fail-on: no condition '{text}'; known words: {', '.join(WORDS)}")
+    comparisons = parse_expectation(text, changes=True)
+    for comparison in comparisons:
+        if comparison.fact in _MEASURED or comparison.fact.endswith("seconds"):
+            raise UserError(
+                f"--fail-on: '{comparison.text}' is about a time, which depends on the machine and its load; "
+                "use facts of the compiled code, such as instructions"
+            )
+    return Condition(text, comparisons)
+
+
+def outcome(condition: Condition, old: Facts | None, new: Facts) -> bool | None:
+    """Whether a condition with comparisons is true for a variant; None if that is unknown.
+
+    `old` are the facts of its counterpart; None if it has none, so that no change is true.
+    """
+    if old is None and condition.relative:
+        return False
+    reasons = [
+        failure_of(one, value_named(new, one.fact), value_named(old or {}, one.fact))
+        for one in condition.comparisons
+    ]
+    if any(reason not in ("", UNKNOWN) for reason in reasons):
+        return False
+    return None if UNKNOWN in reasons else True
+
+
+def unknown_facts(condition: Condition, facts: Facts) -> Sequence[str]:
+    """The facts of a condition that are unknown for a variant."""
+    return [name for name in condition.facts if value_named(facts, name) is None]
 
 
 @dataclass(frozen=True, slots=True)

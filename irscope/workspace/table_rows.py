@@ -1,16 +1,15 @@
 """The rows of the table of variants: the chosen kernel and target, sorted, filtered, duplicates folded.
 
-The filter of the table: words that a row must contain, and conditions like `registers>128`.
+The filter of the table: words that a row must contain, and comparisons (conditions.py).
 """
 
 from __future__ import annotations
 
-import operator
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.model import Variant
+from irscope.workspace.conditions import FactComparison, failure_of, parse_filter, spellings
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.table_columns import DIFFERS, Column, ColumnSummary, ColumnValue, sort_key
 
@@ -76,13 +75,6 @@ def rows(variants: Sequence[Variant], facts: FactTable, folding: Folding) -> lis
     return found
 
 
-_CONDITION = re.compile(r"([\w.]+)(>=|<=|!=|=|>|<)(\S+)")
-_COMPARE: dict[str, Callable[[float, float], bool]] = {
-    ">=": operator.ge, "<=": operator.le, "!=": operator.ne, "=": operator.eq, ">": operator.gt,
-    "<": operator.lt,
-}  # fmt: skip
-
-_Test = Callable[[ColumnValue], bool]
 _Searched = tuple[Column, Mapping[ColumnValue, int] | None]
 
 
@@ -92,9 +84,9 @@ def matching(
     variants: Sequence[Variant],
     summaries: Sequence[ColumnSummary] | None = None,
 ) -> list[Variant]:
-    """The variants that match every word of `query`, in order.
+    """Return the variants that match every comparison and word of `query`, in order.
 
-    A condition names a column by its name, or by its title with or without the unit. Any other word must
+    A comparison names a column by its name, or by its title with or without the unit. Any other word must
     occur in one of the columns, in any case, other than the stage that differs from A. `summaries` of the
     columns save time: a column without a matching value is skipped.
     """
@@ -104,18 +96,24 @@ def matching(
         for place, column in enumerate(columns)
         if column.name != DIFFERS
     ]
-    for word in query.split():
-        condition = _condition(word, columns)
-        if condition is None:
-            found = _containing(word.lower(), searched, found)
+    titled = ((c.name, c.fact.title if c.fact else c.title, c.title) for c in columns)
+    for item in parse_filter(query.lower(), spellings(titled)):
+        if isinstance(item, str):
+            found = _containing(item, searched, found)
         else:
-            found = _passing(*condition, found)
+            column = next(column for column in columns if column.name == item.fact)
+            found = _passing(column, item, found)
     return found
 
 
-def _passing(column: Column, test: _Test, variants: Sequence[Variant]) -> list[Variant]:
+def _passing(column: Column, comparison: FactComparison, variants: Sequence[Variant]) -> list[Variant]:
+    """Return the variants for which a comparison holds: of numbers, or of the text that is shown."""
+    written = isinstance(comparison.value, str)
     values = column.values(variants)
-    passed = {value: test(value) for value in set(values)}
+    passed = {
+        value: not failure_of(comparison, column.write(value).lower() if written else value)
+        for value in set(values)
+    }
     return [variant for variant, value in zip(variants, values, strict=True) if passed[value]]
 
 
@@ -138,39 +136,3 @@ def _occurs(word: str, column: Column, values: Iterable[ColumnValue]) -> bool:
     """Whether any value contains a word; those of a column that is no fact are texts already."""
     texts = map(str, values) if column.fact is None else map(column.write, values)
     return any(word in text.lower() for text in texts)
-
-
-def _condition(word: str, columns: Sequence[Column]) -> tuple[Column, _Test] | None:
-    match = _CONDITION.fullmatch(word)
-    if match is None:
-        return None
-    name, sign, wanted = match.groups()
-    column = next((column for column in columns if name.lower() in _names(column)), None)
-    if column is None:
-        return None
-    number = _number(wanted)
-    if number is not None:
-        return column, lambda value: _compares(value, sign, number)
-    if sign in ("=", "!="):
-        return column, lambda value: (column.write(value).lower() == wanted.lower()) == (sign == "=")
-    return None
-
-
-def _names(column: Column) -> set[str]:
-    title = column.fact.title if column.fact else column.title
-    return {column.name.lower(), title.lower()}
-
-
-def _compares(value: ColumnValue, sign: str, wanted: float) -> bool:
-    """Compares a number; False if it is unknown or not a number."""
-    rank, number, _ = sort_key(value)
-    return rank == 0 and _COMPARE[sign](number, wanted)
-
-
-def _number(text: str) -> float | None:
-    """Parses a number as the table shows it: `1,024`, `50%`."""
-    percent = text.endswith("%")
-    try:
-        return float(text.rstrip("%").replace(",", "")) / (100 if percent else 1)
-    except ValueError:
-        return None

@@ -10,7 +10,7 @@ from irscope.facts.measure import from_json
 from irscope.jobs.trends.page import trends_html
 from irscope.jobs.trends.trends import read_history, read_trends
 from irscope.model import UserError
-from irscope.workspace.conditions import outcome, parse_conditions
+from irscope.workspace.gate import outcome, parse_conditions
 from tests.hardening.warm_files import _damaged as damaged
 
 _HISTORY = """{"schema": "irscope.history/1", "name": "library", "url": "https://github.com/owner/library",
