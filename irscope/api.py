@@ -75,7 +75,7 @@ class Capture(Workspace):
         seconds: float = 300.0,
         force: bool = False,
     ) -> Path:
-        """Writes a stand-alone reproducer of a variant into `folder`, as `irscope reproduce` does.
+        """Write a stand-alone reproducer of a variant into `folder`, as `irscope reproduce` does.
 
         It is run once in a clean process, which executes the kernel's Python text; `check` (False) omits
         that. `minimize` is an expectation ("n_spills > 0") under which the kernel is made smaller; `seconds`
@@ -109,7 +109,7 @@ class CaptureBlock:
         return self._block.path
 
     def open(self) -> Capture:
-        """Opens the capture. Raises UserError if the file cannot be read."""
+        """Open the capture. Raises UserError if the file cannot be read."""
         return Capture(self.path, writable=True)
 
     def __enter__(self) -> CaptureBlock:
@@ -130,7 +130,7 @@ class CaptureBlock:
 
 
 def open(path: str | Path) -> Capture:  # noqa: A001 - it is irscope.open
-    """Opens a capture for reading: `with irscope.open("matmul.irscope") as capture: ...`.
+    """Open a capture for reading: `with irscope.open("matmul.irscope") as capture: ...`.
 
     Raises UserError if `path` cannot be read or is not a capture.
     """
@@ -248,7 +248,7 @@ def fits(
     timeout: float = 60.0,
     **named: Any,
 ) -> PruneFunction | list[Any]:
-    """Drops the configs of an autotuner that cannot be launched, without compiling them to the end.
+    """Drop the configs of an autotuner that cannot be launched, without compiling them to the end.
 
     `@triton.autotune(configs, key, prune_configs_by={"early_config_prune": irscope.fits()})` measures only
     configs that can be launched: each is compiled, in parallel, until its shared and tensor memory are
@@ -271,7 +271,7 @@ def fits(
 
 
 def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 60.0) -> PruneFunction:
-    """Keeps the configs of an autotuner that are worth measuring, at most `top`.
+    """Keep the configs of an autotuner that are worth measuring, at most `top`.
 
     `@triton.autotune(configs, key, prune_configs_by={"early_config_prune": irscope.prune(top=0.1)})` compiles
     the configs in parallel into Triton's cache, drops those that cannot be launched and duplicates (the

@@ -29,7 +29,7 @@ class IrscopeCheck(Protocol):
 
 @pytest.fixture
 def irscope_check() -> IrscopeCheck:
-    """Checks a capture: `irscope_check("matmul.irscope", "spills == 0", kernel="matmul_*")`."""
+    """Check a capture: `irscope_check("matmul.irscope", "spills == 0", kernel="matmul_*")`."""
 
     def check_capture(
         capture: str | os.PathLike[str],

@@ -42,7 +42,7 @@ _SOURCES = (".py", ".ipynb", "")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what to bisect, over what, and what got worse."""
+    """Declare what to bisect, over what, and what got worse."""
     parser.add_argument(
         "kernel", metavar="FILE.py::KERNEL|CAPTURE", help="the @triton.jit function, or a capture with it"
     )
@@ -99,12 +99,12 @@ def run(args: argparse.Namespace) -> int:
     bisector = Bisector(criterion, args.jobs or 2, args.timeout)
     try:
         with interruptible(), _progress() as bisector.report:
-            found = _bisect(args, bisector, bisector.report)
+            bisection = _bisect(args, bisector, bisector.report)
     except KeyboardInterrupt as error:
         _end_early(args, bisector, error)
         raise
-    _write(args, found)
-    worse = found.cause is not None or found.source_cause is not None
+    _write(args, bisection)
+    worse = bisection.cause is not None or bisection.source_cause is not None
     return 0 if worse else 1
 
 
@@ -128,13 +128,13 @@ def _end_early(args: argparse.Namespace, bisector: Bisector, error: KeyboardInte
 def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str], None]) -> Bisection:
     from irscope.jobs.bisect.sides import make_sides, parse_versions
 
-    given = _side_options(args)
-    versions = parse_versions(args.triton, given)
+    side_options = _side_options(args)
+    versions = parse_versions(args.triton, side_options)
     if args.git is None and len(versions) < 2:
         raise UserError("specify --triton GOOD..BAD or --git GOOD..BAD, or two different --ptxas or --env")
     # Before anything is installed for a capture that cannot be used.
     captured = _captured(args, Path(args.kernel)) if args.git is None and _names_capture(args) else None
-    sides = list(make_sides(versions, given, report))
+    sides = list(make_sides(versions, side_options, report))
     if args.git is not None:
         from irscope.jobs.bisect.commits import CommitRequest
 
@@ -148,7 +148,7 @@ def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str]
 def _subject(
     args: argparse.Namespace, sides: list[Side | UserError], bisector: Bisector
 ) -> tuple[Subject, str]:
-    """The variant of a file to bisect and its name, as the first version plans it."""
+    """Return the variant of a file to bisect and its name, as the first version plans it."""
     from irscope.jobs.bisect.plans import choose, planned_subjects
 
     request = options.sweep_request(args, args.kernel)
@@ -164,7 +164,7 @@ def _names_capture(args: argparse.Namespace) -> bool:
 
 
 def _captured(args: argparse.Namespace, path: Path) -> tuple[Subject, str]:
-    """A variant of a capture, whose kernel must be in its file as it was. Raises UserError."""
+    """Return a variant of a capture, whose kernel must be in its file as it was. Raises UserError."""
     from irscope.jobs.bisect.compiling import Subject
     from irscope.workspace import Workspace
     from irscope.workspace.trust import has_kernel, untrusted_files
@@ -204,9 +204,9 @@ def _write(args: argparse.Namespace, found: Bisection) -> None:
     else:
         from irscope.jobs.bisect.reports import bisect_text
 
-        shown = args.output is None
-        width = options.width_of(args) if shown else args.width
-        lines = bisect_text(found, args.rows, width, *([options.paint()] if shown else []))
+        to_terminal = args.output is None
+        width = options.width_of(args) if to_terminal else args.width
+        lines = bisect_text(found, args.rows, width, *([options.paint()] if to_terminal else []))
         text = "".join(f"{line}\n" for line in lines)
     if args.output is None:
         sys.stdout.write(text)
@@ -216,7 +216,7 @@ def _write(args: argparse.Namespace, found: Bisection) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str], None]]:
-    """Prints what is being done: on the last line of a terminal, or a line each in a log."""
+    """Print what is being done: on the last line of a terminal, or a line each in a log."""
     from rich.console import Console
 
     console = Console(stderr=True)

@@ -43,7 +43,7 @@ _MAX_DIAGNOSTICS = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     parser.add_argument("capture", metavar="CAPTURE|STAGE_FILE", type=Path, help="the capture, or a stage")
     parser.add_argument(
         "variant", metavar="VARIANT", nargs="?", help="#3, or any part of its name in irscope list"
@@ -104,7 +104,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Builds, stores and compares. Raises UserError if there is nothing to build or it cannot be stored."""
+    """Build, stores and compare. Raises UserError if there is nothing to build or it cannot be stored."""
     from irscope.compiling.edits.build import RebuildError
 
     options.check_timeout(args)
@@ -129,8 +129,8 @@ def _build_edit(args: argparse.Namespace) -> int:
                 f"--run: no launch of #{number} was recorded; irscope run PROGRAM.py records them"
             )
         request = _request(args, workspace, original)
-        taken = edit_names(workspace, original)
-        built = build_variant(original, lambda stage: workspace.read(original, stage), request, taken)
+        used_names = edit_names(workspace, original)
+        built = build_variant(original, lambda stage: workspace.read(original, stage), request, used_names)
     id_ = _store(args.capture, original, built)
     _print_diagnostics(built.diagnostics)
     with Workspace(args.capture) as workspace:
@@ -141,7 +141,7 @@ def _build_edit(args: argparse.Namespace) -> int:
 
 
 def _request(args: argparse.Namespace, workspace: Workspace, original: Variant) -> EditRequest:
-    """The build that the arguments describe; runs $EDITOR if they ask for it."""
+    """Return the build that the arguments describe; run $EDITOR if they ask for it."""
     from irscope.compiling.edits.build import EditRequest, PassEdits, first_stage, read_stage, stage_of
 
     if args.file is not None and (args.edit or args.stage):
@@ -163,14 +163,14 @@ def _request(args: argparse.Namespace, workspace: Workspace, original: Variant) 
 
 
 def _replaced(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """The passes of each stage in `STAGE:LIST`. Raises UserError if one is malformed."""
+    """Return the passes of each stage in `STAGE:LIST`. Raises UserError if one is malformed."""
     from irscope.compiling.edits.build import split_passes
 
-    found = {}
+    passes_by_stage = {}
     for text in texts:
         stage, colon, passes = text.partition(":")
-        found[stage.strip() if colon else "ttgir"] = split_passes(passes if colon else text)
-    return found
+        passes_by_stage[stage.strip() if colon else "ttgir"] = split_passes(passes if colon else text)
+    return passes_by_stage
 
 
 def _edit_name(text: str | None) -> str:
@@ -180,7 +180,7 @@ def _edit_name(text: str | None) -> str:
 
 
 def _edited(variant: Variant, stage: str, text: str) -> str:
-    """The stage after $EDITOR. Raises UserError if the editor cannot be started or fails."""
+    """Return the stage after $EDITOR. Raises UserError if the editor cannot be started or fails."""
     with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
         path = Path(folder, f"{variant.id}.{stage}")
         path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
@@ -194,7 +194,7 @@ def _edited(variant: Variant, stage: str, text: str) -> str:
 
 
 def _store(path: Path, original: Variant, built: BuiltVariant) -> int:
-    """Adds the variant to the capture; returns its id."""
+    """Add the variant to the capture; returns its id."""
     from irscope.workspace import CaptureWriter
 
     kernel, same = original.kernel, built.versions == dict(original.toolchain.versions)
@@ -240,7 +240,7 @@ def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
 
 
 def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
-    """Prints what the edit changed, as irscope diff does."""
+    """Print what the edit changed, as irscope diff does."""
     from irscope.document.reports import pair_report
 
     comparison = workspace.compare(workspace.by_id(original), workspace.by_id(edit))
@@ -252,31 +252,31 @@ def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: 
         return
     from irscope.document.terminal.comparison import DiffOptions, diff_text
 
-    shown = DiffOptions(options.width_of(args), 3, _MAX_ROWS, False)
-    lines = diff_text(report, shown, options.paint())
+    diff_options = DiffOptions(options.width_of(args), 3, _MAX_ROWS, False)
+    lines = diff_text(report, diff_options, options.paint())
     sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
 def _run_both(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
-    """Launches both and prints how they compare. Raises UserError if there is no GPU."""
+    """Launch both and print how they compare. Raises UserError if there is no GPU."""
     from irscope.compiling.edits.launch import compare_launches
 
     a, b = workspace.by_id(original), workspace.by_id(edit)
-    found = compare_launches(a, b, a.launches[0], workspace.read, args.timeout)
+    launches = compare_launches(a, b, a.launches[0], workspace.read, args.timeout)
     file = sys.stderr if args.format == "json" else sys.stdout
-    print("\n".join(["", "Run", *(f"  {line}" for line in found.lines)]), file=file)
+    print("\n".join(["", "Run", *(f"  {line}" for line in launches.lines)]), file=file)
 
 
 def _print_rejected(error: RebuildError) -> None:
-    """Prints why the compiler rejected a stage, with the lines."""
+    """Print why the compiler rejected a stage, with the lines."""
     where = "" if error.kind == _WRONG_PASSES else f"{error.stage} could not be made: "
     print(f"irscope: {where}{one_line(str(error))}", file=sys.stderr)
     _print_diagnostics(error.diagnostics)
 
 
 def _print_diagnostics(found: Sequence[Diagnostic]) -> None:
-    for each in found[:_MAX_DIAGNOSTICS]:
-        python = f" ({each.python})" if each.python and each.line else ""
-        print(f"{each.severity}: {one_line(str(each))}{one_line(python)}", file=sys.stderr)
+    for diagnostic in found[:_MAX_DIAGNOSTICS]:
+        python = f" ({diagnostic.python})" if diagnostic.python and diagnostic.line else ""
+        print(f"{diagnostic.severity}: {one_line(str(diagnostic))}{one_line(python)}", file=sys.stderr)
     if len(found) > _MAX_DIAGNOSTICS:
         print(f"... {len(found) - _MAX_DIAGNOSTICS} more", file=sys.stderr)

@@ -23,7 +23,7 @@ SUMMARY = "check facts against expectations, for CI"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     parser.add_argument(
         "--expect",
@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the failures; returns 1 if there are any. Raises UserError for wrong use."""
+    """Print the failures; returns 1 if there are any. Raises UserError for wrong use."""
     rules = [CheckRule(tuple(args.expect), args.kernel, args.target, args.variant)] if args.expect else []
     if args.file is not None:
         rules += read_rules(args.file)

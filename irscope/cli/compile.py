@@ -44,7 +44,7 @@ SUMMARY = "compile a kernel under each of its configs and store every stage"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares FILE.py[::KERNEL] and what to compile it for."""
+    """Declare FILE.py[::KERNEL] and what to compile it for."""
     parser.add_argument(
         "kernel",
         metavar="FILE.py[::KERNEL]",
@@ -100,8 +100,8 @@ def run(args: argparse.Namespace) -> int:
         request = replace(request, keys=baseline is not None)
         sweeps = Sweeps(args, start, baseline)
         if args.guess and request.kernel is None:
-            each = planned_each(request, args.jobs, args.timeout, cluster, baseline)
-            return sweeps.compile(request.file.stem, *stack.enter_context(each))
+            kernel_plans = planned_each(request, args.jobs, args.timeout, cluster, baseline)
+            return sweeps.compile(request.file.stem, *stack.enter_context(kernel_plans))
         plan, executor = stack.enter_context(
             planned(request, args.jobs, seconds=args.timeout, cluster=cluster, baseline=baseline)
         )
@@ -123,14 +123,17 @@ def _compile_folder(args: argparse.Namespace, folder: Path, start: float) -> int
 
 
 def _refuse(args: argparse.Namespace, what: str, *names: str) -> None:
-    """Raises UserError if one of these options is given, which cannot be used with `what`."""
+    """Raise UserError if one of these options is given, which cannot be used with `what`."""
     for name in names:
         if getattr(args, name) is not None:
             raise UserError(f"--{name} does not apply to {what}")
 
 
 def _cluster(args: argparse.Namespace) -> Cluster | None:
-    """The cluster of --cluster. Raises UserError if -j is also given: it counts processes of this machine."""
+    """Return the cluster of --cluster.
+
+    Raises UserError if -j is also given: it counts processes of this machine.
+    """
     if args.cluster is None:
         return None
     if args.jobs is not None:
@@ -141,7 +144,7 @@ def _cluster(args: argparse.Namespace) -> Cluster | None:
 
 
 def _baseline(args: argparse.Namespace, stack: ExitStack) -> Baseline | None:
-    """The capture of --baseline, open until the stack is closed."""
+    """Return the capture of --baseline, open until the stack is closed."""
     if args.baseline is None:
         return None
     from irscope.compiling.sweep import open_baseline
@@ -173,12 +176,12 @@ class Sweeps:
         with options.open_writer(self.args, path) as writer:
             # With a budget, each kernel gets its share, so their number has to be known.
             all_first = self.args.budget is not None or self.baseline is not None
-            found = self._all_sweeps(accepted, writer) if all_first else self._sweeps(accepted, writer)
-            for place, sweep in enumerate(found):
+            sweeps = self._all_sweeps(accepted, writer) if all_first else self._sweeps(accepted, writer)
+            for index, sweep in enumerate(sweeps):
                 if not sweep.ids:
                     _add(total, sweep.progress())
                     continue
-                until = self._until(len(found) - place) if isinstance(found, list) else None
+                until = self._until(len(sweeps) - index) if isinstance(sweeps, list) else None
                 with compilation_bar(sweep.plan) as report:
                     _add(total, compile_rest(sweep, executor, writer, self.args.timeout, report, until))
         add_derived(path, self.args.sass)
@@ -194,7 +197,7 @@ class Sweeps:
                 yield plan
 
     def _all_sweeps(self, plans: Iterable[Plan], writer: CaptureWriter) -> list[Sweep]:
-        """The sweep of each plan, without the variants that the baseline has."""
+        """Return the sweep of each plan, without the variants that the baseline has."""
         first = writer.next_id()
         sweeps = list(self._sweeps(plans, writer))
         writer.expect(sum(id_ >= first for sweep in sweeps for id_ in sweep.ids.values()))
@@ -204,7 +207,7 @@ class Sweeps:
             return reuse(sweeps, self.baseline, writer, report)
 
     def _sweeps(self, plans: Iterable[Plan], writer: CaptureWriter) -> Iterator[Sweep]:
-        """The sweep of each plan."""
+        """Yield the sweep of each plan."""
         first, printed = 1, set[str]()
         for plan in plans:
             for note in plan.notes:
@@ -216,20 +219,23 @@ class Sweeps:
             yield sweep
 
     def _until(self, sweeps: int) -> float | None:
-        """The time to stop compiling the next of the remaining `sweeps`, which share what is left equally."""
+        """Return the time to stop compiling the next of the remaining `sweeps`.
+
+        They share what is left equally.
+        """
         if self.args.budget is None:
             return None
         now = time.monotonic()
         return now + max(self.start + float(self.args.budget) - now, 0.0) / sweeps
 
     def _print_summary(self, path: Path, progress: Progress) -> int:
-        """Prints how many variants compiled, and each failure; returns the exit code."""
+        """Print how many variants compiled, and each failure; returns the exit code."""
         name = shlex.quote(str(path))
-        kept = f", {progress.kept} already there" if progress.kept else ""
+        existing = f", {progress.kept} already there" if progress.kept else ""
         if self.baseline is not None:
-            kept += f", {progress.reused} from {shlex.quote(str(self.args.baseline))}"
+            existing += f", {progress.reused} from {shlex.quote(str(self.args.baseline))}"
         compiled, seconds = progress.done - progress.failed, time.monotonic() - self.start
-        print(f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {seconds:.1f} s")
+        print(f"{name}: {compiled} compiled{existing}, {progress.failed} failed, {seconds:.1f} s")
         for rate in progress.rates:
             number = pluralize(rate.jobs, "variant")
             print(f"  {printable(rate.name)}: {number}, {rate.per_minute:.0f} per minute", file=sys.stderr)
@@ -243,7 +249,7 @@ class Sweeps:
 
 
 def _add(total: Progress, one: Progress) -> None:
-    """Adds the progress of one plan."""
+    """Add the progress of one plan."""
     for name in ("total", "kept", "done", "failed", "reused", "left"):
         setattr(total, name, getattr(total, name) + getattr(one, name))
     total.rates = one.rates or total.rates
@@ -254,7 +260,7 @@ def _print_note(note: str) -> None:
 
 
 def add_derived(path: Path, sass: bool) -> None:
-    """Adds the facts that are missing, and SASS if it was asked for."""
+    """Add the facts that are missing, and SASS if it was asked for."""
     from irscope.workspace import Workspace
 
     if sass:
@@ -294,11 +300,11 @@ def compile_helion_kernel(args: argparse.Namespace, sweep: SweepRequest, kernel:
         remove_capture(path)
         return path, code or 1
     _print_summary(path, written, time.monotonic() - start)
-    return path, code or int(any(each.failed for each in written))
+    return path, code or int(any(counts.failed for counts in written))
 
 
 def _opener(args: argparse.Namespace, path: Path, first: Target, target: Target) -> OpenCapture:
-    """Opens the capture: as asked for the first target, to add to it for the others."""
+    """Open the capture: as asked for the first target, to add to it for the others."""
     from irscope.workspace import CaptureWriter
 
     return (
@@ -308,10 +314,10 @@ def _opener(args: argparse.Namespace, path: Path, first: Target, target: Target)
 
 def _print_summary(path: Path, written: list[WrittenCounts], seconds: float) -> None:
     name = shlex.quote(str(path))
-    failed, kept = (sum(getattr(each, of) for each in written) for of in ("failed", "kept"))
-    compiled = sum(each.variants for each in written) - failed
-    there = f", {kept} already there" if kept else ""
-    print(f"{name}: {compiled} compiled{there}, {failed} failed, {seconds:.1f} s")
+    failed, kept_count = (sum(getattr(counts, of) for counts in written) for of in ("failed", "kept"))
+    compiled = sum(counts.variants for counts in written) - failed
+    existing = f", {kept_count} already there" if kept_count else ""
+    print(f"{name}: {compiled} compiled{existing}, {failed} failed, {seconds:.1f} s")
     if failed:
         options.print_failures(path)
     print(f"browse: irscope {name}   compare: irscope table {name}")

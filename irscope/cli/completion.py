@@ -22,12 +22,12 @@ Completer = Callable[..., dict[str, str]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares SHELL."""
+    """Declare SHELL."""
     parser.add_argument("shell", metavar="SHELL", choices=("bash", "zsh", "fish"), help="bash, zsh or fish")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the script."""
+    """Print the script."""
     from argcomplete.shell_integration import shellcode
 
     print(shellcode(["irscope"], shell=args.shell))
@@ -35,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def complete_line(parser_for: Callable[[list[str]], argparse.ArgumentParser]) -> None:
-    """Writes the completions of the line that the shell is at, and ends the process.
+    """Write the completions of the line that the shell is at, and end the process.
 
     `parser_for` makes the parser for the words of a command line. Argcomplete's protocol: the line is in
     COMP_LINE, the answer goes to file descriptor 8.
@@ -51,7 +51,7 @@ def complete_line(parser_for: Callable[[list[str]], argparse.ArgumentParser]) ->
 
 
 def _attach(parser: argparse.ArgumentParser) -> None:
-    """Gives each argument of a known kind its completer."""
+    """Give each argument of a known kind its completer."""
     for action in parser._actions:  # argparse has no public accessor
         if isinstance(action, argparse._SubParsersAction):
             for chosen in action.choices.values():
@@ -79,30 +79,30 @@ def _words(prefix: str, **_: object) -> dict[str, str]:
 
 
 def _variants(prefix: str, parsed_args: argparse.Namespace, **_: object) -> dict[str, str]:
-    """The config of each variant, or its number; nothing if the capture cannot be read.
+    """Return the config of each variant, or its number; nothing if the capture cannot be read.
 
     A number is completed after a quote and #, which begins a comment elsewhere.
     """
     from irscope.workspace import CaptureReader
 
     with suppress(Exception), CaptureReader(_capture(parsed_args)) as capture:
-        configs = {f"#{one.id}": str(one.config) for one in capture.variants()}
+        configs = {f"#{variant.id}": str(variant.config) for variant in capture.variants()}
         return configs if prefix.startswith("#") else {text: number for number, text in configs.items()}
     return {}
 
 
 def _kernels(parsed_args: argparse.Namespace, **_: object) -> dict[str, str]:
-    """The kernels of the capture."""
+    """Return the kernels of the capture."""
     from irscope.workspace import CaptureReader
 
-    found: Iterable[str] = ()
+    names: Iterable[str] = ()
     with suppress(Exception), CaptureReader(_capture(parsed_args)) as capture:
-        found = {one.kernel.name for one in capture.variants()}
-    return dict.fromkeys(found, "")
+        names = {variant.kernel.name for variant in capture.variants()}
+    return dict.fromkeys(names, "")
 
 
 def _capture(args: argparse.Namespace) -> Path:
-    """The capture on the command line. Raises LookupError if there is none yet."""
+    """Return the capture on the command line. Raises LookupError if there is none yet."""
     named = [value for value in (getattr(args, "capture", None), getattr(args, "old", None)) if value]
     if not named:
         raise LookupError("no capture")

@@ -14,11 +14,11 @@ SUMMARY = "print the path of the app's config file and its settings"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares no arguments."""
+    """Declare no arguments."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the path and the settings. Raises UserError, after printing the path, if the file is invalid."""
+    """Print the path and the settings. Raises UserError, after printing the path, if the file is invalid."""
     from irscope.model.text import one_line
     from irscope.tui.settings import config_path, load
 

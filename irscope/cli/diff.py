@@ -39,7 +39,7 @@ _NEED_CONDITIONS = ("github", "junit", "sarif")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     parser.add_argument(
         "a", metavar="A", help="#3, or any part of its name in irscope list; or a second capture"
@@ -72,7 +72,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the comparison. Raises UserError if the variant, stage or capture does not exist."""
+    """Print the comparison. Raises UserError if the variant, stage or capture does not exist."""
     if args.fail_on and args.format == "unified":
         raise UserError("--format unified has only rows; --fail-on needs text, json or another format")
     if not args.fail_on and args.format in _NEED_CONDITIONS:
@@ -109,7 +109,7 @@ def _with_gate(document: dict[str, Any], gate: GateResult | None) -> dict[str, A
 
 
 def _print_gate(gate: GateResult | None, args: argparse.Namespace) -> int:
-    """Prints what the conditions found, unless the format is JSON, which has it; returns the exit code."""
+    """Print what the conditions found, unless the format is JSON, which has it; returns the exit code."""
     if gate is None:
         return 0
     if args.format in options.CI_FORMATS:
@@ -129,12 +129,12 @@ def _lines(report: PairReport, args: argparse.Namespace) -> Iterator[str]:
     if args.format == "unified":
         return diff_unified(report, args.context, options.paint())
     rows = None if args.all_rows else args.rows
-    shown = DiffOptions(options.width_of(args), args.context, rows, args.all_findings)
+    diff_options = DiffOptions(options.width_of(args), args.context, rows, args.all_findings)
     if args.format == "markdown":
         from irscope.document.markdown.reports import diff_markdown
 
-        return diff_markdown(report, shown)
-    return diff_text(report, shown, options.paint())
+        return diff_markdown(report, diff_options)
+    return diff_text(report, diff_options, options.paint())
 
 
 def _captures(args: argparse.Namespace) -> int:

@@ -44,11 +44,11 @@ _TRITON_VERSIONS = ("3.6", "3.7", "3.8", "3.9")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares no arguments."""
+    """Declare no arguments."""
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report. Returns 0 even if something is missing, because the rest works."""
+    """Print the report. Returns 0 even if something is missing, because the rest works."""
     for line in _report():
         print(line)
     return 0
@@ -57,17 +57,17 @@ def run(args: argparse.Namespace) -> int:
 def _report() -> Iterator[str]:
     from irscope.workspace import find_nvdisasm, plugin_uses
 
-    found = {name: _version(name) for name in _PACKAGES}
+    package_versions = {name: _version(name) for name in _PACKAGES}
     yield f"irscope     {__version__}"
     yield f"python      {platform.python_version()} on {platform.system()} {platform.machine()}"
-    for name, version in found.items():
+    for name, version in package_versions.items():
         yield f"{name:11} {version or 'not installed'}"
     nvdisasm = find_nvdisasm()
     yield f"nvdisasm    {nvdisasm or 'not found'}"
     yield f"gpu         {_gpu()}"
     yield ""
-    yield from _working_commands(found)
-    yield f"triton      {_is_tested(found['triton'])}"
+    yield from _working_commands(package_versions)
+    yield f"triton      {_is_tested(package_versions['triton'])}"
     yield f"sass        {'yes' if nvdisasm else 'no: needs nvdisasm, which triton includes'}"
     yield f"versions    {_other_versions()}"
     if found_plugins := plugin_uses():
@@ -108,11 +108,11 @@ def _is_tested(triton: str | None) -> str:
 
 
 def _other_versions() -> str:
-    """The environments that irscope versions made."""
+    """Return the environments that irscope versions made."""
     from irscope.jobs.versions.packages import installed_packages
 
-    found = [f"{package.tool} {package.version}" for package in installed_packages()]
-    return ", ".join(found) or "no other ones installed; irscope versions KERNEL makes them"
+    environments = [f"{package.tool} {package.version}" for package in installed_packages()]
+    return ", ".join(environments) or "no other ones installed; irscope versions KERNEL makes them"
 
 
 def _gpu() -> str:

@@ -28,7 +28,7 @@ SUMMARY = "write every stage of every variant to a file with a readable name"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     parser.add_argument(
         "-o", "--output", metavar="DIR", type=Path, required=True, help="the folder to write to"
@@ -48,11 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the files. Raises UserError if DIR is not empty or cannot be written."""
+    """Write the files. Raises UserError if DIR is not empty or cannot be written."""
     from irscope.cli.progress import count_on_stderr
 
-    wanted = options.split_names(args.stage)
-    for stage in wanted or ():
+    stages = options.split_names(args.stage)
+    for stage in stages or ():
         check_stage(stage)
     progress = count_on_stderr("")
     with Workspace(args.capture) as workspace:
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
         for number, variant in enumerate(variants, 1):
             progress(number, len(variants))
             files[variant.id] = {}
-            for name, path, content in _contents(workspace, variant, paths, wanted, args.sass):
+            for name, path, content in _contents(workspace, variant, paths, stages, args.sass):
                 folder.write(path, content)
                 files[variant.id][name] = path
         names = workspace.names
@@ -105,7 +105,7 @@ class _Folder:
         self._root = path.resolve()
 
     def write(self, relative: str, content: bytes) -> None:
-        """Writes a file. Raises UserError if that fails, or if a link leads out of the folder."""
+        """Write a file. Raises UserError if that fails, or if a link leads out of the folder."""
         file = self.path / relative
         if not file.resolve().is_relative_to(self._root):
             raise UserError(f"{file}: leads out of {self.path}; choose another folder with -o")

@@ -25,27 +25,27 @@ SUMMARY = "explain a word in a stage, the table or a config"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     parser.add_argument("word", metavar="WORD", nargs="?", help="for example a word in a stage")
     options.add_format(parser, "text", "json")
     options.add_width(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the entries. Raises UserError, with similar words, if there are none."""
+    """Print the entries. Raises UserError, with similar words, if there are none."""
     from irscope.document.terminal.variant import explain_text, glossary_text
     from irscope.workspace import glossary_entries
 
-    found = glossary_entries() if args.word is None else _entries(args.word)
+    entries = glossary_entries() if args.word is None else _entries(args.word)
     if args.format == "json":
         from irscope.document.json.capture import explain_document
 
-        options.print_json(explain_document(found))
+        options.print_json(explain_document(entries))
         return 0
     if args.word is None:
-        lines = glossary_text(found)
+        lines = glossary_text(entries)
     else:
-        lines = explain_text(found, options.width_of(args), options.paint())
+        lines = explain_text(entries, options.width_of(args), options.paint())
     sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
@@ -53,9 +53,9 @@ def run(args: argparse.Namespace) -> int:
 def _entries(word: str) -> Sequence[GlossaryEntry]:
     from irscope.workspace import find_entries, similar_names
 
-    found = find_entries(word)
-    if not found:
+    entries = find_entries(word)
+    if not entries:
         close = similar_names(word)
         hint = f"similar words: {', '.join(close)}" if close else "irscope explain lists all entries"
         raise UserError(f"no entry for '{word}'; {hint}")
-    return found
+    return entries

@@ -41,13 +41,13 @@ _MAX_LISTED = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares PATH and the output options."""
+    """Declare PATH and the output options."""
     parser.add_argument("path", metavar="PATH", type=Path, help="the folder or trace")
     options.add_output(parser, "NAME.irscope")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Imports; returns 1 if an entry was skipped. Raises UserError if nothing can be imported."""
+    """Import; returns 1 if an entry was skipped. Raises UserError if nothing can be imported."""
     from irscope.cli.progress import counting_bar
     from irscope.model.text import pluralize
     from irscope.recording.importers.import_capture import import_source, recognize
@@ -80,14 +80,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_notes(summary: ImportSummary, kind: str) -> None:
-    """Prints to stderr which entries were skipped and what this kind of source lacks."""
+    """Print to stderr which entries were skipped and what this kind of source lacks."""
     from irscope.model.text import one_line, pluralize
 
     lines = [f"skipped {item.place}: {item.reason}" for item in summary.left_out[:_MAX_LISTED]]
     if (more := len(summary.left_out) - _MAX_LISTED) > 0:
         lines.append(f"skipped {more} more")
     lines.append(f"a {kind} does not contain: {_LACKS[kind]}")
-    without_source = [name for (name, _, _), found in summary.kernels.items() if not found]
+    without_source = [name for (name, _, _), has_source in summary.kernels.items() if not has_source]
     if without_source:
         names = ", ".join(without_source[:_MAX_LISTED]) + (
             ", ..." if len(without_source) > _MAX_LISTED else ""

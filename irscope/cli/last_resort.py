@@ -25,7 +25,7 @@ _MAX_REASON = 300
 
 
 def report(error: Exception, command: str) -> int:
-    """Prints one line about `error` to stderr and returns the exit code."""
+    """Print one line about `error` to stderr and return the exit code."""
     outside = _outside(error)
     line = outside or f"internal error: {_reason(error)}{_saved(error, command)}"
     with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr may be closed or full as well
@@ -40,7 +40,10 @@ def discard_output() -> None:
 
 
 def _outside(error: Exception) -> str:
-    """The line for an error whose cause is outside of irscope, such as a full disk; "" for others."""
+    """Return the line for an error whose cause is outside of irscope, such as a full disk.
+
+    Return "" for others.
+    """
     if isinstance(error, MemoryError):
         return "not enough memory"
     if isinstance(error, sqlite3.OperationalError) and not _is_wrong_statement(error):
@@ -52,7 +55,10 @@ def _outside(error: Exception) -> str:
 
 
 def _is_wrong_statement(error: sqlite3.OperationalError) -> bool:
-    """Whether a statement of ours is wrong, which is a bug (SQLITE_ERROR; Python 3.11 has the code)."""
+    """Return True if a statement of ours is wrong, which is a bug.
+
+    It is SQLITE_ERROR; Python 3.11 has the code.
+    """
     return getattr(error, "sqlite_errorcode", None) == 1
 
 
@@ -62,7 +68,7 @@ def _reason(error: Exception) -> str:
 
 
 def _saved(error: Exception, command: str) -> str:
-    """The file that the traceback was written to, as the end of a sentence."""
+    """Write the traceback to a file; return the file's name as the end of a sentence."""
     lines = [f"irscope {__version__}, Python {sys.version}, {sys.platform}", f"command: {command}", ""]
     lines += traceback.format_exception(type(error), error, error.__traceback__)
     try:

@@ -51,7 +51,7 @@ _RANGE = re.compile(r"(\d{1,7}):(\d{1,7})")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     options.add_variant(parser, "variant", "VARIANT")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="a, a:88, :88, %%a_12 or #blocked")
@@ -85,7 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints or writes the drawing. Raises UserError if there is nothing to draw."""
+    """Print or write the drawing. Raises UserError if there is nothing to draw."""
     options.check_output(args, args.capture)
     if args.output and args.output.suffix == ".svg":
         args.format = "svg"
@@ -95,10 +95,10 @@ def run(args: argparse.Namespace) -> int:
         names = [name for name in (args.variant, args.against) if name]
         sides = [_layouts(workspace, name, args.stage) for name in names]
         listed = args.value is None and args.access is None and args.format == "text"
-        written = [_written(workspace, side) if listed else None for side in sides]
+        written_layouts = [_written(workspace, side) if listed else None for side in sides]
         pair = workspace.compare(sides[0].variant, sides[-1].variant)
         comparison = None if pair.single else LayoutComparison(pair, args.stage != _STAGES[0])
-        text = _text(args, sides, written, comparison)
+        text = _text(args, sides, written_layouts, comparison)
     if args.output is None:
         sys.stdout.write(text)
     else:
@@ -113,7 +113,7 @@ def _layouts(workspace: Workspace, name: str, stage: str) -> VariantLayouts:
 
 
 def _written(workspace: Workspace, side: VariantLayouts) -> VariantLayouts | None:
-    """The layouts of a Gluon kernel as written; None for other kernels."""
+    """Return the layouts of a Gluon kernel as written, or None for other kernels."""
     stage = written_stage(side.variant)
     return VariantLayouts(workspace, side.variant, stage) if stage and side.stage == _STAGES[0] else None
 
@@ -129,12 +129,15 @@ def _text(
         return _drawings(args, sides, [side.draw_access(side.access(args.access), swizzle) for side in sides])
     if args.value is None:
         return _list(args, sides, written, comparison)
-    found = [side.find(args.value) for side in sides]
+    matches = [side.find(args.value) for side in sides]
     how = DrawingOptions(Window(args.rows, args.cols, args.plane), thread=args.thread, swizzle=swizzle)
     if args.compact:
-        how = replace(how, cell=_cell(args, [first for first, *_ in found]), color_by=ColorBy(args.compact))
-    drawings = [_draw(args, side, own, how) for side, own in zip(sides, found, strict=True)]
-    difference = comparison.difference(ValuePair(found[0][0], found[1][0])) if comparison else ""
+        how = replace(how, cell=_cell(args, [first for first, *_ in matches]), color_by=ColorBy(args.compact))
+    drawings = [
+        _draw(args, side, matching_tensors, how)
+        for side, matching_tensors in zip(sides, matches, strict=True)
+    ]
+    difference = comparison.difference(ValuePair(matches[0][0], matches[1][0])) if comparison else ""
     if args.format == "json":
         return _json(args, sides, drawings, difference=difference)
     if difference and args.format == "text":
@@ -150,7 +153,10 @@ def _list(
     written: Sequence[VariantLayouts | None],
     comparison: LayoutComparison | None,
 ) -> str:
-    """The tensors, accesses and conversions of each variant; of two also how their layouts differ."""
+    """Return the tensors, accesses and conversions of each variant.
+
+    Of two variants, also return how their layouts differ.
+    """
     rows = list(comparison.differences()) if comparison else []
     if args.format == "json":
         return _json(args, sides, [None for _ in sides], differences=rows if comparison else None)
@@ -164,7 +170,7 @@ def _list(
 
 
 def _cell(args: argparse.Namespace, tensors: Sequence[Tensor]) -> tuple[int, int]:
-    """The elements per cell with which compact drawings of the tensors fit next to each other."""
+    """Return the elements per cell with which compact drawings of the tensors fit side by side."""
     width = options.width_of(args)
     columns = _COMPACT_COLUMNS if width is None else max(1, width // len(tensors) - _MARGIN)
     return cell_size([layout_shape(tensor) for tensor in tensors], _COMPACT_ROWS, columns)
@@ -173,12 +179,12 @@ def _cell(args: argparse.Namespace, tensors: Sequence[Tensor]) -> tuple[int, int
 def _draw(
     args: argparse.Namespace, side: VariantLayouts, found: Sequence[Tensor], how: DrawingOptions
 ) -> LayoutDrawing:
-    """The tensor that VALUE matches best; a file does not list the others."""
-    tensor, *others = found
+    """Draw the tensor that VALUE matches best; a file does not list the others."""
+    tensor, *other_tensors = found
     drawing = side.draw(tensor, how)
-    if not others or args.format == "svg" or args.value.startswith("#"):
+    if not other_tensors or args.format == "svg" or args.value.startswith("#"):
         return drawing
-    also = f"{args.value} is also {listed_tensors(others)}."
+    also = f"{args.value} is also {listed_tensors(other_tensors)}."
     return replace(drawing, sentences=[*drawing.sentences, also])
 
 

@@ -40,7 +40,7 @@ SUMMARY = "learn why autotune recompiles, in lessons with IR compiled here"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares LESSON and how to show it."""
+    """Declare LESSON and how to show it."""
     parser.add_argument("lesson", metavar="LESSON", nargs="?", help="its number or name; omit it to list all")
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--text", action="store_true", help="print questions and answers as Markdown")
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Lists the lessons or shows one; returns 1 if a claim is wrong or an exercise is not done."""
+    """List the lessons or show one; returns 1 if a claim is wrong or an exercise is not done."""
     from irscope.learn.lesson import find_lesson, lessons
 
     terminal = sys.stdin.isatty() and sys.stdout.isatty()
@@ -106,7 +106,7 @@ def show_lesson(name: str, output: Path | None = None, from_home: bool = False) 
 
 
 def _exercises(args: argparse.Namespace) -> int:
-    """Writes the exercises that this folder lacks, and judges the others; returns 1 if one is not done."""
+    """Write the exercises that this folder lacks, and judges the others; returns 1 if one is not done."""
     from irscope.learn.exercises import tasks
     from irscope.learn.lesson import find_lesson
 
@@ -131,7 +131,7 @@ def _exercises(args: argparse.Namespace) -> int:
 
 
 def _slides(args: argparse.Namespace) -> int:
-    """Writes a lesson as slides. Raises UserError if the file exists."""
+    """Write a lesson as slides. Raises UserError if the file exists."""
     from irscope.learn.lesson import find_lesson
     from irscope.learn.slides import lesson_slides_html
     from irscope.model.files import write_output
@@ -150,17 +150,17 @@ def _slides(args: argparse.Namespace) -> int:
 
 
 def _problems(task: Task, path: Path) -> list[str]:
-    """The unmet goals of an edited exercise. Compiling it executes it."""
+    """Return the unmet goals of an edited exercise. Compiling it executes it."""
     from irscope.learn.exercises import missing
     from irscope.workspace import Workspace
 
     parser = argparse.ArgumentParser()
     options.add_compilation(parser)
-    given = parser.parse_args([], argparse.Namespace(output=None))
+    arguments = parser.parse_args([], argparse.Namespace(output=None))
     with tempfile.TemporaryDirectory() as folder:
         capture = Path(folder, "exercise.irscope")
         try:
-            request = options.sweep_request(given, str(path), quiet=True)
+            request = options.sweep_request(arguments, str(path), quiet=True)
             _compile(request, capture)
         except UserError as error:
             return [str(error)]
@@ -169,7 +169,7 @@ def _problems(task: Task, path: Path) -> list[str]:
 
 
 def _compiled(lesson: Lesson, output: Path | None) -> Path:
-    """The capture of a lesson, with everything that it needs."""
+    """Return the capture of a lesson, with everything that it needs."""
     path = output or _home() / f"{lesson.number:02}_{lesson.name}.irscope"
     path.parent.mkdir(parents=True, exist_ok=True)
     compile_lesson(lesson, path)
@@ -198,7 +198,7 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
 
 
 def _run_program(sweep: LessonSweep, path: Path) -> None:
-    """Captures what a lesson's program launches, unless the capture has it. Executes the program.
+    """Capture what a lesson's program launches, unless the capture has it. Executes the program.
 
     Raises UserError if it fails, for example because torch is not installed.
     """
@@ -217,8 +217,8 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
         words = ["run", "--target", *sweep.targets, "--resume", "-o", str(captured), str(sweep.file)]
         done = run_irscope(*words)
         if done.returncode:
-            own = [line for line in done.stderr.splitlines() if not line.startswith("irscope:")]
-            raise UserError(f"{sweep.file.name} failed: {(own or ['it says nothing'])[-1]}")
+            program_errors = [line for line in done.stderr.splitlines() if not line.startswith("irscope:")]
+            raise UserError(f"{sweep.file.name} failed: {(program_errors or ['it says nothing'])[-1]}")
         captured.replace(path)
 
 
@@ -245,7 +245,7 @@ def _request(sweep: LessonSweep) -> SweepRequest:
 
 
 def _value(value: Value) -> Value | Expression:
-    """A value in a lesson's file; text is what one would write after `--config NAME=`."""
+    """Return a value in a lesson's file; text is what one would write after `--config NAME=`."""
     return parse_argument(value) if isinstance(value, str) else value
 
 
@@ -282,7 +282,10 @@ def _check(lesson: Lesson, path: Path) -> int:
 
 
 def _home() -> Path:
-    """The folder of the lessons' captures, per version, so that a lesson is compiled only once."""
+    """Return the folder of the lessons' captures.
+
+    It is per version, so that a lesson is compiled only once.
+    """
     from importlib.metadata import PackageNotFoundError, version
 
     import platformdirs

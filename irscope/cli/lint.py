@@ -21,7 +21,7 @@ SUMMARY = "find common mistakes in kernels' source or in a capture"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     parser.add_argument(
         "paths", metavar="PATH", nargs="+", type=Path, help="a Python file, a folder of them, or a capture"
     )
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the problems; returns 1 if there are any, 2 if a file could not be read.
+    """Print the problems; returns 1 if there are any, 2 if a file could not be read.
 
     Raises UserError for wrong use.
     """

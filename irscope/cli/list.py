@@ -18,14 +18,14 @@ SUMMARY = "list the kernels and variants of a capture"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     options.add_selection(parser)
     options.add_format(parser, "text", "json")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the list. Raises UserError if the capture cannot be read."""
+    """Print the list. Raises UserError if the capture cannot be read."""
     if args.format == "json":
         from irscope.document.json.capture import list_document
         from irscope.workspace import Workspace

@@ -40,28 +40,28 @@ class _Parser(argparse.ArgumentParser):
 
 
 def complete(args: argparse.Namespace, file: Path, kernel: str | None) -> tuple[str | None, str]:
-    """Adds to `args` what the docstring of `file` says about `kernel` and the command line does not.
+    """Add to `args` what the docstring of `file` says about `kernel` and the command line does not.
 
     Without a signature on the command line, the docstring's is used, and its constants, values and targets
     for each name that the command line leaves out. Returns the kernel, which the docstring may name, and a
     line for the user, "" if nothing was added.
     """
-    written = written_arguments(file)
-    if args.signature is not None or getattr(args, "guess", False) or written is None:
+    command = written_arguments(file)
+    if args.signature is not None or getattr(args, "guess", False) or command is None:
         return kernel, ""
-    named, found = written
+    named, docstring_args = command
     if kernel is not None and named not in (None, kernel):
         return kernel, ""
-    given = options.assigned_texts(args.const) | options.assigned_texts(args.config)
-    args.signature = found.signature
-    args.const = [*args.const, *_missing(found.const, given)]
-    args.config = [*_missing(found.config, given), *args.config]
-    args.target = args.target or found.target
+    assigned = options.assigned_texts(args.const) | options.assigned_texts(args.config)
+    args.signature = docstring_args.signature
+    args.const = [*args.const, *_missing(docstring_args.const, assigned)]
+    args.config = [*_missing(docstring_args.config, assigned), *args.config]
+    args.target = args.target or docstring_args.target
     return kernel or named, f"{file.name}: with the arguments in its docstring"
 
 
 def with_options(request: SweepRequest, text: str) -> SweepRequest:
-    """The request with the options in `text`, which replace those of the same name.
+    """Return the request with the options in `text`, which replace those of the same name.
 
     Raises UserError if `text` is anything but options of compilation.
     """
@@ -79,29 +79,32 @@ def with_options(request: SweepRequest, text: str) -> SweepRequest:
 
 
 def written_arguments(file: Path) -> tuple[str | None, argparse.Namespace] | None:
-    """The kernel and the parsed arguments of the command in a docstring; None if there is none to use."""
+    """Return the kernel and the parsed arguments of the command in a docstring.
+
+    Return None if there is none to use.
+    """
     from irscope.learn.sample_commands import written_command
 
     words = written_command(file) if file.suffix == ".py" else ()
     try:
-        found = parsed(words[1:]) if words else None
+        arguments = parsed(words[1:]) if words else None
     except _Rejected:  # a command of another version
         return None
-    if found is None or found.signature is None:
+    if arguments is None or arguments.signature is None:
         return None
-    return words[0].partition("::")[2] or None, found
+    return words[0].partition("::")[2] or None, arguments
 
 
 def parsed(words: tuple[str, ...]) -> argparse.Namespace:
-    """The options of compilation in `words`. Raises _Rejected if there is anything else."""
+    """Parse the options of compilation in `words`. Raises _Rejected if there is anything else."""
     parser = _Parser(add_help=False)
     options.add_compilation(parser)
     return parser.parse_args(words)
 
 
 def _missing(assignments: list[str], given: dict[str, str]) -> list[str]:
-    """The assignments to names that are not given."""
-    return [one for one in assignments if one.partition("=")[0].strip() not in given]
+    """Return the assignments to names that are not given."""
+    return [assignment for assignment in assignments if assignment.partition("=")[0].strip() not in given]
 
 
 class LiveSweep:
@@ -150,7 +153,7 @@ class LiveSweep:
         thread.start()
 
     def add_options(self, options: str) -> str:
-        """Takes options of `irscope compile` for the next plan; returns the problem with them, "" if none."""
+        """Take options of `irscope compile` for the next plan; returns the problem with them, "" if none."""
         try:
             self._request = with_options(self._request, options)
         except UserError as error:
@@ -159,18 +162,18 @@ class LiveSweep:
         return ""
 
     def stop(self) -> None:
-        """Stops the running sweeps and their workers immediately."""
+        """Stop the running sweeps and their workers immediately."""
         _end(self._runs)
 
     def reserve(self, count: int, first: int) -> int:
-        """The first of `count` free ids; at least `first`."""
+        """Reserve `count` free ids; return the first of them, which is at least `first`."""
         with self._lock:
-            found = max(self._next_id, first)
-            self._next_id = found + count
-            return found
+            first_free = max(self._next_id, first)
+            self._next_id = first_free + count
+            return first_free
 
     def store(self, write: Write) -> None:
-        """Calls `write` with the capture: now, or after the next variant of a running sweep."""
+        """Call `write` with the capture: now, or after the next variant of a running sweep."""
         with self._lock:
             if self._writing:
                 self._waiting.append(write)
@@ -180,7 +183,7 @@ class LiveSweep:
 
     @contextmanager
     def _open(self) -> Iterator[CaptureWriter]:
-        """The capture, open for a sweep."""
+        """Open the capture for a sweep."""
         with self._lock:
             writer = CaptureWriter.resume(self._path)
             self._writing = True
@@ -196,7 +199,7 @@ class LiveSweep:
             self._write(self._waiting.pop(0), writer)
 
     def _write(self, write: Write, writer: CaptureWriter) -> None:
-        """Calls `write`, and counts the variant unless it replaces one, which has its passes now."""
+        """Call `write`, and count the variant unless it replaces one, which has its passes now."""
         before = writer.count()
         write(writer)
         self.what_ifs += writer.count() - before
@@ -249,7 +252,7 @@ class LiveSweep:
 
 
 def _options_in(command: str) -> str:
-    """The options of a suggested command, which may begin with `irscope compile FILE::KERNEL`."""
+    """Return the options of a suggested command, which may begin with `irscope compile FILE::KERNEL`."""
     return command[max(command.find("--"), 0) :]
 
 

@@ -36,23 +36,23 @@ def _commands() -> Iterator[tuple[str, str, str, str]]:
     for file in sorted(os.listdir(folder)):  # noqa: PTH208
         if file.endswith(".py"):
             with open(os.path.join(folder, file), encoding="utf-8") as lines:  # noqa: PTH118, PTH123
-                found = _literals(lines)
-            if found:
-                yield found["NAME"], f"irscope.cli.{file[:-3]}", found["SUMMARY"], found["GROUP"]
+                literals = _literals(lines)
+            if literals:
+                yield literals["NAME"], f"irscope.cli.{file[:-3]}", literals["SUMMARY"], literals["GROUP"]
 
 
 def _literals(lines: Iterable[str]) -> dict[str, str]:
     """Return NAME, GROUP and SUMMARY in the lines of a module; they come before its first function."""
-    found = {}
+    values = {}
     for line in lines:
         if line.startswith(_DECLARED):
             key, _, value = line.partition(" = ")
-            found[key] = value.strip().strip('"')
-            if len(found) == len(_DECLARED):
+            values[key] = value.strip().strip('"')
+            if len(values) == len(_DECLARED):
                 break
         elif line.startswith(("def ", "class ", "@")):
             break
-    return found
+    return values
 
 
 COMMANDS = tuple(_commands())
@@ -65,11 +65,11 @@ class Parser(argparse.ArgumentParser):
     """An argument parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Exits with code 2."""
+        """Exit with code 2."""
         self.exit(2, f"{self.prog}: {message}; see {self.prog} --help\n")
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        """Writes the help. Raises OSError if that fails, which argparse ignores."""
+        """Write the help. Raises OSError if that fails, which argparse ignores."""
         (file or sys.stdout).write(self.format_help())
 
 
@@ -83,8 +83,8 @@ class _GroupedParser(Parser):
         formatter.add_text(self.description)
         for group in GROUPS:
             formatter.start_section(group)
-            for name, _, summary, own in COMMANDS:
-                if own == group:
+            for name, _, summary, command_group in COMMANDS:
+                if command_group == group:
                     formatter.add_argument(argparse.Action([], name, metavar=name, help=summary))
             formatter.end_section()
         formatter.start_section("options")
@@ -109,7 +109,7 @@ class _CommandParser(Parser):
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Runs the command in `argv` (default: the process's arguments) and returns the exit code.
+    """Run the command in `argv` (default: the process's arguments) and return the exit code.
 
     0: done; 1: done, but a variant failed or a check did not hold; 2: wrong use, unreadable input or output
     that cannot be written; 70: a bug in irscope; 130: interrupted; 141: the reader of the output exited.
@@ -159,7 +159,7 @@ def _note_incomplete(capture: object) -> None:
 
 
 def _open_standard_streams() -> None:
-    """Opens the standard streams that are closed, so that no file gets their numbers.
+    """Open the standard streams that are closed, so that no file gets their numbers.
 
     Writing to a closed output then fails as writing to a full disk does; messages go nowhere.
     """
@@ -222,12 +222,12 @@ def _long_options(module: ModuleType) -> list[str]:
 
 
 def full_parser() -> Parser:
-    """The parser of all commands with all their arguments, for the man page."""
+    """Return the parser of all commands with all their arguments, for the man page."""
     return _parser({name: import_module(path) for name, path, *_ in COMMANDS})
 
 
 def _parser(modules: Mapping[str, ModuleType]) -> Parser:
-    """The parser of all commands; only those in `modules` have arguments."""
+    """Return the parser of all commands; only those in `modules` have arguments."""
     parser = _GroupedParser(
         prog="irscope",
         description="See what the Triton compiler made of a kernel under each config, and what differs.",
@@ -250,7 +250,7 @@ def _parser(modules: Mapping[str, ModuleType]) -> Parser:
 
 
 def _modules(words: list[str]) -> dict[str, ModuleType]:
-    """The module of the command that is the first word, by its name; {} if that is no command."""
+    """Return the module of the command that is the first word, by its name; {} if that is no command."""
     return {name: import_module(path) for name, path, *_ in COMMANDS if words[:1] == [name]}
 
 

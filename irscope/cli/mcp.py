@@ -37,7 +37,7 @@ TOKEN_VARIABLE = "IRSCOPE_MCP_TOKEN"  # noqa: S105 - a name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     parser.add_argument(
         "--root",
         metavar="DIR",
@@ -77,7 +77,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until the client leaves. Raises UserError if the SDK is missing or an argument is wrong."""
+    """Serve until the client leaves. Raises UserError if the SDK is missing or an argument is wrong."""
     _check(args)
     try:
         from irscope.mcp.server import make_server

@@ -18,7 +18,7 @@ SUMMARY = "merge captures, for example of the ranks of a run"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the captures and the merged one."""
+    """Declare the captures and the merged one."""
     parser.add_argument("captures", metavar="CAPTURE", type=Path, nargs="+", help="the captures to merge")
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, required=True, help="the capture to write"
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Merges. Raises UserError if a capture cannot be read or FILE cannot be written."""
+    """Merge. Raises UserError if a capture cannot be read or FILE cannot be written."""
     from irscope.model.text import pluralize
     from irscope.workspace import merge_captures
 

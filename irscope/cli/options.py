@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def target(text: str) -> Target:
-    """The target called `text`. Raises UserError if it is unknown."""
+    """Return the target called `text`. Raises UserError if it is unknown."""
     from irscope.model import UserError
     from irscope.workspace import parse_target
 
@@ -36,14 +36,17 @@ def target(text: str) -> Target:
 
 
 def split_names(values: Sequence[str] | None) -> list[str] | None:
-    """The names in the values of a repeated option such as `--stage a,b`; None if it was not given."""
+    """Return the names in the values of a repeated option such as `--stage a,b`.
+
+    Return None if it was not given.
+    """
     if not values:
         return None
     return list(dict.fromkeys(name for value in values for name in value.split(",") if name))
 
 
 def count(text: str) -> int:
-    """A number that is 0 or more, for argparse."""
+    """Parse a number that is 0 or more, for argparse."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError("must be a number, 0 or more")
     return int(text)
@@ -63,7 +66,7 @@ def duration(text: str) -> float:
 
 
 def columns(text: str) -> int:
-    """A width, 20 or more, for argparse."""
+    """Parse a width, 20 or more, for argparse."""
     if not text.isdecimal() or int(text) < 20:
         raise argparse.ArgumentTypeError("must be a number of columns, 20 or more")
     return int(text)
@@ -79,35 +82,35 @@ def _assignment(text: str) -> tuple[str, str]:
 
 
 def assigned_texts(texts: Sequence[str]) -> dict[str, str]:
-    """The value of each NAME=VALUE as it was written. Raises UserError if one is something else."""
+    """Return the value of each NAME=VALUE as it was written. Raises UserError for anything else."""
     return dict(map(_assignment, texts))
 
 
 def value_texts(texts: Sequence[str]) -> dict[str, list[str]]:
-    """The values of each NAME=V1,V2 as they were written: split at commas outside of brackets."""
+    """Return the values of each NAME=V1,V2 as they were written: split at commas outside of brackets."""
     from irscope.model.text import split_entries
 
     return {name: split_entries(values) for name, values in assigned_texts(texts).items()}
 
 
 def constants(texts: Sequence[str]) -> dict[str, Value | Expression]:
-    """The value of each `--const`, by name. Raises UserError if one is not NAME=VALUE."""
+    """Return the value of each `--const`, by name. Raises UserError if one is not NAME=VALUE."""
     from irscope.model import parse_argument
 
     return {name: parse_argument(value) for name, value in map(_assignment, texts)}
 
 
 def axes(texts: Sequence[str]) -> dict[str, tuple[Value | Expression, ...]]:
-    """The values of each `--config`, by name. Raises UserError if a name has none."""
+    """Return the values of each `--config`, by name. Raises UserError if a name has none."""
     from irscope.model import UserError, parse_argument
     from irscope.model.text import split_entries
 
-    found: dict[str, tuple[Value | Expression, ...]] = {}
+    values_by_name: dict[str, tuple[Value | Expression, ...]] = {}
     for name, values in map(_assignment, texts):
-        found[name] = tuple(map(parse_argument, split_entries(values)))
-        if not found[name]:
+        values_by_name[name] = tuple(map(parse_argument, split_entries(values)))
+        if not values_by_name[name]:
             raise UserError(f"--config {name}=: specify at least one value")
-    return found
+    return values_by_name
 
 
 # A parser, or a group of its arguments.
@@ -127,7 +130,7 @@ def add_capture(parser: argparse.ArgumentParser) -> None:
 
 
 def add_variant(parser: argparse.ArgumentParser, name: str, metavar: str) -> None:
-    """The name of a variant."""
+    """Declare the name of a variant."""
     parser.add_argument(name, metavar=metavar, help="#3, or any part of its name in irscope list")
 
 
@@ -149,22 +152,22 @@ def add_format(parser: argparse.ArgumentParser, *choices: str) -> None:
 
 def add_ci_format(parser: argparse.ArgumentParser, *choices: str) -> None:
     """--format with the formats for continuous integration, and --report-url."""
-    own = [name for name in choices if name not in CI_FORMATS]
-    add_format(parser, *own, *CI_FORMATS)
+    command_formats = [name for name in choices if name not in CI_FORMATS]
+    add_format(parser, *command_formats, *CI_FORMATS)
     parser.add_argument(
         "--report-url", metavar="URL", help="the address of a full report, which --format markdown links"
     )
 
 
 def print_ci(report: CiReport, args: argparse.Namespace) -> None:
-    """Prints a report in the chosen format for continuous integration."""
+    """Print a report in the chosen format for continuous integration."""
     from irscope.document.ci.reports import ci_lines
 
     sys.stdout.writelines(f"{line}\n" for line in ci_lines(report, args.format, args.report_url))
 
 
 def add_all_findings(parser: argparse.ArgumentParser) -> None:
-    """Declares --all-findings."""
+    """Declare --all-findings."""
     parser.add_argument(
         "--all-findings",
         action="store_true",
@@ -194,7 +197,7 @@ def add_width(parser: argparse.ArgumentParser) -> None:
 
 
 def width_of(args: argparse.Namespace, file: TextIO | None = None) -> int | None:
-    """The columns to fit: --width, or the terminal's; None if `file` (stdout) is not a terminal."""
+    """Return the columns to fit: --width, or the terminal's; None if `file` (stdout) is no terminal."""
     if getattr(args, "width", None) is not None:
         return int(args.width)
     if (file or sys.stdout).isatty():
@@ -203,7 +206,7 @@ def width_of(args: argparse.Namespace, file: TextIO | None = None) -> int | None
 
 
 def paint(file: TextIO | None = None) -> Paint:
-    """The styles for output to `file` (stdout): none if it is not a terminal.
+    """Return the styles for output to `file` (stdout): none if it is not a terminal.
 
     NO_COLOR (https://no-color.org) removes colors, but not bold and reverse.
     """
@@ -214,7 +217,7 @@ def paint(file: TextIO | None = None) -> Paint:
 
 
 def print_json(document: dict[str, object] | list[dict[str, object]]) -> None:
-    """Prints a JSON document, piece by piece."""
+    """Print a JSON document, piece by piece."""
     from irscope.document.json.records import json_pieces
 
     sys.stdout.writelines(json_pieces(document))
@@ -309,7 +312,7 @@ def add_output(parser: Arguments, default: str) -> None:
 
 
 def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
-    """Creates the capture, or resumes it. Raises UserError if it exists without --force or --resume."""
+    """Create the capture, or resumes it. Raises UserError if it exists without --force or --resume."""
     from irscope.workspace import CaptureWriter
 
     resume = args.resume and path.exists()
@@ -317,7 +320,7 @@ def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
 
 
 def print_failures(path: Path, prefix: str = "") -> None:
-    """Prints a line to stderr per distinct failure in a capture, each after `prefix`."""
+    """Print a line to stderr per distinct failure in a capture, each after `prefix`."""
     from irscope.document.terminal.variants import failures_text
     from irscope.workspace import Workspace
 
@@ -328,10 +331,11 @@ def print_failures(path: Path, prefix: str = "") -> None:
 
 
 def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) -> SweepRequest:
-    """The request in the arguments for `kernel`: FILE.py::KERNEL, MODULE::KERNEL or samples/NAME.
+    """Return the request in the arguments for `kernel`.
 
-    A missing signature is taken from the docstring of the file, which is printed unless `quiet`. Raises
-    UserError if the arguments are invalid.
+    It is FILE.py::KERNEL, MODULE::KERNEL or samples/NAME. A missing signature is taken from the
+    docstring of the file, which is printed unless `quiet`. Raises UserError if the arguments are
+    invalid.
     """
     from irscope.cli import live_sweep
 
@@ -376,29 +380,29 @@ def _request(args: argparse.Namespace, file: Path, kernel: str | None) -> SweepR
 
 
 def _kernel_file(name: str) -> Path:
-    """The file at a path, of a sample or of a module. Raises UserError if there is none."""
+    """Return the file at a path, of a sample or of a module. Raises UserError if there is none."""
     if Path(name).is_file():
         return Path(name)
     from irscope.learn.sample_commands import sample_file
     from irscope.model import UserError
     from irscope.workspace import module_file
 
-    found = sample_file(name) or module_file(name)
-    if found is None:
+    file = sample_file(name) or module_file(name)
+    if file is None:
         raise UserError(f"{name}: no such file, module or sample; irscope samples lists the samples")
-    return found
+    return file
 
 
 def script_path(name: str) -> str:
     """`name`, or the path of the sample that it names if there is no such file."""
     from irscope.learn.sample_commands import sample_path
 
-    found = None if Path(name).exists() else sample_path(name)
-    return name if found is None else str(found)
+    sample = None if Path(name).exists() else sample_path(name)
+    return name if sample is None else str(sample)
 
 
 def check_positive(args: argparse.Namespace, *options: str) -> None:
-    """Raises UserError if one of these options is less than 1; "-j" means --jobs."""
+    """Raise UserError if one of these options is less than 1; "-j" means --jobs."""
     from irscope.model import UserError
 
     for option in options:
@@ -408,7 +412,7 @@ def check_positive(args: argparse.Namespace, *options: str) -> None:
 
 
 def check_timeout(args: argparse.Namespace) -> None:
-    """Raises UserError if --timeout is not more than 0."""
+    """Raise UserError if --timeout is not more than 0."""
     from irscope.model import UserError
 
     if not args.timeout > 0:
@@ -416,7 +420,7 @@ def check_timeout(args: argparse.Namespace) -> None:
 
 
 def check_output(args: argparse.Namespace, source: Path) -> None:
-    """Raises UserError if -o names the file that the command reads: --force would replace it."""
+    """Raise UserError if -o names the file that the command reads: --force would replace it."""
     from irscope.model import UserError
 
     with contextlib.suppress(OSError, ValueError):  # one of them does not exist

@@ -36,15 +36,15 @@ def record_passes(
     except (UserError, OSError, sqlite3.Error) as error:
         publish(PassesRefused(variant.id, str(error)))
     finally:
-        for each in workers:
-            each.stop()
+        for started_worker in workers:
+            started_worker.stop()
 
 
 def _what_if_request(request: PassRequest) -> WhatIfRequest:
     variant = request.variant
-    place = request.file, variant.kernel.name, variant.target
+    kernel_place = request.file, variant.kernel.name, variant.target
     reasons = variant.reasons is not None
-    return WhatIfRequest(*place, variant.specialization, variant.config, {}, reasons, passes=True)
+    return WhatIfRequest(*kernel_place, variant.specialization, variant.config, {}, reasons, passes=True)
 
 
 def _check_same(plan: Plan, request: PassRequest) -> None:

@@ -24,7 +24,7 @@ SUMMARY = "show what each compiler pass did, or where two variants diverge"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     options.add_variant(parser, "a", "VARIANT")
     parser.add_argument("b", metavar="B", nargs="?", help="a second variant to compare with")
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report. Raises UserError if the variant does not exist or its passes were not recorded."""
+    """Print the report. Raises UserError if the variant does not exist or its passes were not recorded."""
     from irscope.document.terminal.passes import operation_text
 
     if args.llvm:
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_llvm(args: argparse.Namespace) -> int:
-    """Prints LLVM's passes. Raises UserError if the variant cannot be compiled again here."""
+    """Print LLVM's passes. Raises UserError if the variant cannot be compiled again here."""
     from irscope.document.terminal.passes import llvm_text
     from irscope.workspace import llvm_report
 

@@ -28,7 +28,7 @@ _TOP = "10%"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     parser.add_argument(
         "capture", metavar="CAPTURE", type=Path, nargs="+", help="the capture file; several to calibrate"
     )
@@ -67,24 +67,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the ranking. Raises UserError if nothing was launched or an argument is wrong."""
+    """Print the ranking. Raises UserError if nothing was launched or an argument is wrong."""
     if args.calibrate:
         return _calibrate(args)
     if len(args.capture) > 1:
         raise UserError("several captures need --calibrate; irscope merge joins captures")
     with Workspace(args.capture[0]) as workspace:
-        found = _picks(workspace, args)
+        ranked = _picks(workspace, args)
         if not args.launch and (names := never_launched(workspace, args.kernel, args.target)):
             listed = ", ".join(map(one_line, names))
             sys.stderr.write(f"irscope: never launched, so not ranked: {listed}; see --launch\n")
         if args.format == "json":
             from irscope.document.json.estimates import pick_document
 
-            options.print_json(pick_document(found))
+            options.print_json(pick_document(ranked))
             return 0
         from irscope.document.terminal.pick import picks_text
 
-        lines = picks_text(found, options.width_of(args), options.paint(), args.explain)
+        lines = picks_text(ranked, options.width_of(args), options.paint(), args.explain)
         sys.stdout.writelines(f"{line}\n" for line in lines)
     return 0
 
@@ -103,6 +103,6 @@ def _calibrate(args: argparse.Namespace) -> int:
     from irscope.workspace import calibrate_captures
 
     with counting_bar("calibrating"):
-        found = calibrate_captures(args.capture, args.output, args.device, args.force)
-    sys.stdout.writelines(f"{line}\n" for line in calibration_text(found, options.paint()))
+        calibration = calibrate_captures(args.capture, args.output, args.device, args.force)
+    sys.stdout.writelines(f"{line}\n" for line in calibration_text(calibration, options.paint()))
     return 0

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def count_on_stderr(what: str) -> Callable[[int, int], None]:
-    """A counter on the terminal's last line; the returned function takes a number from 1 and the total."""
+    """Return a function that shows a counter on the terminal's last line.
+
+    The function takes a number from 1 and the total.
+    """
 
     def report(number: int, total: int) -> None:
         if sys.stderr.isatty():
@@ -29,7 +32,7 @@ def count_on_stderr(what: str) -> Callable[[int, int], None]:
 
 @contextmanager
 def counting_bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar; the function takes how many are done, and the total."""
+    """Show a bar; the function takes how many are done, and the total."""
     from rich.console import Console
     from rich.progress import Progress as Bar
 
@@ -40,13 +43,13 @@ def counting_bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def rates_text(rates: Iterable[WorkerRate]) -> str:
-    """The variants per minute of each worker of a cluster: `w1 120/min, w2 80/min`."""
+    """Return the variants per minute of each worker of a cluster: `w1 120/min, w2 80/min`."""
     return ", ".join(f"{printable(rate.name)} {rate.per_minute:.0f}/min" for rate in rates)
 
 
 @contextmanager
 def compilation_bar(plan: Plan) -> Iterator[Report]:
-    """A bar with the variant that is being compiled and the number of failures."""
+    """Show a bar with the variant that is being compiled and the number of failures."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar
@@ -68,15 +71,15 @@ def compilation_bar(plan: Plan) -> Iterator[Report]:
                 running = f"{rates_text(progress.rates)}  {running}"
             if progress.failed:
                 running = f"{progress.failed} failed  {running}"
-            shown = running[: max(console.width - 60, 20)]
-            bar.update(task, completed=progress.kept + progress.reused + progress.done, running=shown)
+            clipped_text = running[: max(console.width - 60, 20)]
+            bar.update(task, completed=progress.kept + progress.reused + progress.done, running=clipped_text)
 
         yield report
 
 
 @contextmanager
 def recording_bar() -> Iterator[Callable[[WrittenCounts], None]]:
-    """Prints the notes of a recording as they arrive, and shows a bar while variants are compiled."""
+    """Print the notes of a recording as they arrive, and show a bar while variants are compiled."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bar

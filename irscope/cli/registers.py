@@ -20,7 +20,7 @@ SUMMARY = "explain which values occupy the registers, and what is spilled"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     options.add_variant(parser, "variant", "VARIANT")
     parser.add_argument(
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report. Raises UserError if the variant or the stage does not exist."""
+    """Print the report. Raises UserError if the variant or the stage does not exist."""
     with Workspace(args.capture) as workspace:
         variant = workspace.variant(args.variant)
         report = workspace.registers(variant, args.stage)

@@ -26,7 +26,7 @@ _STDOUT = Path("-")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", type=Path, help="default: NAME.html here; - for stdout"
@@ -55,20 +55,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the report. Raises UserError if a name matches nothing or FILE exists."""
+    """Write the report. Raises UserError if a name matches nothing or FILE exists."""
     from irscope.document.reports import check_has_rows
 
-    wanted = options.split_names(args.stage)
-    for stage in wanted or ():
+    stages = options.split_names(args.stage)
+    for stage in stages or ():
         check_has_rows(stage)
     options.check_output(args, args.capture)
-    if args.slides and (args.format != "html" or wanted):
+    if args.slides and (args.format != "html" or stages):
         raise UserError("--slides takes neither --format markdown nor --stage")
     name = f"{args.capture.stem}-slides.html" if args.slides else f"{args.capture.stem}.html"
     output = args.output or (_STDOUT if args.format == "markdown" else Path(name))
     if output != _STDOUT and output.exists() and not args.force:
         raise UserError(f"{output} exists; choose another name with -o or replace it with --force")
-    text = _slides(args) if args.slides else _report(args, wanted)
+    text = _slides(args) if args.slides else _report(args, stages)
     if output == _STDOUT:
         sys.stdout.write(text)
     else:

@@ -33,7 +33,7 @@ SUMMARY = "write a stand-alone reproducer of a variant"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     options.add_variant(parser, "variant", "VARIANT")
     parser.add_argument("-o", "--output", metavar="FOLDER", type=Path, help="default: repro-KERNEL-N")
@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Writes the folder; 1 if it does not reproduce the variant. Raises UserError."""
+    """Write the folder; 1 if it does not reproduce the variant. Raises UserError."""
     from irscope.jobs.reproduce.writing import reproduce
     from irscope.workspace.trust import has_trusted_text
 
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             code = [] if has_trusted_text(args.capture, variant) else [text]
             consent.require_consent(args, args.capture, code, "" if minimized else ", or --no-check")
         folder = args.output or Path(f"repro-{variant.kernel.name}-{variant.id}")
-        made = reproduce(
+        reproducer = reproduce(
             args.capture,
             variant,
             folder,
@@ -83,16 +83,18 @@ def run(args: argparse.Namespace) -> int:
             force=args.force,
             minimized=minimized,
         )
-    lines = f"kernel.py {pluralize(made.kernel_lines, 'line')}, reproduce.py {made.scaffold_lines}"
+    lines = (
+        f"kernel.py {pluralize(reproducer.kernel_lines, 'line')}, reproduce.py {reproducer.scaffold_lines}"
+    )
     print(f"{folder}: {lines}")
     if minimized is not None:
-        print(one_line(made.findings[-1]))
-    print(one_line(made.outcome))
-    return 0 if made.equal or args.no_check else 1
+        print(one_line(reproducer.findings[-1]))
+    print(one_line(reproducer.outcome))
+    return 0 if reproducer.equal or args.no_check else 1
 
 
 def _minimization(args: argparse.Namespace) -> Minimization | None:
-    """The condition of --minimize. Raises UserError if a condition is given without it."""
+    """Return the condition of --minimize. Raises UserError if a condition is given without it."""
     from irscope.jobs.reproduce.writing import Minimization
 
     options.check_positive(args, "-j")
@@ -104,10 +106,10 @@ def _minimization(args: argparse.Namespace) -> Minimization | None:
 
 
 def _findings(workspace: Workspace, against: str | None, variant: Variant) -> list[str]:
-    """How the variant differs from another one, in sentences; none if no other is given."""
+    """Return how the variant differs from another one, in sentences; none if no other is given."""
     if against is None:
         return []
-    other = workspace.variant(against)
-    if other.id == variant.id:
+    other_variant = workspace.variant(against)
+    if other_variant.id == variant.id:
         raise UserError(f"--against {against}: that is the variant itself")
-    return workspace.compare(other, variant).main_sentences
+    return workspace.compare(other_variant, variant).main_sentences

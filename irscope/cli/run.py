@@ -34,7 +34,7 @@ SUMMARY = "run an unmodified script and capture every kernel it launches"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the program and how to capture it."""
+    """Declare the program and how to capture it."""
     parser.add_argument(
         "--target", metavar="TARGET", help="simulate this device (default: the GPU, or cuda:90)"
     )
@@ -80,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the program and returns its exit code."""
+    """Run the program and return its exit code."""
     from irscope.cli.progress import counting_bar, recording_bar
     from irscope.compiling.messages import SubprocessOptions
     from irscope.recording.background_writer import BackgroundWriter, summary
@@ -97,14 +97,14 @@ def run(args: argparse.Namespace) -> int:
         writer = BackgroundWriter(partial(options.open_writer, args, path), command, report_written)
         code = run_captured(program, subprocesses, writer)
         on_gpu = run_options.target is None
-        written = writer.close(how_interrupted(code, writer.written.finished, on_gpu))
-    if written.variants:
+        counts = writer.close(how_interrupted(code, writer.written.finished, on_gpu))
+    if counts.variants:
         with counting_bar("facts") as report:
             Workspace(path).store_facts(report)
     if holds_nothing(path):
         remove_capture(path)
-    print(f"irscope: {summary(path, written)}", file=sys.stderr)
-    if written.failed:
+    print(f"irscope: {summary(path, counts)}", file=sys.stderr)
+    if counts.failed:
         options.print_failures(path, "irscope: ")
     return code
 
@@ -112,8 +112,8 @@ def run(args: argparse.Namespace) -> int:
 def _program(args: argparse.Namespace) -> Program:
     from irscope.compiling.messages import Program
 
-    given = {"module": args.module, "code": args.code, "script": args.script}
-    for kind, words in given.items():
+    choices = {"module": args.module, "code": args.code, "script": args.script}
+    for kind, words in choices.items():
         if words:
             name = options.script_path(words[0]) if kind == "script" else words[0]
             if kind == "script" and not Path(name).exists():
@@ -161,8 +161,8 @@ def _options(args: argparse.Namespace) -> RunOptions:
 
 def _assumption(text: str) -> tuple[str, Value]:
     """(FILE:LINE, VALUE)."""
-    place, equals, value = text.rpartition("=")
-    file, colon, line = place.rpartition(":")
+    location, equals, value = text.rpartition("=")
+    file, colon, line = location.rpartition(":")
     if not (file and colon and equals and line.isdigit() and value):
         raise UserError(f"--assume {text}: not FILE:LINE=VALUE")
     return f"{file}:{int(line)}", parse_value(value)
@@ -178,7 +178,7 @@ def _sweep(text: str) -> tuple[tuple[str, str], tuple[Value | Expression, ...]]:
 
 
 def _default_path(program: Program) -> Path:
-    """The capture without -o; each rank of torchrun has its own."""
+    """Return the capture without -o; each rank of torchrun has its own."""
     stem = {"code": "command", "module": program.name.rpartition(".")[2]}.get(program.kind)
     rank = os.environ.get("RANK")
     return Path(f"{stem or Path(program.name).stem}{f'.rank{rank}' if rank else ''}.irscope")

@@ -30,7 +30,7 @@ _IDLE_MINUTES = 120.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     parser.add_argument("--host", default=_LOOPBACK, help=f"the address to listen on; default: {_LOOPBACK}")
     parser.add_argument("--port", type=_port, default=_PORT, help=f"default: {_PORT}; 0 for a free one")
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Serves until interrupted. Raises UserError if aiohttp is missing or the port cannot be used."""
+    """Serve until interrupted. Raises UserError if aiohttp is missing or the port cannot be used."""
     try:
         import asyncio
 
@@ -95,7 +95,10 @@ def app_command(capture: Path) -> list[str]:
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens; on a free port for 0. Raises UserError if host or port cannot be used."""
+    """Open a socket that listens, on a free port for 0.
+
+    Raises UserError if host or port cannot be used.
+    """
     listening = None
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
@@ -112,7 +115,7 @@ def listen(host: str, port: int) -> socket.socket:
 
 
 def _url_of(host: str, listening: socket.socket) -> str:
-    """The address that a browser on this machine uses."""
+    """Return the address that a browser on this machine uses."""
     name = {"0.0.0.0": _LOOPBACK, "::": "::1", "": _LOOPBACK}.get(host, host)  # noqa: S104 - compared only
     return f"http://{f'[{name}]' if ':' in name else name}:{listening.getsockname()[1]}"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def main() -> int:
-    """Shows the capture until its user quits or the server is gone."""
+    """Show the capture until its user quits or the server is gone."""
     sys.path[0] = str(Path(__file__).resolve().parents[2])
     from irscope.model import UserError
     from irscope.serve import driver, guard

@@ -24,7 +24,7 @@ SUMMARY = "print a stage of a variant"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     options.add_variant(parser, "variant", "VARIANT")
     parser.add_argument("--stage", default="ttgir", help="default: ttgir")
@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints or writes the stage. Raises UserError if the variant lacks it."""
+    """Print or write the stage. Raises UserError if the variant lacks it."""
     options.check_output(args, args.capture)
     stage = check_stage(args.stage, with_texts=True)
     with Workspace(args.capture) as workspace:

@@ -24,7 +24,7 @@ _ESTIMATES = frozenset(("estimate", "bound", "estimate_key"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     options.add_selection(parser)
     parser.add_argument("--sort", metavar="NAME", help="sort by a fact or config value, best first")
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the table. Raises UserError if a name matches nothing."""
+    """Print the table. Raises UserError if a name matches nothing."""
     columns = options.split_names(args.columns)
     kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
@@ -53,7 +53,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: argparse.Namespace) -> None:
-    """Prints the table line by line: one of 100,000 variants has 50 MB."""
+    """Print the table line by line: one of 100,000 variants has 50 MB."""
     if args.format == "json":
         from irscope.document.json.capture import table_document
 

@@ -32,7 +32,7 @@ SUMMARY = "follow the kernels of a package over its commits"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the captures and the page")
     parser.add_argument("-o", "--output", metavar="FILE", type=Path, help="the page (FOLDER/index.html)")
     compiling = parser.add_argument_group("compiling commits")
@@ -102,22 +102,22 @@ def _compile(args: argparse.Namespace) -> int:
 
 
 def _environments(args: argparse.Namespace) -> tuple[Environment, ...]:
-    """The environments of --triton. Raises UserError if one cannot be had."""
+    """Return the environments of --triton. Raises UserError if one cannot be had."""
     from irscope.jobs.versions.environments import own_triton, prepare
 
     versions = options.split_names(args.triton)
     if not versions:
-        own = own_triton()
-        if own is None:
+        installed = own_triton()
+        if installed is None:
             raise UserError(
                 "Triton is not installed; pip install 'irscope[compile]', or name --triton VERSION"
             )
-        versions = [own[0]]
+        versions = [installed[0]]
     return tuple(prepare(version, report=_report) for version in versions)
 
 
 def _store_facts(history: History) -> None:
-    """Stores the facts of the captures that lack them, so that the page is written quickly."""
+    """Store the facts of the captures that lack them, so that the page is written quickly."""
     from irscope.workspace import Workspace
 
     for name in dict.fromkeys(entry.capture for entry in history.entries if entry.capture):

@@ -51,7 +51,7 @@ _COMPILING = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     parser.add_argument(
         "capture",
         metavar="CAPTURE|FILE.py[::KERNEL]",
@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Runs the app until the user quits. Raises UserError without a terminal or a capture."""
+    """Run the app until the user quits. Raises UserError without a terminal or a capture."""
     if args.capture is None:
         check_terminal("irscope --help lists the commands that work without one")
         return visit()
@@ -103,7 +103,7 @@ def _run(args: argparse.Namespace) -> Ended:
 
 
 def _is_kernel(text: str) -> bool:
-    """Whether this is FILE.py[::KERNEL] or a sample, rather than a capture."""
+    """Return True if this is FILE.py[::KERNEL] or a sample, rather than a capture."""
     from irscope.learn.sample_commands import sample_file
 
     name = text.partition("::")[0]
@@ -111,7 +111,7 @@ def _is_kernel(text: str) -> bool:
 
 
 def _show_capture(path: Path, later: Sequence[Path], fresh: bool) -> Ended:
-    """Runs the app; then prints where the variants are that the user compiled."""
+    """Run the app; then print where the variants are that the user compiled."""
     compiler = _CaptureCompiler(path)
     try:
         with Workspace(path, also=later) as workspace:
@@ -134,11 +134,11 @@ class _CaptureCompiler:
     def _made(self) -> tuple[WhatIfCompiler, OwnCapture]:
         from irscope.cli.what_if import OwnCapture, WhatIfCompiler
 
-        own = OwnCapture(self._capture)
-        return WhatIfCompiler(own, _WHAT_IF_SECONDS), own
+        own_capture = OwnCapture(self._capture)
+        return WhatIfCompiler(own_capture, _WHAT_IF_SECONDS), own_capture
 
     def prepare(self) -> None:
-        """Starts to load the compiler."""
+        """Start to load the compiler."""
         self._made[0].prepare()
 
     def begin(self, what_if: WhatIf, publish: Publish) -> None:
@@ -150,16 +150,16 @@ class _CaptureCompiler:
         self._made[0].record_passes(request, publish)
 
     def edit(self, edit: StageEdit, publish: Publish) -> None:
-        """Builds a variant from an edited stage."""
+        """Build a variant from an edited stage."""
         self._made[0].edit(edit, publish)
 
     def finish(self) -> str:
-        """Stops; the lines that say where the variants are, "" if there are none."""
+        """Stop; the lines that say where the variants are, "" if there are none."""
         if "_made" not in vars(self):
             return ""
-        compiler, own = self._made
+        compiler, own_capture = self._made
         compiler.stop()
-        return own.finish()
+        return own_capture.finish()
 
 
 def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
@@ -196,7 +196,7 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
 
 
 def check_terminal(instead: str) -> None:
-    """Raises UserError, which suggests `instead`, if there is no terminal that the app can draw on."""
+    """Raise UserError, which suggests `instead`, if there is no terminal that the app can draw on."""
     if _in_browser():
         return
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -212,7 +212,7 @@ def _show(
     fresh: bool = False,
     from_home: bool = False,
 ) -> Ended:
-    """Runs the app until the user quits or picks what to open next."""
+    """Run the app until the user quits or picks what to open next."""
     with importing():
         from irscope.tui.app import run as run_app
     from irscope.tui.home_visits import Start
@@ -224,7 +224,7 @@ def _show(
 
 
 def _in_browser() -> bool:
-    """Whether textual-serve runs the app: on pipes, with its own driver."""
+    """Return True if textual-serve runs the app: on pipes, with its own driver."""
     return "TEXTUAL_DRIVER" in os.environ
 
 
@@ -245,7 +245,7 @@ def _tidy(path: Path, temporary: bool) -> bool:
 
 
 def visit(section: Section | None = None, ended: Ended | None = None) -> int:
-    """Shows the home screen, lessons and samples until the user quits; returns the exit code.
+    """Show the home screen, lessons and samples until the user quits; returns the exit code.
 
     `ended` is how an app ended that ran before: its choice is opened first.
     """

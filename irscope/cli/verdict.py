@@ -26,7 +26,7 @@ SUMMARY = "say whether a variant launches, what limits it and what to try"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     parser.add_argument(
         "variant", metavar="VARIANT", nargs="?", help="#3, or any part of its name in irscope list"
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the verdicts. Raises UserError if a variant does not exist or the launch does not fit."""
+    """Print the verdicts. Raises UserError if a variant does not exist or the launch does not fit."""
     if args.variant is not None and (args.kernel or args.target):
         raise UserError("--kernel and --target select variants; leave them out with VARIANT")
     with Workspace(args.capture) as workspace:

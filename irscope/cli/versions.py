@@ -39,7 +39,7 @@ _SUFFIX = ".irscope"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what to compile, under which versions, and the commands on environments."""
+    """Declare what to compile, under which versions, and the commands on environments."""
     parser.add_argument(
         "input",
         metavar="KERNEL|CAPTURE",
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _is_capture(path: Path) -> bool:
-    """Whether the file is an SQLite database."""
+    """Return True if the file is an SQLite database."""
     try:
         with path.open("rb") as file:
             return file.read(16) == b"SQLite format 3\0"
@@ -117,8 +117,10 @@ def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     options.check_positive(args, "-j")
     options.check_timeout(args)
     options.check_output(args, capture)
-    if given := [f"--{name}" for name in ("signature", "config", "const", "guess") if getattr(args, name)]:
-        raise UserError(f"{given[0]}: is for kernels; a capture has the variants to compile")
+    if kernel_options := [
+        f"--{name}" for name in ("signature", "config", "const", "guess") if getattr(args, name)
+    ]:
+        raise UserError(f"{kernel_options[0]}: is for kernels; a capture has the variants to compile")
     targets = [options.target(text) for text in args.target]
     request = captured_request(capture, args.kernel, targets, args.passes)
     consent.require_consent(args, capture, list(untrusted_files(request.files)))
@@ -151,13 +153,13 @@ def _compile(
     from irscope.jobs.versions.sweep import compile_versions, planned_environments
 
     start = time.monotonic()
-    tritons, assemblers = (options.split_names(given) or [] for given in (args.triton, args.ptxas))
+    tritons, assemblers = (options.split_names(names) or [] for names in (args.triton, args.ptxas))
     environments, problems = chosen_environments(tritons, assemblers, lambda line: _say([line]))
     _say(problems)
     if not environments:
         raise UserError("none of the versions can be had")
     with planned_environments(request, environments, args.jobs, args.timeout) as planned:
-        rejected = list(dict.fromkeys(line for each in planned for line in each.rejected))
+        rejected = list(dict.fromkeys(line for environment in planned for line in environment.rejected))
         _say([*rejected, *_notes(planned)])
         path = args.output or Path(f"{stem or planned[0].plans[0].source.name}-versions{_SUFFIX}")
         begin(path)
@@ -177,14 +179,14 @@ def _compile(
 
 
 def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgress, seconds: float) -> None:
-    """Stores the facts, and prints how many variants compiled and each failure."""
+    """Store the facts, and print how many variants compiled and each failure."""
     from irscope.workspace import Workspace
 
     Workspace(path).store_facts()
     name = shlex.quote(str(path))
-    kept = f", {progress.kept} already there" if progress.kept else ""
+    existing = f", {progress.kept} already there" if progress.kept else ""
     compiled = progress.done - progress.failed
-    text = f"{name}: {compiled} compiled{kept}, {progress.failed} failed, {seconds:.1f} s"
+    text = f"{name}: {compiled} compiled{existing}, {progress.failed} failed, {seconds:.1f} s"
     if args.format == "json":
         _say([text])
     else:
@@ -194,7 +196,7 @@ def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgre
 
 
 def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> bool:
-    """Prints which version made what worse; returns whether any kernel has several versions."""
+    """Print which version made what worse; returns whether any kernel has several versions."""
     from irscope.document.json.capture import versions_document
     from irscope.document.terminal.variant import versions_text
     from irscope.workspace import Workspace, version_summaries
@@ -225,11 +227,11 @@ def _environments(args: argparse.Namespace) -> int:
 
 
 def _notes(planned: list[PlannedEnvironment]) -> Iterator[str]:
-    """The notes of all plans; those that not all versions have begin with the version."""
+    """Yield the notes of all plans; those that not all versions have begin with the version."""
     notes: dict[str, list[str]] = {}
-    for each in planned:
-        for note in dict.fromkeys(note for plan in each.plans for note in plan.notes):
-            notes.setdefault(note, []).append(each.environment.name)
+    for environment_plan in planned:
+        for note in dict.fromkeys(note for plan in environment_plan.plans for note in plan.notes):
+            notes.setdefault(note, []).append(environment_plan.environment.name)
     for note, versions in notes.items():
         yield note if len(versions) == len(planned) else f"Triton {', '.join(versions)}: {note}"
 

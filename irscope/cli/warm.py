@@ -47,7 +47,7 @@ _NO_GPU = (
 
 
 def check_programs(programs: Sequence[str], folder: Path | None) -> int:
-    """Runs each program; returns the first exit code that is not 0, else 1 if something was cold.
+    """Run each program; returns the first exit code that is not 0, else 1 if something was cold.
 
     Prints a line per cold start on stderr. Raises UserError for wrong use, and if no program used Triton.
     """
@@ -75,21 +75,21 @@ def _check_program(text: str, folder: Path | None) -> int:
 
 
 def _lines(check: Check, folder: Path | None) -> Iterator[str]:
-    """The verdict, then the cold starts."""
+    """Yield the verdict, then the cold starts."""
     from irscope.jobs.warm.expecting import cold_sentence
 
-    found = f"{pluralize(check.hits, 'kernel')} from {folder or 'the cache of Triton'}"
+    hits = f"{pluralize(check.hits, 'kernel')} from {folder or 'the cache of Triton'}"
     if check.cold:
-        yield f"not warm: {cold_sentence(check.cold)}; {found}"
+        yield f"not warm: {cold_sentence(check.cold)}; {hits}"
     elif check.code:
-        yield f"nothing cold until the program failed: {found}"
+        yield f"nothing cold until the program failed: {hits}"
     else:
-        yield f"warm: {found}, nothing was compiled, benchmarked or built"
-    yield from (f"  {each}" for each in check.cold)
+        yield f"warm: {hits}, nothing was compiled, benchmarked or built"
+    yield from (f"  {cold_start}" for cold_start in check.cold)
 
 
 def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the options."""
+    """Declare the options."""
     launches = parser.add_argument_group("launches and autotuned choices")
     launches.add_argument(
         "--vary",
@@ -112,21 +112,21 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not say what do_not_specialize would cost, which compiles more",
     )
-    written = parser.add_argument_group("writing a plan or pins instead of building")
-    written.add_argument(
+    writing = parser.add_argument_group("writing a plan or pins instead of building")
+    writing.add_argument(
         "--write-plan", metavar="FILE", type=Path, help="write the captures' launches and --vary to FILE"
     )
-    written.add_argument(
+    writing.add_argument(
         "--write-pins",
         metavar="FILE",
         type=Path,
         help="write the choices in captures made on a GPU, merged with --pins, to FILE",
     )
-    written.add_argument("--force", action="store_true", help="overwrite the file that is written")
+    writing.add_argument("--force", action="store_true", help="overwrite the file that is written")
 
 
 def vary_options(args: argparse.Namespace, target: Target | None) -> VaryOptions:
-    """The launches that the options add. Raises UserError that names the option that is wrong."""
+    """Return the launches that the options add. Raises UserError that names the option that is wrong."""
     from irscope.jobs.warm.pins import merged, read_pins
     from irscope.jobs.warm.variations import VaryOptions, parse_axes
 
@@ -144,28 +144,28 @@ def vary_options(args: argparse.Namespace, target: Target | None) -> VaryOptions
 
 
 def plan_kernels(args: argparse.Namespace) -> tuple[KernelLaunches, ...]:
-    """The kernels of --plan; none without it."""
+    """Return the kernels of --plan, or none without it."""
     from irscope.jobs.warm.plan_file import read_plan
 
     return read_plan(args.plan) if args.plan is not None else ()
 
 
 def write_plan(args: argparse.Namespace) -> int:
-    """Writes the launches of the captures, and what --vary says, to a plan file."""
+    """Write the launches of the captures, and what --vary says, to a plan file."""
     from irscope.jobs.warm.plan_file import plan_text
     from irscope.jobs.warm.variations import launches_of
 
     options = vary_options(args, None)
-    kernels = [each for path in _captures(args, "--write-plan") for each in launches_of(path, options)]
+    kernels = [kernel for path in _captures(args, "--write-plan") for kernel in launches_of(path, options)]
     text = plan_text(kernels, args.write_plan.absolute().parent)
     write_output(args.write_plan, text.encode(), args.force)
-    launches = pluralize(sum(len(each.cases) for each in kernels), "launch")
+    launches = pluralize(sum(len(kernel.cases) for kernel in kernels), "launch")
     print(printable(f"{args.write_plan}: {launches} of {pluralize(len(kernels), 'kernel')}"))
     return 0
 
 
 def write_pins(args: argparse.Namespace) -> int:
-    """Writes the autotuned choices of captures to a pin file."""
+    """Write the autotuned choices of captures to a pin file."""
     from irscope.jobs.warm.pins import merged, pins_in, pins_text, read_pins
 
     sets = {str(path): read_pins(path) for path in args.pins}
@@ -181,7 +181,7 @@ def write_pins(args: argparse.Namespace) -> int:
 
 
 def _captures(args: argparse.Namespace, option: str) -> list[Path]:
-    """The inputs, which must be captures."""
+    """Return the inputs, which must be captures."""
     if not args.inputs:
         raise UserError(f"{option}: give the captures to read")
     if scripts := [text for text in args.inputs if text.endswith(".py") or not Path(text).is_file()]:
@@ -195,7 +195,7 @@ def _print(lines: Sequence[str]) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares what to build, and the commands on a folder."""
+    """Declare what to build, and the commands on a folder."""
     parser.add_argument(
         "inputs",
         metavar="SCRIPT|CAPTURE",
@@ -249,7 +249,7 @@ def _add_folder(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Builds, verifies or relocates a folder; returns 1 if a kernel failed or keys will not match."""
+    """Build, verifies or relocates a folder; returns 1 if a kernel failed or keys will not match."""
     for name, command in _COMMANDS.items():
         if getattr(args, name) is not None:
             return command(args)
@@ -339,8 +339,8 @@ def _relocate(args: argparse.Namespace) -> int:
     if not groups:
         raise UserError(f"{folder}: has no kernel; specify a folder that irscope warm -o built")
     more = "".join(f", {name} for this machine" for name in added)
-    at = args.at or folder.absolute()
-    print(f"{folder}: {pluralize(groups, 'kernel')}, {changed} relocated to {at}{more}")
+    new_path = args.at or folder.absolute()
+    print(f"{folder}: {pluralize(groups, 'kernel')}, {changed} relocated to {new_path}{more}")
     return 0
 
 

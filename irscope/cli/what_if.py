@@ -45,7 +45,7 @@ _MAX_PROBLEMS = 8
 
 
 def build_edit(edit: StageEdit, storage: Storage, seconds: float, publish: Publish, ended: Event) -> None:
-    """Builds and stores the variant of an edit; nothing is stored once the app has ended."""
+    """Build and store the variant of an edit; nothing is stored once the app has ended."""
     request = EditRequest(edit.stage, edit.text, seconds=seconds)
     try:
         built = build_variant(edit.variant, edit.contents.get, request, edit.taken)
@@ -58,15 +58,15 @@ def build_edit(edit: StageEdit, storage: Storage, seconds: float, publish: Publi
 
 
 def _problems(error: RebuildError) -> tuple[tuple[str, ...], int | None]:
-    """The messages, and the line of the first that has one."""
-    errors = [each for each in error.diagnostics if each.severity == "error"]
-    line = next((each.line for each in errors if each.line), None)
+    """Return the messages, and the line of the first that has one."""
+    errors = [diagnostic for diagnostic in error.diagnostics if diagnostic.severity == "error"]
+    line = next((diagnostic.line for diagnostic in errors if diagnostic.line), None)
     texts = tuple(dict.fromkeys(map(str, errors)))[:_MAX_PROBLEMS]
     return texts or (str(error),), line
 
 
 def _store(edit: StageEdit, built: BuiltVariant, storage: Storage, publish: Publish) -> None:
-    """Adds the variant to the app and the capture; it is compared with its original."""
+    """Add the variant to the app and the capture; it is compared with its original."""
     old, new = edit.variant, built.new
     id_ = storage.reserve(1, edit.first_id)
     variant = Variant(
@@ -102,10 +102,10 @@ class Storage(Protocol):
         """Their capture; None if it is the one on screen."""
 
     def reserve(self, count: int, first: int) -> int:
-        """The first of `count` free ids; at least `first`."""
+        """Reserve `count` free ids; return the first of them, which is at least `first`."""
 
     def store(self, write: Write) -> None:
-        """Calls `write` with the capture, now or soon, from any thread. Raises UserError, OSError."""
+        """Call `write` with the capture, now or soon, from any thread. Raises UserError, OSError."""
 
 
 class OwnCapture:
@@ -120,7 +120,7 @@ class OwnCapture:
 
     @property
     def path(self) -> Path:
-        """The capture, which exists once a variant is stored."""
+        """Return the capture, which exists once a variant is stored."""
         if self._path is None:
             import platformdirs
 
@@ -130,14 +130,14 @@ class OwnCapture:
         return self._path
 
     def reserve(self, count: int, first: int) -> int:
-        """The first of `count` free ids; at least `first`."""
+        """Reserve `count` free ids; return the first of them, which is at least `first`."""
         with self._lock:
-            found = max(self._next, first)
-            self._next = found + count
-            return found
+            first_free = max(self._next, first)
+            self._next = first_free + count
+            return first_free
 
     def store(self, write: Write) -> None:
-        """Calls `write` with the capture. Raises UserError, OSError or sqlite3.Error if that fails."""
+        """Call `write` with the capture. Raises UserError, OSError or sqlite3.Error if that fails."""
         with self._lock:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             exists = self.path.exists()
@@ -176,7 +176,7 @@ class WhatIfCompiler:
         self._threads: list[Thread] = []
 
     def prepare(self) -> None:
-        """Starts a worker, which loads Triton while the user types."""
+        """Start a worker, which loads Triton while the user types."""
         if self._spare is None:
             self._spare = Worker()
 
@@ -189,19 +189,19 @@ class WhatIfCompiler:
         self._start(partial(record_passes, request, self._storage, self._seconds, publish, self._stop))
 
     def _start(self, run: Callable[[Worker], None]) -> None:
-        """Calls `run` in a new thread with a worker that it ends."""
+        """Call `run` in a new thread with a worker that it ends."""
         worker, self._spare = self._spare or Worker(), None
         thread = Thread(target=run, args=(worker,), name="irscope-what-if", daemon=True)
         self._threads.append(thread)
         thread.start()
 
     def edit(self, edit: StageEdit, publish: Publish) -> None:
-        """Builds in a new thread, which the end of the app does not wait for: nothing is stored after it."""
+        """Build in a new thread, which the end of the app does not wait for: nothing is stored after it."""
         arguments = edit, self._storage, self._seconds, publish, self._ended
         Thread(target=build_edit, args=arguments, name="irscope-edit", daemon=True).start()
 
     def stop(self) -> None:
-        """Stops what is being compiled; what is compiled is stored."""
+        """Stop what is being compiled; what is compiled is stored."""
         self._stop.set()
         self._ended.set()
         for thread in self._threads:
@@ -223,22 +223,24 @@ class WhatIfCompiler:
         except (UserError, OSError, sqlite3.Error) as error:
             publish(NotAdded(str(error), tuple(ids)))
         finally:
-            for each in workers:
-                each.stop()
+            for started_worker in workers:
+                started_worker.stop()
 
     def _lay_out(self, plan: Plan, what_if: WhatIf) -> tuple[Sweep, Added]:
-        """The jobs that are not compiled yet, with their ids, and the pair to compare.
+        """Return the jobs that are not compiled yet, with their ids, and the pair to compare.
 
-        The variant itself is compiled again if its file or toolchain changed since; it is then A. Without
-        other values, it is B.
+        The variant itself is compiled again if its file or toolchain changed since; it is then A.
+        Without other values, it is B.
         """
-        itself, *others = dict.fromkeys(plan.jobs)
-        known = compiled_before(plan, [*what_if.known, what_if.variant])
-        missing = [job for job in (itself, *others) if job not in known]
+        itself, *other_jobs = dict.fromkeys(plan.jobs)
+        compiled = compiled_before(plan, [*what_if.known, what_if.variant])
+        missing = [job for job in (itself, *other_jobs) if job not in compiled]
         first = self._storage.reserve(len(missing), what_if.first_id)
         ids = dict(zip(missing, itertools.count(first), strict=False))
         sweep = Sweep(plan, _kernel(plan, what_if, first), Toolchain(-first, plan.versions, _command()), ids)
-        a, b = (known[job].id if job in known else ids[job] for job in (itself, (others or [itself])[0]))
+        a, b = (
+            compiled[job].id if job in compiled else ids[job] for job in (itself, (other_jobs or [itself])[0])
+        )
         if not what_if.values:
             a = what_if.variant.id
         return sweep, Added(tuple(planned_variant(sweep, job) for job in ids), a, b)
@@ -280,7 +282,7 @@ def _request(what_if: WhatIf) -> WhatIfRequest:
 
 
 def _kernel(plan: Plan, what_if: WhatIf, first: int) -> Kernel:
-    """The kernel of the plan: one that is on screen if it is the same, else one with an id of its own."""
+    """Return the kernel of the plan: one that is on screen if it is the same, else one with a new id."""
     for kernel in dict.fromkeys(variant.kernel for variant in (what_if.variant, *what_if.known)):
         if (kernel.source, kernel.helpers, kernel.parameters) == (plan.source, plan.helpers, plan.parameters):
             return kernel

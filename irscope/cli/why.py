@@ -22,7 +22,7 @@ SUMMARY = "explain why a kernel was compiled again, and whether that was worth i
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declares the command's arguments."""
+    """Declare the command's arguments."""
     options.add_capture(parser)
     parser.add_argument("a", metavar="A", nargs="?", help="#3, or any part of its name in irscope list")
     parser.add_argument("b", metavar="B", nargs="?", help="the other variant")
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the report. Raises UserError if the variant does not exist."""
+    """Print the report. Raises UserError if the variant does not exist."""
     if args.a is not None and args.b is None:
         raise UserError("name two variants, or none for the whole capture")
     with Workspace(args.capture) as workspace:

@@ -38,7 +38,7 @@ _BRACKETS = re.compile(r"[(\[{]")
 
 
 def plain_value(value: Any) -> Value:
-    """A constexpr value as the model's type. A value of an unknown type becomes its text."""
+    """Convert a constexpr value to the model's type. A value of an unknown type becomes its text."""
     value = getattr(value, "value", value) if type(value).__name__ == "constexpr" else value
     if isinstance(value, enum.Enum):
         return NamedValue(f"{type(value).__qualname__}.{value.name}")
@@ -53,7 +53,7 @@ def plain_value(value: Any) -> Value:
 
 
 def _plain_object(value: Any) -> ObjectValue:
-    """A dataclass's instance or a named tuple by its fields."""
+    """Convert an instance of a dataclass, or a named tuple, field by field."""
     gluon = type(value).__module__.startswith(_GLUON)
     arguments, options = [], []
     for name, default in _fields(value):
@@ -71,7 +71,7 @@ _NO_DEFAULT = object()
 
 
 def _fields(value: Any) -> Iterator[tuple[str, Any]]:
-    """The name and default of each field."""
+    """Yield the name and default of each field."""
     if _is_named_tuple(value):
         yield from ((name, value._field_defaults.get(name, _NO_DEFAULT)) for name in value._fields)
         return
@@ -89,7 +89,10 @@ def _is_named_tuple(value: Any) -> bool:
 
 
 def _class_name(type_: type) -> str:
-    """The name of a class; those of Gluon's language start with "gl", without the private modules."""
+    """Return the name of a class.
+
+    Names of Gluon's language start with "gl", without the private modules.
+    """
     if not type_.__module__.startswith(_GLUON):
         return type_.__qualname__
     modules = type_.__module__.removeprefix(_GLUON).split(".")
@@ -97,7 +100,7 @@ def _class_name(type_: type) -> str:
 
 
 def _plain_dtype(value: Any) -> Dtype | None:
-    """An element type of tl or torch; None if `value` is something else."""
+    """Return an element type of tl or torch, or None if `value` is something else."""
     text = str(value)
     parsed = parse_value(text)
     if isinstance(parsed, Dtype):  # "torch.float16"
@@ -106,7 +109,7 @@ def _plain_dtype(value: Any) -> Dtype | None:
 
 
 def _plain_name(value: Any) -> NamedValue:
-    """A function or class by its name; anything else by its text, without addresses."""
+    """Return a function or class by its name, and anything else by its text, without addresses."""
     function = getattr(value, "fn", value)
     if inspect.isfunction(function) or inspect.isclass(function):
         return NamedValue(function.__qualname__.replace("<locals>.", ""), _source_digest(value))
@@ -114,7 +117,7 @@ def _plain_name(value: Any) -> NamedValue:
 
 
 def _source_digest(value: Any) -> str:
-    """The start of Triton's hash of a @triton.jit function's source; "" for any other value."""
+    """Return the start of Triton's hash of a @triton.jit function's source; "" for any other value."""
     key = getattr(value, "cache_key", "")
     return key[:12] if isinstance(key, str) else ""
 
@@ -145,17 +148,17 @@ class Constants:
         if isinstance(value, _PLAIN):
             return
         if isinstance(plain, ObjectValue | NamedValue):
-            known = self._objects.setdefault(plain, value)
+            remembered = self._objects.setdefault(plain, value)
             # Two functions can have one name, and two objects one text without addresses.
             named = isinstance(plain, NamedValue) and (callable(value) or _NO_ADDRESS in plain.name)
-            if named and known is not value and known != value:
+            if named and remembered is not value and remembered != value:
                 raise UserError(f"two different values are both called {plain}; give them different names")
         elif isinstance(plain, tuple | ListValue):
             for item, of in zip(plain if isinstance(plain, tuple) else plain.items, value, strict=False):
                 self._remember(item, of)
 
     def real(self, value: Value | Expression) -> Any:
-        """The object of a plain value or an Expression. Raises UserError if there is none."""
+        """Return the object of a plain value or an Expression. Raises UserError if there is none."""
         match value:
             case Expression():
                 return self.real(self.plain(value))
@@ -172,9 +175,9 @@ class Constants:
         return value
 
     def evaluate(self, text: str) -> Value:
-        """The plain value of Python text that a user wrote. A word without a meaning is a string.
+        """Return the plain value of Python text that a user wrote.
 
-        Raises UserError if it is wrong.
+        A word without a meaning is a string. Raises UserError if the text is wrong.
         """
         try:
             tree = ast.parse(text.strip(), mode="eval").body
@@ -193,20 +196,25 @@ class Constants:
         return self.plain(value)
 
     def _is_string(self, tree: ast.expr) -> bool:
-        """Whether text is a plain string: a word that the kernel compares with, or one without a meaning."""
+        """Return True if the text is a plain string.
+
+        That is a word that the kernel compares with, or one without a meaning.
+        """
         if isinstance(tree, ast.Name) and tree.id in self._strings():
             return True
         if any(isinstance(node, _OBJECTS) for node in ast.walk(tree)):
             return False
         names = _names(tree)
-        known = [name for name in names if name in self._namespace() or name in _MODULES]
-        return bool(names) and (not known or (isinstance(tree, ast.Name) and self._is_module(tree.id)))
+        defined_names = [name for name in names if name in self._namespace() or name in _MODULES]
+        return bool(names) and (
+            not defined_names or (isinstance(tree, ast.Name) and self._is_module(tree.id))
+        )
 
     def _is_module(self, name: str) -> bool:
         return name in _MODULES or inspect.ismodule(self._namespace().get(name))
 
     def _strings(self) -> set[str]:
-        """The strings in the kernel and the functions that it calls."""
+        """Return the strings in the kernel and the functions that it calls."""
         from irscope.compiling.kernels import called_functions
 
         functions = [self._function, *called_functions(self._function)]
@@ -218,35 +226,35 @@ class Constants:
         }
 
     def _namespace(self) -> Mapping[str, Any]:
-        """The names of the kernel's file and of the function that defines the kernel."""
+        """Return the names of the kernel's file and of the function that defines the kernel."""
         if self._names is None:
             closure = inspect.getclosurevars(self._function.fn).nonlocals
             self._names = {**self._function.fn.__globals__, **closure}
         return self._names
 
     def _scope(self, tree: ast.expr) -> dict[str, Any]:
-        """The names that an expression can use."""
+        """Return the names that an expression can use."""
         defaults = {name: _default(name) for name in _names(tree)}
-        known = {name: value for name, value in defaults.items() if value is not None}
-        return {**known, **self._namespace()}
+        defined = {name: value for name, value in defaults.items() if value is not None}
+        return {**defined, **self._namespace()}
 
     def _rebuilt(self, value: ObjectValue | NamedValue) -> Any:
-        """A new object from the name of its class and its fields, or the object of a name."""
+        """Build a new object from its class name and fields, or look up the object of a name."""
         path = value.type if isinstance(value, ObjectValue) else value.name
         first, *rest = path.split(".")
-        found = None if first == "gl" else self._namespace().get(first)
-        found = _default(first) if found is None else found
+        target = None if first == "gl" else self._namespace().get(first)
+        target = _default(first) if target is None else target
         for name in rest:
-            found = getattr(found, name, None)
-        if found is None:
+            target = getattr(target, name, None)
+        if target is None:
             raise UserError(f"{value}: the kernel's file has no {path}")
         if isinstance(value, NamedValue):
-            return found
-        return found(**{name: self.real(field) for name, field in value.arguments + value.options})
+            return target
+        return target(**{name: self.real(field) for name, field in value.arguments + value.options})
 
 
 def _default(name: str) -> Any:
-    """The meaning of a name that the kernel's file does not define; None if it has none."""
+    """Return the meaning of a name that the kernel's file does not define, or None if it has none."""
     if name in _MODULES:
         return importlib.import_module(_MODULES[name])
     if name.endswith("Layout"):
@@ -255,12 +263,12 @@ def _default(name: str) -> Any:
 
 
 def _names(tree: ast.expr) -> list[str]:
-    """The names that an expression reads."""
+    """Return the names that an expression reads."""
     return [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
 
 
 def _problem(error: Exception) -> str:
-    """An exception in one line; an assertion without a message by its source line."""
+    """Describe an exception in one line: an assertion without a message by its source line."""
     frames = traceback.extract_tb(error.__traceback__)
     if str(error).strip() or not frames or not frames[-1].line:
         return error_line(error)

@@ -54,13 +54,13 @@ class Executor(Protocol):
         """
 
     def versions(self) -> Mapping[str, Mapping[str, str]]:
-        """The versions that each worker of another machine compiles with, by its name, as far as checked."""
+        """Map the name of each worker on another machine to its versions, as far as checked."""
 
     def rates(self) -> Sequence[WorkerRate]:
-        """The work of each worker that has a name of its own."""
+        """Return the work of each worker that has a name of its own."""
 
     def cancel(self) -> None:
-        """Drops the jobs that are not done, the running ones included; another `run` may follow."""
+        """Drop the jobs that are not done, the running ones included; another `run` may follow."""
 
 
 @contextmanager
@@ -105,14 +105,14 @@ class LocalExecutor:
         return ()
 
     def cancel(self) -> None:
-        """Replaces the processes that have a job: a later `run` would get its outcome."""
+        """Replace the processes that have a job: a later `run` would get its outcome."""
         for index, worker in enumerate(self._workers):
             if worker.job is not None:
                 self._workers[index] = worker.replacement()
 
 
 def executor_of(workers: Executor | list[Worker]) -> Executor:
-    """The executor that consists of these workers, or that it is."""
+    """Return the executor that consists of these workers, or `workers` if it is an executor."""
     return LocalExecutor(workers) if isinstance(workers, list) else workers
 
 
@@ -125,20 +125,21 @@ _STEP = 0.6180339887498949
 
 
 def informative_order(jobs: Sequence[Job]) -> tuple[list[Job], list[Job]]:
-    """One job of each group, the most informative first, and the other jobs, group by group in that order.
+    """Split the jobs into one of each group, the most informative first, and all others.
 
-    Jobs of a group differ only in num_stages; see Job.
+    The others follow group by group in that order. Jobs of a group differ only in num_stages;
+    see Job.
     """
     groups: dict[int, list[Job]] = {}
     for job in jobs:
         groups.setdefault(job.group, []).append(job)
     ordered = list(groups.values())
-    ordered = [ordered[place] for place in spread(_coordinates([group[0] for group in ordered]))]
+    ordered = [ordered[index] for index in spread(_coordinates([group[0] for group in ordered]))]
     return [group[0] for group in ordered], [job for group in ordered for job in group[1:]]
 
 
 def _coordinates(jobs: Sequence[Job]) -> list[list[float]]:
-    """A point per job: the rank of each of its values among the values of that name, from 0 to 1."""
+    """Return a point per job: the rank of each of its values among that name's values, from 0 to 1."""
     columns = [_ranks([str(job.target) for job in jobs]), _ranks([str(job.specialization) for job in jobs])]
     configs = [dict(job.config.values) for job in jobs]
     names = dict.fromkeys(name for config in configs for name in config)
@@ -148,8 +149,8 @@ def _coordinates(jobs: Sequence[Job]) -> list[list[float]]:
 
 def _ranks(values: Sequence[object]) -> list[float]:
     ordered = sorted(set(map(_key, values)))
-    places = {key: place / max(len(ordered) - 1, 1) for place, key in enumerate(ordered)}
-    return [places[_key(value)] for value in values]
+    ranks = {key: index / max(len(ordered) - 1, 1) for index, key in enumerate(ordered)}
+    return [ranks[_key(value)] for value in values]
 
 
 def _key(value: object) -> tuple[int, float, str]:
@@ -159,25 +160,25 @@ def _key(value: object) -> tuple[int, float, str]:
 
 
 def spread(points: Sequence[Sequence[float]]) -> Iterable[int]:
-    """The indices of the points: the one with the smallest sum, then always the farthest from all before."""
+    """Return the indices of the points: the smallest sum, then always the farthest from all before."""
     if len(points) < 3:
         return range(len(points))
     chosen = _farthest(points) if len(points) <= _FEW else _farthest_of_many(points)
-    known = set(chosen)
-    rest = [place for place in range(len(points)) if place not in known]
+    chosen_set = set(chosen)
+    rest = [place for place in range(len(points)) if place not in chosen_set]
     return [*chosen, *sorted(rest, key=lambda place: (place * _STEP) % 1.0)]
 
 
 def _farthest(points: Sequence[Sequence[float]]) -> list[int]:
-    """What `_farthest_of_many` returns, for few points."""
+    """Return what `_farthest_of_many` returns, for few points."""
     sums = [_sum(point) for point in points]
     chosen = [sums.index(min(sums))]
     distances = [math.inf] * len(points)
     while len(chosen) < len(points):
         last = points[chosen[-1]]
-        for place, point in enumerate(points):
+        for index, point in enumerate(points):
             distance = _sum([abs(a - b) for a, b in zip(point, last, strict=True)])
-            distances[place] = min(distances[place], distance)
+            distances[index] = min(distances[index], distance)
         # Points that are equal to a chosen one differ in what has no coordinate.
         distances[chosen[-1]] = -1.0
         chosen.append(distances.index(max(distances)))
@@ -185,30 +186,33 @@ def _farthest(points: Sequence[Sequence[float]]) -> list[int]:
 
 
 def _sum(values: Sequence[float]) -> float:
-    """The sum in the order in which NumPy adds so few values, as rounding decides between equal distances."""
+    """Add the values in NumPy's order for so few: rounding decides between equal distances."""
     total, after = 0.0, 0
     if len(values) >= 8:
         parts = list(values[:8])
         for start in range(8, len(values) - 7, 8):
             parts = [a + b for a, b in zip(parts, values[start : start + 8], strict=True)]
         after = len(values) - len(values) % 8
-        one, two, three, four = (parts[place] + parts[place + 1] for place in (0, 2, 4, 6))
-        total = (one + two) + (three + four)
+        first, two, three, four = (parts[index] + parts[index + 1] for index in (0, 2, 4, 6))
+        total = (first + two) + (three + four)
     for value in values[after:]:
         total += value
     return total
 
 
 def _farthest_of_many(points: Sequence[Sequence[float]]) -> list[int]:
-    """The point with the smallest sum, then always the farthest from all before, up to _MOST_CHOSEN."""
+    """Return the point with the smallest sum, then always the farthest from all before.
+
+    Returns at most _MOST_CHOSEN indices.
+    """
     import numpy as np
 
-    places = np.array(points)
-    chosen = [int(places.sum(axis=1).argmin())]
-    distances = np.abs(places - places[chosen[0]]).sum(axis=1)
+    coordinates = np.array(points)
+    chosen = [int(coordinates.sum(axis=1).argmin())]
+    distances = np.abs(coordinates - coordinates[chosen[0]]).sum(axis=1)
     while len(chosen) < min(len(points), _MOST_CHOSEN):
         # Points that are equal to a chosen one differ in what has no coordinate.
         distances[chosen[-1]] = -1.0
         chosen.append(int(distances.argmax()))
-        distances = np.minimum(distances, np.abs(places - places[chosen[-1]]).sum(axis=1))
+        distances = np.minimum(distances, np.abs(coordinates - coordinates[chosen[-1]]).sum(axis=1))
     return chosen

@@ -20,11 +20,11 @@ def folder_kernels(folder: Path) -> list[tuple[Path, str]]:
     A function that another one calls, or that returns a value, is a helper and not a kernel. Raises
     UserError if there is none.
     """
-    found = [(file, function) for file in python_files(folder) for function in _jit_functions(file)]
-    called = {name for _, function in found for name in _called_names(function)}
+    functions = [(file, function) for file in python_files(folder) for function in _jit_functions(file)]
+    called = {name for _, function in functions for name in _called_names(function)}
     kernels = [
         (file, function.name)
-        for file, function in found
+        for file, function in functions
         if function.name not in called and not _returns_value(function)
     ]
     if not kernels:

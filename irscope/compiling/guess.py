@@ -52,12 +52,12 @@ class Uses:
 
 
 def uses_of(function: ast.FunctionDef, resolve: Resolve) -> Uses:
-    """How `function` uses its parameters."""
+    """Find out how `function` uses its parameters."""
     return _Function(function, resolve, {}, _MOST_CALLS).uses
 
 
 def argument_nodes(function: ast.FunctionDef) -> list[ast.arg]:
-    """The parameters of a function, in order."""
+    """Return the parameters of a function, in order."""
     return [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]
 
 
@@ -138,12 +138,16 @@ class _Function:
             shapes += node.args[4:5]
         self.uses.shapes |= {p for shape in shapes for p in self._sources(shape)}
         flags = [keywords.get(key) for key in ("warp_specialize", "flatten", "disallow_acc_multi_buffer")]
-        self.uses.conditions |= {one.id for one in flags if isinstance(one, ast.Name)} & self._names
+        self.uses.conditions |= {
+            expression.id for expression in flags if isinstance(expression, ast.Name)
+        } & self._names
         dtypes = [*node.args[1:2], keywords.get("dtype")] if name == "zeros" else [keywords.get("dtype")]
-        self.uses.dtypes |= {one.id for one in dtypes if isinstance(one, ast.Name)} & self._names
+        self.uses.dtypes |= {
+            expression.id for expression in dtypes if isinstance(expression, ast.Name)
+        } & self._names
 
     def _follow(self, node: ast.Call, callee: ast.FunctionDef) -> None:
-        """Adds the uses that the called function makes of this function's parameters."""
+        """Add the uses that the called function makes of this function's parameters."""
         if id(callee) not in self._known:
             _Function(callee, self._resolve, self._known, self._depth - 1)
         inner, names = self._known[id(callee)], [argument.arg for argument in argument_nodes(callee)]
@@ -165,7 +169,7 @@ class _Function:
                 self.uses.strings.setdefault(value.id, inner.strings[name])
 
     def _base(self, node: ast.expr, visited: frozenset[str] = frozenset()) -> set[str]:
-        """The parameters that an address may start from."""
+        """Return the parameters that an address may start from."""
         match node:
             case ast.Name(id=name):
                 values = [] if name in self._names or name in visited else self._assigned.get(name, [])
@@ -184,20 +188,20 @@ class _Function:
         return set()
 
     def _loaded(self, node: ast.expr) -> set[str]:
-        """The pointers that the values in an expression are loaded from; comparisons have none."""
-        found: set[str] = set()
+        """Return the pointers that the values in an expression are loaded from; comparisons have none."""
+        pointers: set[str] = set()
         for part in self._reached(node):
             if isinstance(part, ast.Call) and last_name(part.func) == "load":
                 address = _argument(part)
-                found |= self._base(address) if address is not None else set()
-        return found
+                pointers |= self._base(address) if address is not None else set()
+        return pointers
 
     def _sources(self, node: ast.expr) -> set[str]:
-        """The parameters that an expression is computed from."""
+        """Return the parameters that an expression is computed from."""
         return {part.id for part in self._reached(node) if isinstance(part, ast.Name)} & self._names
 
     def _reached(self, node: ast.expr) -> Iterator[ast.AST]:
-        """The parts of an expression and of the values of its names, but not of comparisons and addresses."""
+        """Yield the parts of an expression and its names' values, but not of comparisons and addresses."""
         visited: set[str] = set()
         pending: list[ast.AST] = [node]
         while pending:
@@ -212,7 +216,7 @@ class _Function:
                 pending += ast.iter_child_nodes(part)
 
     def _tested(self, test: ast.expr) -> set[str]:
-        """The parameters that are conditions themselves, not compared with anything."""
+        """Return the parameters that are conditions themselves, not compared with anything."""
         match test:
             case ast.Name(id=name):
                 return {name} & self._names
@@ -226,7 +230,7 @@ class _Function:
 
 
 def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
-    """The names that a statement assigns, with the value of each."""
+    """Yield the names that a statement assigns, with the value of each."""
     match node:
         case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
             pairs = zip(targets, values, strict=False)
@@ -242,7 +246,10 @@ def _assignments(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
 
 
 def _same_base(call: ast.Call) -> list[ast.expr]:
-    """The arguments of a call whose base address the result has; `x.to(tl.pointer_type(...))` makes one."""
+    """Return the arguments of a call whose base address the result has.
+
+    `x.to(tl.pointer_type(...))` makes a base address.
+    """
     name = last_name(call.func)
     if name == "to" and isinstance(call.func, ast.Attribute):
         return [] if any(isinstance(argument, ast.Call) for argument in call.args) else [call.func.value]
@@ -250,7 +257,7 @@ def _same_base(call: ast.Call) -> list[ast.expr]:
 
 
 def _argument(call: ast.Call) -> ast.expr | None:
-    """The first argument of a call; for loads and stores, the address."""
+    """Return the first argument of a call; for loads and stores, the address."""
     if call.args:
         return call.args[0]
     named = (keyword.value for keyword in call.keywords if keyword.arg in ("pointer", "base", "offsets"))
@@ -313,9 +320,10 @@ class Guess:
 
 
 def guess(function: ast.FunctionDef, resolve: Resolve, constexprs: Collection[str] | None = None) -> Guess:
-    """The likely types of the run-time parameters and values of the constexprs that have no default.
+    """Guess the types of the run-time parameters and values of the constexprs without a default.
 
-    `constexprs` are the names of the constexprs; None: the parameters with `constexpr` in the annotation.
+    `constexprs` are the names of the constexprs. If it is None, they are the parameters with
+    `constexpr` in the annotation.
     """
     uses = uses_of(function, resolve)
     defaults = _defaults(function)
@@ -345,7 +353,7 @@ def _is_constexpr(argument: ast.arg) -> bool:
 
 
 def _last_strides(names: Iterable[str]) -> set[str]:
-    """The last of the strides of each tensor (stride_am, stride_ak), which is 1 for most tensors."""
+    """Return the last of the strides of each tensor (stride_am, stride_ak), usually 1."""
     groups: dict[str, list[str]] = {}
     for name in names:
         if "stride" in name.lower():
@@ -354,9 +362,10 @@ def _last_strides(names: Iterable[str]) -> set[str]:
 
 
 def _strides_of_programs(function: ast.FunctionDef) -> set[str]:
-    """The parameters that are multiplied by the number of a program and nothing else: no strides of elements.
+    """Return the parameters that only the number of a program is multiplied by.
 
-    `head = tl.program_id(1); base = q_ptr + head * stride_qh` gives stride_qh.
+    They are not strides of elements: `head = tl.program_id(1); base = q_ptr + head * stride_qh`
+    gives stride_qh.
     """
     programs = {
         target.id
@@ -368,14 +377,14 @@ def _strides_of_programs(function: ast.FunctionDef) -> set[str]:
     factors: dict[str, list[ast.expr]] = {}
     for node in ast.walk(function):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            for one, other in ((node.left, node.right), (node.right, node.left)):
-                if isinstance(one, ast.Name):
-                    factors.setdefault(one.id, []).append(other)
-    return {name for name, others in factors.items() if all(_is_program(o, programs) for o in others)}
+            for factor, cofactor in ((node.left, node.right), (node.right, node.left)):
+                if isinstance(factor, ast.Name):
+                    factors.setdefault(factor.id, []).append(cofactor)
+    return {name for name, cofactors in factors.items() if all(_is_program(o, programs) for o in cofactors)}
 
 
 def _is_program(node: ast.expr, programs: Collection[str]) -> bool:
-    """Whether an expression is tl.program_id(...), or one of the names, converted or not."""
+    """Return True if an expression is tl.program_id(...), or one of the names, converted or not."""
     if isinstance(node, ast.Name):
         return node.id in programs
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):

@@ -106,32 +106,33 @@ class PassLog:
     passes: tuple[NewPass, ...] = ()
 
     def add(self, entry: NewPass) -> None:
-        """Appends a pass that begins; replaces it with the complete entry when it ends."""
+        """Append a pass that begins; replaces it with the complete entry when it ends."""
         before = self.passes[:-1] if self.running else self.passes
         self.passes = (*before, entry)
 
     @property
     def running(self) -> str | None:
-        """The pass that has begun but not ended: after a failed compilation, the pass that failed."""
+        """Return the pass that has begun but not ended: after a failed compilation, the one that failed."""
         last = self.passes[-1] if self.passes else None
         return last.name if last is not None and last.name and not last.seconds else None
 
 
 def with_failed_pass(failure: Failure, passes: PassLog) -> Failure:
-    """The failure, its summary prefixed with the pass that was running, if any."""
+    """Prefix the failure's summary with the pass that was running, if any."""
     if passes.running is None:
         return failure
     return replace(failure, summary=f"in pass {pass_name(passes.running)}: {failure.summary}")
 
 
 def with_dtype_hint(failure: Failure, job: Job) -> Failure:
-    """The failure; if a string was used as an object, its summary names the constexpr that looks like a type.
+    """Name the constexpr that looks like a type in the summary, if a string was used as an object.
 
-    A word is a string (`DT=fp16`), and the compiler reads attributes of it: 'str' object has no attribute.
+    A word is a string (`DT=fp16`), and the compiler reads attributes of it: 'str' object has no
+    attribute. Any other failure is returned as it is.
     """
     if _STRING_USED not in failure.summary:
         return failure
-    constants = {each.name: each.value for each in job.specialization} | dict(job.config.values)
+    constants = {argument.name: argument.value for argument in job.specialization} | dict(job.config.values)
     for name, value in constants.items():
         dtype = parse_value(f"tl.{value}") if isinstance(value, str) else None
         if isinstance(dtype, Dtype):
@@ -157,24 +158,24 @@ class Outcome:
     attachments: dict[str, bytes | Blob] = field(default_factory=dict)
 
     def content(self, stage: str) -> bytes | None:
-        """The content of a stage; None if it was not compiled."""
-        found = self.artifacts.get(stage)
-        return None if found is None else unpack(found)
+        """Return the content of a stage, or None if it was not compiled."""
+        artifact = self.artifacts.get(stage)
+        return None if artifact is None else unpack(artifact)
 
     def packed(self) -> Outcome:
-        """The outcome with all contents compressed as a capture has them: a fifteenth of the bytes."""
+        """Return the outcome with all contents compressed as in a capture: a fifteenth of the bytes."""
         return replace(
             self,
             artifacts={stage: pack(content) for stage, content in self.artifacts.items()},
             attachments={name: pack(content) for name, content in self.attachments.items()},
             passes=tuple(
-                each if each.content is None else replace(each, content=pack(each.content))
-                for each in self.passes
+                entry if entry.content is None else replace(entry, content=pack(entry.content))
+                for entry in self.passes
             ),
         )
 
     def apply(self, event: CompilerEvent) -> None:
-        """Adds what an event reports."""
+        """Add what an event reports."""
         match event:
             case StageCompiled(stage, content, seconds):
                 self.artifacts[stage] = content
@@ -196,10 +197,10 @@ class Outcome:
                 self.attachments.update(contents)
 
     def added_to(self, variant: NewVariant) -> NewVariant:
-        """`variant` with everything in this outcome."""
-        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        """Return `variant` with everything in this outcome."""
+        values = {outcome_field.name: getattr(self, outcome_field.name) for outcome_field in fields(self)}
         # A compilation that ended before its key was computed keeps the known part of the key, and one that
         # failed keeps its source stages.
-        kept = ("cache_key", "artifacts", "metadata", "attachments")
-        known = {name: {**getattr(variant, name), **values[name]} for name in kept}
-        return replace(variant, **values | known)
+        merged_names = ("cache_key", "artifacts", "metadata", "attachments")
+        merged = {name: {**getattr(variant, name), **values[name]} for name in merged_names}
+        return replace(variant, **values | merged)

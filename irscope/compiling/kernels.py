@@ -40,9 +40,10 @@ _TORCH_NAMES = {
 
 
 def helion_kernel(path: Path, name: str | None) -> str | None:
-    """The Helion kernel `name` of a file; without a name, the only one of a file that has no `@triton.jit`.
+    """Return the Helion kernel `name` of a file.
 
-    None if that is not a Helion kernel, or if the file is not Python. Raises UserError if there are several.
+    Without a name, return the only one of a file that has no `@triton.jit`. Returns None if that
+    is not a Helion kernel, or if the file is not Python. Raises UserError if there are several.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -60,7 +61,7 @@ def helion_kernel(path: Path, name: str | None) -> str | None:
 
 
 def helion_kernels(tree: ast.Module) -> Iterator[str]:
-    """The names that `@helion.kernel`, or a call of it, defines in a module."""
+    """Yield the names that `@helion.kernel`, or a call of it, defines in a module."""
     modules = dict(_imported_from_helion(tree))
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef):
@@ -71,7 +72,7 @@ def helion_kernels(tree: ast.Module) -> Iterator[str]:
 
 
 def _imported_from_helion(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """The names that a file imports from Helion, with the path of each: "h", "helion"."""
+    """Yield the names that a file imports from Helion, with the path of each: "h", "helion"."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -83,7 +84,7 @@ def _imported_from_helion(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _makes_kernel(node: ast.expr, modules: Mapping[str, str]) -> bool:
-    """Whether an expression is `helion.kernel`, `helion.kernel(...)`, or one that ends in `_kernel`."""
+    """Return True for `helion.kernel`, `helion.kernel(...)`, or an expression that ends in `_kernel`."""
     while isinstance(node, ast.Call):
         node = node.func
     names = []
@@ -97,11 +98,12 @@ def _makes_kernel(node: ast.expr, modules: Mapping[str, str]) -> bool:
 
 
 def example_arguments(kernel: Any, signature: str, constants: Mapping[str, str]) -> tuple[Any, ...]:
-    """The arguments for which a Helion kernel is compiled: uninitialized tensors on the device, and values.
+    """Return the arguments for which a Helion kernel is compiled.
 
-    `signature` has an entry per parameter, in order or as NAME=ENTRY: `fp16[512, 64]` is a tensor (with
-    `strides [1, 512]` if it is not contiguous), `[fp16[8], fp16[9]]` a list, anything else a value. Raises
-    UserError if it does not fit the kernel.
+    These are uninitialized tensors on the device, and values. `signature` has an entry per
+    parameter, in order or as NAME=ENTRY: `fp16[512, 64]` is a tensor (with `strides [1, 512]` if
+    it is not contiguous), `[fp16[8], fp16[9]]` a list, anything else a value. Raises UserError if
+    it does not fit the kernel.
     """
     entries = split_entries(signature)
     named = {match[1]: match[2] for entry in entries if (match := NAMED.fullmatch(entry))} | dict(constants)
@@ -148,7 +150,10 @@ def _dtype(name: str) -> Any:
 
 
 def config_value(text: str) -> Any:
-    """A value of Helion's config as a user writes it or as irscope shows it: `[64, 32]`, `[pointer]`, `4`."""
+    """Parse a value of Helion's config: `[64, 32]`, `[pointer]`, `4`.
+
+    The text is what a user writes or what irscope shows.
+    """
     text = text.strip()
     if text.startswith("[") and text.endswith("]"):
         return [config_value(item) for item in split_entries(text[1:-1])]
@@ -156,7 +161,10 @@ def config_value(text: str) -> Any:
 
 
 def combined_configs(configs: Sequence[Any], axes: Mapping[str, Sequence[str]]) -> list[Any]:
-    """Each config with the product of the axes (name -> texts of values), which win over its own values."""
+    """Combine each config with the product of the axes (name -> texts of values).
+
+    The axes win over the config's own values.
+    """
     from helion import Config
 
     values = {name: [config_value(text) for text in texts] for name, texts in axes.items()}
@@ -188,36 +196,42 @@ class FoundKernel:
 
 
 def find_kernel(path: Path, name: str | None) -> FoundKernel:
-    """The kernel named `name`, or the file's only kernel. Raises UserError, which lists the kernels."""
+    """Find the kernel named `name`, or the file's only kernel.
+
+    Raises UserError, which lists the kernels.
+    """
     values = load_file(path)
     if name is not None and name in values:  # a file may have hundreds of kernels, and variants of each
-        found = _kernels(path, {name: values[name]})
-        if found:
-            return found[name]
-    found = _kernels(path, values)
-    if not found or (name is not None and name not in found):
-        found |= _kernels_of_frontends(values)
-    if name not in found and (helion := helion_kernel(path, name)) is not None:
+        kernels = _kernels(path, {name: values[name]})
+        if kernels:
+            return kernels[name]
+    kernels = _kernels(path, values)
+    if not kernels or (name is not None and name not in kernels):
+        kernels |= _kernels_of_frontends(values)
+    if name not in kernels and (helion := helion_kernel(path, name)) is not None:
         raise UserError(f"{path}::{helion} is a Helion kernel: irscope compile makes a capture of it")
     problem = import_file(path).error
-    if problem is not None and (name not in found if name else not found):
+    if problem is not None and (name not in kernels if name else not kernels):
         raise problem
     ignored = "".join(f"; {problem}" for problem in problems())
-    if not found:
+    if not kernels:
         raise UserError(f"{path}: no @triton.jit function in it{ignored}")
     if name is not None:
-        if name not in found:
-            raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(found)}{ignored}")
-        return found[name]
-    roots = _roots(found)
+        if name not in kernels:
+            raise UserError(f"{path}: no kernel '{name}'; the file has {', '.join(kernels)}{ignored}")
+        return kernels[name]
+    roots = _roots(kernels)
     if len(roots) != 1:
-        names = ", ".join(roots or found)
+        names = ", ".join(roots or kernels)
         raise UserError(f"{path}: choose one of {names}, as {path}::KERNEL, or compile all with --guess")
     return next(iter(roots.values()))
 
 
 def kernel_names(path: Path) -> tuple[str, ...]:
-    """The kernels of a file that no other kernel of it calls. Raises UserError if there is none."""
+    """Return the kernels of a file that no other kernel of it calls.
+
+    Raises UserError if there is none.
+    """
     values = load_file(path)
     roots = tuple(_roots(_kernels(path, values) or _kernels_of_frontends(values)))
     if not roots:
@@ -226,7 +240,7 @@ def kernel_names(path: Path) -> tuple[str, ...]:
 
 
 def _kernels(path: Path, values: Mapping[str, Any]) -> dict[str, FoundKernel]:
-    """The kernels that a file defines, by name."""
+    """Return the kernels that a file defines, by name."""
     return {
         key: kernel
         for key, value in values.items()
@@ -235,13 +249,13 @@ def _kernels(path: Path, values: Mapping[str, Any]) -> dict[str, FoundKernel]:
 
 
 def _roots(found: Mapping[str, FoundKernel]) -> dict[str, FoundKernel]:
-    """The kernels that no other one calls."""
+    """Return the kernels that no other one calls."""
     called = {id(helper) for kernel in found.values() for helper in called_functions(kernel.function)}
     return {key: kernel for key, kernel in found.items() if id(kernel.function) not in called}
 
 
 def parameters(found: FoundKernel) -> tuple[SignatureItem, ...]:
-    """The parameters of a kernel."""
+    """Return the parameters of a kernel."""
     return tuple(
         SignatureItem(
             name=parameter.name,
@@ -256,19 +270,19 @@ def parameters(found: FoundKernel) -> tuple[SignatureItem, ...]:
 
 
 def called_functions(function: Any) -> list[Any]:
-    """The JITFunctions that `function` calls, directly or indirectly, in the order of discovery."""
-    found: dict[int, Any] = {}
+    """Find the JITFunctions that `function` calls, directly or not, in the order of discovery."""
+    callees: dict[int, Any] = {}
     pending = [function]
     while pending:
         for callee in _referenced_functions(pending.pop()):
-            if callee is not function and id(callee) not in found:
-                found[id(callee)] = callee
+            if callee is not function and id(callee) not in callees:
+                callees[id(callee)] = callee
                 pending.append(callee)
-    return list(found.values())
+    return list(callees.values())
 
 
 def source_function(function: Any) -> SourceFunction:
-    """The text of a JITFunction in its file, decorators included."""
+    """Return the text of a JITFunction in its file, decorators included."""
     lines, first = inspect.getsourcelines(function.fn)
     file = inspect.getsourcefile(function.fn) or function.fn.__code__.co_filename
     return SourceFunction(function.fn.__name__, file, first, "".join(lines))
@@ -279,10 +293,10 @@ _MOST_DECORATORS = 16
 
 
 def unwrap(value: Any) -> FoundKernel | None:
-    """The JITFunction inside its decorators; None if there is none.
+    """Return the JITFunction inside its decorators, or None if there is none.
 
-    Libraries wrap kernels in decorators of their own. Like those of Triton, they keep the function that they
-    decorate as `fn`, `jit_function` or `__wrapped__`.
+    Libraries wrap kernels in decorators of their own. Like those of Triton, they keep the function
+    that they decorate as `fn`, `jit_function` or `__wrapped__`.
     """
     from triton.runtime.autotuner import Autotuner, Heuristics
     from triton.runtime.jit import JITFunction
@@ -295,8 +309,8 @@ def unwrap(value: Any) -> FoundKernel | None:
             constants = Constants(value)
             for parameter in filter(lambda one: one.has_default, value.params):
                 constants.plain(parameter.default)
-            known = tuple(_config(config, constants) for config in configs)
-            return FoundKernel(value, constants, known, heuristics, pruned)
+            plain_configs = tuple(_config(config, constants) for config in configs)
+            return FoundKernel(value, constants, plain_configs, heuristics, pruned)
         if isinstance(value, Autotuner):
             configs = value.configs
             pruned = bool(value.perf_model) or value.early_config_prune is not None
@@ -307,14 +321,19 @@ def unwrap(value: Any) -> FoundKernel | None:
 
 
 def _kernels_of_frontends(values: Mapping[str, Any]) -> dict[str, FoundKernel]:
-    """The kernels that objects of other front ends compile to; their Triton may be in generated files."""
-    imported = [each for each in all_frontends() if each.unwrap and each.package in sys.modules]
+    """Return the kernels that objects of other front ends compile to.
+
+    Their Triton may be in generated files.
+    """
+    imported = [
+        candidate for candidate in all_frontends() if candidate.unwrap and candidate.package in sys.modules
+    ]
     return {
-        key: replace(found, source_stages=_source_stages(frontend, found.function))
+        key: replace(jit_kernel, source_stages=_source_stages(frontend, jit_kernel.function))
         for frontend in imported
         for key, value in values.items()
         if (kernel := _call_hook(frontend, frontend.unwrap, value)) is not None
-        and (found := unwrap(kernel)) is not None
+        and (jit_kernel := unwrap(kernel)) is not None
     }
 
 
@@ -323,7 +342,10 @@ def _source_stages(frontend: Frontend, function: Any) -> Mapping[str, str]:
 
 
 def _call_hook(frontend: Frontend, hook: str, argument: Any) -> Any:
-    """The result of a front end's hook; None if it has no such hook. Raises UserError if the hook fails."""
+    """Return the result of a front end's hook, or None if it has no such hook.
+
+    Raises UserError if the hook fails.
+    """
     if not hook:
         return None
     try:
@@ -333,11 +355,11 @@ def _call_hook(frontend: Frontend, hook: str, argument: Any) -> Any:
 
 
 def _decorated(value: Any) -> Any:
-    """The function that a decorator's object keeps; None if it keeps none."""
+    """Return the function that a decorator's object keeps, or None if it keeps none."""
     if isinstance(value, type | ModuleType):
         return None
-    found = (inspect.getattr_static(value, name, None) for name in ("jit_function", "fn", "__wrapped__"))
-    return next((function for function in found if function is not None), None)
+    candidates = (inspect.getattr_static(value, name, None) for name in ("jit_function", "fn", "__wrapped__"))
+    return next((function for function in candidates if function is not None), None)
 
 
 def _config(config: Any, constants: Constants) -> Config:
@@ -351,12 +373,12 @@ def _defined_in(function: Any, path: Path) -> bool:
 
 
 def _referenced_functions(function: Any) -> list[Any]:
-    """The JITFunctions that the names and attributes in a function's text refer to."""
+    """Find the JITFunctions that the names and attributes in a function's text refer to."""
     from triton.runtime.jit import JITFunction
 
     scope = {**vars(function.fn).get("__globals__", {}), **function.fn.__globals__}
     scope |= inspect.getclosurevars(function.fn).nonlocals
-    found = []
+    functions = []
     for node in ast.walk(function.parse()):
         value = None
         if isinstance(node, ast.Name):
@@ -364,5 +386,5 @@ def _referenced_functions(function: Any) -> list[Any]:
         elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             value = getattr(scope.get(node.value.id), node.attr, None)
         if isinstance(value, JITFunction):
-            found.append(value)
-    return found
+            functions.append(value)
+    return functions

@@ -57,13 +57,13 @@ class Span(FrozenValue):
     factor: int = 1
 
     def __len__(self) -> int:
-        """How many integers there are."""
+        """Count the integers."""
         if self.factor == 1:
             return len(range(self.first, self.last + 1, self.step))
         return sum(1 for _ in self)
 
     def __iter__(self) -> Iterator[int]:
-        """The integers, smallest first."""
+        """Yield the integers, smallest first."""
         if self.factor == 1:
             yield from range(self.first, self.last + 1, self.step)
             return
@@ -83,23 +83,23 @@ class Axis(FrozenValue):
     values: tuple[Span | str, ...]
 
     def texts(self) -> Iterator[str]:
-        """Each value as the text of a launch's argument."""
+        """Yield each value as the text of a launch's argument."""
         for value in self.values:
             yield from map(str, value) if isinstance(value, Span) else (value,)
 
     @property
     def size(self) -> int:
-        """The number of values."""
+        """Return the number of values."""
         return sum(len(value) if isinstance(value, Span) else 1 for value in self.values)
 
     @property
     def keeps(self) -> bool:
-        """Whether it only says that the argument keeps its recorded value."""
+        """Return True if the axis only says that the argument keeps its recorded value."""
         return self.values == (SAME,)
 
 
 def parse_vary(text: str) -> tuple[Axis, ...]:
-    """The axes of one `--vary`. Raises UserError with the part that is wrong."""
+    """Parse the axes of one `--vary`. Raises UserError with the part that is wrong."""
     kernel, colon, rest = text.partition(":")
     if not (colon and kernel.strip() and rest.strip()) or "=" in kernel:
         raise UserError(f"vary '{text}': {_USAGE}")
@@ -107,13 +107,15 @@ def parse_vary(text: str) -> tuple[Axis, ...]:
 
 
 def axes_of(kernel: str, parameters: Collection[str], axes: Iterable[Axis]) -> tuple[Axis, ...]:
-    """The axes for this kernel; of several for one argument, the last.
+    """Return the axes for this kernel; of several for one argument, the last.
 
     A glob for several kernels (`*:n=1..64`) is for those of them that have the argument.
     """
-    own = (axis for axis in axes if fnmatch.fnmatchcase(kernel, axis.kernel))
-    known = (*parameters, *OPTION_NAMES)
-    return tuple({a.name: a for a in own if a.name in known or not _GLOB.search(a.kernel)}.values())
+    matching = (axis for axis in axes if fnmatch.fnmatchcase(kernel, axis.kernel))
+    known_names = (*parameters, *OPTION_NAMES)
+    return tuple(
+        {a.name: a for a in matching if a.name in known_names or not _GLOB.search(a.kernel)}.values()
+    )
 
 
 def _axis(kernel: str, part: str, text: str) -> Axis:
@@ -176,26 +178,32 @@ class Follower(FrozenValue):
 def followers(
     name: str, cases: Sequence[LaunchCase], fixed: frozenset[str] = frozenset()
 ) -> tuple[Follower, ...]:
-    """The arguments that are equal to or a fixed multiple of `name` in all recorded launches.
+    """Return the arguments that equal or are a fixed multiple of `name` in all recorded launches.
 
-    If it had only one value, a multiple must be called a stride and must not be the value of another
-    argument, because many a number is a multiple of a small one.
+    If it had only one value, a multiple must be called a stride and must not be the value of
+    another argument, because many a number is a multiple of a small one.
     """
     rows = [dict(case.arguments) for case in cases]
     rows = [row for row in rows if _INTEGER.fullmatch(row.get(name, ""))]
-    names = dict.fromkeys(other for row in rows for other in row if other != name and other not in fixed)
-    found = {other: each for other in names if (each := _follower(name, other, rows)) is not None}
-    sure = {other for other, each in found.items() if each.ratio == 1 or each.values > 1}
+    names = dict.fromkeys(
+        argument for row in rows for argument in row if argument != name and argument not in fixed
+    )
+    candidates = {
+        argument: follower for argument in names if (follower := _follower(name, argument, rows)) is not None
+    }
+    sure = {
+        argument for argument, follower in candidates.items() if follower.ratio == 1 or follower.values > 1
+    }
     sizes = {
         value
         for row in rows
-        for other, value in row.items()
-        if other != name and other not in sure and not _is_stride(other)
+        for argument, value in row.items()
+        if argument != name and argument not in sure and not _is_stride(argument)
     }
     return tuple(
-        each
-        for other, each in found.items()
-        if other in sure or (_is_stride(other) and not any(row.get(other) in sizes for row in rows))
+        follower
+        for argument, follower in candidates.items()
+        if argument in sure or (_is_stride(argument) and not any(row.get(argument) in sizes for row in rows))
     )
 
 
@@ -207,7 +215,7 @@ def _follower(name: str, other: str, rows: Sequence[Mapping[str, str]]) -> Follo
     if largest < 2 or of_largest < largest or of_largest % largest:
         return None
     ratio = of_largest // largest
-    if any(own != ratio * value for value, own in pairs):
+    if any(follower_value != ratio * value for value, follower_value in pairs):
         return None
     return Follower(other, ratio, len(pairs))
 
@@ -225,15 +233,23 @@ def following_constants(
     the power of two that follows the only value.
     """
     rows = [(dict(case.arguments), dict(case.constants)) for case in cases]
-    known = [(given[argument], own) for given, own in rows if argument in given]
-    found = []
-    for name in dict.fromkeys(name for _, own in known for name in own if name not in OPTION_NAMES):
-        pairs = {(value, own[name]) for value, own in known if type(own.get(name)) is int}
+    rows_with_argument = [
+        (arguments[argument], constants) for arguments, constants in rows if argument in arguments
+    ]
+    following = []
+    for name in dict.fromkeys(
+        name for _, constants in rows_with_argument for name in constants if name not in OPTION_NAMES
+    ):
+        pairs = {
+            (value, constants[name])
+            for value, constants in rows_with_argument
+            if type(constants.get(name)) is int
+        }
         values = sorted({constant for _, constant in pairs if type(constant) is int})
         several = len(values) > 1 and len({value for value, _ in pairs}) == len(pairs)
         if several or (len(pairs) == 1 and _is_next_power(*next(iter(pairs)))):
-            found.append((name, tuple(map(str, values))))
-    return tuple(found)
+            following.append((name, tuple(map(str, values))))
+    return tuple(following)
 
 
 def _is_next_power(value: str, constant: object) -> bool:
@@ -256,9 +272,9 @@ MOST_LAUNCHES = 20_000
 
 
 def recorded_cases(variants: Sequence[Variant]) -> tuple[LaunchCase, ...]:
-    """The different launches of variants of one kernel, without what its autotuner sets.
+    """Return the different launches of one kernel's variants, without what its autotuner sets.
 
-    If none was launched, launches for which they would be compiled.
+    If none was launched, return launches for which they would be compiled.
     """
     launched = (case for variant in variants for case in _cases(variant))
     return tuple(dict.fromkeys(launched)) or tuple(dict.fromkeys(map(_invented_case, variants)))
@@ -267,36 +283,41 @@ def recorded_cases(variants: Sequence[Variant]) -> tuple[LaunchCase, ...]:
 def _cases(variant: Variant) -> Iterator[LaunchCase]:
     settings = dict(variant.config.values)
     for launch in variant.launches:
-        given = {name: text for name, text in launch.arguments if name not in settings}
-        yield _case(variant, given)
+        arguments = {name: text for name, text in launch.arguments if name not in settings}
+        yield _case(variant, arguments)
 
 
 def _invented_case(variant: Variant) -> LaunchCase:
     settings = dict(variant.config.values)
-    given = {
-        each.name: _invented(each)
-        for each in variant.specialization
-        if each.type != "constexpr" and each.name not in settings
+    arguments = {
+        argument.name: _invented(argument)
+        for argument in variant.specialization
+        if argument.type != "constexpr" and argument.name not in settings
     }
-    return _case(variant, given)
+    return _case(variant, arguments)
 
 
 def _case(variant: Variant, given: Mapping[str, str]) -> LaunchCase:
-    known = {each.name: each for each in variant.specialization}
+    specialization = {argument.name: argument for argument in variant.specialization}
     constants = {
-        name: each.value
-        for name, each in known.items()
-        if each.type == "constexpr" and name in variant.kernel.parameters and name not in given
+        name: argument.value
+        for name, argument in specialization.items()
+        if argument.type == "constexpr" and name in variant.kernel.parameters and name not in given
     }
     constants |= {} if is_autotuned(variant.kernel) else dict(variant.config.values)
     unaligned = frozenset(
-        name for name, each in known.items() if each.type.startswith("*") and "D" not in (each.key or "")
+        name
+        for name, argument in specialization.items()
+        if argument.type.startswith("*") and "D" not in (argument.key or "")
     )
     return LaunchCase(tuple(given.items()), tuple(constants.items()), unaligned)
 
 
 def _invented(argument: Argument) -> str:
-    """A value for which the JIT specializes as for `argument`, of which only the specialization is known."""
+    """Invent a value for which the JIT specializes as for `argument`.
+
+    Only the specialization of `argument` is known.
+    """
     divisible = "D" in (argument.key or "")
     if argument.type.startswith("*"):
         return argument.type
@@ -323,7 +344,10 @@ class Move(FrozenValue):
 
 
 def moves(axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> tuple[Move, ...]:
-    """Each axis that changes something, with what moves with it: no argument that has an axis of its own."""
+    """Return each axis that changes something, with the arguments that move with it.
+
+    An argument that has an axis of its own moves with no other.
+    """
     fixed = frozenset(axis.name for axis in axes)
     return tuple(
         Move(axis, followers(axis.name, cases, fixed - {axis.name})) for axis in axes if not axis.keeps
@@ -341,9 +365,9 @@ def varied(
     outcome, the other arguments as recorded, are the same. Raises UserError if there are too many launches,
     or a value does not fit.
     """
-    found = dict.fromkeys(cases)
+    varied_cases = dict.fromkeys(cases)
     if not (moved and cases):
-        return tuple(found)
+        return tuple(varied_cases)
     axes = [(None, *_values(move, cases, outcome)) for move in moved]
     total = len(cases) * math.prod(map(len, axes))
     if total > MOST_LAUNCHES:
@@ -357,16 +381,16 @@ def varied(
             changed = case
             for move, text in zip(moved, texts, strict=True):
                 changed = changed if text is None else _moved(changed, move, text)
-            found.setdefault(changed)
-    return tuple(found)
+            varied_cases.setdefault(changed)
+    return tuple(varied_cases)
 
 
 def _values(
     move: Move, cases: Sequence[LaunchCase], outcome: Callable[[LaunchCase], Hashable] | None
 ) -> Iterator[str]:
-    seen: set[Hashable] = set()
-    ratios = (1, *sorted({each.ratio for each in move.followers}))
-    asked = cases[: max(1, MOST_LAUNCHES // move.axis.size)]
+    seen_kinds: set[Hashable] = set()
+    ratios = (1, *sorted({follower.ratio for follower in move.followers}))
+    sample_cases = cases[: max(1, MOST_LAUNCHES // move.axis.size)]
     for text in move.axis.texts():
         number = int(text) if _INTEGER.fullmatch(text) else None
         if number is None:
@@ -374,23 +398,23 @@ def _values(
             continue
         kind: Hashable = tuple(_kind(number * ratio) for ratio in ratios)
         if outcome is not None:
-            kind = kind, tuple(outcome(_moved(case, move, text)) for case in asked)
-        if kind not in seen:
-            seen.add(kind)
+            kind = kind, tuple(outcome(_moved(case, move, text)) for case in sample_cases)
+        if kind not in seen_kinds:
+            seen_kinds.add(kind)
             yield text
 
 
 def _kind(number: int) -> tuple[bool, bool, int]:
-    """All that a specialization can depend on: equal to 1, divisible by 16, and the width."""
+    """Return all that a specialization depends on: equal to 1, divisible by 16, and the width."""
     width = 32 if -_INT32 <= number < _INT32 else 64 if -_INT64 <= number < _INT64 else 65
     return number == 1, number % 16 == 0, width
 
 
 def _moved(case: LaunchCase, move: Move, text: str) -> LaunchCase:
     """`case` with the value `text` of the axis. Raises UserError if the argument cannot have it."""
-    name, given, constants = move.axis.name, dict(case.arguments), dict(case.constants)
+    name, arguments, constants = move.axis.name, dict(case.arguments), dict(case.constants)
     choices = (*case.choices, (name, text))
-    if name not in given:
+    if name not in arguments:
         # Constexprs and options, also those that the program does not set.
         return replace(
             case, constants=tuple((constants | {name: parse_argument(text)}).items()), choices=choices
@@ -401,15 +425,15 @@ def _moved(case: LaunchCase, move: Move, text: str) -> LaunchCase:
     if text.startswith("*"):
         text, _, hint = text.partition(":")
         unaligned = case.unaligned - {name} if hint == "16" else case.unaligned | {name}
-        given[name] = text
-        return replace(case, arguments=tuple(given.items()), unaligned=unaligned, choices=choices)
-    given[name] = text
+        arguments[name] = text
+        return replace(case, arguments=tuple(arguments.items()), unaligned=unaligned, choices=choices)
+    arguments[name] = text
     if _INTEGER.fullmatch(text):
         for follower in move.followers:
-            given[follower.name] = str(int(text) * follower.ratio)
+            arguments[follower.name] = str(int(text) * follower.ratio)
     elif text not in ("None", "True", "False") and not _is_float(text):
         raise UserError(f"vary {move.axis.kernel}: {name}={text} is neither a number, a range nor a pointer")
-    return replace(case, arguments=tuple(given.items()), choices=choices)
+    return replace(case, arguments=tuple(arguments.items()), choices=choices)
 
 
 def _is_float(text: str) -> bool:
@@ -421,14 +445,14 @@ def _is_float(text: str) -> bool:
 
 
 def move_text(move: Move) -> str:
-    """An axis and what moves with it: "M=1..64 (and with it stride_am, stride_cm = 2 M)"."""
+    """Describe an axis and what moves with it: "M=1..64 (and with it stride_am, stride_cm = 2 M)"."""
     text = f"{move.axis.name}={move.axis.text}"
     if not move.followers:
         return text
     parts = [
-        each.name if each.ratio == 1 else f"{each.name} = {each.ratio} {move.axis.name}"
-        for each in move.followers
+        follower.name if follower.ratio == 1 else f"{follower.name} = {follower.ratio} {move.axis.name}"
+        for follower in move.followers
     ]
-    once = [each.name for each in move.followers if each.values == 1]
-    known = f"; so in the only value recorded: {once[0]}={SAME} keeps it" if once else ""
-    return f"{text} (and with it {', '.join(parts)}{known})"
+    once = [follower.name for follower in move.followers if follower.values == 1]
+    hint = f"; so in the only value recorded: {once[0]}={SAME} keeps it" if once else ""
+    return f"{text} (and with it {', '.join(parts)}{hint})"

@@ -243,7 +243,10 @@ class SubprocessOptions(FrozenValue):
     rank: str | None = None
 
     def path(self) -> Path:
-        """The capture of this process: STEM.rankN if it has another RANK than its parent, else STEM.PID."""
+        """Return the capture of this process.
+
+        It is STEM.rankN if the process has another RANK than its parent, else STEM.PID.
+        """
         rank = os.environ.get("RANK")
         name = f"rank{rank}" if rank is not None and rank != self.rank else str(os.getpid())
         return Path(f"{self.stem}.{name}.irscope")
@@ -367,7 +370,7 @@ class DisconnectedError(Exception):
 
 
 def send(pipe: Connection, message: Message) -> None:
-    """Sends a message. Raises DisconnectedError."""
+    """Send a message. Raises DisconnectedError."""
     try:
         pipe.send(message)
     except OSError as error:  # the other end, or in a forked process this one, is closed
@@ -375,7 +378,7 @@ def send(pipe: Connection, message: Message) -> None:
 
 
 def receive(pipe: Connection) -> Message:
-    """Waits for the next message. Raises DisconnectedError."""
+    """Wait for the next message. Raises DisconnectedError."""
     try:
         message: Message = pipe.recv()
     except (EOFError, OSError) as error:  # OSError if it ended in the middle of a message

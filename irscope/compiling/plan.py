@@ -86,28 +86,28 @@ class _RuntimeArgument:
 def with_heuristics(
     found: FoundKernel, config: Config, arguments: Iterable[Argument], guesses: Mapping[str, Value]
 ) -> Config:
-    """The config with the values that `@triton.heuristics` compute from it and the arguments.
+    """Return the config with the values that `@triton.heuristics` compute from it and the arguments.
 
-    If a heuristic computes with a run-time argument, its guess is used. Raises ArgumentError if there is no
-    guess, HeuristicError if a heuristic fails.
+    If a heuristic computes with a run-time argument, its guess is used. Raises ArgumentError if
+    there is no guess, HeuristicError if a heuristic fails.
     """
     values = dict(config.values)
-    known = {a.name: a.value if a.type == "constexpr" else _RuntimeArgument(a.name) for a in arguments}
-    known |= values
+    available = {a.name: a.value if a.type == "constexpr" else _RuntimeArgument(a.name) for a in arguments}
+    available |= values
     for name, heuristic in found.heuristics.items():
-        if name in known:
+        if name in available:
             continue
         try:
-            known[name] = values[name] = _value(name, heuristic, known, found.constants)
+            available[name] = values[name] = _value(name, heuristic, available, found.constants)
         except ArgumentError:
             if name not in guesses:
                 raise
-            known[name] = values[name] = guesses[name]
+            available[name] = values[name] = guesses[name]
     return Config(tuple(sorted(values.items(), key=lambda pair: pair[0] in OPTION_NAMES)))
 
 
 def _value(name: str, heuristic: Any, known: Mapping[str, Any], constants: Constants) -> Value:
-    """The result of a heuristic. Raises ArgumentError if it needs a launch, or fails."""
+    """Return the result of a heuristic. Raises ArgumentError if it needs a launch, or fails."""
     arguments = _Arguments({of: _real(value, constants) for of, value in known.items()})
     try:
         value = heuristic(arguments)
@@ -129,7 +129,10 @@ def _real(value: Any, constants: Constants) -> Any:
 
 
 def job_keys(found: FoundKernel, jobs: Sequence[Job]) -> tuple[str, ...]:
-    """The digest of all components of the cache key of each job; "" if it is unknown. 0.3 ms per job."""
+    """Return the digest of all components of the cache key of each job; "" if it is unknown.
+
+    This takes 0.3 ms per job.
+    """
     if found.source_stages:  # the key has only the Triton kernel, not the text that it was generated from
         return ("",) * len(jobs)
     return tuple(_job_key(found, job) for job in jobs)
@@ -157,46 +160,55 @@ _GLUON_DESCRIPTOR = re.compile(
 
 
 def make_plan(request: SweepRequest) -> Plan:
-    """The jobs of a request. Raises UserError if the request does not fit the file."""
+    """Plan the jobs of a request. Raises UserError if the request does not fit the file."""
     plan = plan_for(find_kernel(request.file, request.kernel), request)
     return replace(plan, notes=(*plan.notes, *_import_notes(request.file)))
 
 
 def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
-    """The jobs of a request for this kernel. Raises UserError if the request does not fit it."""
-    known = parameters(found)
-    request = _with_launch_keywords(request, known)
+    """Plan the jobs of a request for this kernel. Raises UserError if the request does not fit it."""
+    kernel_parameters = parameters(found)
+    request = _with_launch_keywords(request, kernel_parameters)
     expressions = _expressions(request)
     plain = partial(plain_value, found.constants)
     axes = {name: tuple(plain("config", name, v) for v in values) for name, values in request.axes.items()}
     configs = apply_axes(found.configs, axes)
-    check_names(request, found, known, configs)
-    given = frozenset(request.constants) | {name for config in configs for name, _ in config.values}
-    given |= frozenset(found.heuristics)
+    check_names(request, found, kernel_parameters, configs)
+    given_names = frozenset(request.constants) | {name for config in configs for name, _ in config.values}
+    given_names |= frozenset(found.heuristics)
     guesses: Mapping[str, Value] = {}
     note = ""
     if request.guess:
-        request, note = with_guesses(request, found, known, given)
+        request, note = with_guesses(request, found, kernel_parameters, given_names)
         guesses = guessed_values(found, found.heuristics)
-    elif request.signature is None and any(not p.constexpr for p in known):
-        raise missing_signature(request, found, known, given)
-    entries = bind_signature(request.signature or "", known, given)
+    elif request.signature is None and any(not p.constexpr for p in kernel_parameters):
+        raise missing_signature(request, found, kernel_parameters, given_names)
+    entries = bind_signature(request.signature or "", kernel_parameters, given_names)
     _check_given_once(entries, request, configs)
-    constants = {p.name: p.default for p in known if p.constexpr and p.has_default and p.name not in given}
+    constants = {
+        p.name: p.default
+        for p in kernel_parameters
+        if p.constexpr and p.has_default and p.name not in given_names
+    }
     constants |= {name: plain("const", name, value) for name, value in request.constants.items()}
     for name, (type_, hint) in entries.items():
         entries[name] = with_layout(found.constants, name, type_), hint
-    for name in [p.name for p in known if p.constexpr and p.name in entries]:
+    for name in [p.name for p in kernel_parameters if p.constexpr and p.name in entries]:
         value = parse_argument(entries.pop(name)[0])
         constants[name] = plain("signature", name, value)
         expressions += (value.text,) if isinstance(value, Expression) else ()
     jobs = _jobs(
-        found, request, configs, partial(specialize, entries, constants, known), guesses, expressions
+        found,
+        request,
+        configs,
+        partial(specialize, entries, constants, kernel_parameters),
+        guesses,
+        expressions,
     )
     return Plan(
         source=source_function(found.function),
         helpers=tuple(source_function(helper) for helper in called_functions(found.function)),
-        parameters=tuple(parameter.name for parameter in known),
+        parameters=tuple(parameter.name for parameter in kernel_parameters),
         versions=versions(request.targets),
         jobs=jobs,
         notes=(*_notes(found), *filter(None, [note])),
@@ -230,14 +242,14 @@ def _jobs(
     guesses: Mapping[str, Value],
     expressions: tuple[str, ...],
 ) -> tuple[Job, ...]:
-    """The jobs of every target and config, also those that fail because a heuristic does.
+    """Create the jobs of every target and config, also those that fail because a heuristic does.
 
     Raises HeuristicError if it fails for all of them, ArgumentError if a parameter has no value.
     """
     jobs: list[Job] = []
     failed: list[HeuristicError] = []
     groups: dict[tuple[Any, ...], int] = {}
-    known, name = parameters(found), found.function.fn.__name__
+    kernel_parameters, name = parameters(found), found.function.fn.__name__
     flags = request.reasons, request.passes
     for target in request.targets:
         arguments = specialized(target)
@@ -246,7 +258,7 @@ def _jobs(
             full, problem = config, ""
             try:
                 full = with_heuristics(found, config, arguments, guesses)
-                check_complete(found, known, full, arguments)
+                check_complete(found, kernel_parameters, full, arguments)
             except HeuristicError as error:
                 failed.append(error)
                 problem = error.problem
@@ -260,18 +272,21 @@ def _jobs(
 
 
 def versions(targets: tuple[Target, ...]) -> Mapping[str, str]:
-    """The versions that determine the result of a compilation for these targets: name -> version."""
+    """Return the versions that determine the result of a compilation for these targets.
+
+    They map each name to a version.
+    """
     import triton
 
-    found = {
+    result_versions = {
         "irscope": irscope.__version__,
         "python": platform.python_version(),
         "triton": triton.__version__,
     }
     for target in targets:
         if hook := backend_of(target).versions:
-            found |= resolve_name(hook)(target.arch)
-    return {**found, "torch": _torch_version()}
+            result_versions |= resolve_name(hook)(target.arch)
+    return {**result_versions, "torch": _torch_version()}
 
 
 @cache
@@ -283,7 +298,7 @@ def _torch_version() -> str:
 
 
 def environment_of_kernel(function: Any, target: Target) -> tuple[tuple[str, str], ...]:
-    """The components of Triton's key that identify the compiler environment of this process."""
+    """Return the components of Triton's key that identify this process's compiler environment."""
     from triton.compiler import make_backend
 
     options = make_backend(gpu_target(target)).parse_options(launch_options(function, {}))
@@ -291,7 +306,7 @@ def environment_of_kernel(function: Any, target: Target) -> tuple[tuple[str, str
 
 
 def option_names(target: Target) -> frozenset[str]:
-    """The names of the options that the target's backend has in this version of Triton."""
+    """Return the names of the options that the target's backend has in this version of Triton."""
     from triton.compiler import make_backend
 
     return frozenset(vars(make_backend(gpu_target(target)).parse_options({})))
@@ -308,10 +323,10 @@ def settable_options(target: Target) -> list[str]:
 
 
 def _with_launch_keywords(request: SweepRequest, known: tuple[SignatureItem, ...]) -> SweepRequest:
-    """The request with the constants that are also launch options (num_warps) as config values.
+    """Turn the request's constants that are also launch options (num_warps) into config values.
 
-    `kernel[grid](..., num_warps=8)` sets the option, and the `tl.constexpr` parameter if there is one. A
-    positional argument or the parameter's default sets only the parameter.
+    `kernel[grid](..., num_warps=8)` sets the option, and the `tl.constexpr` parameter if there is
+    one. A positional argument or the parameter's default sets only the parameter.
     """
     options = frozenset().union(*map(option_names, request.targets))
     names = options & {parameter.name for parameter in known if parameter.constexpr}
@@ -328,13 +343,16 @@ def _with_launch_keywords(request: SweepRequest, known: tuple[SignatureItem, ...
 
 
 def _expressions(request: SweepRequest) -> tuple[str, ...]:
-    """The values of a request that are Python expressions, as text."""
+    """Return the values of a request that are Python expressions, as text."""
     values = [*request.constants.values(), *(value for axis in request.axes.values() for value in axis)]
     return tuple(dict.fromkeys(value.text for value in values if isinstance(value, Expression)))
 
 
 def with_layout(constants: Constants, name: str, type_: str) -> str:
-    """The type of an argument; the layout in a type of Gluon's tensor descriptors as the JIT writes it."""
+    """Return the type of an argument.
+
+    The layout in a type of Gluon's tensor descriptors is written as the JIT writes it.
+    """
     match = _GLUON_DESCRIPTOR.fullmatch(type_)
     if match is None:
         return type_
@@ -343,7 +361,7 @@ def with_layout(constants: Constants, name: str, type_: str) -> str:
 
 
 def plain_value(constants: Constants, argument: str, name: str, value: Value | Expression) -> Value:
-    """A value as plain data. Raises ArgumentError about `argument` if it cannot be evaluated."""
+    """Return a value as plain data. Raises ArgumentError about `argument` if it cannot be evaluated."""
     try:
         return constants.plain(value)
     except UserError as error:
@@ -351,7 +369,7 @@ def plain_value(constants: Constants, argument: str, name: str, value: Value | E
 
 
 def apply_axes(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...]]) -> tuple[Config, ...]:
-    """Each config with the product of the axes; the axis wins over the config's own value."""
+    """Combine each config with the product of the axes; the axis wins over the config's own value."""
     product_ = [
         Config(tuple((dict(config.values) | dict(zip(axes, values, strict=True))).items()))
         for config in configs or (Config(),)
@@ -364,7 +382,7 @@ def apply_axes(configs: tuple[Config, ...], axes: Mapping[str, tuple[Value, ...]
 def check_names(
     request: SweepRequest, found: FoundKernel, known: tuple[SignatureItem, ...], configs: tuple[Config, ...]
 ) -> None:
-    """Raises ArgumentError if a constant or a config value is of no constexpr and no option."""
+    """Raise ArgumentError if a constant or a config value is of no constexpr and no option."""
     constexprs = {parameter.name for parameter in known if parameter.constexpr}
     names = {parameter.name for parameter in known}
     for name in request.constants:
@@ -395,10 +413,19 @@ def _unknown_in_decorator(found: FoundKernel, name: str, target: Target) -> str:
     kernel = found.function.fn.__name__
     problem = f"the autotune configs of {kernel} set '{name}', which is neither a tl.constexpr of it"
     problem = f"{problem} nor an option of {target}"
-    other = next(
-        (each for each in all_targets() if each.backend != target.backend and _has(each, name)), None
+    supporting_target = next(
+        (
+            candidate
+            for candidate in all_targets()
+            if candidate.backend != target.backend and _has(candidate, name)
+        ),
+        None,
     )
-    return problem if other is None else f"{problem}; it is one of {other.backend}: --target {other}"
+    return (
+        problem
+        if supporting_target is None
+        else f"{problem}; it is one of {supporting_target.backend}: --target {supporting_target}"
+    )
 
 
 def _has(target: Target, option: str) -> bool:
@@ -411,7 +438,7 @@ def _has(target: Target, option: str) -> bool:
 def check_complete(
     found: FoundKernel, known: tuple[SignatureItem, ...], config: Config, arguments: tuple[Argument, ...]
 ) -> None:
-    """Raises UserError if a parameter has neither a type nor a value."""
+    """Raise UserError if a parameter has neither a type nor a value."""
     have = {argument.name for argument in arguments} | {name for name, _ in config.values}
     if missing := missing_constexprs(known, frozenset(have)):
         raise missing_values(found, missing)

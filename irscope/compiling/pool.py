@@ -75,7 +75,7 @@ class JobQueue:
         return self._left
 
     def take(self, worker: Hashable) -> Job | None:
-        """The next job for a worker, which may have any name; None if all are taken."""
+        """Return the next job for a worker, which may have any name, or None if all are taken."""
         job = self._next(worker)
         self._left -= job is not None
         return job
@@ -101,10 +101,10 @@ class Process(Protocol):
     """The interface that a worker needs of its process; `subprocess.Popen` has it."""
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal, or None while it runs."""
 
     def wait(self) -> int:
-        """Waits until it ends; the exit code."""
+        """Wait until it ends; the exit code."""
 
 
 _Request = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | SourcesRequest
@@ -123,11 +123,11 @@ class Stop:
         self._reader, self._writer = Pipe(duplex=False)
 
     def set(self) -> None:
-        """Stops the sweep; may be called again."""
+        """Stop the sweep; may be called again."""
         self._writer.send_bytes(b"stop")  # never read, so that every later wait ends too
 
     def wait(self, pipes: Sequence[Connection], seconds: float | None = None) -> list[Connection]:
-        """The pipes with something to read, after at most `seconds`. Raises Stopped."""
+        """Return the pipes with something to read, after at most `seconds`. Raises Stopped."""
         ready = wait([*pipes, self._reader], seconds)
         if self._reader in ready:
             raise Stopped
@@ -147,7 +147,7 @@ def spawn(
     python: str = "",
     variables: Mapping[str, str] | None = None,
 ) -> Process:
-    """Starts a worker in a new process of `python` ("": this one): `main` of `module`; see worker.py."""
+    """Start a worker in a new process of `python` ("": this one): `main` of `module`; see worker.py."""
     descriptors = [pipe.fileno(), lifeline.fileno()]
     return subprocess.Popen(
         python_command(module, *map(str, descriptors), *arguments, python=python),
@@ -185,7 +185,7 @@ class Worker:
         self._crashed = False
 
     def replacement(self) -> Worker:
-        """Ends this worker's process and returns a new worker of the same kind."""
+        """End this worker's process and return a new worker of the same kind."""
         self.stop()
         return self.another()
 
@@ -194,16 +194,17 @@ class Worker:
         return Worker(self._start)
 
     def begin(self, request: _Request) -> None:
-        """Sends a request whose answer is asked for later, with the method for it."""
+        """Send a request whose answer is asked for later, with the method for it."""
         self._tasks += 1
         self._begun = request
         with suppress(DisconnectedError):  # the worker just died: the method finds out
             send(self.pipe, request)
 
     def plan(self, request: SweepRequest | WhatIfRequest, stop: Stop, seconds: float) -> Plan:
-        """The plan of a request.
+        """Return the plan of a request.
 
-        Raises UserError if it does not fit, the process ends or the plan takes more than `seconds`; Stopped.
+        Raises UserError if it does not fit, the process ends or the plan takes more than `seconds`;
+        Stopped.
         """
         reply = self._ask(request, stop, seconds)
         if not isinstance(reply, Plan):
@@ -211,7 +212,7 @@ class Worker:
         return reply
 
     def kernel_names(self, request: KernelsRequest, seconds: float) -> tuple[str, ...]:
-        """The kernels of a file.
+        """Return the kernels of a file.
 
         Raises UserError if it cannot be imported within `seconds` or the process ends.
         """
@@ -221,14 +222,14 @@ class Worker:
         return reply.names
 
     def warm_plan(self, request: WarmRequest, stop: Stop, seconds: float) -> WarmPlan:
-        """The compilations of a kernel that a warm cache needs; raises as `plan`."""
+        """Return the compilations of a kernel that a warm cache needs; raises as `plan`."""
         reply = self._ask(request, stop, seconds)
         if not isinstance(reply, WarmPlan):
             raise AssertionError(reply)
         return reply
 
     def sources(self, request: SourcesRequest, seconds: float) -> Sources:
-        """The files of the user that a kernel's file consists of, and the toolchain; raises as `plan`."""
+        """Return the user's files that a kernel's file consists of, and the toolchain; raises as `plan`."""
         reply = self._ask(request, Stop(), seconds)
         if not isinstance(reply, Sources):
             raise AssertionError(reply)
@@ -257,7 +258,7 @@ class Worker:
         raise AssertionError(reply)
 
     def start(self, job: Job, seconds: float) -> None:
-        """Gives the worker a job and a time limit."""
+        """Give the worker a job and a time limit."""
         self._printed.truncate(0)
         self._tasks += 1
         self.vendor, self.job, self.outcome = job.target.backend, job, Outcome()
@@ -266,7 +267,7 @@ class Worker:
             send(self.pipe, job)
 
     def advance(self, on_stage: OnStage) -> bool:
-        """Processes the messages that have arrived; returns whether the job is over."""
+        """Process the messages that have arrived; returns whether the job is over."""
         try:
             while True:
                 match receive(self.pipe):
@@ -295,27 +296,27 @@ class Worker:
 
     @property
     def in_doubt(self) -> bool:
-        """Whether the process crashed in its current job, but an earlier task of it may be the cause."""
+        """Return True if the process crashed in its current job, but an earlier task may be the cause."""
         return self._crashed and self._tasks > 1
 
     @property
     def alive(self) -> bool:
-        """Whether the process still runs."""
+        """Return True if the process still runs."""
         return self._process.poll() is None
 
     def stop(self) -> None:
-        """Ends the process."""
+        """End the process."""
         self._end()
         self.pipe.close()
         self._printed.close()
 
     def abandon(self) -> None:
-        """Closes what a forked process inherited: only the process that started a worker keeps it alive."""
+        """Close what a forked process inherited: only the process that started a worker keeps it alive."""
         self._lifeline.close()
         self.pipe.close()
 
     def _end(self) -> None:
-        """Ends the process and all that it started."""
+        """End the process and all that it started."""
         self._lifeline.close()
         self._process.wait()
 
@@ -325,7 +326,7 @@ class Worker:
         self.outcome.apply(event)
 
     def _fail(self, failure: Failure) -> None:
-        """Keeps the failure with all output; its summary gains the first error printed and the pass.
+        """Keep the failure with all output; its summary gains the first error printed and the pass.
 
         MLIR's passes print the error and raise only that they failed.
         """
@@ -344,7 +345,7 @@ class Worker:
         self.outcome.failure = with_failed_pass(failure, PassLog(self.outcome.passes))
 
     def _death(self) -> tuple[str, str]:
-        """How the process ended: the kind of failure, and a line that describes it."""
+        """Describe how the process ended: the kind of failure, and a line for the user."""
         self._lifeline.close()  # the pipe can be closed in a process that has not ended
         code = self._process.wait()
         how = f"exit code {code}" if code >= 0 else _signal_name(-code)
@@ -356,12 +357,12 @@ class Worker:
             self.outcome.output, self.outcome.reasons = split_coalescing_output(self.outcome.output)
 
     def _last_printed(self) -> str:
-        """The last line that the process printed, as the end of a sentence."""
+        """Return the last line that the process printed, as the end of a sentence."""
         lines = self._output().split()
         return f"; it printed: {' '.join(lines)[-_MAX_PRINTED:]}" if lines else ""
 
     def _output(self) -> str:
-        """The output of the process during its task; of a long text, the beginning and the end."""
+        """Return the output of the process during its task; of a long text, the beginning and the end."""
         size = os.fstat(self._printed.fileno()).st_size
         self._printed.seek(0)
         text = self._printed.read(min(size, _MAX_OUTPUT)).decode(errors="replace")

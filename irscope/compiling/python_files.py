@@ -37,7 +37,7 @@ _root: Path | None = None
 
 
 def use_copies(root: Path, folders: Iterable[str]) -> None:
-    """Makes this process import from the copies below `root`, for good.
+    """Make this process import from the copies below `root`, for good.
 
     `folders` are those of the other machine that modules are found in, in the order of its `sys.path`.
     """
@@ -45,8 +45,8 @@ def use_copies(root: Path, folders: Iterable[str]) -> None:
     _root = root
     sys.path_hooks.insert(0, _finder)
     sys.path_importer_cache.clear()
-    found = [str(copy) for folder in folders if (copy := copy_path(root, folder)).is_dir()]
-    sys.path[:0] = found
+    import_folders = [str(copy) for folder in folders if (copy := copy_path(root, folder)).is_dir()]
+    sys.path[:0] = import_folders
     for copy in root.rglob("*.py"):
         lines = copy.read_bytes().decode("utf-8", "replace").splitlines(keepends=True)
         # Without a time, linecache never looks for the file, which may exist here with another content.
@@ -54,12 +54,12 @@ def use_copies(root: Path, folders: Iterable[str]) -> None:
 
 
 def copy_path(root: Path, name: str) -> Path:
-    """Where below `root` the copy of the file or folder with this absolute path is."""
+    """Return where below `root` the copy of the file or folder with this absolute path is."""
     return root / Path(name).relative_to(Path(name).anchor)
 
 
 def copy_of(path: Path) -> Path:
-    """The copy of a file of another machine; `path` itself if there is none."""
+    """Return the copy of a file of another machine, or `path` itself if there is none."""
     if _root is None or not path.is_absolute():
         return path
     copy = copy_path(_root, str(path))
@@ -67,7 +67,7 @@ def copy_of(path: Path) -> Path:
 
 
 def original(path: Path) -> str:
-    """The name that the code of a file has: for a copy, that of the file on the other machine."""
+    """Return the name that the code of a file has: for a copy, the file's name on the other machine."""
     if _root is None or _root not in path.parents:
         return str(path)
     return str(Path(path.anchor) / path.relative_to(_root))
@@ -77,7 +77,7 @@ class CopyLoader(SourceFileLoader):
     """Loads a module from a copy."""
 
     def get_code(self, fullname: str) -> CodeType:
-        """The module's code, compiled from its text: bytecode files would have the name of the copy."""
+        """Return the module's code, compiled from its text: bytecode files would have the copy's name."""
         code: CodeType = compile(
             self.get_data(self.path), original(Path(self.path)), "exec", dont_inherit=True
         )
@@ -85,12 +85,12 @@ class CopyLoader(SourceFileLoader):
 
 
 def loader_of(name: str, path: Path) -> CopyLoader | None:
-    """The loader of a module whose file is a copy; None for any other file."""
+    """Return the loader of a module whose file is a copy, or None for any other file."""
     return CopyLoader(name, str(path)) if original(path) != str(path) else None
 
 
 def _finder(folder: str) -> FileFinder:
-    """The finder of a folder of copies, as `sys.path_hooks` asks for it."""
+    """Return the finder of a folder of copies, as `sys.path_hooks` asks for it."""
     if _root is None or (Path(folder) != _root and _root not in Path(folder).parents):
         raise ImportError
     return FileFinder(folder, (CopyLoader, SOURCE_SUFFIXES))
@@ -106,7 +106,7 @@ _DISTRIBUTIONS = {"cv2": "opencv-python", "PIL": "pillow", "sklearn": "scikit-le
 
 
 def module_file(name: str) -> Path | None:
-    """The file of the module `pkg.mod`, found without importing it; None if there is none."""
+    """Find the file of the module `pkg.mod` without importing it; None if there is none."""
     folders, spec = [str(Path.cwd()), *sys.path], None
     for part in name.split("."):
         spec = PathFinder.find_spec(part, folders) if part.isidentifier() else None
@@ -130,13 +130,13 @@ class LoadedFile:
 
 
 def load_file(path: Path) -> Mapping[str, Any]:
-    """The names of the file at `path`; see `import_file`."""
+    """Return the names of the file at `path`; see `import_file`."""
     return import_file(path).names
 
 
 @cache
 def import_file(path: Path) -> LoadedFile:
-    """Imports the file at `path`.
+    """Import the file at `path`.
 
     If its import fails, its imports, definitions and assignments are executed one by one, without those that
     fail. Raises UserError if the file is missing or is not Python.
@@ -161,7 +161,7 @@ def import_file(path: Path) -> LoadedFile:
 
 
 def _import(path: Path, skipped: list[str]) -> ModuleType:
-    """Imports a file under its name in its package, so that its relative imports work.
+    """Import a file under its name in its package, so that its relative imports work.
 
     If that fails, the file is imported without it: it may not need the package.
     """
@@ -177,7 +177,7 @@ def _import(path: Path, skipped: list[str]) -> ModuleType:
 
 
 def _import_alone(path: Path) -> ModuleType:
-    """Imports a file under its own name, as if its folder were the script's."""
+    """Import a file under its own name, as if its folder were the script's."""
     _add_to_path(path.parent)
     return _execute(path, _free_name(path, path.stem))
 
@@ -192,12 +192,12 @@ def _free_name(path: Path, name: str) -> str:
 
 
 def _is_at(module: ModuleType, path: Path) -> bool:
-    """Whether a module is the one of the file at `path`."""
+    """Return True if a module is the one of the file at `path`."""
     return Path(getattr(module, "__file__", None) or "").resolve() == path.resolve()
 
 
 def _import_packages(path: Path, skipped: list[str]) -> None:
-    """Imports the packages that a file is in.
+    """Import the packages that a file is in.
 
     One whose own code fails (a library checks its other dependencies there) is imported without the
     statements that fail.
@@ -220,7 +220,10 @@ def _import_packages(path: Path, skipped: list[str]) -> None:
 
 
 def package_of(path: Path) -> tuple[str, ...]:
-    """The names of the packages that a file is in, the outermost first; those between may lack a file."""
+    """Return the names of the packages that a file is in, the outermost first.
+
+    Those between may lack a file.
+    """
     folders = [folder for folder in path.resolve().parents if (folder / "__init__.py").is_file()]
     if not folders:
         return ()
@@ -233,7 +236,7 @@ def _module_name(path: Path) -> tuple[str, ...]:
 
 
 def _execute(path: Path, name: str) -> ModuleType:
-    """The module `name` of the file at `path`, which its package may have imported already."""
+    """Return the module `name` of the file at `path`, which its package may have imported already."""
     imported = sys.modules.get(name)
     if imported is not None and _is_at(imported, path):
         return imported
@@ -251,7 +254,7 @@ def _execute(path: Path, name: str) -> ModuleType:
 
 
 def _new_module(path: Path, name: str) -> ModuleType:
-    """An empty module for the file at `path`."""
+    """Create an empty module for the file at `path`."""
     module = ModuleType(name)
     module.__file__ = str(path)
     module.__package__ = name if path.name == "__init__.py" else name.rpartition(".")[0]
@@ -260,13 +263,13 @@ def _new_module(path: Path, name: str) -> ModuleType:
 
 
 def _add_to_path(folder: Path) -> None:
-    """Adds a folder to `sys.path` for good: functions of the file may import when they run."""
+    """Add a folder to `sys.path` for good: functions of the file may import when they run."""
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
 
 
 def _run_notebook(path: Path) -> Mapping[str, Any]:
-    """The names that a notebook gives without the statements that only a GPU can run."""
+    """Return the names that a notebook gives without the statements that only a GPU can run."""
     source = _notebook_source(path)
     lines = source.splitlines(keepends=True)
     linecache.cache[original(path)] = (len(source), None, lines, original(path))
@@ -276,7 +279,7 @@ def _run_notebook(path: Path) -> Mapping[str, Any]:
 
 
 def _run_definitions(module: ModuleType, source: str | bytes, path: Path) -> list[str]:
-    """Executes the imports, definitions and assignments of a file, within `if` and `try` too, one by one.
+    """Execute the imports, definitions and assignments of a file, within `if` and `try` too, one by one.
 
     Other statements do not run: without a GPU or another module, the file cannot run as a whole. Returns a
     line for each statement that failed. Bytes are decoded as Python decodes a file.
@@ -294,7 +297,7 @@ def _run_definitions(module: ModuleType, source: str | bytes, path: Path) -> lis
 
 
 def _notebook_source(path: Path) -> str:
-    """The code cells of a notebook as one text; IPython's own lines are comments."""
+    """Return the code cells of a notebook as one text; IPython's own lines are comments."""
     try:
         cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
         codes = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
@@ -305,7 +308,7 @@ def _notebook_source(path: Path) -> str:
 
 
 def _import_error(path: Path, error: BaseException, packages: list[str]) -> UserError:
-    """Why a file cannot be imported, and the command that may help."""
+    """Explain why a file cannot be imported, and name the command that may help."""
     if isinstance(error, ModuleNotFoundError) and error.name:
         return UserError(
             f"{path}: needs the module '{error.name}', which is not installed{_install(error.name, path)}"
@@ -316,7 +319,7 @@ def _import_error(path: Path, error: BaseException, packages: list[str]) -> User
 
 
 def _install(module: str, path: Path) -> str:
-    """The command that installs a module; empty if it should be a part of the file's own package."""
+    """Return the command that installs a module; "" if it should be a part of the file's own package."""
     name = module.partition(".")[0]
     # find_spec raises for modules that a program made and put into sys.modules.
     if name in package_of(path)[:1] or name in sys.modules or importlib.util.find_spec(name) is not None:
@@ -329,6 +332,6 @@ def _install(module: str, path: Path) -> str:
 
 
 def _run_instead(path: Path) -> str:
-    """The command that captures what a program launches from this file."""
+    """Return the command that captures what a program launches from this file."""
     name = ".".join(_module_name(path))
     return f"; if a program of yours uses it, capture that: irscope run PROGRAM.py, or irscope run -m {name}"

@@ -28,23 +28,26 @@ from irscope.model.errors import ArgumentError
 
 
 def plan_what_if(request: WhatIfRequest) -> Plan:
-    """The jobs of a request: the variant itself, then those with other values.
+    """Plan the jobs of a request: the variant itself, then those with other values.
 
-    Raises UserError if the kernel no longer fits the variant, or a name or value does not fit the kernel.
+    Raises UserError if the kernel no longer fits the variant, or a name or value does not fit the
+    kernel.
     """
-    found = find_kernel(request.file, request.kernel)
-    known = parameters(found)
-    names = {parameter.name for parameter in known}
+    found_kernel = find_kernel(request.file, request.kernel)
+    kernel_parameters = parameters(found_kernel)
+    names = {parameter.name for parameter in kernel_parameters}
     if gone := [a.name for a in request.specialization if a.name not in names]:
         raise UserError(f"{request.kernel} has no parameter '{gone[0]}' any more; compile it again")
     axes = {
-        name: tuple(planning.plain_value(found.constants, "config", name, value) for value in values)
+        name: tuple(planning.plain_value(found_kernel.constants, "config", name, value) for value in values)
         for name, values in request.axes.items()
     }
-    base = Config(tuple(pair for pair in request.config.values if pair[0] not in _computed(found, request)))
+    base = Config(
+        tuple(pair for pair in request.config.values if pair[0] not in _computed(found_kernel, request))
+    )
     configs = planning.apply_axes((base,), axes)
-    _check_names(request, found, configs)
-    environment = planning.environment_of_kernel(found.function, request.target)
+    _check_names(request, found_kernel, configs)
+    environment = planning.environment_of_kernel(found_kernel.function, request.target)
     expressions = tuple(
         value.text for values in request.axes.values() for value in values if isinstance(value, Expression)
     )
@@ -52,13 +55,13 @@ def plan_what_if(request: WhatIfRequest) -> Plan:
     for config in (request.config, *configs):
         chosen = {name for name, _ in config.values}
         arguments = tuple(a for a in request.specialization if a.name not in chosen)
-        full = with_heuristics(found, config, arguments, dict(request.config.values))
-        planning.check_complete(found, known, full, arguments)
+        full = with_heuristics(found_kernel, config, arguments, dict(request.config.values))
+        planning.check_complete(found_kernel, kernel_parameters, full, arguments)
         jobs.append(_job(request, arguments, full, environment, expressions))
     return Plan(
-        source=source_function(found.function),
-        helpers=tuple(map(source_function, called_functions(found.function))),
-        parameters=tuple(parameter.name for parameter in known),
+        source=source_function(found_kernel.function),
+        helpers=tuple(map(source_function, called_functions(found_kernel.function))),
+        parameters=tuple(parameter.name for parameter in kernel_parameters),
         versions=planning.versions((request.target,)),
         jobs=tuple(jobs),
     )
@@ -72,14 +75,14 @@ def _job(
     expressions: tuple[str, ...],
 ) -> Job:
     flags = request.reasons, request.passes
-    place = request.file, request.kernel, request.target
-    return Job(*place, arguments, config, 0, *flags, environment, expressions)
+    kernel_on_target = request.file, request.kernel, request.target
+    return Job(*kernel_on_target, arguments, config, 0, *flags, environment, expressions)
 
 
 def _computed(found: FoundKernel, request: WhatIfRequest) -> frozenset[str]:
-    """The values of the config that heuristics compute from the others, and that may change with them.
+    """Return the config values that heuristics compute from the others and that may change with them.
 
-    A user may have chosen another value for one.
+    A user may have chosen another value for one; that value is not returned.
     """
     values = dict(request.config.values)
     chosen = Config(tuple(pair for pair in values.items() if pair[0] not in found.heuristics))
@@ -90,16 +93,18 @@ def _computed(found: FoundKernel, request: WhatIfRequest) -> frozenset[str]:
 
 
 def _check_names(request: WhatIfRequest, found: FoundKernel, configs: tuple[Config, ...]) -> None:
-    """Raises UserError, with the nearest name, if a value is of no constexpr and no option."""
+    """Raise UserError, with the nearest name, if a value is of no constexpr and no option."""
     sweep = SweepRequest(request.file, request.kernel, None, {}, {}, (request.target,))
     try:
         planning.check_names(sweep, found, parameters(found), configs)
     except ArgumentError as error:
-        known = {p.name for p in parameters(found) if p.constexpr} | planning.option_names(request.target)
-        unknown = [name for name in request.axes if name not in known]
+        known_names = {p.name for p in parameters(found) if p.constexpr} | planning.option_names(
+            request.target
+        )
+        unknown = [name for name in request.axes if name not in known_names]
         if not unknown:
             raise UserError(error.problem) from error
-        raise UserError(with_nearest(error.problem, unknown[0], known)) from error
+        raise UserError(with_nearest(error.problem, unknown[0], known_names)) from error
 
 
 def with_nearest(problem: str, name: str, known: Collection[str]) -> str:
@@ -114,46 +119,49 @@ _TOOLCHAIN = ("irscope", "triton", "torch")
 
 
 def find_sources(request: SourcesRequest) -> Sources:
-    """The files of the request's kernel file, which has been imported, and the versions of the toolchain."""
-    found = versions(request.targets)
+    """Read the files of the request's kernel file, and return them with the toolchain's versions.
+
+    The file has been imported.
+    """
+    toolchain_versions = versions(request.targets)
     if not request.contents:
-        return Sources(found, {}, ())
-    folders, own = _installed_folders(), package_of(request.file)[:1]
+        return Sources(toolchain_versions, {}, ())
+    folders, own_package = _installed_folders(), package_of(request.file)[:1]
     files = {os.path.abspath(request.file)}  # noqa: PTH100 - links are kept
     for name, file in _module_files():
-        if name.partition(".")[0] in own or not _is_installed(name, file, folders):
+        if name.partition(".")[0] in own_package or not _is_installed(name, file, folders):
             files.add(file)
     contents = {name: Path(name).read_bytes() for name in sorted(files) if Path(name).is_file()}
-    return Sources(found, contents, tuple(_search_folders(contents)))
+    return Sources(toolchain_versions, contents, tuple(_search_folders(contents)))
 
 
 def _module_files() -> list[tuple[str, str]]:
-    """The name and the source file of every module of this process."""
-    found = [(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
+    """Return the name and the source file of every module of this process."""
+    named_files = [(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
     return [
         (name, os.path.abspath(file))  # noqa: PTH100
-        for name, file in found
+        for name, file in named_files
         if isinstance(file, str) and file.endswith(".py")
     ]
 
 
 def _installed_folders() -> tuple[str, ...]:
-    """The folders of Python's own modules and of installed packages."""
+    """Return the folders of Python's own modules and of installed packages."""
     paths = sysconfig.get_paths()
-    own = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-    own.append(str(Path(irscope.__file__).parent))
-    own += [*site.getsitepackages(), site.getusersitepackages()]
-    return tuple({f"{folder}{os.sep}" for name in own for folder in (name, os.path.realpath(name))})
+    installed = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
+    installed.append(str(Path(irscope.__file__).parent))
+    installed += [*site.getsitepackages(), site.getusersitepackages()]
+    return tuple({f"{folder}{os.sep}" for name in installed for folder in (name, os.path.realpath(name))})
 
 
 def _is_installed(module: str, file: str, folders: tuple[str, ...]) -> bool:
-    """Whether a module is expected on every machine."""
+    """Return True if a module is expected on every machine."""
     if module.partition(".")[0] in _TOOLCHAIN or file.startswith(folders):
         return True
     return any(part in _INSTALLED for part in Path(file).parts)
 
 
 def _search_folders(files: dict[str, bytes]) -> list[str]:
-    """The folders of `sys.path` that one of the files is in, in order."""
-    found = dict.fromkeys(os.path.abspath(folder) for folder in sys.path)  # noqa: PTH100
-    return [folder for folder in found if any(name.startswith(f"{folder}{os.sep}") for name in files)]
+    """Return the folders of `sys.path` that one of the files is in, in order."""
+    folders = dict.fromkeys(os.path.abspath(folder) for folder in sys.path)  # noqa: PTH100
+    return [folder for folder in folders if any(name.startswith(f"{folder}{os.sep}") for name in files)]

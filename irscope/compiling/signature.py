@@ -34,7 +34,7 @@ class SignatureItem:
 
 
 def split_named(text: str, names: frozenset[str]) -> tuple[str, dict[str, Value]]:
-    """The signature without its entries `NAME=VALUE` for these names, and their values."""
+    """Return the signature without its entries `NAME=VALUE` for these names, and their values."""
     entries = [(entry, NAMED.fullmatch(entry)) for entry in split_entries(text)]
     rest = [entry for entry, match in entries if match is None or match[1] not in names]
     return ", ".join(rest), {m[1]: parse_value(m[2]) for _, m in entries if m is not None and m[1] in names}
@@ -77,11 +77,11 @@ def specialize(
     parameters: Sequence[SignatureItem],
     target: Target,
 ) -> tuple[Argument, ...]:
-    """The specialization that the JIT would compile for, in the order of the parameters.
+    """Return the specialization that the JIT would compile for, in the order of the parameters.
 
-    `constants` are constexpr values from elsewhere. Parameters that a config sets are in neither and are
-    omitted. A pointer on hip is assumed to be within 2 GiB, which holds for nearly every tensor ("S",
-    `tt.pointer_range`). Raises ArgumentError.
+    `constants` are constexpr values from elsewhere. Parameters that a config sets are in neither
+    and are omitted. A pointer on hip is assumed to be within 2 GiB, which holds for nearly every
+    tensor ("S", `tt.pointer_range`). Raises ArgumentError.
     """
     arguments = []
     for parameter in parameters:

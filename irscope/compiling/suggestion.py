@@ -22,7 +22,7 @@ _DEFAULT_TARGETS = ["cuda:90"]
 
 
 def guess_arguments(found: FoundKernel) -> Guess:
-    """The guess for a kernel, from its text and that of the functions that it calls."""
+    """Guess a kernel's arguments from its text and that of the functions that it calls."""
     helpers = {helper.fn.__name__: helper for helper in called_functions(found.function)}
 
     def resolve(node: ast.expr) -> ast.FunctionDef | None:
@@ -37,7 +37,7 @@ def guess_arguments(found: FoundKernel) -> Guess:
 def missing_signature(
     request: SweepRequest, found: FoundKernel, known: Sequence[SignatureItem], given: frozenset[str]
 ) -> ArgumentError:
-    """The error that says which arguments need a type, with a guess for each."""
+    """Create the error that says which arguments need a type, with a guess for each."""
     guessed, kernel = guess_arguments(found), f"{request.file}::{found.function.fn.__name__}"
     runtime = [parameter.name for parameter in known if not parameter.constexpr]
     named = len(runtime) > _MOST_BY_POSITION
@@ -63,7 +63,7 @@ def missing_signature(
 def with_guesses(
     request: SweepRequest, found: FoundKernel, known: Sequence[SignatureItem], given: frozenset[str]
 ) -> tuple[SweepRequest, str]:
-    """The request with its missing types and constexprs guessed, and a line with the guesses."""
+    """Guess the request's missing types and constexprs, and write a line with the guesses."""
     guessed, signature, words = guess_arguments(found), request.signature, []
     if signature is None and guessed.types:
         signature = ", ".join(f"{name}={type_}" for name, type_ in guessed.types.items())
@@ -81,13 +81,13 @@ def with_guesses(
 
 
 def guessed_values(found: FoundKernel, names: Iterable[str]) -> dict[str, Value]:
-    """The guesses for these constexprs."""
+    """Return the guesses for these constexprs."""
     guessed = guess_arguments(found).constants if names else {}
     return {name: parse_value(guessed[name]) for name in names if name in guessed}
 
 
 def missing_values(found: FoundKernel, names: Sequence[str]) -> ArgumentError:
-    """The error that says which constexprs need a value, with a guess for each."""
+    """Create the error that says which constexprs need a value, with a guess for each."""
     guessed = guess_arguments(found)
     what = "constexpr" if len(names) == 1 else "constexprs"
     quoted = ", ".join(f"'{name}'" for name in names)
@@ -98,8 +98,12 @@ def missing_values(found: FoundKernel, names: Sequence[str]) -> ArgumentError:
 
 
 def missing_constexprs(known: Sequence[SignatureItem], given: frozenset[str]) -> list[str]:
-    """The constexprs that have neither a value nor a default."""
-    return [one.name for one in known if one.constexpr and not one.has_default and one.name not in given]
+    """Return the constexprs that have neither a value nor a default."""
+    return [
+        parameter.name
+        for parameter in known
+        if parameter.constexpr and not parameter.has_default and parameter.name not in given
+    ]
 
 
 def _config_words(names: Sequence[str], guessed: Guess) -> list[str]:
@@ -112,7 +116,7 @@ def _guesses(names: Sequence[str], guessed: Guess) -> list[str]:
 
 
 def _definition(function: object) -> ast.FunctionDef:
-    """The syntax tree of a JITFunction's text."""
+    """Return the syntax tree of a JITFunction's text."""
     node: ast.FunctionDef = function.parse().body[0]  # type: ignore[attr-defined]
     return node
 

@@ -60,7 +60,7 @@ def supervise(lifeline: int) -> None:
 
 
 def _supervised(worker: int, lifeline: int, ended: int, wake: int, folder: str) -> int:
-    """Waits for the end of the worker or of irscope and ends all that is left; the worker's exit status."""
+    """Wait for the end of the worker or of irscope and end all that is left; the worker's exit status."""
     _close_all_but(lifeline, ended, wake)
     events = select.poll()
     for descriptor in (lifeline, ended):
@@ -79,18 +79,21 @@ def _supervised(worker: int, lifeline: int, ended: int, wake: int, folder: str) 
 
 
 def _has_ended(worker: int) -> bool:
-    """Whether the worker ended. Processes that it left behind are children of the supervisor and end too."""
+    """Return True if the worker ended.
+
+    Processes that it left behind are children of the supervisor and end too.
+    """
     if not hasattr(os, "waitid"):  # macOS before Python 3.13; no other process has this one as its parent
         return True
-    while found := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
-        if found.si_pid == worker:
+    while child := os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT):
+        if child.si_pid == worker:
             return True
-        os.waitpid(found.si_pid, 0)
+        os.waitpid(child.si_pid, 0)
     return False
 
 
 def _exit_as(status: int) -> None:
-    """Ends this process as another one ended: with its exit code, or by its signal."""
+    """End this process as another one ended: with its exit code, or by its signal."""
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         with suppress(OSError, ValueError):  # there is nothing to restore for SIGKILL
@@ -100,7 +103,10 @@ def _exit_as(status: int) -> None:
 
 
 def above_streams(descriptor: int) -> int:
-    """A descriptor of the same file that is not a standard stream's, which programs may have closed."""
+    """Return a descriptor of the same file that is not a standard stream's.
+
+    Programs may have closed the standard streams.
+    """
     if descriptor > 2:
         return descriptor
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, 3)
@@ -109,7 +115,7 @@ def above_streams(descriptor: int) -> int:
 
 
 def _close_all_but(*kept: int) -> None:
-    """Closes the descriptors of this process, above all the worker's pipe: irscope waits for its end."""
+    """Close the descriptors of this process, above all the worker's pipe: irscope waits for its end."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(nowhere, descriptor)
@@ -127,20 +133,20 @@ def _most_descriptors() -> int:
 
 
 def _adopt_descendants() -> None:
-    """Makes this process the parent of what its descendants leave behind, so that it can end it (Linux)."""
+    """Make this process the parent of what its descendants leave behind, so that it can end it (Linux)."""
     if _LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
 
 
 def _kill_descendants() -> None:
-    """Ends what the worker started outside of its process group, generation by generation (Linux)."""
-    own = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
+    """End what the worker started outside of its process group, generation by generation (Linux)."""
+    children_file = f"/proc/{os.getpid()}/task/{os.getpid()}/children"
     while _LINUX:
         with suppress(ChildProcessError):
             while os.waitpid(-1, os.WNOHANG)[0]:
                 pass
         try:
-            with open(own, encoding="ascii") as listed:  # noqa: PTH123 - few imports
+            with open(children_file, encoding="ascii") as listed:  # noqa: PTH123 - few imports
                 children = [int(word) for word in listed.read().split()]
         except OSError:
             return
@@ -151,7 +157,7 @@ def _kill_descendants() -> None:
 
 
 def _kill(kill: Callable[[int, int], None], process: int) -> bool:
-    """Whether the process or group was there to be killed."""
+    """Kill a process or group; return True if it was there to be killed."""
     try:
         kill(process, signal.SIGKILL)
     except (ProcessLookupError, PermissionError):
@@ -160,7 +166,7 @@ def _kill(kill: Callable[[int, int], None], process: int) -> bool:
 
 
 def _end_with(supervisor: int) -> None:
-    """Makes Linux kill this process if its supervisor is killed; it has one thread, which is the parent."""
+    """Make Linux kill this process if its supervisor is killed; it has one thread, which is the parent."""
     if _LINUX:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != supervisor:

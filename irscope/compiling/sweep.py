@@ -92,7 +92,7 @@ class Sweep:
     reused: int = 0
 
     def progress(self) -> Progress:
-        """The progress before the first job."""
+        """Return the progress before the first job."""
         total = len(self.plan.jobs)
         return Progress(total, kept=total - len(self.ids) - self.reused, reused=self.reused)
 
@@ -106,12 +106,13 @@ def planned(
     cluster: Cluster | None = None,
     baseline: Baseline | None = None,
 ) -> Iterator[tuple[Plan, Executor]]:
-    """The plan of a request, and the executor that will compile it.
+    """Yield the plan of a request, and the executor that will compile it.
 
-    `processes` of None starts one worker per core; on a `cluster`, only one, which plans. All start at once,
-    so that the others load triton while the first one plans; with a `baseline`, which is loaded meanwhile,
-    the others start when there are jobs for them. `seconds` is the time limit of the plan. Raises
-    UserError if the request does not fit the file, or the cluster cannot be reached; Stopped.
+    `processes` of None starts one worker per core; on a `cluster`, only one, which plans. All
+    start at once, so that the others load triton while the first one plans; with a `baseline`,
+    which is loaded meanwhile, the others start when there are jobs for them. `seconds` is the time
+    limit of the plan. Raises UserError if the request does not fit the file, or the cluster cannot
+    be reached; Stopped.
     """
     request = _absolute(request) if cluster else request
     with _workers(processes, cluster, baseline) as workers:
@@ -128,11 +129,11 @@ def planned_each(
     cluster: Cluster | None = None,
     baseline: Baseline | None = None,
 ) -> Iterator[tuple[Iterator[Plan | UserError], Executor]]:
-    """The plan of each kernel of the request's file (or the error), and the executor; see `planned`.
+    """Yield the plan of each kernel of the request's file (or the error), and the executor.
 
-    Every worker imports the file once. With a `baseline`, the next kernel is planned while the plan of the
-    one before is used, so the executor must not be used before the last plan. Raises UserError if the file
-    cannot be imported within `seconds`.
+    See `planned`. Every worker imports the file once. With a `baseline`, the next kernel is
+    planned while the plan of the one before is used, so the executor must not be used before the
+    last plan. Raises UserError if the file cannot be imported within `seconds`.
     """
     request = _absolute(request) if cluster else request
     with _workers(processes, cluster, baseline) as workers:
@@ -150,7 +151,7 @@ def planned_requests(
     seconds: float = IMPORT_SECONDS,
     baseline: Baseline | None = None,
 ) -> Iterator[tuple[Iterator[Plan | UserError], Executor]]:
-    """The plan of each request, whose files may differ, and the executor; see `planned_each`."""
+    """Yield the plan of each request, whose files may differ, and the executor; see `planned_each`."""
     with _workers(processes, None, baseline) as workers:
         plans = _plans(workers, requests, seconds, ahead=baseline is not None)
         yield plans, LocalExecutor(workers, processes or available_cores())
@@ -160,7 +161,10 @@ def planned_requests(
 def _workers(
     processes: int | None, cluster: Cluster | None, baseline: Baseline | None
 ) -> Iterator[list[Worker]]:
-    """The processes of this machine that start at once; loads the baseline while they load triton."""
+    """Yield the processes of this machine that start at once.
+
+    Loads the baseline while they load triton.
+    """
     with started_workers(1 if cluster or baseline else processes) as workers:
         if baseline is not None:
             baseline.load()
@@ -175,7 +179,7 @@ def _executor(
     cluster: Cluster | None,
     seconds: float,
 ) -> Iterator[Executor]:
-    """The workers of this machine, of which the first has imported the file, or those of a cluster."""
+    """Yield the workers of this machine, of which the first has imported the file, or a cluster's."""
     if cluster is None:
         yield LocalExecutor(workers, processes or available_cores())
         return
@@ -184,14 +188,17 @@ def _executor(
 
 
 def _absolute(request: SweepRequest) -> SweepRequest:
-    """The request as another machine understands it."""
+    """Return the request as another machine understands it."""
     return replace(request, file=Path(os.path.abspath(request.file)))  # noqa: PTH100 - links are kept
 
 
 def _plans(
     workers: list[Worker], requests: Sequence[SweepRequest], seconds: float, ahead: bool
 ) -> Iterator[Plan | UserError]:
-    """The plan of each request, or its error; `ahead` begins the next one before it returns the last."""
+    """Yield the plan of each request, or its error.
+
+    `ahead` begins the next one before it yields the last.
+    """
     for request, following in zip_longest(requests, requests[1:]):
         plan = _plan_or_error(workers, request, seconds)
         if ahead and following is not None and workers[0].alive:
@@ -209,7 +216,7 @@ def _plan_or_error(workers: list[Worker], request: SweepRequest, seconds: float)
 
 
 def lay_out(plan: Plan, writer: CaptureWriter, command: str, first_id: int = 1) -> Sweep:
-    """Matches a plan with a capture. `command` is stored as the origin of its variants.
+    """Match a plan with a capture. `command` is stored as the origin of its variants.
 
     The ids of new variants are at least `first_id`.
     """
@@ -236,7 +243,7 @@ def reuse(
     writer: CaptureWriter,
     report: Callable[[int, int], None] = lambda *_: None,
 ) -> list[Sweep]:
-    """Copies the variants of sweeps that a baseline has; the sweeps without them.
+    """Copy the variants of sweeps that a baseline has; the sweeps without them.
 
     `report` takes the number that were copied so far, and of all that the capture lacks.
     """
@@ -253,27 +260,27 @@ def _without(sweep: Sweep, copied: Collection[int]) -> Sweep:
 
 
 def compiled_before(plan: Plan, variants: Iterable[Variant]) -> dict[Job, Variant]:
-    """The variants among `variants` that jobs of a plan would compile again, by job."""
+    """Map each job of a plan to the one of `variants` that it would compile again, if there is one."""
     kernel = kernel_digest(Kernel(0, plan.source.name, plan.source, plan.helpers, plan.parameters))
     digests: dict[Kernel, str] = {}
-    known: dict[str, Variant] = {}
+    variants_by_identity: dict[str, Variant] = {}
     for variant in variants:
         if variant.kernel not in digests:
             digests[variant.kernel] = kernel_digest(variant.kernel)
         triton = variant.toolchain.versions.get("triton", "")
-        known[identity(digests[variant.kernel], triton, _in_order(variant))] = variant
+        variants_by_identity[identity(digests[variant.kernel], triton, _in_order(variant))] = variant
     names = {
         job: identity(kernel, plan.versions["triton"], _in_order(unfinished_variant(job)))
         for job in plan.jobs
     }
-    return {job: known[name] for job, name in names.items() if name in known}
+    return {job: variants_by_identity[name] for job, name in names.items() if name in variants_by_identity}
 
 
 _OfVariant = TypeVar("_OfVariant", NewVariant, Variant)
 
 
 def _in_order(variant: _OfVariant) -> _OfVariant:
-    """A variant with its config in the order of the names: recorded programs set them in any order."""
+    """Sort a variant's config by the names: recorded programs set them in any order."""
     return replace(variant, config=Config(tuple(sorted(variant.config.values, key=lambda pair: pair[0]))))
 
 
@@ -327,7 +334,7 @@ def compile_rest(
 
 @contextmanager
 def _stop_at(until: float | None) -> Iterator[Stop]:
-    """A Stop that is set at a time of `time.monotonic`; never, if that is None."""
+    """Yield a Stop that is set at a time of `time.monotonic`; never, if that is None."""
     stop = Stop()
     if until is None:
         yield stop
@@ -357,8 +364,8 @@ def compile_sweep(
     group before the others of any group, which costs time: see Job.
     """
     executor = executor_of(workers)
-    first, others = informative_order(list(sweep.ids))
-    for jobs in (first, others) if partial else ([*first, *others],):
+    first, remaining = informative_order(list(sweep.ids))
+    for jobs in (first, remaining) if partial else ([*first, *remaining],):
         for job, outcome in executor.run(jobs, seconds, on_start, on_stage, stop):
             new = outcome.added_to(unfinished_variant(job))
             _write(sweep, writer, job, new)
@@ -366,7 +373,7 @@ def compile_sweep(
 
 
 def _write(sweep: Sweep, writer: CaptureWriter, job: Job, new: NewVariant) -> None:
-    """Writes a variant with its facts, so that nobody who opens the capture has to measure them."""
+    """Write a variant with its facts, so that nobody who opens the capture has to measure them."""
     facts: Mapping[str, object] | None = None
     # An assembly that is not among the stages may be derived later.
     if backend_of(job.target).assembly in new.artifacts:
@@ -381,18 +388,18 @@ def _write(sweep: Sweep, writer: CaptureWriter, job: Job, new: NewVariant) -> No
 
 
 def _content(new: NewVariant, stage: str) -> bytes | None:
-    """A stage of a variant to be written."""
+    """Return a stage of a variant to be written."""
     content = new.artifacts.get(stage)
     return None if content is None else unpack(content)
 
 
 def unfinished_variant(job: Job) -> NewVariant:
-    """The variant of a job, before it is compiled."""
+    """Return the variant of a job, before it is compiled."""
     return NewVariant(job.target, job.specialization, job.config, cache_key=dict(job.environment))
 
 
 def planned_variant(sweep: Sweep, job: Job) -> Variant:
-    """The variant that a job will compile, without stages."""
+    """Return the variant that a job will compile, without stages."""
     return Variant(
         id=sweep.ids[job],
         kernel=sweep.kernel,
@@ -405,7 +412,7 @@ def planned_variant(sweep: Sweep, job: Job) -> Variant:
 
 
 def stored_variant(variant: Variant, new: NewVariant) -> Variant:
-    """A planned variant as the capture has it once `new` is written."""
+    """Return a planned variant as the capture has it once `new` is written."""
     values = {name: getattr(new, name) for name in _IN_BOTH}
     values["artifacts"] = {name: _artifact(name, content) for name, content in new.artifacts.items()}
     return Variant(id=variant.id, kernel=variant.kernel, toolchain=variant.toolchain, **values)
@@ -428,7 +435,7 @@ class Baseline:
         self._capture = capture
 
     def load(self) -> None:
-        """Reads the cache keys, which takes 20 us per variant. Raises UserError if one is damaged."""
+        """Read the cache keys, which takes 20 us per variant. Raises UserError if one is damaged."""
         self._ids  # noqa: B018
 
     @cached_property
@@ -436,14 +443,14 @@ class Baseline:
         return self._capture.cache_keys()
 
     def copy(self, sweeps: Sequence[Sweep], writer: CaptureWriter) -> Iterator[set[int]]:
-        """Copies the variants of the sweeps that are here; yields the ids of some at a time.
+        """Copy the variants of the sweeps that are here; yields the ids of some at a time.
 
         Those that are damaged, or lack what compiling the job would record, are left out.
         """
-        found = {copy.identity: copy for sweep in sweeps for copy in self._found(sweep)}
-        if found:
-            scan = len(found) > _MANY * len(self._ids)
-            yield from VariantCopier(self._capture, writer).copy(list(found.values()), scan)
+        copies = {copy.identity: copy for sweep in sweeps for copy in self._found(sweep)}
+        if copies:
+            scan = len(copies) > _MANY * len(self._ids)
+            yield from VariantCopier(self._capture, writer).copy(list(copies.values()), scan)
 
     def _found(self, sweep: Sweep) -> Iterator[VariantCopy]:
         keys = dict(zip(sweep.plan.jobs, sweep.plan.keys, strict=True)) if sweep.plan.keys else {}
@@ -466,7 +473,7 @@ class Baseline:
 
 @contextmanager
 def open_baseline(path: Path, output: Path | None) -> Iterator[Baseline]:
-    """Opens an older capture to reuse its variants.
+    """Open an older capture to reuse its variants.
 
     Raises UserError if it is not a capture, or is the file that is written.
     """

@@ -70,7 +70,7 @@ class ProcessState:
 
     @classmethod
     def current(cls) -> ProcessState:
-        """The state of this process now."""
+        """Return the state of this process now."""
         folder = None
         with suppress(OSError):  # it may have been removed
             folder = os.getcwd()  # noqa: PTH109
@@ -79,7 +79,7 @@ class ProcessState:
         return cls(folder, dict(os.environ), handlers, sys.getrecursionlimit(), limits)
 
     def restore(self) -> bool:
-        """Makes this the state of the process again; False if that is not possible."""
+        """Make this the state of the process again; False if that is not possible."""
         for number, before in self.limits.items():
             if resource.getrlimit(number) != before:
                 try:
@@ -193,7 +193,7 @@ def _refuse(task: WorkerTask) -> None:
 
 
 def serve(pipe: Connection, work: Callable[[WorkerTask], None]) -> None:
-    """Calls `work` for each task, and sends its exceptions, until the parent closes the pipe."""
+    """Call `work` for each task, and send its exceptions, until the parent closes the pipe."""
     os.register_at_fork(after_in_child=pipe.close)  # user code may fork: only this process answers
     try:
         while True:
@@ -243,7 +243,7 @@ def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection, further: Fu
 
 
 def _attempt(work: Callable[[], None], pipe: Connection) -> None:
-    """Calls `work` and sends its exception. Raises DisconnectedError if the parent has ended."""
+    """Call `work` and send its exception. Raises DisconnectedError if the parent has ended."""
     process = os.getpid()
     try:
         work()
@@ -262,15 +262,15 @@ def _attempt(work: Callable[[], None], pipe: Connection) -> None:
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The failure that a variant keeps of the exception that ended its compilation."""
+    """Return the failure that a variant keeps of the exception that ended its compilation."""
     return Failure(type(error).__name__, _summary(error), _message(error))
 
 
 def _summary(error: BaseException) -> str:
-    """The most useful line of an error.
+    """Return the most useful line of an error.
 
-    A CompilationError quotes the kernel first; the error is its last line or its cause. A PTXASError
-    quotes the ptxas log.
+    A CompilationError quotes the kernel first; the error is its last line or its cause. A
+    PTXASError quotes the ptxas log.
     """
     text = error_text(error)
     lines = [line.strip() for line in text.splitlines() if line.strip(" ^")]
@@ -281,7 +281,7 @@ def _summary(error: BaseException) -> str:
 
 
 def _message(error: BaseException) -> str:
-    """The texts of the error and its causes, and its traceback location."""
+    """Return the texts of the error and its causes, and its traceback location."""
     texts = [error_text(error) or type(error).__name__]
     cause = error.__cause__
     while cause is not None and len(texts) < _MAX_CAUSES:
@@ -292,7 +292,7 @@ def _message(error: BaseException) -> str:
 
 
 def prepare(triton_key: str | None = None) -> None:
-    """Configures Triton for all compilations in this process. `triton_key` is Triton's own key, if known."""
+    """Configure Triton for all compilations in this process. `triton_key` is Triton's own key, if known."""
     warnings.filterwarnings("ignore", message=FP_FUSION_WARNING)
     from triton import knobs
     from triton.runtime import cache

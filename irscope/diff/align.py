@@ -62,7 +62,7 @@ class Work:
     exceeded: bool = False
 
     def allows(self, pairs: int) -> bool:
-        """Whether an exact alignment may compare this many more pairs; subtracts them."""
+        """Check whether an exact alignment may compare this many more pairs, and subtract them if so."""
         allowed = pairs <= min(self.pairs, _LARGE)
         self.pairs -= pairs if allowed else 0
         self.exceeded |= not allowed
@@ -72,18 +72,18 @@ class Work:
 def common_blocks(
     left: Sequence[Hashable], right: Sequence[Hashable], work: Work | None = None
 ) -> list[Block]:
-    """Blocks of equal elements, in the order of both sequences.
+    """Return blocks of equal elements, in the order of both sequences.
 
-    If one sequence is the other with elements removed, every remaining element is in a block, unless `work`
-    (None: what a diff may do) does not suffice; it says so then.
+    If one sequence is the other with elements removed, every remaining element is in a block,
+    unless `work` (None: what a diff may do) does not suffice; `work.exceeded` is set then.
     """
     work = work or Work()
     left, right = list(left), list(right)  # slices are compared, and a tuple never equals a list
     blocks: list[Block] = []
     open_gaps = [Gap(0, len(left), 0, len(right))]
     while open_gaps:
-        gap, found = _trimmed(left, right, open_gaps.pop())
-        blocks += found
+        gap, ends = _trimmed(left, right, open_gaps.pop())
+        blocks += ends
         if gap.left == gap.left_end or gap.right == gap.right_end:
             continue
         inside = _anchors(left, right, gap)
@@ -102,17 +102,20 @@ def refined(
     right: Sequence[Hashable],
     work: Work | None = None,
 ) -> list[Block]:
-    """`blocks` and the common blocks of the gaps between them, in order; `work` as in `common_blocks`."""
-    found = list(blocks)
-    for gap in list(gaps_between(found, Gap(0, len(left), 0, len(right)))):
+    """Return `blocks` and the common blocks of the gaps between them, in order.
+
+    `work` is as in `common_blocks`.
+    """
+    all_blocks = list(blocks)
+    for gap in list(gaps_between(all_blocks, Gap(0, len(left), 0, len(right)))):
         inside = common_blocks(left[gap.left : gap.left_end], right[gap.right : gap.right_end], work)
-        found += [Block(gap.left + block.left, gap.right + block.right, block.size) for block in inside]
-    found.sort()
-    return found
+        all_blocks += [Block(gap.left + block.left, gap.right + block.right, block.size) for block in inside]
+    all_blocks.sort()
+    return all_blocks
 
 
 def gaps_between(blocks: Iterable[Block], whole: Gap) -> Iterator[Gap]:
-    """The gaps before, between and after `blocks` inside `whole` that have elements on both sides."""
+    """Yield the gaps before, between and after `blocks` inside `whole`, if neither side is empty."""
     at_left, at_right = whole.left, whole.right
     for block in (*blocks, Block(whole.left_end, whole.right_end, 0)):
         if at_left < block.left and at_right < block.right:
@@ -121,7 +124,7 @@ def gaps_between(blocks: Iterable[Block], whole: Gap) -> Iterator[Gap]:
 
 
 def _trimmed(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> tuple[Gap, list[Block]]:
-    """`gap` without its common head and tail, and these as blocks."""
+    """Return `gap` without its common head and tail, and the blocks of these two."""
     blocks = []
     room = min(gap.left_end - gap.left, gap.right_end - gap.right)
     head = _common_head(left, right, gap.left, gap.right, room)
@@ -157,7 +160,7 @@ def _common_tail(left: Sequence[Hashable], right: Sequence[Hashable], i: int, j:
 
 
 def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> list[Block]:
-    """A longest common subsequence of the elements that are unique on both sides of `gap`."""
+    """Return a longest common subsequence of the elements that are unique on both sides of `gap`."""
     if (gap.left_end - gap.left) * (gap.right_end - gap.right) <= _SMALL:
         return []
     ours, theirs = left[gap.left : gap.left_end], right[gap.right : gap.right_end]
@@ -169,7 +172,7 @@ def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> l
 
 
 def longest_increasing(values: Sequence[int]) -> list[int]:
-    """The indices of a longest increasing subsequence of distinct values (patience sorting)."""
+    """Return the indices of a longest increasing subsequence of distinct values (patience sorting)."""
     tops: list[int] = []
     top_index: list[int] = []
     before: list[int] = []
@@ -192,22 +195,22 @@ def longest_increasing(values: Sequence[int]) -> list[int]:
 
 
 def _lcs(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap, work: Work) -> list[Block]:
-    """The longest common subsequence inside `gap`, or a common subsequence if that is too much work."""
+    """Return the longest common subsequence inside `gap`, or a shorter one if that is too much work."""
     ours, theirs = range(gap.left, gap.left_end), range(gap.right, gap.right_end)
     if len(ours) * len(theirs) <= _MEDIUM:
         return _exact(left, ours, right, theirs)
     # Elements of one side only are in no common subsequence; texts may have nothing in common.
     both = {left[i] for i in ours} & {right[j] for j in theirs}
-    shared, others = [i for i in ours if left[i] in both], [j for j in theirs if right[j] in both]
-    if work.allows(len(shared) * len(others)):
-        return _exact(left, shared, right, others)
-    return _roughly(left, shared, right, others)
+    shared, other_shared = [i for i in ours if left[i] in both], [j for j in theirs if right[j] in both]
+    if work.allows(len(shared) * len(other_shared)):
+        return _exact(left, shared, right, other_shared)
+    return _roughly(left, shared, right, other_shared)
 
 
 def _exact(
     left: Sequence[Hashable], ours: Sequence[int], right: Sequence[Hashable], theirs: Sequence[int]
 ) -> list[Block]:
-    """The longest common subsequence of the elements at these indices."""
+    """Return the longest common subsequence of the elements at these indices."""
     if isinstance(ours, range) and isinstance(theirs, range):
         whole = left[ours.start : ours.stop], right[theirs.start : theirs.stop]
     else:
@@ -223,32 +226,35 @@ def _exact(
 def _roughly(
     left: Sequence[Hashable], ours: Sequence[int], right: Sequence[Hashable], theirs: Sequence[int]
 ) -> list[Block]:
-    """A common subsequence in linear time: occurrences in order, then the gaps between them by pieces."""
-    places: dict[Hashable, list[int]] = {}
+    """Return a common subsequence in linear time.
+
+    It matches occurrences in order, then compares the gaps between them piece by piece.
+    """
+    occurrences: dict[Hashable, list[int]] = {}
     for n in range(len(theirs) - 1, -1, -1):
-        places.setdefault(right[theirs[n]], []).append(n)
-    pairs = [(n, places[left[i]].pop()) for n, i in enumerate(ours) if places.get(left[i])]
+        occurrences.setdefault(right[theirs[n]], []).append(n)
+    pairs = [(n, occurrences[left[i]].pop()) for n, i in enumerate(ours) if occurrences.get(left[i])]
     anchors = [Block(*pairs[n], 1) for n in longest_increasing([j for _, j in pairs])]
     blocks = _consecutive((ours[block.left], theirs[block.right]) for block in anchors)
     for gap in gaps_between(anchors, Gap(0, len(ours), 0, len(theirs))):
         steps = 1 + max(gap.left_end - gap.left, gap.right_end - gap.right) // _PIECE
         for n in range(steps):
             mine = ours[_part(gap.left, gap.left_end, n, steps) : _part(gap.left, gap.left_end, n + 1, steps)]
-            other = theirs[
+            opposite = theirs[
                 _part(gap.right, gap.right_end, n, steps) : _part(gap.right, gap.right_end, n + 1, steps)
             ]
-            if mine and other:
-                blocks += _exact(left, mine, right, other)
+            if mine and opposite:
+                blocks += _exact(left, mine, right, opposite)
     return blocks
 
 
 def _part(start: int, end: int, n: int, parts: int) -> int:
-    """The start of the n-th of equal parts."""
+    """Return the start of the n-th of equal parts."""
     return start + (end - start) * n // parts
 
 
 def _consecutive(pairs: Iterable[tuple[int, int]]) -> list[Block]:
-    """Pairs of indices, in order, as blocks."""
+    """Combine pairs of indices, in order, into blocks."""
     blocks: list[Block] = []
     for i, j in pairs:
         if blocks and (i, j) == (blocks[-1].left + blocks[-1].size, blocks[-1].right + blocks[-1].size):

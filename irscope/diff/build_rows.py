@@ -39,9 +39,9 @@ def build_rows(
     layout_lines: Mapping[int, tuple[int, Change]],
     work: Work | None = None,
 ) -> list[Row]:
-    """The rows of two documents.
+    """Return the rows of two documents.
 
-    `changes` are those of the matched operations, by left operation. `layout_lines` are the lines that
+    `changes` maps matched left operations to their changes. `layout_lines` are the lines that
     define matched layouts: left line -> right line and change. `work` bounds the alignments.
     """
     moved = {index for index, change in changes.items() if change & Change.MOVED}
@@ -63,7 +63,7 @@ def build_rows(
 
 
 def text_rows(left: Sequence[str], right: Sequence[str]) -> list[Row]:
-    """The rows of two texts without operations, such as a kernel's Python before and after an edit."""
+    """Return the rows of two texts without operations, such as a kernel's Python before and after."""
     rows: list[Row] = []
     at_left, at_right = 0, 0
     for block in (*common_blocks(left, right), Block(len(left), len(right), 0)):
@@ -87,12 +87,12 @@ def _anchors(
     changes: Mapping[int, Change],
     moved: Collection[int],
 ) -> list[_Anchor]:
-    """The first and the last lines of matched operations that did not move."""
+    """Return the first and the last lines of matched operations that did not move."""
     anchors = []
-    for index, other in enumerate(matches):
-        if other == UNMATCHED or index in moved:
+    for index, match in enumerate(matches):
+        if match == UNMATCHED or index in moved:
             continue
-        ours, theirs = left.operations[index], right.operations[other]
+        ours, theirs = left.operations[index], right.operations[match]
         change = changes.get(index, Change.EQUAL)
         anchors.append((ours.line, theirs.line, change))
         if ours.end > ours.line + 1 and theirs.end > theirs.line + 1:
@@ -103,19 +103,22 @@ def _anchors(
 
 
 def _last_line_has_content(document: Document, operation: Operation) -> bool:
-    """Whether the last line of the operation has more than a brace: types, attributes, operands."""
+    """Check whether the operation's last line has more than a brace: types, attributes, operands."""
     return len(document.lines[operation.end - 1].partition(" loc(")[0].strip()) > 1
 
 
 def _in_order(anchors: list[_Anchor]) -> list[_Anchor]:
-    """The anchors that are in order on both sides. Operations on one line share its row and changes."""
-    kept: list[_Anchor] = []
+    """Return the anchors that are in order on both sides.
+
+    Operations on one line share its row and changes.
+    """
+    ordered: list[_Anchor] = []
     for anchor in anchors:
-        if not kept or (anchor[0] > kept[-1][0] and anchor[1] > kept[-1][1]):
-            kept.append(anchor)
-        elif anchor[:2] == kept[-1][:2]:
-            kept[-1] = (*anchor[:2], kept[-1][2] | anchor[2])
-    return kept
+        if not ordered or (anchor[0] > ordered[-1][0] and anchor[1] > ordered[-1][1]):
+            ordered.append(anchor)
+        elif anchor[:2] == ordered[-1][:2]:
+            ordered[-1] = (*anchor[:2], ordered[-1][2] | anchor[2])
+    return ordered
 
 
 class _Side:
@@ -140,7 +143,7 @@ class _Side:
                 self.operation_lines.update(range(operation.line, operation.end))
 
     def change(self, line: int) -> Change:
-        """The change of a row that has only this line."""
+        """Return the change of a row that has only this line."""
         if line in self.moved:
             return self.moved[line]
         if line in self.operation_lines:
@@ -148,10 +151,10 @@ class _Side:
         return Change.TEXT if self.header_content(line) else Change.EQUAL
 
     def header_content(self, line: int) -> str:
-        """The content of a line outside of operations; "" if it carries no meaning.
+        """Return the content of a line outside of operations, or "" if it carries no meaning.
 
-        Braces, labels, comments, alias and location tables, debug sections and register declarations carry
-        none: they follow from the operations, or from names without a meaning.
+        Braces, labels, comments, alias and location tables, debug sections and register declarations
+        carry none: they follow from the operations, or from names without a meaning.
         """
         if line not in self._headers:
             self._headers[line] = self._header_content(self.lines[line].strip())
@@ -166,13 +169,14 @@ class _Side:
         return _ATTRIBUTE_GROUP.sub("#", text)
 
     def text(self, line: int) -> str:
-        """The key of lines that are equal."""
+        """Return the key by which equal lines match."""
         return self.header_content(line) or f" {self.lines[line].strip()}"
 
     def similarity_key(self, line: int) -> str:
-        """The key that two similar lines outside of operations have in common.
+        """Return the key that two similar lines outside of operations have in common.
 
-        It is the text of a line with a meaning without its numbers, and the first word of any other line.
+        It is the text of a line with a meaning without its numbers, and the first word of any other
+        line.
         """
         text = self.header_content(line)
         if text:
@@ -193,7 +197,10 @@ class _Filler:
         self._same_names = left.functions == right.functions
 
     def rows(self, gap: Gap) -> list[Row]:
-        """The rows of all lines in `gap`: similar lines in pairs, the others one by one, the left's first."""
+        """Return the rows of all lines in `gap`.
+
+        Similar lines form pairs; the others get a row each, with the left side's first.
+        """
         if self._identical(gap):
             return [Row(gap.left + n, gap.right + n, Change.EQUAL) for n in range(gap.left_end - gap.left)]
         rows: list[Row] = []
@@ -206,9 +213,9 @@ class _Filler:
         return rows
 
     def _identical(self, gap: Gap) -> bool:
-        """Whether both sides have the same lines, none of an operation: each is then the match of the other.
+        """Check whether both sides have the same lines, none of an operation: they match one to one.
 
-        Line entries and labels between operations are, in most of a text.
+        This holds for most of a text: the line entries and labels between operations.
         """
         size = gap.left_end - gap.left
         if size != gap.right_end - gap.right or self.layout_lines or not self._same_names:
@@ -227,7 +234,7 @@ class _Filler:
         return Row(i, j, Change.EQUAL if equal else Change.TEXT)
 
     def _blocks(self, gap: Gap) -> list[Block]:
-        """The lines outside of operations that form pairs: equal ones first, then similar ones."""
+        """Pair the lines outside of operations: equal ones first, then similar ones."""
         if gap.left == gap.left_end or gap.right == gap.right_end:
             return []
         left, right = range(gap.left, gap.left_end), range(gap.right, gap.right_end)
@@ -240,7 +247,10 @@ class _Filler:
         return [Block(gap.left + block.left, gap.right + block.right, block.size) for block in blocks]
 
     def _left_key(self, line: int, key_of: _KeyOf) -> Hashable:
-        """The key that aligns a left line; that of a line with an operation never equals a right one's."""
+        """Return the key that aligns a left line.
+
+        The key of a line with an operation never equals one of the right side.
+        """
         if line in self.left.operation_lines:
             return "left", line
         if line in self.layout_lines:

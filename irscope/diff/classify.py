@@ -67,10 +67,11 @@ class _Token(NamedTuple):
 
 @lru_cache(maxsize=_CACHED_PAIRS)
 def classify(left: str, right: str, language: str) -> Change:
-    """How two normalized texts of one opcode differ; EQUAL if they are identical.
+    """Return how two normalized texts of one opcode differ; EQUAL if they are identical.
 
-    In MLIR, everything between braces and after an equals sign is an attribute. A number that changes like a
-    dimension of the same operation (`end = 64` of a `tensor<64xi32>`) counts as that dimension.
+    In MLIR, everything between braces and after an equals sign is an attribute. A number that
+    changes like a dimension of the same operation (`end = 64` of a `tensor<64xi32>`) counts as
+    that dimension.
     """
     if left == right:
         return Change.EQUAL
@@ -84,9 +85,9 @@ def classify(left: str, right: str, language: str) -> Change:
         if _is_respecialized(removed, added):
             change |= Change.CONSTANT
             continue
-        for own, other in ((removed, added), (added, removed)):
-            kinds = _kinds(other)
-            for kind in _kinds(own):
+        for tokens, opposite_tokens in ((removed, added), (added, removed)):
+            kinds = _kinds(opposite_tokens)
+            for kind in _kinds(tokens):
                 change |= kind if kind in kinds else _KINDS_ALONE.get(kind, kind)
     return change or Change.ATTRIBUTE
 
@@ -98,18 +99,18 @@ def _kinds(tokens: list[_Token]) -> set[Change]:
 
 def _tokens(text: str, language: str) -> Iterator[_Token]:
     syntax = language_named(language)
-    made: dict[str, _Token] = {}
-    braces = at = 0
+    token_of_word: dict[str, _Token] = {}
+    braces = offset = 0
     after_equals = False
-    while match := _TOKEN.search(text, at):
-        at = match.end()
+    while match := _TOKEN.search(text, offset):
+        offset = match.end()
         name, word = match.lastgroup or "mark", match[0]
         kind = _KINDS[name]
         if name == "layout":
-            if text.startswith("<", at):
-                close = closing_bracket(text, at, "<>")
-                at = len(text) if close is None else close + 1
-                word = text[match.start() : at]
+            if text.startswith("<", offset):
+                close = closing_bracket(text, offset, "<>")
+                offset = len(text) if close is None else close + 1
+                word = text[match.start() : offset]
             kind = Change.LAYOUT if is_layout(match[0].lstrip("#")) else Change.ATTRIBUTE
         elif name == "mark":
             braces += (word == "{") - (word == "}")
@@ -122,14 +123,14 @@ def _tokens(text: str, language: str) -> Iterator[_Token]:
         elif word in syntax.register_classes:
             kind = Change.OPERANDS
         after_equals = word == "="
-        token = made.get(word)
+        token = token_of_word.get(word)
         if token is None or token.kind is not kind:
-            token = made[word] = _Token(word, kind)
+            token = token_of_word[word] = _Token(word, kind)
         yield token
 
 
 def _changed(left: list[_Token], right: list[_Token]) -> list[tuple[list[_Token], list[_Token]]]:
-    """The runs of tokens that differ, as (removed, added)."""
+    """Return the runs of tokens that differ, as (removed, added)."""
     if [token.kind for token in left] == [token.kind for token in right]:
         return [([a], [b]) for a, b in zip(left, right, strict=True) if a.text != b.text]
     opcodes = Indel.opcodes([token.text for token in left], [token.text for token in right])
@@ -153,7 +154,7 @@ def _texts(tokens: list[_Token]) -> tuple[str, ...]:
 
 
 def _is_respecialized(removed: list[_Token], added: list[_Token]) -> bool:
-    """Whether a callee became another specialization of itself: its name contains the constants."""
+    """Check whether a callee became another specialization of itself: names contain the constants."""
     if len(removed) != 1 or len(added) != 1 or not removed[0].text.startswith("@"):
         return False
     return _DIGITS.sub("", removed[0].text) == _DIGITS.sub("", added[0].text)
@@ -162,7 +163,7 @@ def _is_respecialized(removed: list[_Token], added: list[_Token]) -> bool:
 def _dimensions(
     removed: list[_Token], added: list[_Token]
 ) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """The dimensions that changed in a run, each as (old,), (new,)."""
+    """Yield the dimensions that changed in a run, each as (old,), (new,)."""
     for a, b in zip(removed, added, strict=False):
         if a.kind is Change.SHAPE and b.kind is Change.SHAPE:
             for old, new in zip(a.text.split("x"), b.text.split("x"), strict=False):

@@ -44,7 +44,7 @@ REPLACED = Definition(UNMATCHED, False, 0)
 
 
 def definitions(document: Document) -> Definitions:
-    """For each operation the definition of each operand; None if the document does not define it.
+    """Return the definitions of each operation's operands; None for those from outside the document.
 
     If a name is defined again, the new definition holds for the rest of the text.
     """
@@ -52,7 +52,7 @@ def definitions(document: Document) -> Definitions:
     if not language_named(document.language).names_are_values:
         return [()] * len(operations)
     names: dict[int, dict[str, Definition]] = defaultdict(dict)
-    found: list[tuple[Definition | None, ...]] = []
+    operand_definitions: list[tuple[Definition | None, ...]] = []
     forward = []
     make = tuple.__new__  # a third of the time of Definition(...), of which a stage has a million
     for index, operation in enumerate(operations):
@@ -60,40 +60,41 @@ def definitions(document: Document) -> Definitions:
         read = tuple([defined.get(name) for name in operation.operands])
         if None in read:
             forward.append(index)
-        found.append(read)
+        operand_definitions.append(read)
         for position, name in enumerate(operation.results):
             defined[name] = make(Definition, (index, False, position))
         for position, name in enumerate(operation.arguments):
             defined[name] = Definition(index, True, position)
     for index in forward:  # used above its definition: operands of phis and loop headers
         defined = names[operations[index].function]
-        found[index] = tuple(
+        operand_definitions[index] = tuple(
             definition or defined.get(name)
-            for definition, name in zip(found[index], operations[index].operands, strict=True)
+            for definition, name in zip(operand_definitions[index], operations[index].operands, strict=True)
         )
-    return found
+    return operand_definitions
 
 
 def operand_changes(
     left: Document, right: Document, matches: Sequence[int], defs: tuple[Definitions, Definitions]
 ) -> dict[int, Change]:
-    """Operations of `left` that have operands whose definitions do not match those of their match's operands.
+    """Map operations of `left` to the change of their operands, if its definitions do not match.
 
-    `defs` are the definitions of both documents' operands. The change is OPERANDS, or CONSTANT if both
-    definitions are constants. The order of operands of a commutative operation does not matter.
+    `defs` are the definitions of both documents' operands. The change is OPERANDS, or CONSTANT
+    if both definitions are constants. The order of operands of a commutative operation does not
+    matter.
     """
     ours, theirs = defs
     matcher = _DefinitionMatcher(left, right, matches, ours, theirs)
-    found: dict[int, Change] = {}
-    for index, other in enumerate(matches):
-        if other == UNMATCHED or not (ours[index] or theirs[other]):
+    changes: dict[int, Change] = {}
+    for index, partner in enumerate(matches):
+        if partner == UNMATCHED or not (ours[index] or theirs[partner]):
             continue
-        if matcher.agree(ours[index], theirs[other]):
+        if matcher.agree(ours[index], theirs[partner]):
             continue
         mapped = [matcher.match(definition) for definition in ours[index]]
-        if mapped == list(theirs[other]):
+        if mapped == list(theirs[partner]):
             continue
-        actual = [matcher.without_inserted(definition) for definition in theirs[other]]
+        actual = [matcher.without_inserted(definition) for definition in theirs[partner]]
         if mapped == actual:
             continue
         if _COMMUTATIVE.match(left.operations[index].opcode) and Counter(mapped) == Counter(actual):
@@ -101,12 +102,12 @@ def operand_changes(
         change = Change.EQUAL
         if len(mapped) != len(actual):
             change = Change.OPERANDS
-        for was, now, expected, value in zip(ours[index], theirs[other], mapped, actual, strict=False):
+        for was, now, expected, value in zip(ours[index], theirs[partner], mapped, actual, strict=False):
             if value != expected and len(mapped) == len(actual):
                 change |= matcher.change(was, now)
         if change:
-            found[index] = change
-    return found
+            changes[index] = change
+    return changes
 
 
 class _DefinitionMatcher:
@@ -123,21 +124,21 @@ class _DefinitionMatcher:
         self.inserted: tuple[dict[Definition, Definition], dict[Definition, Definition]] = {}, {}
         self.carried: dict[int, dict[int, int]] = {}
         self.parameters: dict[int, dict[int, int]] = {}
-        for index, other in enumerate(matches):
-            if other == UNMATCHED or not self.left[index].arguments:
+        for index, partner in enumerate(matches):
+            if partner == UNMATCHED or not self.left[index].arguments:
                 continue
-            arguments = self.left[index].arguments, self.right[other].arguments
+            arguments = self.left[index].arguments, self.right[partner].arguments
             if self.left[index].opcode.endswith(".func"):
                 if len(arguments[0]) != len(arguments[1]):
                     self.parameters[index] = matched_parameters(*arguments)
             elif self.left[index].results or len(arguments[0]) != len(arguments[1]):
-                self.carried[index] = self._carried(index, other, ours[index], theirs[other])
+                self.carried[index] = self._carried(index, partner, ours[index], theirs[partner])
         if language_named(left.language).has_regions:
             self._match_inserted(ours, theirs)
         self._special = bool(self.carried or self.parameters or self.inserted[0])
 
     def agree(self, ours: Sequence[Definition | None], theirs: Sequence[Definition | None]) -> bool:
-        """Whether operands match for sure: nothing was inserted before them, and no region defines them."""
+        """Check whether operands match for sure: nothing was inserted before, no region defines them."""
         if self._special or len(ours) != len(theirs):
             return False
         matches = self.matches
@@ -150,7 +151,7 @@ class _DefinitionMatcher:
         return True
 
     def match(self, definition: Definition | None) -> Definition | None:
-        """The right definition that matches a left one; REPLACED if only the left side has it."""
+        """Return the right definition that matches a left one; REPLACED if only the left side has it."""
         if definition is None:
             return None
         definition = self.inserted[0].get(definition, definition)
@@ -168,14 +169,14 @@ class _DefinitionMatcher:
         return Definition(owner, definition.argument, position)
 
     def without_inserted(self, definition: Definition | None) -> Definition | None:
-        """A right definition, or the one that the added operation that defines it was inserted after."""
+        """Return a right definition, or the one after which the operation that defines it was inserted."""
         if definition is None:
             return None
         definition = self.inserted[1].get(definition, definition)
         return definition if definition.owner in self.taken else REPLACED
 
     def change(self, was: Definition | None, now: Definition | None) -> Change:
-        """How an operand changes if its definition changes from `was` to `now`."""
+        """Return how an operand changes if its definition changes from `was` to `now`."""
         if was is None or now is None:
             return Change.OPERANDS
         ours, theirs = self.left[was.owner], self.right[now.owner]
@@ -184,7 +185,7 @@ class _DefinitionMatcher:
         return Change.EQUAL if ours.normalized == theirs.normalized else Change.CONSTANT
 
     def _match_inserted(self, ours: Definitions, theirs: Definitions) -> None:
-        """Finds the operations that were inserted between a value and all of its users, on either side.
+        """Find the operations that were inserted between a value and all of its users, on either side.
 
             %x = tt.load %p                  %x = tt.load %p
             tt.store %q, %x                  %y = arith.mulf %x, %c       inserted after %x
@@ -197,26 +198,26 @@ class _DefinitionMatcher:
             if j != UNMATCHED:
                 inverse[j] = i
         users = _matched_users(ours, self.matches), _matched_users(theirs, inverse)
-        to_left = {self.match(one): one for one in users[0]}
+        to_left = {self.match(definition): definition for definition in users[0]}
         to_left.pop(REPLACED, None)
-        for operations, defs, known, side, own, other in (
+        for operations, defs, side_matches, side, used, used_opposite in (
             (self.left, ours, self.matches, 0, users[0], users[1]),
             (self.right, theirs, inverse, 1, users[1], users[0]),
         ):
             for index, operation in enumerate(operations):
-                if known[index] != UNMATCHED or len(operation.results) != 1:
+                if side_matches[index] != UNMATCHED or len(operation.results) != 1:
                     continue
-                for one in defs[index]:
-                    value = self.inserted[side].get(one, one) if one else None
+                for definition in defs[index]:
+                    value = self.inserted[side].get(definition, definition) if definition else None
                     match = None if value is None else to_left.get(value) if side else self.match(value)
-                    if value and match and match != REPLACED and match in other and value not in own:
+                    if value and match and match != REPLACED and match in used_opposite and value not in used:
                         self.inserted[side][Definition(index, False, 0)] = value
                         break
 
     def _carried(
         self, index: int, other: int, ours: Sequence[Definition | None], theirs: Sequence[Definition | None]
     ) -> dict[int, int]:
-        """Left position -> right position of the values that a loop carries, matched by their initial values.
+        """Map left to right positions of the values that a loop carries, matched by their initial values.
 
         Positions shift if one of the loops carries more values than the other.
         """
@@ -225,27 +226,29 @@ class _DefinitionMatcher:
         other_starts = _initial_values(theirs, right_size)
         if starts == other_starts:
             return {position: position for position in range(left_size)}
-        found: dict[int, int] = {}
+        position_map: dict[int, int] = {}
         for (position, to), _ in self._votes[index].most_common():
-            if position not in found and to not in found.values():
-                found[position] = to
-        rest = [position for position in range(left_size) if position not in found]
-        others = [position for position in range(right_size) if position not in set(found.values())]
-        blocks = common_blocks([starts[n] for n in rest], [other_starts[n] for n in others])
+            if position not in position_map and to not in position_map.values():
+                position_map[position] = to
+        rest = [position for position in range(left_size) if position not in position_map]
+        other_rest = [
+            position for position in range(right_size) if position not in set(position_map.values())
+        ]
+        blocks = common_blocks([starts[n] for n in rest], [other_starts[n] for n in other_rest])
         pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
-        found.update({rest[n]: others[to] for n, to in pairs})
-        rest = [position for position in rest if position not in found]
-        others = [position for position in others if position not in set(found.values())]
-        return found | dict(zip(rest, others, strict=False))
+        position_map.update({rest[n]: other_rest[to] for n, to in pairs})
+        rest = [position for position in rest if position not in position_map]
+        other_rest = [position for position in other_rest if position not in set(position_map.values())]
+        return position_map | dict(zip(rest, other_rest, strict=False))
 
     @cached_property
     def _votes(self) -> Mapping[int, Counter[tuple[int, int]]]:
-        """Left loop -> pairs of positions of carried values, by how many matched operations use both."""
+        """Count for each left loop how many matched operations use both values of a pair of positions."""
         votes: dict[int, Counter[tuple[int, int]]] = defaultdict(Counter)
-        for index, other in enumerate(self.matches):
-            if other == UNMATCHED or len(self.defs[0][index]) != len(self.defs[1][other]):
+        for index, partner in enumerate(self.matches):
+            if partner == UNMATCHED or len(self.defs[0][index]) != len(self.defs[1][partner]):
                 continue
-            for was, now in zip(self.defs[0][index], self.defs[1][other], strict=True):
+            for was, now in zip(self.defs[0][index], self.defs[1][partner], strict=True):
                 if was and now and was.argument == now.argument and self.matches[was.owner] == now.owner:
                     before = after = 0
                     if was.argument:
@@ -257,24 +260,24 @@ class _DefinitionMatcher:
 
     @staticmethod
     def _leading(operation: Operation) -> int:
-        """The number of arguments before the loop-carried ones: the induction variable."""
+        """Return the number of arguments before the loop-carried ones: the induction variable."""
         return max(0, len(operation.arguments) - len(operation.results))
 
 
 def _initial_values(operands: Sequence[Definition | None], carried: int) -> list[Definition | None]:
-    """The last `carried` operands; None for those that a malformed loop lacks."""
+    """Return the last `carried` operands; None for those that a malformed loop lacks."""
     values = operands[max(0, len(operands) - carried) :]
     return [None] * (carried - len(values)) + list(values)
 
 
 def _matched_users(defs: Definitions, matches: Sequence[int]) -> set[Definition]:
-    """The definitions that a matched operation uses."""
+    """Return the definitions that a matched operation uses."""
     used = (operands for index, operands in enumerate(defs) if matches[index] != UNMATCHED)
-    return {one for operands in used for one in operands if one is not None}
+    return {definition for operands in used for definition in operands if definition is not None}
 
 
 def matched_parameters(left: Sequence[str], right: Sequence[str]) -> dict[int, int]:
-    """Left position -> right position of the parameters of a function that has more or fewer on one side.
+    """Map left to right positions of the parameters of a function that has more or fewer on one side.
 
     Parameters of equal name match.
     """
@@ -283,16 +286,16 @@ def matched_parameters(left: Sequence[str], right: Sequence[str]) -> dict[int, i
 
 
 def _with_moved(left: Document, right: Document, matches: Sequence[int]) -> list[int]:
-    """`matches`, and for unmatched operations an unmatched one of equal text: they moved."""
-    taken = set(matches)
+    """Return `matches` with unmatched operations of equal text matched too: they moved."""
+    matched = set(matches)
     spare: dict[tuple[str, int], list[int]] = defaultdict(list)
     for j in range(len(right.operations) - 1, -1, -1):
-        if j not in taken:
+        if j not in matched:
             operation = right.operations[j]
             spare[operation.normalized, len(operation.operands)].append(j)
     extended = list(matches)
-    for i, other in enumerate(matches):
-        if other == UNMATCHED:
+    for i, match in enumerate(matches):
+        if match == UNMATCHED:
             operation = left.operations[i]
             moved = spare.get((operation.normalized, len(operation.operands)))
             if moved:

@@ -29,7 +29,7 @@ Aliases = Sequence[tuple[str, ...]]
 
 
 def aliases(document: Document) -> Aliases:
-    """For each operation the layout aliases in its first line and in its closing line, in order."""
+    """Return the layout aliases in the first and the closing line of each operation, in order."""
     layouts = document.layouts
     if not layouts:
         return [()] * len(document.operations)
@@ -47,7 +47,7 @@ def _own_text(document: Document, operation: Operation) -> str:
 
 
 def layouts_in_use(document: Document) -> list[Hashable]:
-    """For each operation the kinds and fields of the layouts in its text."""
+    """Return the kinds and fields of the layouts in each operation's text."""
     if not document.layouts:
         return [()] * len(document.operations)
     contents = {name: _content(layout) for name, layout in document.layouts.items()}
@@ -55,9 +55,10 @@ def layouts_in_use(document: Document) -> list[Hashable]:
 
 
 def is_layout(kind: str) -> bool:
-    """Whether an attribute called `kind` is a layout: `ttg.blocked` is, `tt.cache_policy` is not.
+    """Check whether attribute `kind` is a layout: `ttg.blocked` is one, `tt.cache_policy` is not.
 
-    Memory spaces and cache policies are attributes. An alias that nothing defines passes for a layout.
+    Memory spaces and cache policies are attributes. An alias that nothing defines passes for a
+    layout.
     """
     dialect, dot, name = kind.partition(".")
     if not dot:
@@ -78,9 +79,10 @@ class LayoutMatch:
         self.pairs = self._most_frequent()
 
     def change(self, index: int, change: Change) -> Change:
-        """`change`, and how the aliases in the text of left operation `index` and its match differ.
+        """Add to `change` how the aliases of left operation `index` and of its match differ.
 
-        They differ in LAYOUT, or in ATTRIBUTE if they are none (cache policies, memory spaces).
+        They differ in LAYOUT, or in ATTRIBUTE if they are not layouts (cache policies, memory
+        spaces).
         """
         ours = self._left_aliases[index]
         if not ours:
@@ -94,7 +96,7 @@ class LayoutMatch:
         return change
 
     def changes(self) -> tuple[LayoutChange, ...]:
-        """The matched layouts that differ, most used first, then the ones that only one side has."""
+        """Return the matched layouts that differ, most used first, then the ones that only one side has."""
         changed = [
             _compare(self._left[a], self._right[b], self._uses[a, b])
             for a, b in self.pairs
@@ -113,37 +115,39 @@ class LayoutMatch:
     def _unmatched(
         layouts: Mapping[str, Layout], uses: Aliases, others: Mapping[str, Layout], matched: set[str]
     ) -> list[Layout]:
-        """The layouts in use on one side without a match or an identical layout on the other side."""
-        known = {_content(layout) for layout in others.values()}
+        """Return the layouts in use on one side without a match or an identical layout on the other side."""
+        other_contents = {_content(layout) for layout in others.values()}
         names = dict.fromkeys(name for aliases in uses for name in aliases)
         return [
             layouts[name]
             for name in names
-            if name not in matched and is_layout(layouts[name].kind) and _content(layouts[name]) not in known
+            if name not in matched
+            and is_layout(layouts[name].kind)
+            and _content(layouts[name]) not in other_contents
         ]
 
     def definitions(self) -> dict[int, tuple[int, Change]]:
-        """Line that defines a layout -> the line of its match, and how the two differ."""
-        found: dict[int, tuple[int, Change]] = {}
-        taken: set[int] = set()
+        """Map each line that defines a layout to the line of its match and how the two differ."""
+        changes: dict[int, tuple[int, Change]] = {}
+        matched_lines: set[int] = set()
         for a, b in self.pairs:
-            line, other = self._left[a].line, self._right[b].line
-            if line not in found and other not in taken:
+            line, other_line = self._left[a].line, self._right[b].line
+            if line not in changes and other_line not in matched_lines:
                 layouts = is_layout(self._left[a].kind) or is_layout(self._right[b].kind)
                 different = Change.LAYOUT if layouts else Change.TEXT
-                found[line] = other, Change.EQUAL if self._same(a, b) else different
-                taken.add(other)
-        return found
+                changes[line] = other_line, Change.EQUAL if self._same(a, b) else different
+                matched_lines.add(other_line)
+        return changes
 
     def _matched_uses(self) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
-        for index, other in enumerate(self._matches):
-            if other != UNMATCHED:
-                ours, theirs = self._left_aliases[index], self._right_aliases[other]
+        for index, match in enumerate(self._matches):
+            if match != UNMATCHED:
+                ours, theirs = self._left_aliases[index], self._right_aliases[match]
                 if ours and len(ours) == len(theirs):
                     yield ours, theirs
 
     def _most_frequent(self) -> list[tuple[str, str]]:
-        """For each layout of either side the pair that most matched operations use."""
+        """Return for each layout of either side the pair that most matched operations use."""
         pairs: dict[tuple[str, str], None] = {}
         for side in (0, 1):
             done: set[str] = set()
@@ -174,10 +178,10 @@ def _of_equal_kinds(
     kinds = {kind for kind, number in counts[0].items() if number == counts[1][kind] == 1}
     right = {layout.kind: layout for layout in theirs}
     pairs = [(layout, right[layout.kind]) for layout in ours if layout.kind in kinds]
-    left_over, right_over = (
+    left_rest, right_rest = (
         [layout for layout in side if layout.kind not in kinds] for side in (ours, theirs)
     )
-    return pairs, left_over, right_over
+    return pairs, left_rest, right_rest
 
 
 def _content(layout: Layout) -> tuple[str, tuple[tuple[str, str], ...]]:
@@ -195,7 +199,7 @@ def _compare(left: Layout, right: Layout, uses: int) -> LayoutChange:
 
 
 def flat_fields(layout: Layout) -> dict[str, str]:
-    """The kind and fields of a layout, those of nested layouts with dotted names: `parent.sizePerThread`."""
+    """Return a layout's kind and fields, with dotted names for nested ones: `parent.sizePerThread`."""
     flat = {"kind": layout.kind}
     flat.update(_flattened(layout.fields, ""))
     return flat
@@ -215,6 +219,6 @@ def _flattened(fields: Mapping[str, str], prefix: str) -> Iterator[tuple[str, st
 
 
 def _split_fields(text: str) -> list[tuple[str, str]]:
-    """`dim = 1, parent = #ttg.blocked<{...}>` as pairs of name and text."""
+    """Split `dim = 1, parent = #ttg.blocked<{...}>` into pairs of name and text."""
     pairs = (part.partition("=") for part in split_outermost(text))
     return [(name.strip(), value.strip()) for name, _, value in pairs]

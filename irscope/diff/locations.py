@@ -46,12 +46,12 @@ class MatchedLine(FrozenValue):
     edited: bool = False
 
     def place(self, column: int) -> tuple[int, int]:
-        """B's line and column of a column of A."""
+        """Return B's line and column of a column of A."""
         index = bisect_right(self.columns, column) - 1
         if index < 0:
             return self.line, column
-        line, other = self.places[index]
-        return line, other + column - self.columns[index]
+        line, other_column = self.places[index]
+        return line, other_column + column - self.columns[index]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +76,7 @@ class LineMap(FrozenValue):
         return self.lines.get(line) or self.moved.get(line)
 
     def move(self, location: Location) -> Location:
-        """A's location as one of B's, without its inlined-at chain; as it is if its line was not captured."""
+        """Return A's location as one of B's, without its inlined-at chain; unchanged if not captured."""
         key = location.file, location.line
         if self.kernels and _is_below(location, self.kernels[0]):
             (_, first), (file, other_first) = self.kernels
@@ -89,24 +89,24 @@ class LineMap(FrozenValue):
         return Location(match.file, *match.place(location.column))
 
     def left_known(self, location: Location) -> bool:
-        """Whether the line of A's location was captured, so that `move` is certain."""
+        """Check whether the line of A's location was captured, so that `move` is certain."""
         if self.kernels and _is_below(location, self.kernels[0]):
             return True
         return (location.file, location.line) in self.lines
 
     def right_known(self, location: Location) -> bool:
-        """Whether the line of B's location was captured."""
+        """Check whether the line of B's location was captured."""
         if self.kernels and _is_below(location, self.kernels[1]):
             return True
         return (location.file, location.line) in self.right
 
     def left_edited(self, location: Location) -> bool:
-        """Whether the line of A's location differs from its match in more than names."""
+        """Check whether the line of A's location differs from its match in more than names."""
         match = self.lines.get((location.file, location.line))
         return match is not None and match.edited
 
     def right_edited(self, location: Location) -> bool:
-        """Whether the line of B's location differs from its match in more than names."""
+        """Check whether the line of B's location differs from its match in more than names."""
         return (location.file, location.line) in self._edited_lines
 
     @cached_property
@@ -114,7 +114,7 @@ class LineMap(FrozenValue):
         return {(match.file, match.line) for match in self.lines.values() if match and match.edited}
 
     def in_lines_of_b(self, document: Document) -> Document:
-        """A's document with B's lines."""
+        """Return A's document with B's lines."""
         return document.relocated(self._move_also_moved) if self.moves else document
 
     def _move_also_moved(self, location: Location) -> Location:
@@ -123,35 +123,35 @@ class LineMap(FrozenValue):
 
     @cached_property
     def inverse(self) -> LineMap:
-        """The lines of B in A."""
+        """Return the map from lines of B to lines of A."""
         lines: dict[FileLine, MatchedLine | None] = dict.fromkeys(self.right)
         tokens: dict[FileLine, list[tuple[int, tuple[int, int]]]] = defaultdict(list)
         for (file, line), match in self.lines.items():
             if match is None:
                 continue
             lines[match.file, match.line] = MatchedLine(file, line, edited=match.edited)
-            for column, (other, other_column) in zip(match.columns, match.places, strict=True):
-                tokens[match.file, other].append((other_column, (line, column)))
-                lines[match.file, other] = MatchedLine(file, line, edited=match.edited)
-        for key, found in tokens.items():
-            if own := lines[key]:
-                columns, places = zip(*sorted(found), strict=True)
-                lines[key] = replace(own, line=places[0][0], columns=columns, places=places)
+            for column, (other_line, other_column) in zip(match.columns, match.places, strict=True):
+                tokens[match.file, other_line].append((other_column, (line, column)))
+                lines[match.file, other_line] = MatchedLine(file, line, edited=match.edited)
+        for key, line_tokens in tokens.items():
+            if own_match := lines[key]:
+                columns, positions = zip(*sorted(line_tokens), strict=True)
+                lines[key] = replace(own_match, line=positions[0][0], columns=columns, places=positions)
         kernels = None if self.kernels is None else (self.kernels[1], self.kernels[0])
         moved = LineMap(self.moved).inverse.lines if self.moved else {}
-        known = {line: match for line, match in moved.items() if match is not None}
-        return LineMap(lines, self.lines.keys(), kernels, known)
+        moved_matches = {line: match for line, match in moved.items() if match is not None}
+        return LineMap(lines, self.lines.keys(), kernels, moved_matches)
 
     @property
     def moves(self) -> bool:
-        """Whether any line differs from its match in file or number, or has none."""
+        """Return True if any line differs from its match in file or number, or has none."""
         if self.kernels and self.kernels[0] != self.kernels[1]:
             return True
         return any(match is None or (match.file, match.line) != key for key, match in self.lines.items())
 
 
 def _is_below(location: Location, definition: FileLine) -> bool:
-    """Whether a location is at or below a `def` in its file."""
+    """Check whether a location is at or below a `def` in its file."""
     file, line = definition
     return location.file == file and location.line >= line
 
@@ -192,15 +192,17 @@ class LocationNumbers(FrozenValue):
 def number_locations(
     left: Document, right: Document, lines: LineMap = NO_LINES
 ) -> tuple[LocationNumbers, LocationNumbers] | None:
-    """The locations of both documents' operations; None if one of the two has no locations at all.
+    """Number the locations of both documents' operations; None if either document has no locations.
 
-    `lines` are the lines of the left source in the right one.
+    `lines` maps the lines of the left source to the right one.
     """
     if not _has_locations(left) or not _has_locations(right):
         return None
     left_files = _opcodes_by_line(left, lines.left_known)
     right_files = _opcodes_by_line(right, lines.right_known) if left_files else {}
-    shifts = {name: _line_map(own, right_files.get(name, {})) for name, own in left_files.items()}
+    shifts = {
+        name: _line_map(left_lines, right_files.get(name, {})) for name, left_lines in left_files.items()
+    }
 
     def left_key(location: Location) -> _Position:
         if lines.left_known(location):
@@ -224,7 +226,7 @@ def _has_locations(document: Document) -> bool:
 
 
 def _opcodes_by_line(document: Document, known: Callable[[Location], bool]) -> dict[str, _Lines]:
-    """File name -> line -> opcodes compiled from it, without lines that are `known`.
+    """Map file names to lines to the opcodes compiled from them, without lines that are `known`.
 
     Folders are ignored: they differ between machines.
     """
@@ -241,7 +243,7 @@ def _opcodes_by_line(document: Document, known: Callable[[Location], bool]) -> d
 
 
 def _line_map(left: Mapping[int, _Opcodes], right: Mapping[int, _Opcodes]) -> dict[int, int]:
-    """Line of the left file -> line of the right: the shift that most of the neighboring lines agree with."""
+    """Map lines of the left file to the right, by the shift that most neighboring lines agree with."""
     shifts = _likely_shifts(left, right)
     lines = sorted(left)
     mapped = {}
@@ -260,7 +262,7 @@ def _line_map(left: Mapping[int, _Opcodes], right: Mapping[int, _Opcodes]) -> di
 
 
 def _likely_shifts(left: Mapping[int, _Opcodes], right: Mapping[int, _Opcodes]) -> list[int]:
-    """0, then the shifts with the most evidence from rare opcodes, in that order."""
+    """Return 0, then the shifts with the most evidence from rare opcodes, in that order."""
     lines_of: dict[tuple[int, str], list[int]] = defaultdict(list)
     for line, opcodes in right.items():
         for opcode in opcodes:
@@ -269,7 +271,7 @@ def _likely_shifts(left: Mapping[int, _Opcodes], right: Mapping[int, _Opcodes]) 
     for line, opcodes in left.items():
         for opcode in opcodes:
             if len(lines_of.get(opcode, ())) <= _RARE:
-                votes.update(other - line for other in lines_of.get(opcode, ()))
+                votes.update(other_line - line for other_line in lines_of.get(opcode, ()))
     return [0, *(shift for shift, _ in votes.most_common(_SHIFTS) if shift)]
 
 
@@ -277,10 +279,10 @@ def _numbered(
     document: Document, key_of: Callable[[Location], _Position], numbers: dict[object, int]
 ) -> LocationNumbers:
     exact, lines = [], []
-    known: dict[int, tuple[int, int]] = {id(None): (NO_LOCATION, NO_LOCATION)}
+    pair_of_location: dict[int, tuple[int, int]] = {id(None): (NO_LOCATION, NO_LOCATION)}
     for operation in document.operations:
         location = operation.location
-        pair = known.get(id(location))
+        pair = pair_of_location.get(id(location))
         if pair is None:
             chain = [key_of(link) for link in _chain(location)]
             plain = tuple((file, line, removed) for file, line, _, removed in chain)
@@ -288,7 +290,7 @@ def _numbered(
                 numbers.setdefault(("exact", *chain), len(numbers) + 1),
                 numbers.setdefault(("line", *plain), len(numbers) + 1),
             )
-            known[id(location)] = pair
+            pair_of_location[id(location)] = pair
         exact.append(pair[0])
         lines.append(pair[1])
     return LocationNumbers(exact, lines)

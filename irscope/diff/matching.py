@@ -42,7 +42,7 @@ _PARAMETER = re.compile(r"(.*)(_param_\d+)", re.DOTALL)
 
 
 def with_symbols_of(left: Document, right: Document) -> Document:
-    """`left` with the names of `right` for the functions that match; `left` itself if none is renamed."""
+    """Return `left` with the names of `right` for matching functions; `left` itself if all are equal."""
     renamed = renamed_symbols(left, right)
     use = language_named(left.language).symbol
     if not renamed or use is None:
@@ -63,7 +63,7 @@ def with_symbols_of(left: Document, right: Document) -> Document:
 
 
 def renamed_symbols(left: Document, right: Document) -> Mapping[str, str]:
-    """The name in `right` of each function of `left` that has another name there."""
+    """Map each function of `left` that has another name in `right` to that name."""
     pairs = [
         (left.functions[block.left + n], right.functions[block.right + n])
         for block in function_blocks(left, right)
@@ -73,23 +73,23 @@ def renamed_symbols(left: Document, right: Document) -> Mapping[str, str]:
 
 
 def function_blocks(left: Document, right: Document) -> list[Block]:
-    """The functions that match, in order: by name, by name without module and types, by content."""
+    """Match functions, in order: by name, by name without module and types, by content."""
     ours, theirs = left.functions, right.functions
     if list(ours) == list(theirs):
         return [Block(0, 0, len(ours))]
     blocks = refined([], ours, theirs)
     blocks = refined(blocks, list(map(_short_name, ours)), list(map(_short_name, theirs)))
-    found = list(blocks)
+    all_blocks = list(blocks)
     for gap in gaps_between(blocks, Gap(0, len(ours), 0, len(theirs))):
         if gap.left_end - gap.left == gap.right_end - gap.right:
-            found.append(Block(gap.left, gap.right, gap.left_end - gap.left))
+            all_blocks.append(Block(gap.left, gap.right, gap.left_end - gap.left))
         else:
-            found += _similar(left, right, gap)
-    return sorted(found)
+            all_blocks += _similar(left, right, gap)
+    return sorted(all_blocks)
 
 
 def without_names(line: str, names: Iterable[str]) -> str:
-    """A line outside of operations without the names of functions, which are part of parameter names too."""
+    """Blank the names of functions in a line outside of operations; parameter names contain them too."""
 
     def blanked(match: re.Match[str]) -> str:
         if match[0] in names:
@@ -101,31 +101,31 @@ def without_names(line: str, names: Iterable[str]) -> str:
 
 
 def _short_name(symbol: str) -> str:
-    """A helper's name, to which Triton adds its module and a dot, "__", argument types and constants."""
+    """Strip what Triton adds to a helper's name: module and dot, "__", argument types and constants."""
     return symbol.partition("__")[0].rpartition(".")[2]
 
 
 def _renamed(ours: str, theirs: str) -> str:
-    """The name of A's function in B: with the types and constants that A's own name has."""
-    at = ours.find("__")
-    while at >= 0 and not theirs.endswith(ours[at:]):
-        at = ours.find("__", at + 1)
-    if at >= 0 or "__" not in ours or "__" not in theirs:
+    """Return the name of A's function in B: with the types and constants that A's own name has."""
+    offset = ours.find("__")
+    while offset >= 0 and not theirs.endswith(ours[offset:]):
+        offset = ours.find("__", offset + 1)
+    if offset >= 0 or "__" not in ours or "__" not in theirs:
         return theirs
     return theirs.partition("__")[0] + "".join(ours.partition("__")[1:])
 
 
 def _similar(left: Document, right: Document, gap: Gap) -> list[Block]:
-    """The pairs of functions, in order, with the largest sum of similarities."""
+    """Return the pairs of functions, in order, with the largest sum of similarities."""
     ours, theirs = _opcodes(left, gap.left, gap.left_end), _opcodes(right, gap.right, gap.right_end)
     if len(ours) * len(theirs) > _MOST_PAIRS:
         return []
     best: list[tuple[float, list[Block]]] = [(0.0, []) for _ in range(len(theirs) + 1)]
     for i, mine in enumerate(ours):
         row: list[tuple[float, list[Block]]] = [(0.0, [])]
-        for j, other in enumerate(theirs):
+        for j, opposite in enumerate(theirs):
             options = [best[j + 1], row[j]]
-            similarity = (mine & other).total() / max(1, (mine | other).total())
+            similarity = (mine & opposite).total() / max(1, (mine | opposite).total())
             if similarity >= _SIMILAR:
                 score, blocks = best[j]
                 options.append((score + similarity, [*blocks, Block(gap.left + i, gap.right + j, 1)]))
@@ -135,7 +135,7 @@ def _similar(left: Document, right: Document, gap: Gap) -> list[Block]:
 
 
 def _opcodes(document: Document, start: int, end: int) -> Sequence[Counter[str]]:
-    """How often each opcode occurs in each of the functions from `start` to `end`."""
+    """Count how often each opcode occurs in each of the functions from `start` to `end`."""
     counts: list[Counter[str]] = [Counter() for _ in range(start, end)]
     for operation in document.operations:
         if start <= operation.function < end:
@@ -156,10 +156,11 @@ _DIGITS = re.compile(r"\d+")
 def match_operations(
     left: Document, right: Document, lines: LineMap = NO_LINES, work: Work | None = None
 ) -> list[int]:
-    """For each operation of `left` the index of its match in `right`, or UNMATCHED.
+    """Return for each operation of `left` the index of its match in `right`, or UNMATCHED.
 
-    Matching operations have equal opcodes, and their regions match. Their order is the same in both. `lines`
-    are the lines of the left source in the right one; `work` bounds the alignments.
+    Matching operations have equal opcodes, and their regions match. Their order is the same in
+    both. `lines` maps the lines of the left source to the right one; `work` bounds the
+    alignments.
     """
     return _Matcher(left, right, lines, work or Work()).run()
 
@@ -179,10 +180,10 @@ class _Matcher:
         numbers: dict[str, int] = {}
         self.left_texts = _numbered(left.operations, numbers)
         self.right_texts = _numbered(right.operations, numbers)
-        found = number_locations(left, right, lines)
-        self.located = found is not None
+        locations = number_locations(left, right, lines)
+        self.located = locations is not None
         none = LocationNumbers([], [])
-        self.left_locations, self.right_locations = found or (none, none)
+        self.left_locations, self.right_locations = locations or (none, none)
 
     def run(self) -> list[int]:
         levels = [(self.left_children[-1], self.right_children[-1])]
@@ -194,7 +195,7 @@ class _Matcher:
         return self.matches
 
     def _match_functions(self, left: list[int], right: list[int]) -> list[tuple[int, int]]:
-        """Matches among siblings, each within matching functions."""
+        """Match siblings, each within matching functions."""
         left_runs, right_runs = _runs(self.left, left), _runs(self.right, right)
         if len(left_runs) == len(right_runs) == 1:
             return self._match_siblings(left, right)
@@ -215,14 +216,14 @@ class _Matcher:
         at_own_location = sum(block.size for block in blocks)
         trusted = at_own_location >= _TRUSTED * min(len(left), len(right))
         for keys in self._keys_without_location():
-            found = _in_gaps(blocks, left, right, *keys, self.work)
+            candidates = _in_gaps(blocks, left, right, *keys, self.work)
             if self.located and trusted:
-                found = self._at_equal_locations(found, left, right)
-            blocks = sorted(blocks + found)
+                candidates = self._at_equal_locations(candidates, left, right)
+            blocks = sorted(blocks + candidates)
         return [(left[block.left + n], right[block.right + n]) for block in blocks for n in range(block.size)]
 
     def _keys_with_location(self) -> list[tuple[_Key, _Key]]:
-        """Keys of both sides' operations that include the source location, the most specific first."""
+        """Return keys of both sides' operations that include the source location, most specific first."""
         if not self.located:
             return []
         left, right = self.left.operations, self.right.operations
@@ -244,19 +245,19 @@ class _Matcher:
         ]
 
     def _at_equal_locations(self, blocks: list[Block], left: list[int], right: list[int]) -> list[Block]:
-        """`blocks` without pairs whose locations differ.
+        """Return `blocks` without pairs whose locations differ.
 
         Operations with regions stay: without a match, everything inside would have none either.
         """
-        kept = []
+        result = []
         for block in blocks:
             for n in range(block.size):
                 i, j = left[block.left + n], right[block.right + n]
                 ours, theirs = self.left_locations.lines[i], self.right_locations.lines[j]
                 same = ours == theirs or NO_LOCATION in (ours, theirs)
                 if same or i in self.left_children:
-                    kept.append(Block(block.left + n, block.right + n, 1))
-        return kept
+                    result.append(Block(block.left + n, block.right + n, 1))
+        return result
 
 
 def _children(document: Document) -> dict[int, list[int]]:
@@ -271,7 +272,7 @@ def _numbered(operations: Sequence[Operation], numbers: dict[str, int]) -> list[
 
 
 def _runs(document: Document, siblings: list[int]) -> list[list[int]]:
-    """`siblings` split into runs within one function."""
+    """Split `siblings` into runs within one function."""
     return [list(run) for _, run in groupby(siblings, lambda i: document.operations[i].function)]
 
 
@@ -295,13 +296,13 @@ def _without_digits(operation: Operation) -> str:
 def _in_gaps(
     blocks: list[Block], left: list[int], right: list[int], left_key: _Key, right_key: _Key, work: Work
 ) -> list[Block]:
-    """The blocks of equal keys in the gaps between `blocks`."""
-    found = []
+    """Return the blocks of equal keys in the gaps between `blocks`."""
+    gap_blocks = []
     for gap in gaps_between(blocks, Gap(0, len(left), 0, len(right))):
         left_keys = [left_key(i) for i in left[gap.left : gap.left_end]]
         right_keys = [right_key(j) for j in right[gap.right : gap.right_end]]
-        found += [
+        gap_blocks += [
             Block(gap.left + block.left, gap.right + block.right, block.size)
             for block in common_blocks(left_keys, right_keys, work)
         ]
-    return found
+    return gap_blocks

@@ -42,9 +42,9 @@ Numbers = Sequence[int]
 def value_numbers(
     left: Document, right: Document, defs: tuple[Definitions, Definitions], *, sizes: bool
 ) -> tuple[Numbers, Numbers]:
-    """The number, from 1, of each operation of both documents; `defs` are the definitions of their operands.
+    """Number each operation of both documents from 1; `defs` are the definitions of their operands.
 
-    With `sizes`, numbers in the text count; without, `tensor<64xf32>` and `tensor<128xf32>` are the same.
+    With `sizes`, numbers in the text count; without, `tensor<64xf32>` equals `tensor<128xf32>`.
     """
     numbering = _Numbering(sizes)
     parameters = _parameter_map(left, right)
@@ -60,15 +60,17 @@ class _Numbering:
         self._texts: dict[str, str] = {}
 
     def numbers(self, document: Document, defs: Definitions, parameters: Mapping[int, int]) -> Numbers:
-        """The number of each operation; `parameters` maps the positions of the kernel's parameters."""
-        own: list[int] = []
+        """Number each operation; `parameters` maps the positions of the kernel's parameters."""
+        result: list[int] = []
         values: dict[Definition, int] = {}
         for index, operation in enumerate(document.operations):
-            operands = [values.get(one, _UNKNOWN) if one else _UNKNOWN for one in defs[index]]
+            operands = [
+                values.get(definition, _UNKNOWN) if definition else _UNKNOWN for definition in defs[index]
+            ]
             number = self._number(self._text(operation.normalized), *operands)
-            own.append(number)
+            result.append(number)
             values.update(self._defined(index, operation, number, operands, parameters))
-        return own
+        return result
 
     def _defined(
         self,
@@ -78,7 +80,7 @@ class _Numbering:
         operands: Sequence[int],
         parameters: Mapping[int, int],
     ) -> dict[Definition, int]:
-        """The numbers of the results of an operation and of the arguments of its regions."""
+        """Number the results of an operation and the arguments of its regions."""
         if operation.opcode.endswith(".func"):
             return {
                 Definition(index, True, position): self._number(
@@ -99,21 +101,22 @@ class _Numbering:
         return results | arguments
 
     def _carried(self, index: int, operation: Operation, operands: Sequence[int]) -> dict[Definition, int]:
-        """The numbers of a loop's induction variable and of the values that it carries.
+        """Number a loop's induction variable and the values that it carries.
 
-        A carried value has the number of its initial value, so an edit in the body does not change it.
+        A carried value has the number of its initial value, so an edit in the body does not change
+        it.
         """
         carried = len(operation.results)
         bounds, starts = operands[: len(operands) - carried], operands[len(operands) - carried :]
         loop, leading = self._number("loop", *bounds), len(operation.arguments) - carried
-        found = {Definition(index, True, 0): self._number("index", loop)}
-        seen: Counter[int] = Counter()
+        loop_numbers = {Definition(index, True, 0): self._number("index", loop)}
+        repeats: Counter[int] = Counter()
         for position, start in enumerate(starts):
-            key = (loop, start, seen[start])
-            found[Definition(index, True, leading + position)] = self._number("carried", *key)
-            found[Definition(index, False, position)] = self._number("after", *key)
-            seen[start] += 1
-        return found
+            key = (loop, start, repeats[start])
+            loop_numbers[Definition(index, True, leading + position)] = self._number("carried", *key)
+            loop_numbers[Definition(index, False, position)] = self._number("after", *key)
+            repeats[start] += 1
+        return loop_numbers
 
     def _text(self, normalized: str) -> str:
         if self._sizes:
@@ -127,7 +130,7 @@ class _Numbering:
 
 
 def _parameter_map(left: Document, right: Document) -> dict[int, int]:
-    """Right position -> left position of the kernel's parameters, by name if their number differs."""
+    """Map right to left positions of the kernel's parameters, by name if their number differs."""
     ours, theirs = _parameters(left), _parameters(right)
     if len(ours) == len(theirs):
         return {}
@@ -136,7 +139,7 @@ def _parameter_map(left: Document, right: Document) -> dict[int, int]:
 
 
 def _parameters(document: Document) -> Sequence[str]:
-    functions = (one for one in document.operations if one.opcode.endswith(".func"))
+    functions = (operation for operation in document.operations if operation.opcode.endswith(".func"))
     first = next(functions, None)
     return first.arguments if first else ()
 
@@ -156,7 +159,7 @@ def match_moved(
     defs: tuple[Definitions, Definitions],
     lines: LineMap = NO_LINES,
 ) -> None:
-    """Matches operations that moved, also if they had another match; updates `matches` in place.
+    """Match operations that moved, also if they had another match; update `matches` in place.
 
     Only MLIR is searched: in the languages below, the order of operations is the scheduler's.
     """
@@ -165,19 +168,19 @@ def match_moved(
 
 
 def moved_operations(matches: Sequence[int]) -> frozenset[int]:
-    """The left operations whose order relative to the other matched ones differs: the fewest possible."""
+    """Return the fewest left operations that explain a different order of the matched ones."""
     pairs = [(i, j) for i, j in enumerate(matches) if j != UNMATCHED]
     order = [j for _, j in pairs]
     if all(a < b for a, b in pairwise(order)):
         return frozenset()
-    kept = set(longest_increasing(order))
-    return frozenset(i for n, (i, _) in enumerate(pairs) if n not in kept)
+    in_order = set(longest_increasing(order))
+    return frozenset(i for n, (i, _) in enumerate(pairs) if n not in in_order)
 
 
 def _all_match(
     left: Document, right: Document, matches: Sequence[int], defs: tuple[Definitions, Definitions]
 ) -> bool:
-    """Whether both documents are the same but for names."""
+    """Check whether both documents are the same except for names."""
     return (
         len(left.operations) == len(right.operations)
         and all(i == j for i, j in enumerate(matches))
@@ -212,11 +215,11 @@ class _Moves:
 
     @cached_property
     def loose(self) -> tuple[Numbers, Numbers]:
-        """The value numbers without sizes."""
+        """Return the value numbers without sizes."""
         return value_numbers(*self.documents, self.defs, sizes=False)
 
     def run(self) -> None:
-        """Matches equal values first, then what is left, by place and by value without sizes."""
+        """Match equal values first, then the rest, by location and by value without sizes."""
         self._match_equal_values()
         self._match_permuted_constants()
         self._match_equal_regions()
@@ -237,12 +240,13 @@ class _Moves:
                 self._match(i, j)
 
     def _match_permuted_constants(self) -> None:
-        """Matches constants by value if those of one side are a permutation of the other's.
+        """Match constants by value if those of one side are a permutation of the other's.
 
             x + 1; y * 2        x + 2; y * 1
 
-        At their places, 1 became 2 and 2 became 1. But a constant has no place: the sum reads the other one.
-        Sizes that grow together (64 and 128 become 128 and 256) are no permutation, and stay as they are.
+        At their places, 1 became 2 and 2 became 1. But a constant has no place: the sum reads the
+        other one. Sizes that grow together (64 and 128 become 128 and 256) are not a permutation,
+        and stay as they are.
         """
         left, right = (document.operations for document in self.documents)
         pairs = [
@@ -255,36 +259,36 @@ class _Moves:
             ours = {(function, text) for function, text, _ in texts}
             theirs = {(function, text) for function, _, text in texts}
             both = ours & theirs
-            kept = [
+            remaining = [
                 n
                 for n, (function, a, b) in enumerate(texts)
                 if (function, a) in both and (function, b) in both
             ]
-            if len(kept) == len(pairs):
+            if len(remaining) == len(pairs):
                 break
-            pairs, texts = [pairs[n] for n in kept], [texts[n] for n in kept]
-        if Counter(one[:2] for one in texts) != Counter(one[::2] for one in texts):
+            pairs, texts = [pairs[n] for n in remaining], [texts[n] for n in remaining]
+        if Counter(row[:2] for row in texts) != Counter(row[::2] for row in texts):
             return
-        others = defaultdict[Hashable, list[int]](list)
+        targets = defaultdict[Hashable, list[int]](list)
         for (_, j), (function, _, text) in zip(pairs, texts, strict=True):
-            others[function, text].append(j)
+            targets[function, text].append(j)
         for i, _ in pairs:
-            j = others[left[i].function, left[i].normalized].pop()
+            j = targets[left[i].function, left[i].normalized].pop()
             self.matches[i], self.inverse[j] = j, i
 
     def _are_certain(self, i: int, j: int) -> bool:
-        """Whether two operations of equal value come from one line, or no others have that value."""
+        """Check whether two operations of equal value come from one line, or no others have that value."""
         if self.places is None:
             return False
         only = self.counts[0][self.exact[0][i]] == self.counts[1][self.exact[1][j]] == 1
-        place = self.places[0].lines[i]
-        return only or (place != NO_LOCATION and place == self.places[1].lines[j])
+        line = self.places[0].lines[i]
+        return only or (line != NO_LOCATION and line == self.places[1].lines[j])
 
     def _is_better(self, i: int, j: int) -> bool:
-        """Whether two operations of equal value match better than each does its present match.
+        """Check whether two operations of equal value match better than each does its present match.
 
-        They do if their users have equal values too. A loop over 32 elements in A and one over 64 in B stay a
-        pair, even if A has another one over 64.
+        They do if their users have equal values too. A loop over 32 elements in A and one over 64 in
+        B stay a pair, even if A has another one over 64.
         """
         ours, theirs = self.users[0][i], self.users[1][j]
         if ours or theirs:
@@ -292,11 +296,11 @@ class _Moves:
         return self._differ(i, self.matches[i]) and self._differ(self.inverse[j], j)
 
     def _differ(self, i: int, j: int) -> bool:
-        """Whether a match is missing, or one of operations that differ in more than sizes and constants."""
+        """Check whether there is no match, or it differs in more than sizes and constants."""
         return UNMATCHED in (i, j) or self.loose[0][i] != self.loose[1][j]
 
     def _match(self, i: int, j: int) -> None:
-        """Matches two operations; what they matched before has no match then."""
+        """Match two operations; what they matched before has no match then."""
         if self.inverse[j] != UNMATCHED:
             self.matches[self.inverse[j]] = UNMATCHED
         if self.matches[i] != UNMATCHED:
@@ -304,7 +308,7 @@ class _Moves:
         self.matches[i], self.inverse[j] = j, i
 
     def _match_equal_regions(self) -> None:
-        """Matches unmatched operations that have regions, if everything in them is equal too."""
+        """Match unmatched operations that have regions, if everything in them is equal too."""
         left, right = (document.operations for document in self.documents)
         moved: dict[Hashable, list[int]] = defaultdict(list)
         for j in reversed([j for j, i in enumerate(self.inverse) if i == UNMATCHED]):
@@ -320,7 +324,7 @@ class _Moves:
                     self._match(i + n, j + n)
 
     def _match_unmatched(self, keys: tuple[Sequence[Hashable], Sequence[Hashable]]) -> None:
-        """Matches unmatched operations of one opcode and equal keys."""
+        """Match unmatched operations of one opcode and equal keys."""
         unmatched = (
             [i for i, j in enumerate(self.matches) if j == UNMATCHED],
             [j for j, i in enumerate(self.inverse) if i == UNMATCHED],
@@ -333,7 +337,7 @@ class _Moves:
         indices: tuple[Sequence[int], Sequence[int]],
         keys: tuple[Sequence[Hashable], Sequence[Hashable]],
     ) -> Iterator[tuple[int, int]]:
-        """Pairs of operations of equal key, opcode and region, in order."""
+        """Yield pairs of operations of equal key, opcode and region, in order."""
         groups: dict[Hashable, list[int]] = defaultdict(list)
         left, right = self.documents
         for j in reversed(indices[1]):
@@ -342,13 +346,13 @@ class _Moves:
         for i in indices[0]:
             if self.movable[0][i] and keys[0][i]:
                 parent = left.operations[i].parent
-                found = groups.get((keys[0][i], _kind(left, i, self.matches[parent] if parent >= 0 else -1)))
-                if found:
-                    yield i, found.pop()
+                group = groups.get((keys[0][i], _kind(left, i, self.matches[parent] if parent >= 0 else -1)))
+                if group:
+                    yield i, group.pop()
 
 
 def _inside(operations: Sequence[Operation], index: int) -> range:
-    """The indices of the operations in the regions of one."""
+    """Return the indices of the operations in the regions of one."""
     end = index + 1
     while end < len(operations) and operations[end].line < operations[index].end:
         end += 1
@@ -360,13 +364,13 @@ def _texts(operations: Sequence[Operation], indices: range) -> tuple[str, ...]:
 
 
 def _kind(document: Document, index: int, parent: int) -> tuple[str, int, int]:
-    """The opcode of an operation, its region (by the index of its parent on the right), and its function."""
+    """Return an operation's opcode, region (by its parent's index on the right), and function."""
     operation = document.operations[index]
     return operation.opcode, -1 if operation.opcode in _CONSTANTS else parent, operation.function
 
 
 def _movable(document: Document) -> Sequence[bool]:
-    """Whether each operation is a leaf that is not bound to the end of its region."""
+    """Check for each operation whether it is a leaf that is not bound to the end of its region."""
     parents = {operation.parent for operation in document.operations}
     return [
         index not in parents and operation.opcode != OPAQUE and not operation.opcode.endswith(_TERMINATORS)

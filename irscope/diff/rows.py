@@ -52,17 +52,17 @@ class Change(enum.Flag):
 
     @property
     def structural(self) -> bool:
-        """Whether this is a real change: more than shapes, constants, order, lines outside of operations."""
+        """Return True for a real change: more than shapes, constants, order, lines outside of operations."""
         return bool(self & ~(Change.SHAPE | Change.CONSTANT | Change.TEXT | Change.MOVED))
 
     @property
     def mirrored(self) -> Change:
-        """The change with the sides swapped."""
+        """Return the change with the sides swapped."""
         return self if self is Change.EQUAL else _mirrored(self)
 
     @property
     def mark(self) -> str:
-        """A character for the gutter, so that a change shows without color: + - > ~ or a blank."""
+        """Return a character for the gutter that shows a change without color: + - > ~ or a blank."""
         if self & Change.ADDED:
             return "+"
         if self & Change.REMOVED:
@@ -91,7 +91,7 @@ class Row(NamedTuple):
 
     @property
     def mirrored(self) -> Row:
-        """The row with the sides swapped."""
+        """Return the row with the sides swapped."""
         return Row(self.right, self.left, self.change.mirrored)
 
 
@@ -111,7 +111,7 @@ class LayoutChange(FrozenValue):
 
     @property
     def mirrored(self) -> LayoutChange:
-        """The change with the sides swapped."""
+        """Return the change with the sides swapped."""
         fields = tuple((name, right, left) for name, left, right in self.fields)
         return LayoutChange(self.right, self.left, fields, self.uses)
 
@@ -162,22 +162,22 @@ class StageDiff(FrozenValue):
         return html_paragraph(repr(self))
 
     def in_lines_of_b(self) -> StageDiff:
-        """The diff with the locations of both sides as lines of B, so that equal lines compare equal."""
+        """Return the diff with both sides' locations as lines of B, so that equal lines compare equal."""
         return replace(self, left=self.lines.in_lines_of_b(self.left), lines=NO_LINES)
 
     @property
     def equal(self) -> bool:
-        """Whether at most names, locations and the order of aliases differ."""
+        """Return True if at most names, locations and the order of aliases differ."""
         return not any(self.counts.values()) and not self.layouts
 
     @property
     def structural(self) -> bool:
-        """Whether the stages really differ: in more than shapes and the constants that follow from them."""
+        """Return True if the stages differ in more than shapes and the constants that follow from them."""
         return bool(self.layouts) or any(n for change, n in self.counts.items() if change.structural)
 
     @property
     def mirrored(self) -> StageDiff:
-        """The diff with the sides swapped."""
+        """Return the diff with the sides swapped."""
         layouts = [change.mirrored for change in self.layouts]
         layouts.sort(
             key=lambda change: (change.left is None) - (change.right is None) if not change.uses else -2
@@ -196,17 +196,17 @@ class StageDiff(FrozenValue):
         )
 
     def is_constant(self, row: Row) -> bool:
-        """Whether a row that only one side has is the definition of a constant."""
+        """Check whether a row that only one side has is the definition of a constant."""
         document, line = (self.left, row.left) if row.right is None else (self.right, row.right)
         index = None if line is None else document.operation_of_line.get(line)
         return index is not None and document.operations[index].opcode in _CONSTANT_OPCODES
 
     @property
     def constants_only(self) -> bool:
-        """Whether constants were added or removed, and only their users' operands differ.
+        """Return True if constants were added or removed, and only their users' operands differ.
 
-        Two constants that become equal are merged into one, so another value can change the number of
-        operations without being a real change.
+        Two constants that become equal are merged into one, so another value can change the number
+        of operations without being a real change.
         """
         unmatched = [row for row in self.rows if row.change & (Change.ADDED | Change.REMOVED)]
         if not unmatched or self.layouts or any(row.change & ~_FROM_CONSTANTS for row in self.rows):
@@ -220,7 +220,7 @@ def _mirrored_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _left_first(rows: Sequence[Row]) -> list[Row]:
-    """The rows with the left side's first in every run of rows that have one side only."""
+    """Put the left side's rows first in every run of rows that have one side only."""
     ordered: list[Row] = []
     rights: list[Row] = []
     for row in rows:
@@ -235,7 +235,7 @@ def _left_first(rows: Sequence[Row]) -> list[Row]:
 
 
 def _sides(change: LayoutChange) -> int:
-    """The place of a layout change among others: on both sides, only on the left, only on the right."""
+    """Return the rank of a layout change: on both sides, only on the left, only on the right."""
     return 0 if change.left and change.right else 1 if change.left else 2
 
 
@@ -251,7 +251,7 @@ _NOUNS = {
 
 
 def summarize(diff: StageDiff) -> str:
-    """One line: "0 added, 0 removed, 41 shapes, 1 layout: #mma warpsPerCTA [4, 1] -> [8, 1]"."""
+    """Return one line: "0 added, 0 removed, 41 shapes, 1 layout: #mma warpsPerCTA [4, 1] -> [8, 1]"."""
     if diff.equal:
         return "equal"
     parts = [f"{diff.counts.get(Change.ADDED, 0)} added", f"{diff.counts.get(Change.REMOVED, 0)} removed"]
@@ -271,7 +271,7 @@ def summarize(diff: StageDiff) -> str:
 
 
 def describe_layout(change: LayoutChange) -> str:
-    """The change of a layout, field by field: "#blocked sizePerThread [1, 4] -> [1, 8], order ..."."""
+    """Describe a layout change field by field: "#blocked sizePerThread [1, 4] -> [1, 8], order ..."."""
     if change.right is None:
         return f"{change.left.alias} only left" if change.left else ""
     if change.left is None:
@@ -283,7 +283,7 @@ def describe_layout(change: LayoutChange) -> str:
 
 
 def short_label(diff: StageDiff) -> str:
-    """The label of a tab, with only the most important change: "=", "+12 -3", "2 layouts", "53 shapes"."""
+    """Return a tab's label with only the main change: "=", "+12 -3", "2 layouts", "53 shapes"."""
     if diff.equal:
         return "="
     added, removed = diff.counts.get(Change.ADDED, 0), diff.counts.get(Change.REMOVED, 0)
@@ -298,7 +298,7 @@ def short_label(diff: StageDiff) -> str:
 
 
 def first_structural(diffs: Iterable[StageDiff]) -> StageDiff | None:
-    """The first of `diffs`, in pipeline order, with a real change: more than shapes and constants."""
+    """Return the first of `diffs`, in pipeline order, with more changes than shapes and constants."""
     return next((diff for diff in diffs if diff.structural), None)
 
 
@@ -322,10 +322,11 @@ class LineChange(FrozenValue):
 
 
 def by_source_line(diff: StageDiff) -> list[LineChange]:
-    """The source lines and instruction classes whose counts differ, the most important first.
+    """Return the source lines and instruction classes whose counts differ, the most important first.
 
-    Lines are those of the kernel itself: the code of an inlined helper counts for the line of its call.
-    Matrix and memory instructions precede others, larger differences precede smaller ones.
+    Lines are those of the kernel itself: the code of an inlined helper counts for the line of
+    its call. Matrix and memory instructions precede others, larger differences precede smaller
+    ones.
     """
     language = language_named(diff.left.language)
     diff = diff.in_lines_of_b()

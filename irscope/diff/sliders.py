@@ -37,16 +37,17 @@ def fix_sliders(
     defs: tuple[Definitions, Definitions],
     layouts: tuple[_Layouts, _Layouts],
 ) -> None:
-    """Shifts runs of unmatched operations to where fewest uses disagree; updates `matches` in place.
+    """Shift runs of unmatched operations to where fewest uses disagree; update `matches` in place.
 
-    `defs` are the definitions of both documents' operands, `layouts` the layouts that each operation uses.
-    The number of matches stays the same, and so do the texts and locations that are matched.
+    `defs` are the definitions of both documents' operands, `layouts` the layouts that each
+    operation uses. The number of matches stays the same, and so do the texts and locations that
+    are matched.
     """
     users: list[_Users] = []  # computed on first use: most diffs leave no choice
     users_of: dict[int, frozenset[tuple[int, int]]] = {}  # of operations on the right
 
     def cost(i: int, j: int) -> int:
-        """The number of operands, users and layouts in which a pair disagrees."""
+        """Count the operands, users and layouts in which a pair disagrees."""
         if not users:
             users.extend(map(_Users, defs))
         operands = sum(
@@ -91,7 +92,7 @@ class _Users:
                     number += 1
 
     def of(self, operation: int) -> Iterator[tuple[int, int]]:
-        """The users of an operation's results, as (user, operand number)."""
+        """Yield the users of an operation's results, as (user, operand number)."""
         use = self._last[operation]
         while use >= 0:
             yield self._user[use], self._position[use]
@@ -99,14 +100,14 @@ class _Users:
 
 
 def _parents(document: Document) -> set[int]:
-    """The operations that have others in their regions."""
+    """Return the operations that have others in their regions."""
     return {operation.parent for operation in document.operations}
 
 
 def _shift_runs(
     operations: Sequence[Operation], parents: set[int], side: list[int], other: list[int], cost: _Cost
 ) -> bool:
-    """Shifts the unmatched runs of one side; returns whether it shifted any.
+    """Shift the unmatched runs of one side; return True if any shifted.
 
     `side` has the matches of its operations, `other` the matches of the other side's.
     """
@@ -134,18 +135,18 @@ def _shift_runs(
 def _best_shift(
     operations: Sequence[Operation], side: Sequence[int], run: range, parents: set[int], cost: _Cost
 ) -> _Shift:
-    """The best shift of the run or its end, as pairs (matched operation, operation that takes its match).
+    """Return the best shift of the run or its end, as pairs (matched operation, new owner of match).
 
-    The operation above the run can become part of it in exchange for any of equal text, then the one above
-    that; likewise below. Empty if no shift gains anything.
+    The operation above the run can become part of it in exchange for any of equal text, then the
+    one above that; likewise below. Empty if no shift gains anything.
     """
     best: _Shift = []
     most = 0
-    for places, takers, step in (
+    for neighbors, takers, step in (
         (range(run.start - 1, -1, -1), run[:_REACH], -1),
         (range(run.stop, len(operations)), run[-_REACH:], 1),
     ):
-        givers = _givers(operations, side, run, parents, places)
+        givers = _givers(operations, side, run, parents, neighbors)
         costs = [cost(giver, side[giver]) for giver in givers]
         left = list(accumulate(reversed(costs)))[::-1]  # what this giver and those after it can gain at most
         for first in takers:
@@ -164,21 +165,21 @@ def _best_shift(
 def _givers(
     operations: Sequence[Operation], side: Sequence[int], run: range, parents: set[int], places: range
 ) -> list[int]:
-    """The matched operations next to the run, in the order of `places`, that can become part of it."""
-    texts = {operations[place].normalized for place in run}
+    """Return the matched operations next to the run that can become part of it, in order of `places`."""
+    texts = {operations[index].normalized for index in run}
     givers = []
-    for place in places[:_REACH]:
-        if side[place] == UNMATCHED or place in parents or operations[place].normalized not in texts:
+    for index in places[:_REACH]:
+        if side[index] == UNMATCHED or index in parents or operations[index].normalized not in texts:
             break
-        givers.append(place)
+        givers.append(index)
     return givers
 
 
 def _interchangeable(one: Operation, other: Operation) -> bool:
-    """Whether two operations of one region have equal text and location."""
+    """Check whether two operations of one region have equal text and location."""
     return _are_siblings(one, other) and one.normalized == other.normalized and one.location == other.location
 
 
 def _are_siblings(one: Operation, other: Operation) -> bool:
-    """Whether two operations are in one region of one function."""
+    """Check whether two operations are in one region of one function."""
     return one.parent == other.parent and one.function == other.function

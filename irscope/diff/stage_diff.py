@@ -27,11 +27,12 @@ _CHANGES = [change for change in Change if change]
 
 
 def diff_stage(stage: str, left: Document, right: Document, lines: LineMap = NO_LINES) -> StageDiff:
-    """The diff of two documents of one language. Takes nearly linear time for any texts (`align.Work`).
+    """Compare two documents of one language, in nearly linear time for any texts (`align.Work`).
 
-    `lines` are the lines of the left source in the right one; without them, they follow from the operations.
-    Swapped sides give the mirrored diff. Equally good alignments leave a choice that depends on the order of
-    the sides, so both orders are computed in one of them: the smaller side is the left.
+    `lines` maps the lines of the left source to the right one; without it, the operations tell.
+    Swapped sides give the mirrored diff. Equally good alignments leave a choice that depends on
+    the order of the sides, so both orders are computed in one of them: the smaller side is the
+    left.
     """
     with cycles_not_collected():
         if _order(right) < _order(left):
@@ -62,10 +63,10 @@ def _diff(stage: str, left: Document, right: Document, lines: LineMap) -> StageD
 def _correct_matches_and_compare_operands(
     left: Document, right: Document, matches: list[int], lines: LineMap | None
 ) -> dict[int, Change]:
-    """Updates `matches` in place, then compares operands: left operation -> change.
+    """Update `matches` in place, then map left operations to the changes of their operands.
 
-    Without `lines`, operations that moved are not looked for. The definitions of all operands, which are
-    large, are freed on return.
+    Without `lines`, operations that moved are not looked for. The definitions of all operands,
+    which are large, are freed on return.
     """
     defs = definitions(left), definitions(right)
     fix_sliders(left, right, matches, defs, (layouts_in_use(left), layouts_in_use(right)))
@@ -89,10 +90,10 @@ def _correct_matches_and_compare_operands(
 
 
 def _cost(left: Document, right: Document, matches: Sequence[int], changes: Mapping[int, Change]) -> int:
-    """The number of operations that matches report: without a match, edited, or with other operands.
+    """Count the operations that matches report: without a match, edited, or with other operands.
 
-    Order counts half. Copies of an unrolled loop have equal values at other places, so that matching by value
-    can report more.
+    Order counts half. Copies of an unrolled loop have equal values at other places, so that
+    matching by value can report more.
     """
     ours, theirs = left.operations, right.operations
     edited = {
@@ -110,14 +111,14 @@ def _classify_matches(
     layouts: LayoutMatch,
     operands: Mapping[int, Change],
 ) -> dict[int, Change]:
-    """Left operation -> how it differs from its match; operations that do not differ are left out."""
+    """Map left operations to how they differ from their matches, without those that are equal."""
     changes: dict[int, Change] = {}
     any_layouts = bool(left.layouts)
-    mine, others = left.operations, right.operations
-    for index, other in enumerate(matches):
-        if other == UNMATCHED:
+    mine, opposites = left.operations, right.operations
+    for index, match in enumerate(matches):
+        if match == UNMATCHED:
             continue
-        ours, theirs = mine[index].normalized, others[other].normalized
+        ours, theirs = mine[index].normalized, opposites[match].normalized
         if ours == theirs and not any_layouts and index not in operands:
             continue
         change = Change.EQUAL if ours == theirs else classify(ours, theirs, left.language)
@@ -131,8 +132,8 @@ def _classify_matches(
 def _count_changes(
     changes: dict[int, Change], matches: Sequence[int], right_size: int, rows: Sequence[Row]
 ) -> dict[Change, int]:
-    """The number of operations, and of lines outside of operations, per change."""
-    matched = len(matches) - sum(other == UNMATCHED for other in matches)
+    """Count the operations, and the lines outside of operations, per change."""
+    matched = len(matches) - sum(match == UNMATCHED for match in matches)
     counts = dict.fromkeys(_CHANGES, 0)
     counts[Change.REMOVED] = len(matches) - matched
     counts[Change.ADDED] = right_size - matched

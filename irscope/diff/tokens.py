@@ -30,9 +30,10 @@ Span = tuple[int, int]
 
 
 def changed_spans(left: str, right: str) -> tuple[list[Span], list[Span]]:
-    """The spans (start, end) of `left` and of `right` in which the two lines differ.
+    """Return the spans (start, end) of `left` and of `right` in which the two lines differ.
 
-    Names of values, registers and labels, locations, and the numbers of aliases are compared by kind only.
+    Names of values, registers and labels, locations, and the numbers of aliases are compared by
+    kind only.
     """
     if left == right or (_NO_CONTENT.match(left) and _NO_CONTENT.match(right)):
         return [], []
@@ -50,24 +51,25 @@ def changed_spans(left: str, right: str) -> tuple[list[Span], list[Span]]:
 
 
 def changed_pairs(left: str, right: str) -> list[tuple[Span, Span]]:
-    """The spans of `left` and `right` that replace each other, in order; empty where a line has nothing.
+    """Return the spans of `left` and `right` that replace each other, in order.
 
-    As in `changed_spans`, names and locations do not count.
+    A span is empty where a line has nothing. As in `changed_spans`, names and locations do not
+    count.
     """
     if left == right or (_NO_CONTENT.match(left) and _NO_CONTENT.match(right)):
         return []
     from rapidfuzz.distance import Indel  # the app opens without a diff
 
     left_tokens, right_tokens = _Tokens(left), _Tokens(right)
-    found = []
+    pairs = []
     start = (0, 0)  # the first tokens after the last equal ones
     for op in [*Indel.opcodes(left_tokens.keys, right_tokens.keys), None]:
         end = (len(left_tokens.keys), len(right_tokens.keys)) if op is None else (op.src_start, op.dest_start)
         if op is None or op.tag == "equal":
             if start != end:
-                found.append((left_tokens.span(start[0], end[0]), right_tokens.span(start[1], end[1])))
+                pairs.append((left_tokens.span(start[0], end[0]), right_tokens.span(start[1], end[1])))
             start = end if op is None else (op.src_end, op.dest_end)
-    return found
+    return pairs
 
 
 class _Tokens:
@@ -82,14 +84,14 @@ class _Tokens:
         self.starts = list(compress(chain((0,), ends), keys))
 
     def span(self, first: int, last: int) -> Span:
-        """The span of the tokens from `first` to before `last`; empty if there are none."""
+        """Return the span of the tokens from `first` to before `last`; empty if there are none."""
         if first < last:
             return self.starts[first], self.ends[last - 1]
-        place = self.ends[first - 1] if first else 0
-        return place, place
+        offset = self.ends[first - 1] if first else 0
+        return offset, offset
 
     def extend(self, spans: list[Span], first: int, last: int) -> None:
-        """Adds the span of the tokens from `first` to before `last`, or extends the last span by them."""
+        """Add the span of the tokens from `first` to before `last`, or extend the last span by them."""
         if first == last:
             return
         start, end = self.starts[first], self.ends[last - 1]
@@ -100,7 +102,7 @@ class _Tokens:
 
 @lru_cache(maxsize=_CACHED_TOKENS)
 def _key(token: str) -> str:
-    """The key that a token is compared by: a name without a meaning by its kind, "" if it is ignored."""
+    """Return the key that compares a token: its kind if its name has no meaning, "" if it is ignored."""
     if _VOID.fullmatch(token):
         return ""
     if _name_pattern().fullmatch(token):
@@ -112,7 +114,7 @@ def _key(token: str) -> str:
 
 @cache
 def _registers() -> str:
-    """A regular expression of the physical registers of all languages."""
+    """Return a regular expression of the physical registers of all languages."""
     return "|".join(filter(None, (language_named(name).register for name in known_languages())))
 
 
@@ -130,5 +132,5 @@ def _token_pattern() -> re.Pattern[str]:
 
 @cache
 def _name_pattern() -> re.Pattern[str]:
-    """Names without a meaning: values, metadata, registers, labels."""
+    """Match names without a meaning: values, metadata, registers, labels."""
     return re.compile(rf"%.*|!\d+|{_registers()}|{_LABEL}")

@@ -11,7 +11,7 @@ from irscope.workspace import FactKind, FactValue, TableSection
 
 
 def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> Iterator[str]:
-    """A line per variant under one heading; an unknown fact is empty. Yields lines."""
+    """Yield a line per variant under one heading; an unknown fact is empty."""
     entries = [entry for section in sections for entry in section.entries]
     configs = list(dict.fromkeys(name for entry in entries for name in entry.chosen))
     writer = csv.writer(_Line(), lineterminator="\n")
@@ -31,7 +31,7 @@ class _Line:
     """A file whose `write` returns the line, which `writerow` then returns."""
 
     def write(self, line: str) -> str:
-        """The line."""
+        """Return the line."""
         return line
 
 

@@ -42,13 +42,13 @@ def unique_paths(paths: Iterable[tuple[int, str]]) -> dict[int, str]:
 
     The first keeps its path, later ones get their number: `a`, `A,#7`.
     """
-    taken: set[str] = set()
+    used: set[str] = set()
     result: dict[int, str] = {}
     for number, path in paths:
         unique = path
-        while unique.casefold() in taken:
+        while unique.casefold() in used:
             unique += f",#{number}"
-        taken.add(unique.casefold())
+        used.add(unique.casefold())
         result[number] = unique
     return result
 
@@ -68,16 +68,19 @@ class DumpPlan:
     folders: Mapping[int, str]
 
     def file(self, variant: Variant, extension: str) -> str:
-        """The path of a variant's stage: `FOLDER/KERNEL.EXTENSION`."""
+        """Return the path of a variant's stage: `FOLDER/KERNEL.EXTENSION`."""
         return f"{self.folders[variant.id]}/{path_part(variant.kernel.name)}.{extension}"
 
     def text(self, variant: Variant, name: str) -> str:
-        """The path of a text such as "error", which is not a stage; no stage has the extension .txt."""
+        """Return the path of a text such as "error".
+
+        It is not a stage; no stage has the extension .txt.
+        """
         return f"{self.folders[variant.id]}/{name}.txt"
 
 
 def plan(variants: Sequence[Variant]) -> DumpPlan:
-    """The paths for `variants`: KERNEL/TARGET/CONFIG, followed by the variant's number if not unique."""
+    """Return the paths for `variants`: KERNEL/TARGET/CONFIG, with the variant's number if not unique."""
     kernels: dict[int, Kernel] = {variant.kernel.id: variant.kernel for variant in variants}
     sources = unique_paths(
         (kernel.id, f"{path_part(kernel.name)}/{path_part(kernel.name)}") for kernel in kernels.values()
@@ -93,7 +96,7 @@ def index_document(
     plan: DumpPlan,
     files: Mapping[int, Mapping[str, str]],
 ) -> dict[str, Any]:
-    """The content of index.json.
+    """Return the content of index.json.
 
     `names` maps variant ids to short names, `files` to the written files: stage (or "metadata",
     "error", "log", "output") -> path.

@@ -63,10 +63,11 @@ class PairReport(FrozenValue):
 
 
 def pair_report(comparison: Comparison, stage: str | None = None) -> PairReport:
-    """The report on a pair.
+    """Return the report on a pair.
 
-    `stage` is the stage whose rows are shown: its name, "all" (without SASS that was not derived yet),
-    "none", or None for the first that differs in more than shapes. Raises UserError if A or B lacks it.
+    `stage` is the stage whose rows are shown: its name, "all" (without SASS that was not derived
+    yet), "none", or None for the first that differs in more than shapes. Raises UserError if A or
+    B lacks it.
     """
     if stage == NONE:
         return PairReport(comparison, _stages(comparison), ())
@@ -88,7 +89,7 @@ def pair_report(comparison: Comparison, stage: str | None = None) -> PairReport:
 def pair_report_of_stages(
     comparison: Comparison, wanted: Sequence[str] | None, explained: bool = False
 ) -> PairReport:
-    """The report on a pair, with an explanation if `explained`.
+    """Return the report on a pair, with an explanation if `explained`.
 
     It shows the stages in `wanted` that both have (None: all that are compared).
     """
@@ -105,15 +106,15 @@ def _explanation(comparison: Comparison) -> PairExplanation:
 
 
 def check_has_rows(stage: str) -> None:
-    """Raises UserError if `stage` is unknown or binary."""
+    """Raise UserError if `stage` is unknown or binary."""
     if check_stage(stage).binary:
         raise UserError(f"{stage} is binary and has no rows to compare")
 
 
 def _stages(comparison: Comparison, also: Sequence[str] = ()) -> dict[str, StageDiff]:
-    """The compared stages, those in `also`, and Gluon's own stage."""
-    written = {written_stage(variant) for variant in comparison.variants}
-    return comparison.diffs([*also, *(["glir"] if written == {"glir"} else [])])
+    """Return the compared stages, those in `also`, and Gluon's own stage."""
+    written_stages = {written_stage(variant) for variant in comparison.variants}
+    return comparison.diffs([*also, *(["glir"] if written_stages == {"glir"} else [])])
 
 
 def _stored_in_both(comparison: Comparison) -> list[str]:
@@ -156,7 +157,7 @@ class PairExplanation:
 
 
 def explain_pair(comparison: Comparison) -> PairExplanation:
-    """The explanation of a pair, or of a single variant if A is B."""
+    """Return the explanation of a pair, or of a single variant if A is B."""
     single = comparison.single
     reasons = () if single else reason_lines(comparison)
     worth = () if single else worth_lines(comparison)
@@ -199,14 +200,14 @@ class CaptureReport:
 
     @property
     def title(self) -> str:
-        """The names of the kernels."""
+        """Return the names of the kernels."""
         kernels = list(dict.fromkeys(section.kernel for section in self.sections))
         more = f" and {len(kernels) - 3} more" if len(kernels) > 3 else ""
         return ", ".join(kernels[:3]) + more if kernels else self.capture
 
     @property
     def summary(self) -> str:
-        """The numbers of variants, failures and duplicates, and the targets, in one sentence."""
+        """Return the numbers of variants, failures and duplicates, and the targets, in one sentence."""
         entries = [entry for section in self.sections for entry in section.entries]
         targets = dict.fromkeys(section.target for section in self.sections)
         failed = sum(entry.variant.failure is not None for entry in entries)
@@ -222,33 +223,36 @@ class CaptureReport:
 
     @property
     def toolchains(self) -> list[Toolchain]:
-        """The versions that compiled the variants."""
+        """Return the versions that compiled the variants."""
         variants = [entry.variant for section in self.sections for entry in section.entries]
         return list({variant.toolchain.id: variant.toolchain for variant in variants}.values())
 
     @property
     def pairs_of(self) -> Mapping[int, Sequence[int]]:
-        """The numbers (from 1) of the pairs that contain a variant, by variant id."""
-        found: dict[int, list[int]] = {}
+        """Map each variant id to the numbers (from 1) of the pairs that contain it."""
+        numbers: dict[int, list[int]] = {}
         for number, pair in enumerate(self.pairs, 1):
             for variant in pair.comparison.variants if not pair.comparison.single else ():
-                found.setdefault(variant.id, []).append(number)
-        return found
+                numbers.setdefault(variant.id, []).append(number)
+        return numbers
 
     def shown(self, section: TableSection, most: int) -> TableSection:
-        """At most `most` variants of a section: those of the pairs and the first others."""
+        """Return at most `most` variants of a section: those of the pairs and the first others."""
         if len(section.entries) <= most:
             return section
         pairs = set(self.pairs_of)
         named = pairs | {e.duplicate_of for e in section.entries if e.variant.id in pairs}
         first = {entry.variant.id for entry in section.entries[:most]}
-        wanted = named | first
-        kept = (entry for entry in section.entries if entry.variant.id in wanted)
-        return replace(section, entries=tuple(kept))
+        selected_ids = named | first
+        selected = (entry for entry in section.entries if entry.variant.id in selected_ids)
+        return replace(section, entries=tuple(selected))
 
     @property
     def pair_titles(self) -> list[str]:
-        """The difference of each pair: `BLOCK_M 64 -> 128`; after kernel and target if there are several."""
+        """Return the difference of each pair: `BLOCK_M 64 -> 128`.
+
+        Kernel and target come before it if there are several sections.
+        """
         several = len(self.sections) > 1
         return [
             f"{pair.comparison.b.kernel.name} {pair.comparison.b.target} {pair_title(pair.comparison)}"
@@ -267,13 +271,13 @@ def capture_report(
     explained: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> CaptureReport:
-    """The report on a capture.
+    """Return the report on a capture.
 
-    `pairs` are the names of two variants each (None: the pairs whose facts differ most), `wanted` the stages
-    whose rows are shown (None: all that are compared), `kernel` and `target` select the tables (None: all);
-    `explained`: pairs have explanations, and if there is none, single variants are shown;
-    `progress` receives the number of the pair that is being compared, and how many there are. Raises
-    UserError if a name matches nothing.
+    `pairs` are the names of two variants each (None: the pairs whose facts differ most), `wanted`
+    the stages whose rows are shown (None: all that are compared), `kernel` and `target` select the
+    tables (None: all); `explained`: pairs have explanations, and if there is none, single variants
+    are shown; `progress` receives the number of the pair that is being compared, and how many
+    there are. Raises UserError if a name matches nothing.
     """
     sections = report_sections(workspace, kernel, target)
     if pairs is None:
@@ -288,7 +292,7 @@ def capture_report(
 
 
 def report_sections(workspace: Workspace, kernel: str | None, target: str | None) -> list[TableSection]:
-    """The tables of a report, with estimates unless there are too many launches to wait for.
+    """Return the tables of a report, with estimates unless there are too many launches to wait for.
 
     Raises UserError if a name matches nothing.
     """
@@ -297,13 +301,13 @@ def report_sections(workspace: Workspace, kernel: str | None, target: str | None
 
 
 def _single_variants(sections: Sequence[TableSection]) -> list[tuple[Variant, Variant]]:
-    """The first variant of each section that compiled, as both sides of a pair."""
+    """Return the first variant of each section that compiled, as both sides of a pair."""
     compiled = [[e.variant for e in section.entries if e.variant.failure is None] for section in sections]
-    return [(found[0], found[0]) for found in compiled if found][:_PAIRS]
+    return [(variants[0], variants[0]) for variants in compiled if variants][:_PAIRS]
 
 
 def pair_title(comparison: Comparison) -> str:
-    """The config values that differ, `BLOCK_M 64 -> 128`, or the names if none does."""
+    """Return the config values that differ, `BLOCK_M 64 -> 128`, or the names if none does."""
     if comparison.single:
         return comparison.heading(0)
     return comparison.config_text or f"{comparison.heading(0)} and {comparison.heading(1)}"

@@ -46,12 +46,12 @@ class Chapter:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict on the variant that is shown."""
+        """Return the verdict on the variant that is shown."""
         return self.verdicts[-1]
 
     @property
     def compared(self) -> dict[int, str]:
-        """The letter of each variant of the first pair, by id."""
+        """Return the letter of each variant of the first pair, by id."""
         return {variant.id: letter for pair in self.pairs[:1] for letter, variant in pair.sides}
 
 
@@ -71,18 +71,18 @@ def slide_deck(
     target: str | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> SlideDeck:
-    """The slides of a capture.
+    """Return the slides of a capture.
 
-    `pairs` are the names of two variants each; None: per kernel, the pair that the app opens with. `kernel`
-    and `target` select the kernels (None: all); `progress` receives the number of the chapter, and how many
-    there are. Raises UserError if a name matches nothing.
+    `pairs` are the names of two variants each; None: per kernel, the pair that the app opens with.
+    `kernel` and `target` select the kernels (None: all); `progress` receives the number of the
+    chapter, and how many there are. Raises UserError if a name matches nothing.
     """
     sections = report_sections(workspace, kernel, target)
     chosen = _chosen(workspace, sections, pairs)
     chapters = []
-    for number, (section, own) in enumerate(chosen, 1):
+    for number, (section, section_pairs) in enumerate(chosen, 1):
         progress(number, len(chosen))
-        chapters.append(_chapter(workspace, section, own))
+        chapters.append(_chapter(workspace, section, section_pairs))
     report = CaptureReport(workspace.path.name, sections, ())
     used = [id(section) for section, _ in chosen]
     return SlideDeck(report, chapters, [section for section in sections if id(section) not in used])
@@ -94,16 +94,19 @@ _Pairs = list[tuple[Variant, Variant]]
 def _chosen(
     workspace: Workspace, sections: Sequence[TableSection], named: Sequence[tuple[str, str]] | None
 ) -> list[tuple[TableSection, _Pairs]]:
-    """The tables that get a chapter with the pairs to compare: those of `named`, or the first ones."""
+    """Return the tables that get a chapter, with the pairs to compare.
+
+    They are the tables of the pairs in `named`, or else the first ones.
+    """
     if named is None:
         return [(section, _opening(section)) for section in sections[:_MOST_CHAPTERS]]
-    found: dict[int, _Pairs] = {}
+    pairs_by_section: dict[int, _Pairs] = {}
     for a, b in ((workspace.variant(a), workspace.variant(b)) for a, b in named):
-        place = next((n for n, section in enumerate(sections) if _has(section, b)), None)
-        if place is None:
+        index = next((n for n, section in enumerate(sections) if _has(section, b)), None)
+        if index is None:
             raise UserError(f"#{b.id} is not among the variants that --kernel and --target select")
-        found.setdefault(place, []).append((a, b))
-    return [(sections[place], pairs) for place, pairs in sorted(found.items())]
+        pairs_by_section.setdefault(index, []).append((a, b))
+    return [(sections[index], pairs) for index, pairs in sorted(pairs_by_section.items())]
 
 
 def _has(section: TableSection, variant: Variant) -> bool:
@@ -111,7 +114,7 @@ def _has(section: TableSection, variant: Variant) -> bool:
 
 
 def _opening(section: TableSection) -> _Pairs:
-    """The pair that the app opens with; none if there is only one variant."""
+    """Return the pair that the app opens with, or none if there is only one variant."""
     facts = FactTable()
     for entry in section.entries:
         facts.add(entry.variant, entry.facts)
@@ -121,11 +124,11 @@ def _opening(section: TableSection) -> _Pairs:
 
 def _chapter(workspace: Workspace, section: TableSection, pairs: _Pairs) -> Chapter:
     compared = [pair_content(workspace, a, b) for a, b in pairs]
-    shown = pairs[0][1] if pairs else section.entries[0].variant
-    verdicts = compared[0].verdicts if compared else (workspace.verdict(shown),)
+    source_variant = pairs[0][1] if pairs else section.entries[0].variant
+    verdicts = compared[0].verdicts if compared else (workspace.verdict(source_variant),)
     return Chapter(
         section=section,
-        shown=shown,
+        shown=source_variant,
         verdicts=verdicts,
         inputs=compile_time_inputs([entry.variant for entry in section.entries]),
         compiled=_compiled(workspace, section),
@@ -135,8 +138,8 @@ def _chapter(workspace: Workspace, section: TableSection, pairs: _Pairs) -> Chap
 
 
 def _compiled(workspace: Workspace, section: TableSection) -> str:
-    own = [kernel for kernel in workspace.compilations() if kernel.kernel == section.kernel]
-    return next((line.text for line in compilation_lines(own)), "")
+    section_kernels = [kernel for kernel in workspace.compilations() if kernel.kernel == section.kernel]
+    return next((line.text for line in compilation_lines(section_kernels)), "")
 
 
 def _advice(workspace: Workspace, section: TableSection, verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -160,7 +163,7 @@ def _named(entries: Sequence[TableEntry]) -> str:
 
 
 def _measured_first(workspace: Workspace, section: TableSection) -> Iterator[str]:
-    """The configs that are the most promising by estimate, if launches are known."""
+    """Yield the configs that are the most promising by estimate, if launches are known."""
     if not any(entry.value("estimate") is not None for entry in section.entries):
         return
     for pick in workspace.pick(glob.escape(section.kernel), section.target)[:1]:

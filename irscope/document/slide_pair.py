@@ -91,12 +91,12 @@ class PairContent:
 
     @property
     def sides(self) -> tuple[tuple[str, Variant], tuple[str, Variant]]:
-        """The variants with their letters."""
+        """Return the variants with their letters."""
         return ("A", self.comparison.a), ("B", self.comparison.b)
 
     @property
     def first(self) -> str:
-        """The first stage that differs in more than shapes, in a sentence; "" if none does."""
+        """Return a sentence on the first stage that differs in more than shapes, or "" if none does."""
         return next((finding.text for finding in self.comparison.findings if finding.kind == "stages"), "")
 
 
@@ -104,7 +104,7 @@ def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
     """Everything that the slides show about two variants. Raises UserError if a stage is damaged."""
     pair = workspace.compare(a, b)
     stages = [(name, short_label(diff), not diff.equal) for name, diff in pair.stages.items()]
-    shown = [finding for finding in pair.main_findings if finding.kind not in ("stages", "identical")]
+    findings = [finding for finding in pair.main_findings if finding.kind not in ("stages", "identical")]
     layout, no_layout = _layout(pair)
     return PairContent(
         comparison=pair,
@@ -113,9 +113,9 @@ def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
         asked=list(_asked(pair))[:_MOST_ASKED],
         stages=stages,
         reasons=[] if pair.single else reason_lines(pair)[1:],
-        findings=shown,
+        findings=findings,
         more=len(pair.findings) - len(pair.main_findings),
-        excerpts=list(_excerpts(pair, shown))[:_MOST_EXCERPTS],
+        excerpts=list(_excerpts(pair, findings))[:_MOST_EXCERPTS],
         layout=layout,
         no_layout=no_layout,
     )
@@ -132,7 +132,7 @@ def _asked(pair: Comparison) -> Iterator[tuple[FactKind, str, str]]:
 def _excerpts(pair: Comparison, findings: Sequence[Finding]) -> Iterator[Excerpt]:
     for finding in findings:
         stages = [
-            {one.stage for one in evidence}
+            {line.stage for line in evidence}
             for evidence in (finding.evidence_a, finding.evidence_b)
             if evidence
         ]
@@ -148,9 +148,9 @@ def _excerpt(pair: Comparison, finding: Finding, diff: StageDiff) -> Excerpt:
     for row in diff.rows:
         if row.left not in lines[0] and row.right not in lines[1]:
             continue
-        for own, side, wanted in zip(sides, row_sides(diff, row), lines, strict=True):
-            if side is not None and side.number - 1 in wanted:
-                own.append(side)
+        for side_rows, side, side_lines in zip(sides, row_sides(diff, row), lines, strict=True):
+            if side is not None and side.number - 1 in side_lines:
+                side_rows.append(side)
     line = finding_point(pair, finding).line
     numbered = zip(python_source(pair.b).numbers, python_source(pair.b).texts, strict=True)
     text = next((text.strip() for number, text in numbered if line and number == line), "")
@@ -160,40 +160,40 @@ def _excerpt(pair: Comparison, finding: Finding, diff: StageDiff) -> Excerpt:
 
 
 def _lines(evidence: Sequence[Evidence], stage: str) -> frozenset[int]:
-    return frozenset(one.line for one in evidence if one.stage == stage)
+    return frozenset(line.line for line in evidence if line.stage == stage)
 
 
 def _layout(pair: Comparison) -> tuple[LayoutContent | None, str]:
-    """The layout that the findings name, or else the most notable; or why there is none."""
+    """Return the layout that the findings name, or else the most notable; or why there is none."""
     try:
         layouts = LayoutComparison(pair)
     except UserError as error:
         return None, str(error)
     named = [finding.text.split()[0] for finding in pair.findings if finding.kind == "layout"]
-    found = [layouts.values[layouts.find([name], True)] for name in named if name.startswith("#")]
-    for value in (*found, *layouts.notable(len(layouts.values))):
+    named_values = [layouts.values[layouts.find([name], True)] for name in named if name.startswith("#")]
+    for value in (*named_values, *layouts.notable(len(layouts.values))):
         if value.a is not None and value.b is not None and len(value.a.shape) > 1 and min(value.a.shape) > 1:
             return _drawn(layouts, value), ""
     return None, "no layout of a matrix differs"
 
 
 def _drawn(layouts: LayoutComparison, value: ValuePair) -> LayoutContent:
-    """A map with a glyph per cell: by thread if rows of threads differ, else by warp or bank."""
+    """Draw a map with a glyph per cell: by thread if rows of threads differ, else by warp or bank."""
     choices, shapes = layouts.color_choices(value), layouts.shapes(value)
     blocked = value.tensor.attribute.kind.endswith("blocked")
     by = ColorBy.THREAD if blocked and ColorBy.THREAD in choices else (choices or (None,))[0]
     rows = max(shape[-2] for shape in shapes) if by is ColorBy.THREAD else _ROWS
     options = DrawingOptions(cell=cell_size(shapes, rows, _COLUMNS), color_by=by)
     drawings = layouts.draw(value, options)
-    sentences = list(dict.fromkeys(sentence for one in drawings for sentence in one.sentences[:1]))
+    sentences = list(dict.fromkeys(sentence for drawing in drawings for sentence in drawing.sentences[:1]))
     if drawings[0].sentences[:1] != drawings[1].sentences[:1]:
         sentences = []
-    grids = [_first_rows(one.grid) for one in drawings]
+    grids = [_first_rows(drawing.grid) for drawing in drawings]
     return LayoutContent(value.name, layouts.difference(value), grids, sentences)
 
 
 def _first_rows(grid: Grid) -> Grid:
-    """The grid without the rows that a slide has no room for."""
+    """Return the grid without the rows that a slide has no room for."""
     if len(grid.rows) <= _ROWS:
         return grid
     notes = (f"The first {_ROWS} of {len(grid.rows)} rows.",)

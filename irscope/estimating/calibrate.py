@@ -47,13 +47,18 @@ class Measurements:
             raise UserError(
                 f"{len(measured)} measured launches are too few to calibrate; measure more configs"
             )
-        names = sorted({name for one in measured for name in one.numbers})
+        names = sorted({name for measurement in measured for name in measurement.numbers})
         self.numbers: Numbers = {
-            name: np.array([one.numbers.get(name, 0.0) for one in measured]) for name in names
+            name: np.array([measurement.numbers.get(name, 0.0) for measurement in measured]) for name in names
         }
-        self.microseconds = np.array([one.ms * 1e3 for one in measured])
-        problems = {problem: at for at, problem in enumerate(dict.fromkeys(one.problem for one in measured))}
-        self.problem: NDArray[np.int64] = np.array([problems[one.problem] for one in measured])
+        self.microseconds = np.array([measurement.ms * 1e3 for measurement in measured])
+        problems = {
+            problem: index
+            for index, problem in enumerate(dict.fromkeys(measurement.problem for measurement in measured))
+        }
+        self.problem: NDArray[np.int64] = np.array(
+            [problems[measurement.problem] for measurement in measured]
+        )
         self.problems = len(problems)
         best = np.full(self.problems, np.inf)
         np.minimum.at(best, self.problem, self.microseconds)
@@ -61,12 +66,12 @@ class Measurements:
         self.weight: Values = weight / self._sums(weight)[self.problem]
 
     def _sums(self, values: Values) -> Values:
-        found = np.zeros(self.problems)
-        np.add.at(found, self.problem, values)
-        return found
+        sums = np.zeros(self.problems)
+        np.add.at(sums, self.problem, values)
+        return sums
 
     def errors(self, device: DeviceRates, constants: Mapping[str, float]) -> Values:
-        """The loss of each problem: the spread of log(estimate / time), and a little of its mean."""
+        """Return the loss of each problem: the spread of log(estimate / time), and a little of its mean."""
         estimates = total_time(term_times(self.numbers, device, constants), constants)
         ratio = np.log(estimates / self.microseconds)
         mean = self._sums(self.weight * ratio)
@@ -76,8 +81,11 @@ class Measurements:
         return result
 
     def loss(self, device: DeviceRates, constants: Mapping[str, float], start: Mapping[str, float]) -> float:
-        """The loss that a fit minimizes: the mean error, plus a penalty for constants far from `start`."""
-        moved = [_distance(constants[one.name], start[one.name]) for one in CONSTANTS]
+        """Return the loss that a fit minimizes.
+
+        It is the mean error, plus a penalty for constants far from `start`.
+        """
+        moved = [_distance(constants[constant.name], start[constant.name]) for constant in CONSTANTS]
         return float(self.errors(device, constants).mean() + _PULL * sum(move * move for move in moved))
 
 
@@ -92,40 +100,43 @@ def calibrate(
     provenance: Mapping[str, str] | None = None,
     evaluations: int = 3000,
 ) -> Fit:
-    """The constants that explain the measurements best, near `start`."""
+    """Fit the constants that explain the measurements best, near `start`."""
     values = dict(start.values)
-    steps = {one.name: 0.25 for one in CONSTANTS}
+    steps = {constant.name: 0.25 for constant in CONSTANTS}
     loss, used = measured.loss(device, values, start.values), 0
     while used < evaluations and max(steps.values()) > _SMALLEST_STEP:
-        for one in CONSTANTS:
+        for constant in CONSTANTS:
             for sign in (1, -1):
                 moved = (
-                    values[one.name] * math.exp(sign * steps[one.name])
-                    if one.low > 0
-                    else (values[one.name] + sign * steps[one.name] * (one.high - one.low) / 3)
+                    values[constant.name] * math.exp(sign * steps[constant.name])
+                    if constant.low > 0
+                    else (
+                        values[constant.name]
+                        + sign * steps[constant.name] * (constant.high - constant.low) / 3
+                    )
                 )
-                tried = values | {one.name: min(one.high, max(one.low, moved))}
-                found, used = measured.loss(device, tried, start.values), used + 1
-                if found < loss:
-                    values, loss = tried, found
-                    steps[one.name] *= 1.3
+                tried = values | {constant.name: min(constant.high, max(constant.low, moved))}
+                new_loss, used = measured.loss(device, tried, start.values), used + 1
+                if new_loss < loss:
+                    values, loss = tried, new_loss
+                    steps[constant.name] *= 1.3
                     break
             else:
-                steps[one.name] /= 2
+                steps[constant.name] /= 2
     return Fit(
         device.name, values, dict(provenance or {}) | {"error": f"{_error(measured, device, values):.1%}"}
     )
 
 
 def _error(measured: Measurements, device: DeviceRates, values: Mapping[str, float]) -> float:
-    """The typical deviation of estimates from times."""
+    """Return the typical deviation of estimates from times."""
     estimates = total_time(term_times(measured.numbers, device, values), values)
     return float(np.expm1(np.median(np.abs(np.log(estimates / measured.microseconds)))))
 
 
 def measurements_of(variants: Sequence[Variant], read: ReadVariant, device: DeviceRates) -> list[Measurement]:
-    """The measurements that a capture has: autotuner benchmarks of variants with a launch to match."""
-    found = []
+    """Return the measurements of a capture: autotuner benchmarks of variants with a launch to match."""
+    measurements = []
     for variant in variants:
         for benchmark in variant.benchmarks:
             launch = _launch_of(variant, benchmark)
@@ -136,15 +147,15 @@ def measurements_of(variants: Sequence[Variant], read: ReadVariant, device: Devi
             except UserError:
                 continue
             problem = (variant.kernel.name, benchmark.key, str(variant.target))
-            found.append(Measurement(work.numbers, benchmark.ms, problem))
-    return found
+            measurements.append(Measurement(work.numbers, benchmark.ms, problem))
+    return measurements
 
 
 def _launch_of(variant: Variant, benchmark: Benchmark) -> Launch | None:
-    """The launch that a benchmark timed: the one whose arguments have the values of the tuning key."""
+    """Find the launch that a benchmark timed: its arguments have the values of the tuning key."""
     key = dict(re.findall(r"(\w+)=([^,]+)", benchmark.key))
     for launch in variant.launches:
-        given = dict(launch.arguments)
-        if all(given.get(name, value) == value for name, value in key.items()):
+        arguments = dict(launch.arguments)
+        if all(arguments.get(name, value) == value for name, value in key.items()):
             return launch
     return None

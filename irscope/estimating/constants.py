@@ -50,7 +50,7 @@ class DeviceRates:
     sources: str = ""
 
     def microseconds(self, cycles: float) -> float:
-        """Converts clock cycles to microseconds."""
+        """Convert clock cycles to microseconds."""
         return cycles / (self.clock * 1e3)
 
 
@@ -92,7 +92,7 @@ RATED_TARGETS = tuple(f"{CUDA.name}:{arch}" for arch in _DEFAULT)
 
 
 def rates_of(target: Target) -> DeviceRates | None:
-    """The device that estimates for a target are made for, if none is named; None if there is none."""
+    """Return the device that estimates for a target assume by default, or None if there is none."""
     return _DEFAULT.get(target.arch) if target.backend == CUDA.name else None
 
 
@@ -165,47 +165,50 @@ _FITTED = "nvidia-h100-sxm-80gb"
 
 
 def fit_of(device: DeviceRates) -> Fit:
-    """The constants of a device: the user's own, else those that irscope has, else those of the H100.
+    """Return the constants of a device.
 
-    The user's own are in the file that `irscope pick --calibrate` wrote. A damaged file is an error.
-    Raises UserError if it cannot be read.
+    The user's own come first, then those that irscope has, then those of the H100. The user's own
+    are in the file that `irscope pick --calibrate` wrote; a damaged file is an error. Raises
+    UserError if it cannot be read.
     """
-    own = user_path(device.name)
-    return read_fit(own) if own.is_file() else shipped_fit(device.name)
+    path = user_path(device.name)
+    return read_fit(path) if path.is_file() else shipped_fit(device.name)
 
 
 @cache
 def shipped_fit(device: str) -> Fit:
-    """The constants that irscope has for a device; those of the H100 if it has none."""
+    """Return the constants that irscope has for a device, or those of the H100 if it has none."""
     path = Path(__file__).with_name("fits") / f"{_file_name(device)}.json"
     return read_fit(path if path.is_file() else path.with_name(f"{_FITTED}.json"))
 
 
 def user_path(device: str) -> Path:
-    """The file with the user's own constants of a device."""
+    """Return the path of the file with the user's own constants of a device."""
     return (
         platformdirs.user_config_path("irscope", appauthor=False) / "devices" / f"{_file_name(device)}.json"
     )
 
 
 def read_fit(path: Path) -> Fit:
-    """The constants in a file; those that it lacks have their default. Raises UserError."""
+    """Read the constants in a file; those that it lacks get their default. Raises UserError."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        values = {str(name): float(value) for name, value in found["constants"].items()}
-        provenance = {str(name): str(value) for name, value in found.get("provenance", {}).items()}
-        device = str(found["device"])
+        content = json.loads(path.read_text(encoding="utf-8"))
+        values = {str(name): float(value) for name, value in content["constants"].items()}
+        provenance = {str(name): str(value) for name, value in content.get("provenance", {}).items()}
+        device = str(content["device"])
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise UserError(f"{path}: not a file of device constants: {error}; calibrate again") from None
-    for one in CONSTANTS:
-        if not one.low <= values.setdefault(one.name, one.value) <= one.high:
-            raise UserError(f"{path}: {one.name} is {values[one.name]:g}, not {one.low:g} to {one.high:g}")
-    return Fit(device, {one.name: values[one.name] for one in CONSTANTS}, provenance)
+    for spec in CONSTANTS:
+        if not spec.low <= values.setdefault(spec.name, spec.value) <= spec.high:
+            raise UserError(
+                f"{path}: {spec.name} is {values[spec.name]:g}, not {spec.low:g} to {spec.high:g}"
+            )
+    return Fit(device, {spec.name: values[spec.name] for spec in CONSTANTS}, provenance)
 
 
 def write_fit(fit: Fit, path: Path) -> None:
-    """Writes the constants with their units and provenance. Raises UserError."""
-    units = {one.name: f"{one.unit or 'a number'}: {one.meaning}" for one in CONSTANTS}
+    """Write the constants with their units and provenance. Raises UserError."""
+    units = {constant.name: f"{constant.unit or 'a number'}: {constant.meaning}" for constant in CONSTANTS}
     content = {
         "device": fit.device,
         "constants": {name: float(f"{value:.4g}") for name, value in fit.values.items()},

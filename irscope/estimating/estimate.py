@@ -59,7 +59,7 @@ _Text = Callable[[Numbers, DeviceRates, Numbers], str]
 
 
 def term_text(name: str, x: Numbers, device: DeviceRates, constants: Numbers) -> str:
-    """The numbers behind a term."""
+    """Return the text with the numbers behind a term."""
     return _TEXTS[name](x, device, constants)
 
 
@@ -72,8 +72,8 @@ def _latency(x: Numbers, device: DeviceRates, c: Numbers) -> str:
         f"{float(latency):.0f}, + {c['program start']:.0f} to start"
     )
     if x["barriers"]:
-        each = c["barrier"] + c["barrier per warp"] * x["warps"]
-        text += f" + {x['barriers']:,.0f} barriers x {each:.0f}"
+        barrier_cycles = c["barrier"] + c["barrier per warp"] * x["warps"]
+        text += f" + {x['barriers']:,.0f} barriers x {barrier_cycles:.0f}"
     if x["ordered atomics"]:
         text += f" + {x['ordered atomics'] / x['warps']:,.0f} ordered atomics x {c['ordered atomic']:.0f}"
     longest = f", the longest program {x['longest']:.2f}x the mean" if x["longest"] > 1.05 else ""
@@ -154,10 +154,10 @@ def _programs(x: Numbers, device: DeviceRates, c: Numbers) -> str:
 
 
 def _atomics(x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    places = float(atomic_places({name: np.float64(value) for name, value in x.items()}))
-    rate = 1 / (1 / device.atomics + 1 / (device.atomics_per_kib * places)) / c["atomic rate"]
+    kibibytes = float(atomic_places({name: np.float64(value) for name, value in x.items()}))
+    rate = 1 / (1 / device.atomics + 1 / (device.atomics_per_kib * kibibytes)) / c["atomic rate"]
     text = (
-        f"{x['atomic passes'] * x['programs']:,.0f} sectors of atomics to {places:,.2f} KiB at once, "
+        f"{x['atomic passes'] * x['programs']:,.0f} sectors of atomics to {kibibytes:,.2f} KiB at once, "
         f"{rate:.2f} sectors per cycle (at most {device.atomics:.0f}, {device.atomics_per_kib} per KiB)"
     )
     if x["ordered atomics"]:
@@ -211,15 +211,15 @@ _ACCESSES = {
 
 
 def term_evidence(name: str, work: Work, artifacts: VariantArtifacts | None) -> tuple[Evidence, ...]:
-    """At most 64 lines of the PTX, those with most work first."""
+    """Return at most 64 lines of the PTX, those with most work first."""
     if name == LATENCY:
         loops = sorted(work.counts.loops, key=lambda loop: -loop.passes * loop.instructions)
         return tuple(Evidence(CUDA.assembly, loop.header) for loop in loops[:_MOST] if loop.passes)
     if name == TENSOR and artifacts is not None and artifacts.scan is not None:
-        found = [
+        matrix_lines = [
             line for kind, lines in artifacts.scan.lines.items() if kind.kind == "matrix" for line in lines
         ]
-        return tuple(Evidence(CUDA.assembly, line) for line in sorted(found)[:_MOST])
+        return tuple(Evidence(CUDA.assembly, line) for line in sorted(matrix_lines)[:_MOST])
     space, names = _ACCESSES.get(name, ("", ()))
     accesses = [one for one in work.counts.accesses if one.space == space and one.name in names]
     accesses.sort(key=lambda one: -(one.sectors + one.wavefronts))
@@ -244,16 +244,17 @@ def estimate(
     device: DeviceRates | None = None,
     fit: Fit | None = None,
 ) -> Estimate:
-    """How long `launch` takes on `device` (None: the usual one of the variant's target).
+    """Estimate how long `launch` takes on `device` (None: the usual one of the variant's target).
 
-    `read` returns the content of a stage, None if there is none: `lambda stage: workspace.read(variant,
-    stage)`; only the PTX and the cubin are read. `fit` has the constants of the model (None: the ones of the
-    device). Raises UserError if the variant cannot be estimated: no machine code, a target without rates.
+    `read` returns the content of a stage, or None if there is none: `lambda stage:
+    workspace.read(variant, stage)`; only the PTX and the cubin are read. `fit` has the constants
+    of the model (None: the ones of the device). Raises UserError if the variant cannot be
+    estimated: no machine code, a target without rates.
     """
     device = device or rates_of(variant.target)
     if device is None:
-        known = ", ".join(RATED_TARGETS)
-        raise UserError(f"{variant.target}: irscope can estimate only launches on {known}")
+        targets = ", ".join(RATED_TARGETS)
+        raise UserError(f"{variant.target}: irscope can estimate only launches on {targets}")
     artifacts = VariantArtifacts(variant, read)
     return estimate_of(
         work_of(artifacts, launch, device.multiprocessors), device, fit or fit_of(device), artifacts
@@ -263,7 +264,7 @@ def estimate(
 def estimate_of(
     work: Work, device: DeviceRates, fit: Fit, artifacts: VariantArtifacts | None = None
 ) -> Estimate:
-    """The estimate for known work; `artifacts` are read for evidence."""
+    """Estimate a launch from its known work; `artifacts` are read for evidence."""
     x = {name: np.float64(value) for name, value in work.numbers.items()}
     times = {name: float(time) for name, time in term_times(x, device, fit.values).items()}
     total = float(total_time({name: np.array([time]) for name, time in times.items()}, fit.values)[0])
@@ -305,7 +306,7 @@ def _limits(work: Work) -> Iterator[str]:
 
 
 def _places_of_atomics(work: Work) -> Iterator[str]:
-    """Says which places are assumed for atomics whose addresses depend on data."""
+    """Say which places are assumed for atomics whose addresses depend on data."""
     for tensor in work.counts.traffic:
         if tensor.direction == "atomic" and tensor.scattered and tensor.tensor_bytes:
             size = f"{tensor.tensor_bytes / 1024:,.0f} KiB"
@@ -313,10 +314,10 @@ def _places_of_atomics(work: Work) -> Iterator[str]:
 
 
 def _limiting(times: Mapping[str, float]) -> str:
-    """The term that limits the launch: the longest; tensor cores if most of the latency is theirs.
+    """Return the term that limits the launch: the longest, or tensor cores if they fill the latency.
 
-    The replayed latency of a program has the time of its own matrix products. If they fill it, more programs
-    would not help.
+    The replayed latency of a program has the time of its own matrix products. If they fill it,
+    more programs would not help.
     """
     largest = max(times, key=times.__getitem__)
     products = largest == LATENCY and times[TENSOR] >= _PRODUCTS * times[LATENCY]
@@ -324,15 +325,15 @@ def _limiting(times: Mapping[str, float]) -> str:
 
 
 def _idle_share(largest: str, numbers: Mapping[str, float], device: DeviceRates) -> float:
-    """The share of the time in which the multiprocessors that finish early wait for the last programs."""
-    places = device.multiprocessors * (numbers["resident"] if largest == LATENCY else 1)
-    exact = numbers["programs"] / places
+    """Return the share of the time in which idle multiprocessors wait for the last programs."""
+    slots = device.multiprocessors * (numbers["resident"] if largest == LATENCY else 1)
+    exact = numbers["programs"] / slots
     return 1 - exact / ceil(exact) if exact > 1 or largest != LATENCY else 0.0
 
 
 def _tail_text(numbers: Mapping[str, float], device: DeviceRates) -> str:
-    programs, places = numbers["programs"], device.multiprocessors * numbers["resident"]
+    programs, slots = numbers["programs"], device.multiprocessors * numbers["resident"]
     return (
         f"{programs:,.0f} programs on {device.multiprocessors} multiprocessors x {numbers['resident']:.0f} "
-        f"resident = {programs / places:.2f} waves"
+        f"resident = {programs / slots:.2f} waves"
     )

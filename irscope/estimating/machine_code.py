@@ -93,10 +93,10 @@ def machine_instructions(cubin: bytes, kernel: str, arch: int) -> MachineInstruc
     contain the kernel, or has more instructions than kernels have.
     """
     try:
-        found = {section.name: section for section in sections(cubin)}
+        by_name = {section.name: section for section in sections(cubin)}
     except ValueError:
         return None
-    code = found.get(f".text.{kernel}")
+    code = by_name.get(f".text.{kernel}")
     if code is None or not SIZE <= len(code.data) <= _MOST_BYTES:
         return None
     words = np.frombuffer(bytes(code.data[: len(code.data) // SIZE * SIZE]), "<u8").reshape(-1, 2)
@@ -112,7 +112,7 @@ def machine_instructions(cubin: bytes, kernel: str, arch: int) -> MachineInstruc
         _groups(opcode, low, high),
         _targets(opcode, low, high, wide=arch >= _WIDE_BRANCHES),
         (low >> np.uint64(12) & np.uint64(15)).astype(np.int64) != 7,
-        _ptx_lines(found.get(".nv_debug_line_sass"), len(words)),
+        _ptx_lines(by_name.get(".nv_debug_line_sass"), len(words)),
     )
 
 
@@ -120,9 +120,9 @@ def _groups(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64])
     copies = (low >> np.uint64(38) & np.uint64(63)).astype(np.int64)
     products = (high >> np.uint64(8) & np.uint64(255)).astype(np.int64)
     waits = (low >> np.uint64(47) & np.uint64(1)).astype(np.int64) == 1
-    found = np.where((opcode == _DEPBAR) & waits, copies, -1)
-    found = np.where((opcode == _WARPGROUP) & waits, products, found)
-    return np.where((opcode == _SYNCS) & (products & 1 == 1), 0, found)
+    in_flight = np.where((opcode == _DEPBAR) & waits, copies, -1)
+    in_flight = np.where((opcode == _WARPGROUP) & waits, products, in_flight)
+    return np.where((opcode == _SYNCS) & (products & 1 == 1), 0, in_flight)
 
 
 def _targets(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64], *, wide: bool) -> Integers:
@@ -140,7 +140,7 @@ def _targets(opcode: Integers, low: NDArray[np.uint64], high: NDArray[np.uint64]
 
 
 def _ptx_lines(section: ElfSection | None, count: int) -> Integers:
-    """The PTX line of each instruction."""
+    """Return the PTX line of each instruction."""
     lines = np.full(count, -1, np.int64)
     rows = line_rows(section)
     if rows:
@@ -187,22 +187,27 @@ class MachineRuns:
 
 
 def machine_runs(code: MachineInstructions, line_times: Floats) -> MachineRuns:
-    """How often a warp runs each instruction; `line_times` is how often it runs each line of the PTX."""
+    """Count how often a warp runs each instruction.
+
+    `line_times` is how often it runs each line of the PTX.
+    """
     loops = _loops(code)
     innermost = _innermost(loops, len(code))
-    known = (code.ptx_line >= 0) & (code.ptx_line < len(line_times))
-    own = np.where(known, line_times[np.where(known, code.ptx_line, 0)], 1.0)
-    _count_passes(code, loops, innermost, own)
+    has_line = (code.ptx_line >= 0) & (code.ptx_line < len(line_times))
+    own_times = np.where(has_line, line_times[np.where(has_line, code.ptx_line, 0)], 1.0)
+    _count_passes(code, loops, innermost, own_times)
     passes = np.array([loop.passes for loop in loops] + [1.0])
-    return MachineRuns(loops, innermost, np.minimum(passes[innermost], np.where(own < 1, own, np.inf)))
+    return MachineRuns(
+        loops, innermost, np.minimum(passes[innermost], np.where(own_times < 1, own_times, np.inf))
+    )
 
 
 def _loops(code: MachineInstructions) -> list[MachineLoop]:
     ends: dict[int, int] = {}
-    for at in np.flatnonzero(code.target >= 0).tolist():
-        target = int(code.target[at])
-        if target < at:  # a branch to itself ends the kernel
-            ends[target] = max(ends.get(target, 0), at)
+    for branch in np.flatnonzero(code.target >= 0).tolist():
+        target = int(code.target[branch])
+        if target < branch:  # a branch to itself ends the kernel
+            ends[target] = max(ends.get(target, 0), branch)
     loops: list[MachineLoop] = []
     around: list[int] = []  # the loops around `start`, the innermost last
     for start, end in sorted(ends.items()):
@@ -246,8 +251,8 @@ def _count_passes(
             copies[loop][line, opcode] += 1
     most: dict[_Made, int] = {}
     for number in range(len(loops)):
-        for made, count in copies[number].items():
-            most[made] = max(most.get(made, 0), count)
+        for line_and_opcode, count in copies[number].items():
+            most[line_and_opcode] = max(most.get(line_and_opcode, 0), count)
     times = dict(zip(lines, own.tolist(), strict=True))
     for number, own_loop in enumerate(loops):
         own_loop.passes, own_loop.unrolled = _passes(copies[number], most, times)
@@ -256,20 +261,20 @@ def _count_passes(
 def _passes(
     copies: Mapping[_Made, int], most: Mapping[_Made, int], times: Mapping[int, float]
 ) -> tuple[float, int]:
-    """The passes of a loop and by how much it is unrolled, from its surest instructions."""
+    """Return the passes of a loop and by how much it is unrolled, from its surest instructions."""
     for surest in (_ANCHORS, _OTHERS, None):
-        found = []
+        candidates = []
         for (line, opcode), number in copies.items():
             if surest is not None and opcode not in surest:
                 continue
             remainder = number < most[line, opcode]
-            found.append(
+            candidates.append(
                 (
                     (times[line] % most[line, opcode]) / number if remainder else times[line] / number,
                     number,
                 )
             )
-        if found:
-            found.sort()
-            return found[len(found) * 3 // 4]
+        if candidates:
+            candidates.sort()
+            return candidates[len(candidates) * 3 // 4]
     return 1.0, 1

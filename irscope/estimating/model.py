@@ -41,28 +41,28 @@ Numbers = Mapping[str, Values]
 
 
 def waves(x: Numbers, device: DeviceRates, tail: float) -> Values:
-    """How many programs follow each other in one place; a partly filled last wave counts by `tail`."""
+    """Count the programs that follow each other in one place; a partial last wave counts by `tail`."""
     exact = x["programs"] / (x["resident"] * device.multiprocessors)
     whole = np.ceil(exact)
     return np.maximum(1.0, exact + tail * (whole - exact))
 
 
 def programs_per_sm(x: Numbers, device: DeviceRates, tail: float) -> Values:
-    """How many programs the busiest multiprocessor runs."""
+    """Count the programs that the busiest multiprocessor runs."""
     exact = x["programs"] / device.multiprocessors
     whole = np.ceil(exact)
     return np.maximum(1.0, exact + tail * (whole - exact))
 
 
 def memory_latency(x: Numbers, c: Mapping[str, float]) -> Values:
-    """The mean latency of loads in cycles: the first load of each byte misses L2, others hit."""
+    """Return the mean latency of loads in cycles: the first load of each byte misses L2, others hit."""
     missed = np.minimum(1.0, x["unique bytes"] / np.maximum(x["touched bytes"], 1.0))
     result: Values = c["l2 latency"] + (c["memory latency"] - c["l2 latency"]) * missed ** c["shared misses"]
     return result
 
 
 def replayed(x: Numbers, memory: Values) -> Values:
-    """The latency of one warp in cycles, between the latencies of memory at which it was replayed."""
+    """Return the latency of one warp in cycles, interpolated between those at which it was replayed."""
     low, middle, high = (x[f"latency {latency:.0f}"] for latency in REPLAYED)
     first = low + (middle - low) * (memory - REPLAYED[0]) / (REPLAYED[1] - REPLAYED[0])
     second = middle + (high - middle) * (memory - REPLAYED[1]) / (REPLAYED[2] - REPLAYED[1])
@@ -70,60 +70,64 @@ def replayed(x: Numbers, memory: Values) -> Values:
 
 
 def again_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
-    """The bytes that DRAM delivers more than once, because L2 cannot keep them until they are read again.
+    """Return the bytes that DRAM delivers again, because L2 cannot keep them until they are reread.
 
-    A program reads bytes again after a distance, in which all programs that run with it read, too, in part
-    the same; the next wave of programs reads again what the one before has read.
+    A program reads bytes again after a distance, in which all programs that run with it read, too,
+    in part the same; the next wave of programs reads again what the one before has read.
     """
-    kept = reuse * device.l2_bytes
+    capacity = reuse * device.l2_bytes
     lost: Values = np.zeros_like(x["programs"])
     for bits in FAR:
-        lost = lost + x[f"far {bits}"] / (1 + (kept / 2.0**bits) ** 4)
+        lost = lost + x[f"far {bits}"] / (1 + (capacity / 2.0**bits) ** 4)
     between = x["wave bytes"] - x["unique bytes"]
-    result: Values = lost + between / (1 + (kept / np.maximum(1.0, x["wave footprint"])) ** 4)
-    fits = x["unique bytes"] + x["stored bytes"] < kept
+    result: Values = lost + between / (1 + (capacity / np.maximum(1.0, x["wave footprint"])) ** 4)
+    fits = x["unique bytes"] + x["stored bytes"] < capacity
     return np.where(fits, 0.0, result)
 
 
 def l2_bytes(x: Numbers) -> Values:
-    """The bytes that L2 delivers or takes: loads that hit L1 stay in the multiprocessor.
+    """Return the bytes that L2 delivers or takes: loads that hit L1 stay in the multiprocessor.
 
-    Warps that load the same bytes at once load them once; a program hits what it has loaded before, unless
-    the programs of the multiprocessor have loaded more than L1 holds since.
+    Warps that load the same bytes at once load them once; a program hits what it has loaded
+    before, unless the programs of the multiprocessor have loaded more than L1 holds since.
     """
     cached = x["load sectors"] / np.maximum(1.0, x["load sectors"] + x["copy sectors"] + x["tensor loads"])
     hit: Values = np.zeros_like(cached)
     for bits in AGAIN:
         hit = hit + x[f"again {bits}"] / (1 + (x["resident"] * 2.0**bits / x["l1 bytes"]) ** 4)
-    written = (x["store sectors"] + x["tensor stores"]) * 32 * x["programs"]
-    return np.maximum(x["touched bytes"] - cached * hit, x["unique bytes"]) + written
+    stored = (x["store sectors"] + x["tensor stores"]) * 32 * x["programs"]
+    return np.maximum(x["touched bytes"] - cached * hit, x["unique bytes"]) + stored
 
 
 def dram_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
-    """The bytes of DRAM: what is read and stored, each byte once, and what is read again too late for L2."""
+    """Return the bytes of DRAM: each byte read or stored, and those that are reread too late for L2."""
     return x["unique bytes"] + x["stored bytes"] + again_bytes(x, device, reuse)
 
 
 def dram_spread(x: Numbers, c: Mapping[str, float]) -> Values:
-    """The factor by which DRAM is slower: the more bytes a wave reads from, the fewer open rows it finds."""
+    """Return the factor by which DRAM is slower.
+
+    The more bytes a wave reads from, the fewer open rows it finds.
+    """
     result: Values = 1 + c["dram spread"] * np.log2(1 + x["wave footprint"] / OPEN_ROWS)
     return result
 
 
 def atomic_places(x: Numbers) -> Values:
-    """The KiB to which the programs of a wave add: at least one, or the part that a few sectors reach."""
+    """Return the KiB to which a wave adds: at least one, or the part that a few sectors reach."""
     result: Values = np.maximum(x["atomic bytes"] / 1024, np.clip(x["atomic bytes"] / _LINE, _ADDRESS, 1.0))
     return result
 
 
 def atomic_cycles(x: Numbers, device: DeviceRates) -> Values:
-    """The cycles of all atomics of a launch: those of all units of L2, and of those that the bytes are in.
+    """Return the cycles of a launch's atomics: those of all L2 units, and of those with the bytes.
 
-    Each KiB belongs to one unit. If a wave adds to few of them, they do the work while the others wait.
+    Each KiB belongs to one unit. If a wave adds to few of them, they do the work while the others
+    wait.
     """
-    places = atomic_places(x)
-    each = 1 / device.atomics + 1 / (device.atomics_per_kib * places)
-    result: Values = x["atomic passes"] * x["programs"] * each
+    kibibytes = atomic_places(x)
+    cycles_per_sector = 1 / device.atomics + 1 / (device.atomics_per_kib * kibibytes)
+    result: Values = x["atomic passes"] * x["programs"] * cycles_per_sector
     return result
 
 
@@ -145,10 +149,10 @@ def synchronous_cycles(x: Numbers, device: DeviceRates, c: Mapping[str, float]) 
 
 
 def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[str, Values]:
-    """The microseconds of each term, by name."""
+    """Return the microseconds of each term, by name."""
     clock = device.clock * 1e3
     per_sm = programs_per_sm(x, device, c["tail"]) / clock
-    written = x["store sectors"] + x["tensor stores"]
+    stored_sectors = x["store sectors"] + x["tensor stores"]
     chain = program_cycles(x, c)
     wave = waves(x, device, c["tail"])
     pipes = np.maximum(x["instructions"] * c["issue"], (x["alu"] + x["double"] * 15) * 0.5)
@@ -161,7 +165,7 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
         L2: l2_bytes(x) / (device.l2 * c["l2"] * 1e3),
         SHARED: (x["shared wavefronts"] * c["shared wavefront"] + x["shuffles"] * c["shuffle"] + lines)
         * per_sm,
-        STORES: written * c["store sector"] * per_sm,
+        STORES: stored_sectors * c["store sector"] * per_sm,
         ISSUE: pipes * per_sm,
         FETCH: x["instructions"] * c["fetch"] * missed * per_sm,
         PROGRAMS: x["programs"] * c["program rate"] / 1e3,
@@ -175,7 +179,7 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
 
 
 def program_cycles(x: Numbers, c: Mapping[str, float]) -> Values:
-    """The cycles that a program takes by itself, from its start to its end."""
+    """Return the cycles that a program takes by itself, from its start to its end."""
     result: Values = (
         replayed(x, memory_latency(x, c))
         + c["program start"]
@@ -186,16 +190,16 @@ def program_cycles(x: Numbers, c: Mapping[str, float]) -> Values:
 
 
 def _others(times: Mapping[str, Values], c: Mapping[str, float]) -> Values:
-    """The p-norm of the terms that overlap in full, latency apart."""
+    """Return the p-norm of the terms that overlap in full, without latency."""
     apart = (LATENCY, EXPOSED, RAMP)
     return _norm([time for name, time in times.items() if name not in apart], c["power"])
 
 
 def _exposed(times: Mapping[str, Values], x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Values:
-    """The time that memory and computing cannot hide, since all programs of a wave do the same at once.
+    """Return the time that memory and computing cannot hide: a wave's programs do the same at once.
 
-    A program that loads once computes when all others compute, too. Further waves, or iterations of a loop
-    that loads, overlap.
+    A program that loads once computes when all others compute, too. Further waves, or iterations
+    of a loop that loads, overlap.
     """
     rounds = x["rounds"] * np.maximum(1.0, x["programs"] / (x["resident"] * device.multiprocessors))
     computing = _norm([times[name] for name in _LOCAL], c["power"])
@@ -203,7 +207,7 @@ def _exposed(times: Mapping[str, Values], x: Numbers, device: DeviceRates, c: Ma
 
 
 def total_time(times: Mapping[str, Values], c: Mapping[str, float]) -> Values:
-    """Overhead, what does not overlap, and the p-norm of latency and of the p-norm of all other terms."""
+    """Return overhead, what does not overlap, and the p-norm of latency and of the other terms' norm."""
     added = c["overhead"] + times[EXPOSED] + times[RAMP]
     return added + _norm([times[LATENCY], _others(times, c)], c["latency power"])
 

@@ -41,15 +41,16 @@ _MOST_KINDS = 16
 
 
 def measuring_order(estimates: Sequence[float], settings: Sequence[Mapping[str, object]]) -> list[int]:
-    """The indices of configs in the order to measure them.
+    """Return the indices of configs in the order to measure them.
 
-    `estimates` are in microseconds, `settings` the values of each config. Equal estimates keep their order.
+    `estimates` are in microseconds, `settings` the values of each config. Equal estimates keep
+    their order.
     """
     fastest = sorted(range(len(estimates)), key=lambda at: estimates[at])
-    known = [at for at in fastest if math.isfinite(estimates[at]) and estimates[at] > 0]
-    if len(known) < 3:
+    estimated = [at for at in fastest if math.isfinite(estimates[at]) and estimates[at] > 0]
+    if len(estimated) < 3:
         return fastest
-    considered = known[:_CONSIDERED]
+    considered = estimated[:_CONSIDERED]
     times = np.log([estimates[at] for at in considered])[None, :] + _errors(
         [settings[at] for at in considered]
     )
@@ -59,34 +60,34 @@ def measuring_order(estimates: Sequence[float], settings: Sequence[Mapping[str, 
 
 
 def _greedy(times: NDArray[np.float64]) -> list[int]:
-    """The first column, then those that lower the expected minimum most, one by one."""
+    """Choose the first column, then those that lower the expected minimum most, one by one."""
     chosen, best = [0], times[:, 0]
     left = np.arange(times.shape[1]) > 0
     for _ in range(min(_CHOSEN, times.shape[1]) - 1):
         expected = np.where(left, np.minimum(best[:, None], times).mean(axis=0), np.inf)
-        at = int(expected.argmin())
-        chosen.append(at)
-        left[at] = False
-        best = np.minimum(best, times[:, at])
+        column = int(expected.argmin())
+        chosen.append(column)
+        left[column] = False
+        best = np.minimum(best, times[:, column])
     return chosen
 
 
 def _errors(settings: Sequence[Mapping[str, object]]) -> NDArray[np.float64]:
-    """Samples of log(time / estimate), one row per sample."""
-    places = _places(settings)
-    squared = ((places[:, None, :] - places[None, :, :]) ** 2).sum(axis=2)
-    covariance = (1 - _OWN) * np.exp(-squared / (2 * _DISTANCE**2)) + _OWN * np.eye(len(places))
-    root = np.linalg.cholesky(covariance + 1e-9 * np.eye(len(places)))
-    draws = np.random.default_rng(0).standard_normal((_SAMPLES, len(places)))
+    """Return samples of log(time / estimate), one row per sample."""
+    points = _places(settings)
+    squared = ((points[:, None, :] - points[None, :, :]) ** 2).sum(axis=2)
+    covariance = (1 - _OWN) * np.exp(-squared / (2 * _DISTANCE**2)) + _OWN * np.eye(len(points))
+    root = np.linalg.cholesky(covariance + 1e-9 * np.eye(len(points)))
+    draws = np.random.default_rng(0).standard_normal((_SAMPLES, len(points)))
     result: NDArray[np.float64] = _ERROR * (draws - draws.mean(axis=0)) @ root.T
     return result
 
 
 def _places(settings: Sequence[Mapping[str, object]]) -> NDArray[np.float64]:
-    """Configs as points: numbers by their binary logarithm, other values by whether they are equal."""
+    """Return configs as points: numbers by their binary logarithm, other values by equality."""
     columns: list[list[float]] = []
-    for name in dict.fromkeys(name for own in settings for name in own):
-        values = [own.get(name) for own in settings]
+    for name in dict.fromkeys(name for values_by_name in settings for name in values_by_name):
+        values = [values_by_name.get(name) for values_by_name in settings]
         numbers = [value for value in values if isinstance(value, int | float) and value > 0]
         if len(numbers) == len(values) and not any(isinstance(value, bool) for value in values):
             columns.append([math.log2(number) for number in numbers])
@@ -125,11 +126,11 @@ class Ranking:
 
     @property
     def accepted(self) -> tuple[Ranked, ...]:
-        """The variants worth measuring, best first."""
-        return tuple(own for own in self.ranked if own.rejected is None)
+        """Return the variants worth measuring, best first."""
+        return tuple(candidate for candidate in self.ranked if candidate.rejected is None)
 
     def top(self, number: int) -> tuple[Ranked, ...]:
-        """The variants to measure if there is time for `number` of them."""
+        """Return the variants to measure if there is time for `number` of them."""
         return self.accepted[:number]
 
 
@@ -140,29 +141,34 @@ def rank(
     device: DeviceRates | None = None,
     estimates: Mapping[int, Estimate] | None = None,
 ) -> Ranking:
-    """Ranks `variants` in the order to measure them; the first has the lowest estimate.
+    """Rank `variants` in the order to measure them; the first has the lowest estimate.
 
-    `launches` are by variant id, since the grid depends on the config, or one for all. `read` returns the
-    stages of a variant. `estimates` are those that are known already, by variant id. A variant that cannot
-    be estimated is ranked after those that can, and not rejected.
+    `launches` are by variant id, since the grid depends on the config, or one for all. `read`
+    returns the stages of a variant. `estimates` are those that are known already, by variant id. A
+    variant that cannot be estimated is ranked after those that can, and not rejected.
     """
     by_id = {v.id: launches if isinstance(launches, Launch) else launches.get(v.id) for v in variants}
     rejected = {v.id: reason for v in variants if (reason := _unlaunchable(v, read)) is not None}
     rejected |= _duplicates([v for v in variants if v.id not in rejected], by_id, read)
-    found: dict[int, Estimate] = dict(estimates or {})
+    by_variant: dict[int, Estimate] = dict(estimates or {})
     for variant in variants:
         launch = by_id[variant.id]
-        if variant.id not in rejected and variant.id not in found and launch is not None:
+        if variant.id not in rejected and variant.id not in by_variant and launch is not None:
             try:
-                found[variant.id] = estimate(variant, launch, read(variant), device)
+                by_variant[variant.id] = estimate(variant, launch, read(variant), device)
             except UserError:
                 continue
-    rejected |= _dominated(found)
-    ranked = sorted((_ranked(v, by_id, found, rejected) for v in variants), key=_order)
-    accepted = [own for own in ranked if own.rejected is None]
-    times = [_time(own.estimate) for own in accepted]
-    order = measuring_order(times, [own.variant.settings for own in accepted])
-    return Ranking((*(accepted[at] for at in order), *(own for own in ranked if own.rejected is not None)))
+    rejected |= _dominated(by_variant)
+    ranked = sorted((_ranked(v, by_id, by_variant, rejected) for v in variants), key=_order)
+    accepted = [candidate for candidate in ranked if candidate.rejected is None]
+    times = [_time(candidate.estimate) for candidate in accepted]
+    order = measuring_order(times, [candidate.variant.settings for candidate in accepted])
+    return Ranking(
+        (
+            *(accepted[index] for index in order),
+            *(candidate for candidate in ranked if candidate.rejected is not None),
+        )
+    )
 
 
 def _ranked(
@@ -180,27 +186,27 @@ def _order(ranked: Ranked) -> tuple[bool, float, int]:
 
 
 def _time(estimate: Estimate | None) -> float:
-    """The estimate in microseconds; infinite if it is not known."""
+    """Return the estimate in microseconds, or infinity if it is not known."""
     return estimate.microseconds if estimate is not None and estimate.complete else math.inf
 
 
 def _dominated(estimates: Mapping[int, Estimate]) -> dict[int, tuple[str, str]]:
-    """The variants that take so much longer than the fastest that no error of the model explains it."""
+    """Find the variants that take too much longer than the fastest for an error of the model."""
     fastest = min(estimates, key=lambda at: _time(estimates[at]), default=None)
     if fastest is None or _time(estimates[fastest]) == math.inf:
         return {}
     best = estimates[fastest]
-    found = {}
-    for at, own in estimates.items():
-        if own.microseconds <= _HOPELESS * best.microseconds:
+    dominated = {}
+    for at, candidate in estimates.items():
+        if candidate.microseconds <= _HOPELESS * best.microseconds:
             continue
-        largest = own.terms[0]
-        other = best.term(largest.name)
-        against = other.microseconds if other else 0.0
+        largest = candidate.terms[0]
+        best_term = best.term(largest.name)
+        against = best_term.microseconds if best_term else 0.0
         reason = "spills" if largest.name == SPILLS else "dominated"
         text = f"{largest.name} takes {largest.microseconds:,.0f} us, {against:,.0f} us in #{fastest}"
-        found[at] = reason, f"{'spills' if reason == 'spills' else f'dominated by #{fastest}'}: {text}"
-    return found
+        dominated[at] = reason, f"{'spills' if reason == 'spills' else f'dominated by #{fastest}'}: {text}"
+    return dominated
 
 
 def _unlaunchable(variant: Variant, read: ReadVariant) -> tuple[str, str] | None:
@@ -217,20 +223,20 @@ def _unlaunchable(variant: Variant, read: ReadVariant) -> tuple[str, str] | None
 
 
 def _stored(variant: Variant, read: ReadStage) -> ReadStage:
-    """Reads the stages that are stored: no fact that ranking needs is worth a disassembly."""
+    """Read only the stages that are stored: no fact that ranking needs is worth a disassembly."""
     return lambda stage: read(stage) if stage in variant.artifacts else None
 
 
 def _duplicates(
     variants: Sequence[Variant], launches: Mapping[int, Launch | None], read: ReadVariant
 ) -> dict[int, tuple[str, str]]:
-    """The variants whose machine code and launch equal those of an earlier one."""
+    """Find the variants whose machine code and launch equal those of an earlier one."""
     facts: dict[int, Facts] = {v.id: measure(v, _stored(v, read(v))) for v in variants}
-    found: dict[int, tuple[str, str]] = {}
+    duplicates: dict[int, tuple[str, str]] = {}
     for group in duplicate_groups(variants, facts):
         first: dict[Launch | None, Variant] = {}
         for variant in group:
             original = first.setdefault(launches[variant.id], variant)
             if original is not variant:
-                found[variant.id] = "duplicate", f"duplicate of #{original.id}"
-    return found
+                duplicates[variant.id] = "duplicate", f"duplicate of #{original.id}"
+    return duplicates

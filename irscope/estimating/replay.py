@@ -82,8 +82,8 @@ class _State:
         self.copying += by
         self.boards = [time + by for time in self.boards]
         for queue in (self.groups, self.tensor_copies, self.products):
-            for at, time in enumerate(queue):
-                queue[at] = time + by
+            for index, time in enumerate(queue):
+                queue[index] = time + by
 
 
 class Replay:
@@ -106,12 +106,12 @@ class Replay:
         self._skipped = (runs.times < 0.3).tolist()
         # Code after the end is rarely run: ptxas moves what polls a barrier once more, or a slow path, there.
         longest = max(runs.loops, key=lambda loop: loop.passes * (loop.end - loop.start), default=None)
-        exits = [at for at, name in enumerate(names) if name == "EXIT" and not code.predicated[at]]
-        after = [at for at in exits if longest is None or at > longest.end]
+        exits = [index for index, name in enumerate(names) if name == "EXIT" and not code.predicated[index]]
+        after = [index for index in exits if longest is None or index > longest.end]
         self._end = after[0] + 1 if after else len(names)
         self._loops, self._given = runs.loops, given
         self._check_levels()
-        self._starts = {loop.start: at for at, loop in enumerate(runs.loops)}
+        self._starts = {loop.start: index for index, loop in enumerate(runs.loops)}
         self._straight = self._straight_code()
 
     def _check_levels(self) -> None:
@@ -122,27 +122,30 @@ class Replay:
             raise UserError(f"no estimate: its machine code nests more than {_MOST_LEVELS} loops")
 
     def _straight_code(self) -> list[tuple[int, int]]:
-        """By instruction: where the code ends that neither waits nor is waited for, and its cycles.
+        """Map each instruction to the end and the cycles of the straight code that starts there.
 
-        It ends where a loop starts or ends, too. (0, 0) if the instruction itself does more.
+        Straight code neither waits nor is waited for. It ends where a loop starts or ends, too. (0, 0)
+        if the instruction itself does more.
         """
         edges = {self._end, *self._starts, *(loop.end + 1 for loop in self._loops)}
-        found = [(0, 0)] * len(self._roles)
+        stretches = [(0, 0)] * len(self._roles)
         columns = zip(self._waits, self._roles, self._special, self._sets, self._reads, strict=True)
         alone = [
             not (waits or role or special) and sets == reads == NONE
             for waits, role, special, sets, reads in columns
         ]
-        for at in reversed(range(len(found))):
-            if not self._skipped[at] and (not alone[at] or at in self._given.wavefronts):
+        for index in reversed(range(len(stretches))):
+            if not self._skipped[index] and (not alone[index] or index in self._given.wavefronts):
                 continue
-            cycles = 0 if self._skipped[at] else self._stall[at]
-            following = found[at + 1] if at + 1 < len(found) and at + 1 not in edges else (0, 0)
-            found[at] = following[0] or at + 1, cycles + following[1]
-        return found
+            cycles = 0 if self._skipped[index] else self._stall[index]
+            following = (
+                stretches[index + 1] if index + 1 < len(stretches) and index + 1 not in edges else (0, 0)
+            )
+            stretches[index] = following[0] or index + 1, cycles + following[1]
+        return stretches
 
     def cycles(self, memory: float, atomic: float) -> float:
-        """The latency in cycles, if loads are answered after `memory` cycles and atomics after `atomic`.
+        """Return the latency in cycles, if loads are answered after `memory` and atomics after `atomic`.
 
         Raises UserError if that takes too many steps.
         """
@@ -158,21 +161,21 @@ class Replay:
             raise UserError(f"no estimate: replaying its loops takes more than {_MOST_STEPS:,} steps")
 
     def _run(self, start: int, end: int, inside: int, state: _State) -> None:
-        at, starts, straight = start, self._starts, self._straight
-        while at < end:
+        position, starts, straight = start, self._starts, self._straight
+        while position < end:
             self._spend(1)
-            loop = starts.get(at)
+            loop = starts.get(position)
             if loop is not None and loop != inside:
                 self._loop(loop, state)
-                at = self._loops[loop].end + 1
+                position = self._loops[loop].end + 1
                 continue
-            after, cycles = straight[at]
+            after, cycles = straight[position]
             if after:
                 state.time += cycles
-                at = after
+                position = after
                 continue
-            self._step(at, state)
-            at += 1
+            self._step(position, state)
+            position += 1
 
     def _loop(self, index: int, state: _State) -> None:
         loop = self._loops[index]
@@ -211,7 +214,7 @@ class Replay:
     def _asynchronous(
         self, at: int, role: int, time: float, latency: float, state: _State
     ) -> tuple[float, float]:
-        """The cycle in which the instruction issues, and its latency."""
+        """Return the cycle in which the instruction issues, and its latency."""
         if role in (_LOAD, _COPY, _TMA):
             state.way = max(state.way, time) + self._given.transfers.get(at, 0.0)
         if role == _LOAD:
@@ -242,7 +245,7 @@ class Replay:
 
 
 def _wait(queue: deque[float], most: int, time: float) -> float:
-    """Waits until at most `most` of the queue are in flight."""
+    """Wait until at most `most` of the queue are in flight; return the cycle in which that is so."""
     while len(queue) > most:
         time = max(time, queue.popleft())
     return time

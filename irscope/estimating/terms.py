@@ -59,12 +59,12 @@ class Estimate:
         return html_paragraph(repr(self), bold=True) + html_table(("term", "us", "made of"), rows) + notes
 
     def term(self, name: str) -> Term | None:
-        """The term of a name; None if the launch does not use that resource."""
+        """Return the term of a name, or None if the launch does not use that resource."""
         return next((term for term in self.terms if term.name == name), None)
 
 
 def combined(terms: Sequence[Term], overhead: float, power: float) -> float:
-    """The time of terms that overlap in part: `overhead` plus their p-norm, in microseconds.
+    """Return the time of terms that overlap in part: `overhead` plus their p-norm, in microseconds.
 
     With p = 1 they add up; with p = infinity the largest hides all others.
     """

@@ -63,7 +63,7 @@ class Work:
 
 
 def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -> Work:
-    """The work of a launch on a device with this number of multiprocessors.
+    """Compute the work of a launch on a device with this number of multiprocessors.
 
     Raises UserError if the variant has no PTX, no cubin or no occupancy, or the grid is empty.
     """
@@ -106,43 +106,43 @@ def _work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) 
 
 
 def _with_products(code: MachineInstructions, ptx: Sequence[str]) -> MachineInstructions:
-    """The machine code with the PTX lines of its warp-group matrix instructions.
+    """Return the machine code with the PTX lines of its warp-group matrix instructions.
 
     ptxas gives those the line of what precedes them, the computation of a descriptor for instance.
     """
-    products = np.array([at for at, line in enumerate(ptx) if "wgmma.mma_async" in line], np.int64)
-    own = np.flatnonzero(np.isin(code.opcode, _GROUP_PRODUCTS) & (code.ptx_line >= 0))
-    if not len(products) or not len(own):
+    products = np.array([number for number, line in enumerate(ptx) if "wgmma.mma_async" in line], np.int64)
+    instructions = np.flatnonzero(np.isin(code.opcode, _GROUP_PRODUCTS) & (code.ptx_line >= 0))
+    if not len(products) or not len(instructions):
         return code
-    following = np.minimum(np.searchsorted(products, code.ptx_line[own]), len(products) - 1)
+    following = np.minimum(np.searchsorted(products, code.ptx_line[instructions]), len(products) - 1)
     lines = code.ptx_line.copy()
-    lines[own] = products[following]
+    lines[instructions] = products[following]
     return replace(code, ptx_line=lines)
 
 
 def _line_times(counts: LaunchCounts, ptx: str, lines: int) -> Floats:
-    """How often a warp runs each line of the PTX."""
+    """Count how often a warp runs each line of the PTX."""
     times = np.ones(lines)
     if not counts.blocks:
         return times
     program = prepared_program(ptx).program
     operations = program.document.operations
     for block, executed in zip(program.tree.graph.blocks, counts.blocks, strict=True):
-        for at in range(block.start, block.end):
+        for index in range(block.start, block.end):
             # Work that one warp does for all counts as done by each: the others wait for it.
-            times[operations[at].line] = executed / max(1, counts.warps) if executed > 1.5 else executed
+            times[operations[index].line] = executed / max(1, counts.warps) if executed > 1.5 else executed
     return times
 
 
 def _instructions(code: MachineInstructions, runs: MachineRuns, warps: int) -> dict[str, float]:
-    """Warp instructions of the machine code per program, by unit."""
+    """Count the warp instructions of the machine code per program, by unit."""
     times = runs.times * warps
 
     def total(codes: frozenset[int]) -> float:
         return float(times[np.isin(code.opcode, list(codes))].sum())
 
     def named(*names: str) -> float:
-        return total(frozenset(at for at, name in OPCODES.items() if name in names))
+        return total(frozenset(code_number for code_number, name in OPCODES.items() if name in names))
 
     memory = named(
         *(name for name in OPCODES.values() if name.startswith(("LD", "ST", "RED", "ATOM", "SHFL")))
@@ -163,7 +163,10 @@ def _instructions(code: MachineInstructions, runs: MachineRuns, warps: int) -> d
 
 
 def _matrix(counts: LaunchCounts, ptx: Sequence[str]) -> dict[str, float]:
-    """Cycles of the tensor cores at 2,048 FP16 multiply-adds per cycle (twice that with half the bits)."""
+    """Return the cycles of the tensor cores at 2,048 FP16 multiply-adds per cycle.
+
+    Twice as many with half the bits.
+    """
     group = sync = fed = 0.0
     for kind, count in counts.kinds.items():
         if kind.kind != "matrix":
@@ -177,51 +180,57 @@ def _matrix(counts: LaunchCounts, ptx: Sequence[str]) -> dict[str, float]:
 
 
 def _cycles(name: str) -> float:
-    """M x n x 32 bytes: 16 FP16 multiply-adds for each element of the result (all types take as long)."""
+    """Return the cycles of a matrix instruction: M x n x 32 bytes.
+
+    That is 16 FP16 multiply-adds for each element of the result (all types take as long).
+    """
     shape = _SHAPE.search(name)
     return int(shape[1]) * int(shape[2]) * 16 / COUNTED_TENSOR if shape else 0.0
 
 
 def _fed(name: str) -> float:
-    """The cycles to read A and B of a warp-group instruction from shared memory at 128 bytes per cycle."""
+    """Return the cycles to read A and B of a warp-group instruction from shared memory.
+
+    Shared memory delivers 128 bytes per cycle.
+    """
     shape = _SHAPE.search(name)
     return (int(shape[1]) + int(shape[2])) * _OPERAND_BYTES / 128 if shape else 0.0
 
 
 def _memory(counts: LaunchCounts) -> dict[str, float]:
-    found: defaultdict[str, float] = defaultdict(float)
+    by_name: defaultdict[str, float] = defaultdict(float)
     for access in counts.accesses:
         if access.space == "shared":
-            found["shared wavefronts"] += access.wavefronts
-            found[f"shared {access.name} wavefronts"] += access.wavefronts
+            by_name["shared wavefronts"] += access.wavefronts
+            by_name[f"shared {access.name} wavefronts"] += access.wavefronts
         else:
-            found[f"{access.name} sectors"] += access.sectors
-            found[f"{access.name} lines"] += access.lines
-            found[f"{access.name} requests"] += access.warps
-            found[f"{access.name} threads"] += access.threads
+            by_name[f"{access.name} sectors"] += access.sectors
+            by_name[f"{access.name} lines"] += access.lines
+            by_name[f"{access.name} requests"] += access.warps
+            by_name[f"{access.name} threads"] += access.threads
             if access.name == "atomic":
-                found["atomic passes"] += atomic_passes(access)
-                found["ordered atomics"] += access.warps if "acq_rel" in access.opcode else 0.0
+                by_name["atomic passes"] += atomic_passes(access)
+                by_name["ordered atomics"] += access.warps if "acq_rel" in access.opcode else 0.0
     for copy in counts.copies:
-        found["tensor stores" if copy.stores else "tensor loads"] += copy.bytes / 32
+        by_name["tensor stores" if copy.stores else "tensor loads"] += copy.bytes / 32
     names = ("load", "store", "atomic", "copy")
     numbers = {
         f"{name} {what}": 0.0 for name in names for what in ("sectors", "lines", "requests", "threads")
     }
-    others = ("shared wavefronts", "tensor loads", "tensor stores", "atomic passes", "ordered atomics")
-    numbers |= dict.fromkeys(others, 0.0)
+    more_names = ("shared wavefronts", "tensor loads", "tensor stores", "atomic passes", "ordered atomics")
+    numbers |= dict.fromkeys(more_names, 0.0)
     numbers |= {f"shared {name} wavefronts": 0.0 for name in names}
-    numbers |= found
+    numbers |= by_name
     numbers["rounds"] = _rounds(counts)
     return numbers
 
 
 def atomic_passes(access: AccessCount) -> float:
-    """The passes of the atomic units of L2 for an access, per program.
+    """Return the passes of the atomic units of L2 for an access, per program.
 
-    A pass does all lanes in one sector. Measured on an H100 (`tools/calibration/tune/atomics.py`): FP64 takes
-    1.5 times as long as types of up to 32 bits and pairs of 16, and a half that is not one of a pair takes
-    0.8 passes per lane.
+    A pass does all lanes in one sector. Measured on an H100 (`tools/calibration/tune/atomics.py`):
+    FP64 takes 1.5 times as long as types of up to 32 bits and pairs of 16, and a half that is not
+    one of a pair takes 0.8 passes per lane.
     """
     kind = access.opcode.split(".")
     if "f64" in kind:
@@ -231,7 +240,7 @@ def atomic_passes(access: AccessCount) -> float:
 
 
 def _rounds(counts: LaunchCounts) -> float:
-    """How many times a program loads: once if it has no loop around its loads, else about its iterations."""
+    """Count how often a program loads: once without a loop around the loads, else its iterations."""
     loaded = once = 0.0
     for access in counts.accesses:
         if access.space == "global" and access.name in ("load", "copy") and access.warps:
@@ -245,50 +254,50 @@ def _rounds(counts: LaunchCounts) -> float:
 
 
 def _traffic(counts: LaunchCounts, resident: float, multiprocessors: int) -> dict[str, float]:
-    """The bytes of the launch by where they come from, with all programs of a wave at once.
+    """Return the bytes of the launch by where they come from, with all programs of a wave at once.
 
-    `again B` are bytes that a program accesses again after 2**B other bytes. `far B` are bytes that programs
-    access again after all of a wave have accessed 2**B different bytes; what they share is fetched once.
-    `atomic bytes` are the different bytes to which a wave adds.
+    `again B` are bytes that a program accesses again after 2**B other bytes. `far B` are bytes
+    that programs access again after all of a wave have accessed 2**B different bytes; what they
+    share is fetched once. `atomic bytes` are the different bytes to which a wave adds.
     """
     programs = float(counts.programs)
     wave = min(programs, resident * multiprocessors)
-    found = dict.fromkeys(
+    by_name = dict.fromkeys(
         ("unique bytes", "stored bytes", "wave bytes", "wave footprint", "touched bytes", "atomic bytes"), 0.0
     )
-    found |= {f"again {bits}": 0.0 for bits in AGAIN} | {f"far {bits}": 0.0 for bits in FAR}
+    by_name |= {f"again {bits}": 0.0 for bits in AGAIN} | {f"far {bits}": 0.0 for bits in FAR}
     alone = sum(tensor.bytes for tensor in counts.traffic) * wave
     apart = sum(tensor.unique_bytes(wave) for tensor in counts.traffic) / alone if alone else 1.0
     for tensor in counts.traffic:
         different = tensor.unique_bytes(programs)
         together = tensor.unique_bytes(wave)
-        own = together / (tensor.bytes * wave) if tensor.bytes else 1.0
-        found["wave footprint"] += together
+        different_share = together / (tensor.bytes * wave) if tensor.bytes else 1.0
+        by_name["wave footprint"] += together
         if tensor.direction == "read" and tensor.several and tensor.tensor_bytes:
-            found["unique bytes"] += different
-            found["wave bytes"] += different
-            found["touched bytes"] += tensor.touched * programs
+            by_name["unique bytes"] += different
+            by_name["wave bytes"] += different
+            by_name["touched bytes"] += tensor.touched * programs
             # Random places are accessed again after as much as they are spread over.
             bits = min(max(round(log2(tensor.window_bytes(wave))), FAR[0]), FAR[-1])
-            found[f"far {bits}"] += max(0.0, tensor.different_bytes(programs) - different)
+            by_name[f"far {bits}"] += max(0.0, tensor.different_bytes(programs) - different)
         elif tensor.direction == "read":
-            found["unique bytes"] += different
-            found["wave bytes"] += max(different, together * programs / wave)
-            found["touched bytes"] += tensor.touched * programs
+            by_name["unique bytes"] += different
+            by_name["wave bytes"] += max(different, together * programs / wave)
+            by_name["touched bytes"] += tensor.touched * programs
             for distance, size in tensor.again.items():
                 bits = min(max(distance.bit_length() - 1, AGAIN[0]), AGAIN[-1])
-                found[f"again {bits}"] += size * programs
+                by_name[f"again {bits}"] += size * programs
                 bits = min(max(round(log2(distance * wave * apart)), FAR[0]), FAR[-1])
-                found[f"far {bits}"] += size * programs * own
+                by_name[f"far {bits}"] += size * programs * different_share
         else:
-            found["stored bytes"] += different * (2 if tensor.direction == "atomic" else 1)
+            by_name["stored bytes"] += different * (2 if tensor.direction == "atomic" else 1)
             if tensor.direction == "atomic":
-                found["atomic bytes"] += _places_of_atomics(tensor, wave)
-    return found
+                by_name["atomic bytes"] += _places_of_atomics(tensor, wave)
+    return by_name
 
 
 def _places_of_atomics(tensor: TensorTraffic, wave: float) -> float:
-    """The different bytes to which a wave adds; if data decides which, places by chance."""
+    """Return the different bytes to which a wave adds; if data decides which, places by chance."""
     if tensor.scattered and tensor.tensor_bytes:
         window = tensor.window_bytes(wave)
         return window * (1 - exp(-tensor.bytes * wave / window))
@@ -298,14 +307,14 @@ def _places_of_atomics(tensor: TensorTraffic, wave: float) -> float:
 def _port_cycles(
     code: MachineInstructions, counts: LaunchCounts
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """How long each load occupies the way from L2, and each access shared memory, for all warps.
+    """Return how long all warps' loads occupy the way from L2, and their accesses shared memory.
 
     What several warps load at once comes once.
     """
     requested = counts.sectors("load", "copy") * 32 + sum(
-        one.bytes for one in counts.copies if not one.stores
+        counted.bytes for counted in counts.copies if not counted.stores
     )
-    touched = sum(one.touched for one in counts.traffic if one.direction == "read")
+    touched = sum(counted.touched for counted in counts.traffic if counted.direction == "read")
     once = min(1.0, touched / requested) if touched and requested else 1.0
     loads: dict[int, float] = {}
     shared: dict[int, float] = {}
@@ -321,33 +330,33 @@ def _port_cycles(
             loads[copy.line] = copy.block_bytes / _L2_WIDTH
     lines = code.ptx_line.tolist()
     return (
-        {at: loads[line] for at, line in enumerate(lines) if line in loads},
-        {at: shared[line] for at, line in enumerate(lines) if line in shared},
+        {index: loads[line] for index, line in enumerate(lines) if line in loads},
+        {index: shared[line] for index, line in enumerate(lines) if line in shared},
     )
 
 
 def _latency(
     code: MachineInstructions, runs: MachineRuns, counts: LaunchCounts, ptx: Sequence[str]
 ) -> dict[str, float]:
-    """The latency of one warp in cycles for several latencies of memory."""
+    """Return the latency of one warp in cycles for several latencies of memory."""
     cycles: dict[int, float] = {}
-    for at, opcode in enumerate(code.opcode.tolist()):
+    for index, opcode in enumerate(code.opcode.tolist()):
         name = OPCODES.get(opcode, "")
-        line = int(code.ptx_line[at])
+        line = int(code.ptx_line[index])
         if name.endswith("MMA") and 0 <= line < len(ptx):
             if "GMMA" in name:
-                cycles[at] = max(_cycles(ptx[line]), _fed(ptx[line])) * counts.warps / 4
+                cycles[index] = max(_cycles(ptx[line]), _fed(ptx[line])) * counts.warps / 4
             else:
-                cycles[at] = _cycles(ptx[line]) * _SYNCHRONOUS * counts.warps
+                cycles[index] = _cycles(ptx[line]) * _SYNCHRONOUS * counts.warps
     commits = sum("wgmma.commit_group" in line for line in ptx)
     products = sum("wgmma.mma_async" in line for line in ptx)
     transfers, wavefronts = _port_cycles(code, counts)
-    given = ReplayInput(
+    replay_input = ReplayInput(
         cycles,
         counts.warps,
         transfers,
         wavefronts,
         products_per_group=max(1, products // max(1, commits)),
     )
-    replay = Replay(code, runs, given)
+    replay = Replay(code, runs, replay_input)
     return {f"latency {memory:.0f}": replay.cycles(memory, memory + 100) for memory in REPLAYED}

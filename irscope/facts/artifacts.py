@@ -29,62 +29,65 @@ class VariantArtifacts:
 
     @cached_property
     def assembly(self) -> str | None:
-        """The assembly text: PTX or AMDGCN."""
+        """Return the assembly text: PTX or AMDGCN."""
         return self._text(self._backend.assembly)
 
     @cached_property
     def binary(self) -> bytes | None:
-        """The file that the device loads: a cubin or code object."""
+        """Return the file that the device loads: a cubin or code object."""
         return self._read(self._backend.binary)
 
     @cached_property
     def resources(self) -> Resources:
-        """The kernel's share of a multiprocessor's resources."""
+        """Return the kernel's share of a multiprocessor's resources."""
         return self._backend.resources(self.variant, self.binary, self.assembly)
 
     @cached_property
     def scan(self) -> Scan | None:
-        """The instructions of the assembly by kind."""
+        """Return the instructions of the assembly by kind."""
         return None if self.assembly is None else scan(self.assembly, self._backend.instruction_set())
 
     def loop_instructions(self) -> Measured:
-        """The instructions of the hot loop in the assembly; 0 if there is no loop."""
+        """Count the instructions of the hot loop in the assembly; 0 if there is no loop."""
         if self.assembly is None or self.scan is None:
             return Measured(None)
-        found = hot_loop(self.assembly, self._backend.assembly, self.scan)
-        if found is None:
+        loop = hot_loop(self.assembly, self._backend.assembly, self.scan)
+        if loop is None:
             return Measured(None)
-        return Measured(found.instructions, self._proof([found.line] if found.instructions else []))
+        return Measured(loop.instructions, self._proof([loop.line] if loop.instructions else []))
 
     def loop_spills(self) -> Measured:
-        """The accesses of local memory in the hot loop of the machine code, if that is stored as text."""
+        """Count the accesses of local memory in the machine code's hot loop, if it is stored as text."""
         stage = self._backend.machine_code
         text, instructions = self._text(stage), instructions_of(stage)
         if text is None or instructions is None:
             return Measured(None)
-        found = hot_loop(text, stage, scan(text, instructions))
-        if found is None:
+        loop = hot_loop(text, stage, scan(text, instructions))
+        if loop is None:
             return Measured(None)
-        return Measured(found.spills, (Evidence(stage, found.line),) if found.spills else ())
+        return Measured(loop.spills, (Evidence(stage, loop.line),) if loop.spills else ())
 
     @cached_property
     def ttgir(self) -> TtgirScan | None:
-        """The layouts, conversions and buffers of the TTGIR."""
+        """Return the layouts, conversions and buffers of the TTGIR."""
         text = self._text("ttgir")
         return None if text is None else scan_ttgir(text)
 
     def warp_specialization(self) -> Measured:
-        """The partitions of warps: "default: 4 warps, 2 loads; partition0: 4 warps, 232 registers, 1 MMA"."""
+        """Return the partitions of warps.
+
+        For example "default: 4 warps, 2 loads; partition0: 4 warps, 232 registers, 1 MMA".
+        """
         text = self._text("ttgir")
         if text is None:
             return Measured(None)
-        found = partitions(text, self.assembly)
-        value = "; ".join(partition.text() for partition in found) or "none"
-        return Measured(value, tuple(Evidence("ttgir", partition.line) for partition in found))
+        warp_partitions = partitions(text, self.assembly)
+        value = "; ".join(partition.text() for partition in warp_partitions) or "none"
+        return Measured(value, tuple(Evidence("ttgir", partition.line) for partition in warp_partitions))
 
     @cached_property
     def occupancy(self) -> Occupancy | None:
-        """The number of blocks that are resident at once."""
+        """Return the number of blocks that are resident at once."""
         variant, resources = self.variant, self.resources
         shared, warps = self.count("shared"), self.count("num_warps")
         device = device_of(variant.target, variant.metadata)
@@ -98,52 +101,54 @@ class VariantArtifacts:
         )
 
     def count(self, name: str) -> int | None:
-        """A count in Triton's metadata."""
+        """Return a count in Triton's metadata."""
         return count(self.variant, name)
 
     def instructions_by_width(self, *kinds: str) -> Measured:
-        """Instructions of some kinds, by width or name: "4 x 16 B, 1 x 4 B", "2 x wgmma.m64n64k16"."""
+        """Count instructions of some kinds by width or name: "4 x 16 B, 1 x 4 B", "2 x wgmma.m64n64k16"."""
         if self.scan is None:
             return Measured(None)
-        return self._listed([own for own in self.scan.lines if own.kind in kinds])
+        return self._listed([kind for kind in self.scan.lines if kind.kind in kinds])
 
     def global_stores(self) -> Measured:
-        """The global stores by width; a kernel that writes by atomics only is not said to write nothing."""
-        found, scanned = self.instructions_by_width("global store"), self.scan.lines if self.scan else {}
-        atomics = [line for own, lines in scanned.items() if own.kind == "global atomic" for line in lines]
-        only = found.value == "none" and atomics
-        return Measured("none (atomics only)", self._proof(atomics)) if only else found
+        """Return the global stores by width; a kernel that writes by atomics only does not write nothing."""
+        stores, scanned = self.instructions_by_width("global store"), self.scan.lines if self.scan else {}
+        atomics = [line for kind, lines in scanned.items() if kind.kind == "global atomic" for line in lines]
+        only = stores.value == "none" and atomics
+        return Measured("none (atomics only)", self._proof(atomics)) if only else stores
 
     def atomics(self) -> Measured:
-        """The atomics: "4 x red.add.f32 16 B gpu relaxed, 1 x atom.cas.b32 4 B gpu acq_rel (shared)"."""
+        """Return the atomics: "4 x red.add.f32 16 B gpu relaxed, 1 x atom.cas.b32 4 B ... (shared)"."""
         if self.scan is None:
             return Measured(None)
-        return self._listed([own for own in self.scan.lines if own.kind.endswith("atomic")])
+        return self._listed([kind for kind in self.scan.lines if kind.kind.endswith("atomic")])
 
     def widest(self, kind: str) -> Measured:
-        """The widest access of a kind in bytes; 0 if there are none."""
+        """Return the widest access of a kind in bytes, or 0 if there are none."""
         if self.scan is None:
             return Measured(None)
-        found = [own for own in self.scan.lines if own.kind == kind]
-        widest = max(found, key=lambda own: own.width, default=None)
+        candidates = [own for own in self.scan.lines if own.kind == kind]
+        widest = max(candidates, key=lambda own: own.width, default=None)
         lines = self.scan.lines[widest] if widest else []
         return Measured(widest.width if widest else 0, self._proof(lines))
 
     def number_named(self, name: str) -> Measured:
-        """How many instructions have a name, with all their widths: "ldmatrix"."""
+        """Count the instructions that have a name, with all their widths: "ldmatrix"."""
         if self.scan is None:
             return Measured(None)
-        lines = [line for own, found in self.scan.lines.items() if own.name == name for line in found]
+        lines = [
+            line for kind, kind_lines in self.scan.lines.items() if kind.name == name for line in kind_lines
+        ]
         return Measured(len(lines), self._proof(lines))
 
     def with_local_accesses(self, value: FactValue) -> Measured:
-        """`value` with the loads and stores of local memory that the assembly shows (PTX: only arrays)."""
-        found = self.scan.lines.items() if self.scan else ()
-        local = [line for own, lines in found if own.kind.startswith("local") for line in lines]
+        """Add to `value` the loads and stores of local memory that the assembly shows (PTX: only arrays)."""
+        scanned = self.scan.lines.items() if self.scan else ()
+        local = [line for kind, lines in scanned if kind.kind.startswith("local") for line in lines]
         return Measured(value, self._proof(local))
 
     def from_ttgir(self, pick: Callable[[TtgirScan], tuple[FactValue, Iterable[int]]]) -> Measured:
-        """A value of the TTGIR with its lines."""
+        """Return a value of the TTGIR with its lines."""
         if self.ttgir is None:
             return Measured(None)
         value, lines = pick(self.ttgir)
@@ -152,8 +157,8 @@ class VariantArtifacts:
     def _listed(self, found: list[InstructionKind]) -> Measured:
         scanned = self.scan.lines if self.scan else {}
         found.sort(key=instruction_order)
-        text = ", ".join(f"{len(scanned[own])} x {instruction_text(own)}" for own in found)
-        return Measured(text or "none", self._proof(line for own in found for line in scanned[own]))
+        text = ", ".join(f"{len(scanned[kind])} x {instruction_text(kind)}" for kind in found)
+        return Measured(text or "none", self._proof(line for kind in found for line in scanned[kind]))
 
     def _proof(self, lines: Iterable[int]) -> tuple[Evidence, ...]:
         return tuple(Evidence(self._backend.assembly, line) for line in sorted(lines))
@@ -164,12 +169,12 @@ class VariantArtifacts:
 
 
 def instruction_order(kind: InstructionKind) -> tuple[int, str, str, str, str]:
-    """Sorts the kinds of instructions in a text: wide accesses first."""
+    """Return a key that sorts the kinds of instructions in a text: wide accesses first."""
     return -kind.width, kind.kind, kind.name, kind.scope, kind.order
 
 
 def instruction_text(kind: InstructionKind) -> str:
-    """A kind of instruction in the value of a fact: "16 B", "red.add.f32 16 B gpu relaxed"."""
+    """Return a kind of instruction in the value of a fact: "16 B", "red.add.f32 16 B gpu relaxed"."""
     return f"{kind.text()} (shared)" if kind.kind == "shared atomic" else kind.text()
 
 
@@ -191,21 +196,21 @@ class TtgirScan(FrozenValue):
     pipelines: list[Pipeline]
 
     def depth(self) -> tuple[int, list[int]]:
-        """The depth of the deepest pipeline (1 if there is none), and the lines of its loop and loads."""
+        """Return the depth of the deepest pipeline (1 if there is none), and its loop's and loads' lines."""
         deepest = max(self.pipelines, key=lambda own: own.depth, default=None)
         if deepest is None or deepest.depth == 1:
             return 1, []
         return deepest.depth, [deepest.line, *deepest.loads]
 
     def buffers(self) -> tuple[int, list[int]]:
-        """The most copies of a tile that a pipelined loop fills in turn, and the lines that select one."""
+        """Return the most copies of a tile that a loop fills in turn, and the lines that select one."""
         pipelined = [own for own in self.pipelines if own.depth > 1]
         most = max(pipelined, key=lambda own: own.buffers, default=None)
         return (most.buffers, list(most.buffer_lines)) if most and most.buffers else (0, [])
 
 
 def scan_ttgir(text: str) -> TtgirScan:
-    """The layouts, conversions and pipelines in the TTGIR `text`."""
+    """Find the layouts, conversions and pipelines in the TTGIR `text`."""
     layouts: Counter[str] = Counter()
     layout_lines, conversions = [], []
     for index, line in enumerate(text.split("\n")):

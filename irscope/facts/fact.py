@@ -52,7 +52,7 @@ class Measured(FrozenValue):
 
 
 def format_value(value: FactValue) -> str:
-    """A value without its unit: "24,576", "0.125", "yes"; "?" if it is unknown."""
+    """Format a value without its unit: "24,576", "0.125", "yes"; "?" if it is unknown."""
     if value is None:
         return "?"
     if isinstance(value, float):
@@ -61,7 +61,7 @@ def format_value(value: FactValue) -> str:
 
 
 def format_fraction(value: FactValue) -> str:
-    """A fraction as a percentage: "12.5%"."""
+    """Format a fraction as a percentage: "12.5%"."""
     return f"{round(value * 100, 1):g}%" if isinstance(value, int | float) else format_value(value)
 
 
@@ -94,17 +94,17 @@ class FactKind(FrozenValue):
 
     @property
     def abbreviated_unit(self) -> str:
-        """The unit in a table: "B", "s", "ms"; "" for plain counts, and if the title has it."""
+        """Return the unit in a table: "B", "s", "ms"; "" for plain counts, and if the title has it."""
         unit = _ABBREVIATED.get(self.unit, "")
         return "" if f" {self.title}".endswith(f" {unit}") else unit
 
     @property
     def heading(self) -> str:
-        """The title with its unit: "Shared B", "Compile s"."""
+        """Return the title with its unit: "Shared B", "Compile s"."""
         return f"{self.title} {self.abbreviated_unit}".rstrip()
 
     def to_json(self) -> dict[str, str]:
-        """The column's description in JSON documents."""
+        """Return the column's description in JSON documents."""
         names = ("name", "title", "unit", "better", "description")
         return {name: getattr(self, name) for name in names}
 
@@ -126,7 +126,7 @@ class Fact(FrozenValue):
     evidence: tuple[Evidence, ...] = ()
 
     def __str__(self) -> str:
-        """The value as every view shows it."""
+        """Return the value as every view shows it."""
         return self.kind.format(self.value)
 
     def __repr__(self) -> str:
@@ -159,8 +159,8 @@ class FactRow(Mapping[str, Fact]):
         self._kinds, self._places, self._values = kinds, places, values
 
     def __getitem__(self, name: str) -> Fact:
-        place = self._places[name]
-        return Fact(self._kinds[place], self._values[place])
+        position = self._places[name]
+        return Fact(self._kinds[position], self._values[position])
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._places)
@@ -172,47 +172,50 @@ class FactRow(Mapping[str, Fact]):
         return name in self._places
 
     def value(self, name: str) -> FactValue:
-        """The value of a fact; None if it is unknown."""
-        place = self._places.get(name)
-        return None if place is None else self._values[place]
+        """Return the value of a fact, or None if it is unknown."""
+        position = self._places.get(name)
+        return None if position is None else self._values[position]
 
 
 def column_of(rows: Iterable[Facts], name: str) -> list[FactValue]:
-    """The values of a fact in several rows, None if it is unknown; `value_named` of each, but faster."""
-    found: list[FactValue] = []
-    places: Mapping[str, int] | None = None
-    place = None
+    """Return the values of a fact in several rows, None if it is unknown.
+
+    Faster than `value_named` of each.
+    """
+    values: list[FactValue] = []
+    positions: Mapping[str, int] | None = None
+    position = None
     for facts in rows:
         if not isinstance(facts, FactRow):
-            found.append(value_named(facts, name))
+            values.append(value_named(facts, name))
             continue
-        if facts._places is not places:  # the rows of a capture share it
-            places = facts._places
-            place = places.get(name)
-        found.append(None if place is None else facts._values[place])
-    return found
+        if facts._places is not positions:  # the rows of a capture share it
+            positions = facts._places
+            position = positions.get(name)
+        values.append(None if position is None else facts._values[position])
+    return values
 
 
 def columns_of(rows: Sequence[Facts], names: Sequence[str]) -> list[Sequence[FactValue]]:
-    """`column_of` of several facts, but faster."""
+    """Return `column_of` of several facts, but faster."""
     first = rows[0] if rows else None
     if not isinstance(first, FactRow):
         return [column_of(rows, name) for name in names]
-    places = first._places
-    if not all(isinstance(row, FactRow) and row._places is places for row in rows):
+    positions = first._places
+    if not all(isinstance(row, FactRow) and row._places is positions for row in rows):
         return [column_of(rows, name) for name in names]
     columns = list(zip(*[row._values for row in rows], strict=True))  # type: ignore[attr-defined]
     unknown = [None] * len(rows)
-    return [columns[places[name]] if name in places else unknown for name in names]
+    return [columns[positions[name]] if name in positions else unknown for name in names]
 
 
 def value_of(facts: Facts, kind: FactKind) -> FactValue:
-    """The value of a fact, None if it is unknown."""
+    """Return the value of a fact, or None if it is unknown."""
     return value_named(facts, kind.name)
 
 
 def value_named(facts: Facts, name: str) -> FactValue:
-    """The value of the fact called `name`, None if it is unknown."""
+    """Return the value of the fact called `name`, or None if it is unknown."""
     if isinstance(facts, FactRow):
         return facts.value(name)
     fact = facts.get(name)
@@ -220,25 +223,25 @@ def value_named(facts: Facts, name: str) -> FactValue:
 
 
 def number_of(facts: Facts, kind: FactKind) -> float | None:
-    """The value of a fact if it is a number."""
+    """Return the value of a fact if it is a number."""
     value = value_of(facts, kind)
     return value if isinstance(value, int | float) else None
 
 
 def evidence_of(facts: Facts, kind: FactKind) -> tuple[Evidence, ...]:
-    """The lines that prove a fact."""
+    """Return the lines that prove a fact."""
     fact = facts.get(kind.name)
     return () if fact is None else fact.evidence
 
 
 def change_text(kind: FactKind, a: FactValue, b: FactValue) -> str:
-    """How a fact changed: "Registers per thread: 64 -> 128", "Occupancy: 50% -> 12.5%"."""
+    """Say how a fact changed: "Registers per thread: 64 -> 128", "Occupancy: 50% -> 12.5%"."""
     unit = f" {kind.unit}" if kind.unit in _UNITS_IN_TEXT else ""
     return f"{kind.label or kind.title}: {kind.format(a)} -> {kind.format(b)}{unit}"
 
 
 def status_of(variant: Variant, facts: Facts) -> Status | None:
-    """Whether `variant` compiled and can be launched; None if that is unknown."""
+    """Return whether `variant` compiled and can be launched, or None if that is unknown."""
     if variant.failure is not None:
         return failed(f"{variant.failure.kind}: {variant.failure.summary}")
     value = value_named(facts, "launchable")
@@ -246,7 +249,7 @@ def status_of(variant: Variant, facts: Facts) -> Status | None:
 
 
 def microseconds_text(value: FactValue) -> str:
-    """A time in microseconds with three digits: "0.12", "43.7", "1,230"."""
+    """Format a time in microseconds with three digits: "0.12", "43.7", "1,230"."""
     if not isinstance(value, int | float):
         return format_value(value)
     return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"

@@ -39,39 +39,39 @@ class InstructionMix:
     lines: list[int] = field(default_factory=list)
 
     def evidence(self, stage: str) -> tuple[Evidence, ...]:
-        """The lines as evidence."""
+        """Return the lines as evidence."""
         return tuple(Evidence(stage, line) for line in self.lines)
 
     @property
     def width(self) -> int:
-        """The width of the widest access in bytes; 0 if there are none."""
+        """Return the width of the widest access in bytes, or 0 if there are none."""
         return max((kind.width for kind in self.counts), default=0)
 
 
 def mean_width(counts: Mapping[InstructionKind, int]) -> float:
-    """The mean bytes per thread that one of these instructions moves; there must be one."""
+    """Return the mean bytes per thread that one of these instructions moves; there must be one."""
     return sum(kind.width * number for kind, number in counts.items()) / sum(counts.values())
 
 
 def instructions_by_line(document: Document, stage: str) -> Mapping[tuple[str, KernelPlace], InstructionMix]:
-    """The instructions of an assembly stage by kind and the place that they were made from."""
-    found: dict[tuple[str, KernelPlace], InstructionMix] = {}
+    """Return the instructions of an assembly stage by kind and the place that they were made from."""
+    by_place: dict[tuple[str, KernelPlace], InstructionMix] = {}
     backend = backend_with_assembly(stage)
     if backend is None:
-        return found
+        return by_place
     for kind, lines in scan(document.text, backend.instruction_set()).lines.items():
         for line in lines:
-            work = found.setdefault((kind.kind, _place_of(document, line)), InstructionMix())
+            work = by_place.setdefault((kind.kind, _place_of(document, line)), InstructionMix())
             work.counts[kind] = work.counts.get(kind, 0) + 1
             work.lines.append(line)
-    return found
+    return by_place
 
 
 def place_text(place: KernelPlace, kernel: Kernel, of: str = "", helpers: Sequence[str] = ()) -> str:
-    """`of line 14 (x = tl.load(x_ptr))`, or with `of` `of x_ptr (line 14: x = tl.load(x_ptr))`.
+    """Return `of line 14 (x = tl.load(x_ptr))`, or with `of` `of x_ptr (line 14: x = ...)`.
 
-    `kernel` is B's, or A's for a line that B does not have: `line 14 of A`. `helpers` are called in the line:
-    `of x_ptr (line 14: x = fetch(x_ptr), in fetch)`.
+    `kernel` is B's, or A's for a line that B does not have: `line 14 of A`. `helpers` are called
+    in the line: `of x_ptr (line 14: x = fetch(x_ptr), in fetch)`.
     """
     if place is None:
         return f"of {of or 'unknown lines'}"
@@ -115,7 +115,7 @@ def statement_text(place: SourcePlace, kernel: Kernel) -> str:
 
 
 def place_subject(place: KernelPlace) -> str:
-    """The subject of findings about a place: "line 14"."""
+    """Return the subject of findings about a place: "line 14"."""
     return f"line {place.line}" if place else ""
 
 
@@ -161,11 +161,11 @@ def lost_assembly(
 
 def _is_refused(operation: Operation, error: re.Match[str] | None) -> bool:
     """Return True if the compiler's error names a constraint of this operation."""
-    given = _CONSTRAINTS.search(operation.normalized)
+    constraints = _CONSTRAINTS.search(operation.normalized)
     refused = _REFUSED.search(error[1]) if error else None
-    if given is None or refused is None:
+    if constraints is None or refused is None:
         return False
-    return refused[1] in {constraint.lstrip("=&+") for constraint in given[1].split(",")}
+    return refused[1] in {constraint.lstrip("=&+") for constraint in constraints[1].split(",")}
 
 
 def first_instruction(operation: Operation) -> str:

@@ -72,7 +72,7 @@ class Product(FrozenValue):
 
     @property
     def products(self) -> int:
-        """How many products of the hardware make this one."""
+        """Number of products of the hardware that make this one."""
         return _PRODUCTS.get(self.precision, 1) if self.a == self.b == "f32" else 1
 
 
@@ -111,12 +111,12 @@ class Dot(FrozenValue):
 
     @property
     def path(self) -> MatrixPath | None:
-        """How the place is computed; None if it is computed in several ways."""
+        """Return how the place is computed, or None if it is computed in several ways."""
         return self.paths[0] if len(set(self.paths)) == 1 else None
 
     @property
     def product(self) -> Product | None:
-        """The product; None if it is unknown or there are several."""
+        """Return the product, or None if it is unknown or there are several."""
         return self.products[0] if len(set(self.products)) == 1 else None
 
 
@@ -131,7 +131,7 @@ class _Type(FrozenValue):
 
 
 def dots_by_place(ttir: Document | None, ttgir: Document) -> dict[SourcePlace, Dot]:
-    """The products of a kernel by the line that asks for them: of the kernel or of a helper."""
+    """Return the products of a kernel by the line that asks for them: of the kernel or of a helper."""
     products: dict[SourcePlace, list[Product]] = {}
     for operation in ttir.operations if ttir else ():
         product = _product(_text(ttir, operation)) if operation.opcode in _DOTS else None
@@ -142,7 +142,10 @@ def dots_by_place(ttir: Document | None, ttgir: Document) -> dict[SourcePlace, D
         if operation.location and (operation.opcode in _DOTS or operation.opcode in _NAMED):
             computed.setdefault(place_of(operation.location), []).append(operation)
     _move_to_their_products(computed, products)
-    return {place: _dot(products.get(place, ()), found, ttgir) for place, found in computed.items()}
+    return {
+        source_place: _dot(products.get(source_place, ()), operations, ttgir)
+        for source_place, operations in computed.items()
+    }
 
 
 def element_type(name: str) -> str:
@@ -151,12 +154,12 @@ def element_type(name: str) -> str:
 
 
 def num_warps(ttgir: Document) -> int:
-    """The warps that compute a product: without those that warp specialization adds; 0 if unknown."""
+    """Count the warps that compute a product, without those of warp specialization; 0 if unknown."""
     return module_warps(ttgir.text) or 0
 
 
 def operand_places(ttgir: Document) -> set[KernelPlace]:
-    """The places whose values are loaded from shared memory into the registers of a product."""
+    """Return the places whose values go from shared memory into the registers of a product."""
     return {
         kernel_place(operation.location)
         for operation in ttgir.operations
@@ -167,14 +170,16 @@ def operand_places(ttgir: Document) -> set[KernelPlace]:
 def _move_to_their_products(
     computed: dict[SourcePlace, list[Operation]], products: Mapping[SourcePlace, object]
 ) -> None:
-    """Gives the operations at other places than any product to the only product that has none.
+    """Give the operations at other places than any product to the only product that has none.
 
     Splitting f32 into bf16 leaves the products at the place of an operand.
     """
-    homeless = [place for place in computed if products and place not in products]
-    missing = [place for place in products if place not in computed]
+    homeless = [source_place for source_place in computed if products and source_place not in products]
+    missing = [source_place for source_place in products if source_place not in computed]
     if len(missing) == 1:
-        computed[missing[0]] = [operation for place in homeless for operation in computed.pop(place)]
+        computed[missing[0]] = [
+            operation for source_place in homeless for operation in computed.pop(source_place)
+        ]
         if not computed[missing[0]]:
             del computed[missing[0]]
 
@@ -192,7 +197,7 @@ def _dot(products: Iterable[Product], operations: list[Operation], ttgir: Docume
 
 
 def _text(document: Document | None, operation: Operation) -> str:
-    """The operation without its location, which can contain anything."""
+    """Return the operation without its location, which can contain anything."""
     return document.lines[operation.line].partition(" loc(")[0][:4000] if document else ""
 
 
@@ -252,7 +257,10 @@ def _name_of(layout: Layout) -> str | None:
 
 
 def _instruction_shape(name: str, layout: Layout | None) -> Iterator[str]:
-    """The shape as PTX or AMDGCN writes it: "m64n128k16", "32x32x8"; "" if TTGIR lacks a part of it."""
+    """Yield the shape as PTX or AMDGCN writes it: "m64n128k16", "32x32x8".
+
+    Yields nothing if TTGIR lacks a part of it.
+    """
     numbers = [int(n) for n in _NUMBERS.findall(layout.fields.get("instrShape", ""))] if layout else []
     if name == WGMMA and len(numbers) == 3:
         yield f"m64n{numbers[1]}k{numbers[2]}"  # the layout has the rows of one of four warps
@@ -263,7 +271,10 @@ def _instruction_shape(name: str, layout: Layout | None) -> Iterator[str]:
 
 
 def _operand(name: str, operand: _Type) -> str:
-    """The first operand's place: wgmma reads it from registers or shared memory, tcgen05 also from Tmem."""
+    """Return the first operand's place.
+
+    wgmma reads it from registers or shared memory, tcgen05 also from tensor memory.
+    """
     if name not in (WGMMA, TCGEN05):
         return ""
     if not operand.in_memory:
@@ -272,8 +283,8 @@ def _operand(name: str, operand: _Type) -> str:
 
 
 def _types(text: str) -> list[_Type]:
-    found = list(_TYPE.finditer(text))
-    starts = [*(match.start() for match in found), len(text)]
+    matches = list(_TYPE.finditer(text))
+    starts = [*(match.start() for match in matches), len(text)]
     return [
         _Type(
             match[1] == "memdesc",
@@ -281,7 +292,7 @@ def _types(text: str) -> list[_Type]:
             match[3],
             text[match.end() : end],
         )
-        for match, end in zip(found, starts[1:], strict=True)
+        for match, end in zip(matches, starts[1:], strict=True)
     ]
 
 
@@ -311,7 +322,7 @@ class Machine(FrozenValue):
 
 
 def machine_of(variant: Variant, warps: int) -> Machine:
-    """The machine that a variant with this number of warps is compiled for."""
+    """Return the machine that a variant with this number of warps is compiled for."""
     ctas = variant.metadata.get("num_ctas")
     is_cuda = variant.target.backend == CUDA.name and str(variant.target.arch).isdecimal()
     return Machine(int(variant.target.arch) if is_cuda else 0, warps, ctas if isinstance(ctas, int) else 1)
@@ -329,35 +340,35 @@ class Obstacle(FrozenValue):
 
 
 def obstacles(name: str, product: Product, machine: Machine) -> list[Obstacle]:
-    """The conditions that keep `product` from the NVIDIA instruction `name`; empty if none is known."""
+    """Return the conditions that keep `product` from the NVIDIA instruction `name`, as far as known."""
     if name not in _CAPABILITIES or not machine.capability:
         return []
     first, end = _CAPABILITIES[name]
     if not first <= machine.capability < end:
         return [Obstacle(f"cuda:{machine.capability}", f"has no {name}" if name != MMA_SYNC else _TOO_OLD)]
-    found = [*_product_types(name, product, machine.capability)]
+    unmet = [*_product_types(name, product, machine.capability)]
     if name != MMA_SYNC:
-        found += [*_tiles(name, product, machine), *_warps(name, machine)]
-    return found
+        unmet += [*_tiles(name, product, machine), *_warps(name, machine)]
+    return unmet
 
 
 def scaled_obstacles(product: Product, machine: Machine) -> list[Obstacle]:
-    """The conditions that keep `product`, which has scales, from instructions that apply them."""
+    """Return the conditions that keep `product`, which has scales, from instructions that apply them."""
     if not machine.capability:
         return []
     if machine.capability < 100:
         return [Obstacle(f"cuda:{machine.capability}", "has no instruction that applies scales")]
     if machine.capability >= 120 or machine.ctas != 1:
         return []
-    found = [_below("M", product.m, 128), _below("N", product.n, 16)]
-    return [*(obstacle for obstacle in found if obstacle), *_warps(TCGEN05, machine)]
+    unmet = [_below("M", product.m, 128), _below("N", product.n, 16)]
+    return [*(obstacle for obstacle in unmet if obstacle), *_warps(TCGEN05, machine)]
 
 
 _TOO_OLD = "has no matrix instruction that Triton supports"
 
 
 def _product_types(name: str, product: Product, capability: int) -> Iterator[Obstacle]:
-    """The types of the operands and how precisely they are multiplied."""
+    """Yield the obstacles in the types of the operands and how precisely they are multiplied."""
     if product.a == product.b == "f32" and product.precision == "ieee":
         yield Obstacle("", IEEE)
     for type_ in dict.fromkeys((product.a, product.b)):
@@ -372,7 +383,10 @@ def _product_types(name: str, product: Product, capability: int) -> Iterator[Obs
 
 
 def _tiles(name: str, product: Product, machine: Machine) -> Iterator[Obstacle]:
-    """The sizes of the tile; with several blocks per cluster, each has an unknown part of it."""
+    """Yield the obstacles in the sizes of the tile.
+
+    With several blocks per cluster, each has an unknown part of it.
+    """
     if product.rank != 2:
         yield Obstacle("", f"the product has {product.rank} dimensions")
         return

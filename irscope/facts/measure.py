@@ -27,22 +27,22 @@ class FactColumns:
     def __init__(self, backend: str, kinds: Sequence[FactKind]) -> None:
         self.backend, self.kinds = backend, tuple(kinds)
         names = [kind.name for kind in self.kinds]
-        self._places = {name: place for place, name in enumerate(names)}
+        self._places = {name: position for position, name in enumerate(names)}
         self._shared: list[dict[FactValue, FactValue]] = [{} for _ in names]
         self._make = [_status if kind is LAUNCHABLE else _same for kind in self.kinds]
 
     def rows(self, columns: Mapping[str, Sequence[Any]]) -> list[FactRow] | None:
-        """The rows of facts by column, as JSON has them; None if a value is damaged.
+        """Return the rows of facts by column, as JSON has them, or None if a value is damaged.
 
         Raises KeyError if a fact was not measured.
         """
-        found = [self._checked(place, columns[kind.name]) for place, kind in enumerate(self.kinds)]
-        if None in found:
+        checked = [self._checked(position, columns[kind.name]) for position, kind in enumerate(self.kinds)]
+        if None in checked:
             return None
-        return [FactRow(self.kinds, self._places, values) for values in zip(*found, strict=True)]
+        return [FactRow(self.kinds, self._places, values) for values in zip(*checked, strict=True)]
 
     def _checked(self, place: int, column: Sequence[Any]) -> Sequence[FactValue] | None:
-        """The values of a fact, of which equal texts are one object; None if one is damaged."""
+        """Return the values of a fact, of which equal texts are one object; None if one is damaged."""
         types = set(map(type, column))
         if not _TYPES.issuperset(types):
             return None
@@ -77,54 +77,54 @@ _VALUE_TYPES = (int, float, str, type(None))
 
 
 def measure(variant: Variant, read: ReadStage) -> dict[str, Fact]:
-    """Every fact that applies to the variant's backend, by name in table order.
+    """Measure every fact that applies to the variant's backend, by name in table order.
 
-    `read` returns a stage's content. A fact whose artifact is missing has the value None. Takes a few
-    milliseconds: nothing is disassembled or parsed.
+    `read` returns a stage's content. A fact whose artifact is missing has the value None. Takes a
+    few milliseconds: nothing is disassembled or parsed.
     """
     from irscope.facts.artifacts import VariantArtifacts
 
     measurement = VariantArtifacts(variant, read)
-    found = ((kind, kind.measure(measurement)) for kind in kinds_for(variant.target.backend))
-    return {kind.name: Fact(kind, measured.value, measured.evidence) for kind, measured in found}
+    measurements = ((kind, kind.measure(measurement)) for kind in kinds_for(variant.target.backend))
+    return {kind.name: Fact(kind, measured.value, measured.evidence) for kind, measured in measurements}
 
 
 def to_json(facts: Mapping[str, Fact]) -> dict[str, int | float | str | None]:
-    """The facts as {name: value}, without evidence; a Status is "yes" or "no: REASON"."""
+    """Return the facts as {name: value}, without evidence; a Status is "yes" or "no: REASON"."""
     return {name: json_value(fact.value) for name, fact in facts.items()}
 
 
 def json_value(value: FactValue) -> int | float | str | None:
-    """A fact's value as JSON has it."""
+    """Return a fact's value as JSON has it."""
     return str(value) if isinstance(value, Status) else value
 
 
 def from_json(values: Mapping[str, Any], backend: str | None = None) -> dict[str, Fact]:
-    """The facts that `to_json` wrote, in table order; unknown names and malformed values are skipped.
+    """Return the facts that `to_json` wrote, in table order; skip unknown names and malformed values.
 
     `backend` is that of the variant; without one, the facts that a plug-in adds are unknown.
     """
     kinds = FACT_KINDS if backend is None else kinds_for(backend)
-    found = {
+    facts = {
         kind.name: Fact(kind, values[kind.name])
         for kind in kinds
         if kind.name in values and isinstance(values[kind.name], _VALUE_TYPES)
     }
-    if LAUNCHABLE.name in found:
+    if LAUNCHABLE.name in facts:
         text = values[LAUNCHABLE.name]
-        found[LAUNCHABLE.name] = Fact(LAUNCHABLE, parse_status(text) if isinstance(text, str) else None)
-    return found
+        facts[LAUNCHABLE.name] = Fact(LAUNCHABLE, parse_status(text) if isinstance(text, str) else None)
+    return facts
 
 
 def rows_from_json(
     stored: Mapping[str, Sequence[Any]], columns: FactColumns
 ) -> Sequence[Mapping[str, Fact]] | None:
-    """The facts of several variants that `to_json` wrote, by name; None if one fact was not measured."""
+    """Return the facts of several variants that `to_json` wrote, by name; None if one is missing."""
     try:
         rows = columns.rows(stored)
     except KeyError:
         return None
     if rows is not None:
         return rows
-    each = (dict(zip(stored, values, strict=True)) for values in zip(*stored.values(), strict=True))
-    return [from_json(values, columns.backend) for values in each]
+    documents = (dict(zip(stored, values, strict=True)) for values in zip(*stored.values(), strict=True))
+    return [from_json(values, columns.backend) for values in documents]

@@ -71,7 +71,7 @@ class Partition(FrozenValue):
     roles: tuple[tuple[str, int], ...]
 
     def text(self) -> str:
-        """`partition0: 1 warp, 24 registers, 2 loads`."""
+        """Return `partition0: 1 warp, 24 registers, 2 loads`."""
         registers = [] if self.registers is None else [pluralize(self.registers, "register")]
         roles = [pluralize(number, role) for role, number in self.roles] or ["no tile work"]
         return f"{self.name}: {', '.join([pluralize(self.warps, 'warp'), *registers, *roles])}"
@@ -89,7 +89,7 @@ class _Reading:
 
 
 def partitions(text: str, ptx: str | None = None) -> list[Partition]:
-    """The partitions of the TTGIR `text`, in order; none without warp specialization.
+    """Return the partitions of the TTGIR `text`, in order; none without warp specialization.
 
     `ptx` shows the registers of the default partition. Takes linear time, and never fails.
     """
@@ -115,8 +115,8 @@ def _read(text: str, default_warps: int, defaults: Iterator[int]) -> Iterator[Pa
             numbers = _REGISTERS.search(line)
             requested = map(int, re.findall(r"\d+", numbers[1])) if numbers else iter(())
         elif reading is None and code.endswith("{") and (start := _PARTITION.match(line)):
-            own = _PARTITION_WARPS.search(line)
-            reading = _Reading(start[1], index, depth, int(own[1]) if own else default_warps)
+            warps_match = _PARTITION_WARPS.search(line)
+            reading = _Reading(start[1], index, depth, int(warps_match[1]) if warps_match else default_warps)
         elif reading is not None and (role := _role(line)):
             reading.roles[role] += 1
         depth += code.endswith("{")
@@ -134,17 +134,17 @@ def _role(line: str) -> str | None:
 
 
 def _default_registers(ptx: str) -> Iterator[int]:
-    """The registers that the default partition takes before each region, in the order of the text."""
+    """Yield the registers that the default partition takes before each region, in the text's order."""
     if "setmaxnreg" not in ptx:
         return
-    after_barrier, taken = False, 0
+    after_barrier, registers = False, 0
     for line in ptx.split("\n"):
         if _BARRIER.match(line):
-            if taken:
-                yield taken
-            after_barrier, taken = True, 0
+            if registers:
+                yield registers
+            after_barrier, registers = True, 0
         elif take := _TAKE.match(line):
-            taken = int(take[1]) if after_barrier else 0
+            registers = int(take[1]) if after_barrier else 0
             after_barrier = False
         elif _INSTRUCTION.match(line):
-            after_barrier, taken = False, 0
+            after_barrier, registers = False, 0

@@ -46,11 +46,11 @@ def _fact(
     backend: str | None = None,
     absent: FactValue = None,
 ) -> FactKind:
-    """Registers a fact; the fields are those of FactKind."""
+    """Register a fact; the fields are those of FactKind."""
 
     def measured(variant: VariantArtifacts) -> Measured:
-        found = measure(variant)
-        return found if isinstance(found, Measured) else Measured(found)
+        result = measure(variant)
+        return result if isinstance(result, Measured) else Measured(result)
 
     kind = FactKind(
         name, title, unit, better, description, label or title, weight, format, measured, backend, absent
@@ -113,12 +113,12 @@ def _layout_kinds(variant: VariantArtifacts) -> Measured:
 
 def _compile_seconds(variant: VariantArtifacts) -> FactValue:
     # Stages reused from another variant have no time here; a sum without them would not be a compile time.
-    own = variant.variant
-    return sum(own.seconds.values()) if own.seconds and not reused_stages(own) else None
+    compiled = variant.variant
+    return sum(compiled.seconds.values()) if compiled.seconds and not reused_stages(compiled) else None
 
 
 def reused_stages(variant: Variant) -> tuple[str, ...]:
-    """The stages below TTGIR that were taken from another variant, though those above were compiled."""
+    """Return the stages below TTGIR taken from another variant, though those above were compiled."""
     if "ttgir" not in variant.seconds:
         return ()
     names = [stage.name for stage in stages_for(variant.target.backend) if stage.derived_from is None]
@@ -336,27 +336,33 @@ FACT_NAMED = {kind.name: kind for kind in FACT_KINDS}
 
 @cache
 def kinds_for(backend: str) -> tuple[FactKind, ...]:
-    """The facts that variants for `backend` ("cuda", "hip") have, in table order."""
-    own = backend_named(backend)
-    kinds = (kind for kind in FACT_KINDS if kind.backend in (None, backend) or kind.name in own.facts)
-    return (*kinds, *_stage_kinds(own))
+    """Return the facts that variants for `backend` ("cuda", "hip") have, in table order."""
+    own_backend = backend_named(backend)
+    kinds = (kind for kind in FACT_KINDS if kind.backend in (None, backend) or kind.name in own_backend.facts)
+    return (*kinds, *_stage_kinds(own_backend))
 
 
 def _stage_kinds(backend: Backend) -> Iterator[FactKind]:
-    """The times and sizes of the stages of a plug-in's backend."""
+    """Yield the times and sizes of the stages of a plug-in's backend."""
     for stage in backend.stages:
         if not stage.derived_from and f"{stage.name}_size" not in FACT_NAMED:
             yield from (_stage_seconds(stage), _stage_size(stage))
 
 
 def kinds_of(backends: Iterable[str]) -> tuple[FactKind, ...]:
-    """The facts that variants for any of these backends have, in table order."""
-    own = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
-    return (*(kind for kind in FACT_KINDS if kind in own), *(kind for kind in own if kind not in FACT_KINDS))
+    """Return the facts that variants for any of these backends have, in table order."""
+    present = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
+    return (
+        *(kind for kind in FACT_KINDS if kind in present),
+        *(kind for kind in present if kind not in FACT_KINDS),
+    )
 
 
 def facts_named(names: Iterable[str]) -> Mapping[str, FactKind]:
-    """Facts by name, at least those in `names` if they exist: those of plug-ins only if one is unknown."""
+    """Return facts by name, at least those in `names` that exist.
+
+    Those of plug-ins are included only if a name is unknown.
+    """
     if FACT_NAMED.keys() >= set(names):
         return FACT_NAMED
     return {kind.name: kind for kind in kinds_of(backend.name for backend in all_backends())}

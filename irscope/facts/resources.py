@@ -58,16 +58,16 @@ class Occupancy(FrozenValue):
 
     @property
     def fraction(self) -> float:
-        """Resident warps as a fraction of the maximum."""
+        """Return the resident warps as a fraction of the maximum."""
         return self.warps / self.max_warps
 
 
 def occupancy(device: Device, use: BlockUse) -> Occupancy:
-    """How many blocks with this `use` are resident on one multiprocessor of `device`.
+    """Count the blocks with this `use` that are resident on one multiprocessor of `device`.
 
-    Follows NVIDIA's cuda_occupancy.h (cudaOccMaxActiveBlocksPerMultiprocessor with the largest shared
-    memory carveout), and LLVM's AMDGPU subtargets with AMD's limits. Tensor memory does not count: blocks
-    wait for it after they are resident.
+    Follows NVIDIA's cuda_occupancy.h (cudaOccMaxActiveBlocksPerMultiprocessor with the largest
+    shared memory carveout), and LLVM's AMDGPU subtargets with AMD's limits. Tensor memory does not
+    count: blocks wait for it after they are resident.
     """
     room = {
         "warps": device.warps // use.warps,
@@ -87,9 +87,12 @@ def occupancy(device: Device, use: BlockUse) -> Occupancy:
 
 
 def _blocks_by_registers(device: Device, use: BlockUse) -> int:
-    """Each warp gets registers of one partition; a block starts only if all of its warps fit."""
-    each = _round_up(max(use.registers, 1), device.register_unit)
-    warps_a_partition = device.lane_registers // each
+    """Count the blocks that the registers allow.
+
+    Each warp gets registers of one partition; a block starts only if all of its warps fit.
+    """
+    registers_a_warp = _round_up(max(use.registers, 1), device.register_unit)
+    warps_a_partition = device.lane_registers // registers_a_warp
     if warps_a_partition * device.partitions < _round_up(use.warps, device.partitions):
         return 0
     return warps_a_partition * device.partitions // use.warps
@@ -98,8 +101,8 @@ def _blocks_by_registers(device: Device, use: BlockUse) -> int:
 def _blocks_by_shared(device: Device, shared: int) -> int:
     if shared > device.block_shared:
         return 0
-    each = _round_up(shared + device.reserved_shared, device.shared_unit)
-    return device.shared // each
+    block_bytes = _round_up(shared + device.reserved_shared, device.shared_unit)
+    return device.shared // block_bytes
 
 
 def _round_up(value: int, unit: int) -> int:
@@ -107,7 +110,7 @@ def _round_up(value: int, unit: int) -> int:
 
 
 def launch_problem(variant: Variant) -> str | None:
-    """Why a compiled `variant` cannot be launched on its target; None if it can.
+    """Say why a compiled `variant` cannot be launched on its target; None if it can.
 
     Checks what Triton checks at launch: shared memory, threads per block, tensor memory.
     """
@@ -124,10 +127,10 @@ def launch_problem(variant: Variant) -> str | None:
 def resource_problem(
     shared: int | None, threads: int | None, columns: int | None, most_shared: int | None
 ) -> str | None:
-    """Why a block with these resources cannot be launched; None if it can.
+    """Say why a block with these resources cannot be launched; None if it can.
 
-    `shared` is bytes of shared memory, of which a block may have `most_shared`, `columns` are of tensor
-    memory. None is unknown, and no reason.
+    `shared` is bytes of shared memory, of which a block may have `most_shared`, `columns` are of
+    tensor memory. None is unknown, and no reason.
     """
     reasons = []
     if shared is not None and most_shared is not None and shared > most_shared:
@@ -140,16 +143,16 @@ def resource_problem(
 
 
 def threads_of(variant: Variant) -> int | None:
-    """Threads per block; None if num_warps is unknown."""
+    """Return the threads per block, or None if num_warps is unknown."""
     warps = count(variant, "num_warps")
     return None if warps is None else warps * variant.target.warp_size
 
 
 def count(variant: Variant, name: str) -> int | None:
-    """A count in Triton's metadata; None if it is missing or not a count."""
+    """Return a count in Triton's metadata, or None if it is missing or not a count."""
     value = variant.metadata.get(name)
-    known = isinstance(value, int) and not isinstance(value, bool) and value >= 0
-    return value if known else None
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return value if is_count else None
 
 
 REPORTED_SPILLS = (SPILL_STORE_BYTES, SPILL_LOAD_BYTES, VECTOR_SPILLS, SCALAR_SPILLS)
@@ -158,31 +161,34 @@ IMPROVED_BY_SPILLS = (REGISTERS, SCALAR_REGISTERS, OCCUPANCY, BLOCKS_PER_SM)
 
 
 def reported_spills(facts: Facts) -> bool | None:
-    """Whether ptxas or the AMD backend reports spills; None if that is unknown (no log of ptxas)."""
-    known = [number for kind in REPORTED_SPILLS if (number := number_of(facts, kind)) is not None]
-    return any(known) if known else None
+    """Return True if ptxas or the AMD backend reports spills, None if unknown (no log of ptxas)."""
+    reported = [number for kind in REPORTED_SPILLS if (number := number_of(facts, kind)) is not None]
+    return any(reported) if reported else None
 
 
 def spills(facts: Facts) -> bool:
-    """Whether the variant spills; if that is unknown, whether it has a stack."""
+    """Return True if the variant spills; if that is unknown, whether it has a stack."""
     reported = reported_spills(facts)
     return bool(number_of(facts, STACK)) if reported is None else reported
 
 
 def spills_only_scalars(facts: Facts) -> bool:
-    """Whether it spills only scalar registers, to lanes of vector registers and not to memory."""
+    """Return True if it spills only scalar registers, to lanes of vector registers, not to memory."""
     return spill_severity(facts)[:2] == (0, 0) and bool(number_of(facts, SCALAR_SPILLS))
 
 
 def spill_severity(facts: Facts) -> tuple[float, float, float]:
-    """Sorts variants by what they spill: bytes of stack, then vector registers, then scalar registers."""
+    """Return a key that sorts variants by what they spill.
+
+    It is bytes of stack, then vector registers, then scalar registers.
+    """
     kinds = (STACK, VECTOR_SPILLS, SCALAR_SPILLS)
     a, b, c = (number_of(facts, kind) or 0.0 for kind in kinds)
     return a, b, c
 
 
 def spilled_registers_text(facts: Facts) -> str:
-    """AMD's spilled registers: "534 vector and 600 scalar registers"; "" if there are none or unknown."""
+    """Return AMD's spilled registers: "534 vector and 600 scalar registers"; "" if none or unknown."""
     vector, scalar = (int(number_of(facts, kind) or 0) for kind in (VECTOR_SPILLS, SCALAR_SPILLS))
     if vector and scalar:
         return f"{vector:,} vector and {pluralize(scalar, 'scalar register')}"

@@ -121,7 +121,7 @@ class Finding(FrozenValue):
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:
-    """Findings by weight, those that one of the same severity or a higher one covers after all others.
+    """Finding by weight, those that one of the same severity or a higher one covers after all others.
 
     matrix (weight 256, covers "ldmatrix"), occupancy (8), ldmatrix (16)
     -> matrix, occupancy, ldmatrix (covered)

@@ -65,7 +65,7 @@ Documents = Callable[[PassModule], Document]
 
 
 def documents(content: Callable[[Artifact], bytes], most: int = 128) -> Documents:
-    """Reads modules with `content` and parses them; caches the `most` last used."""
+    """Read modules with `content` and parse them; caches the `most` last used."""
 
     @lru_cache(maxsize=most)
     def document(module: PassModule) -> Document:

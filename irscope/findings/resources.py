@@ -284,7 +284,7 @@ def _warnings(variant: Variant) -> tuple[str, ...]:
 
 
 def registers(pair: PairContext) -> Iterator[Finding]:
-    """Registers, always with the stack that they may have been spilled to."""
+    """Register, always with the stack that they may have been spilled to."""
     found, stack = pair.numbers(REGISTERS), pair.numbers(STACK)
     if found is None or stack is None or found[0] == found[1]:
         return

@@ -73,49 +73,49 @@ class GlossaryEntry:
 
     @property
     def plain_names(self) -> tuple[str, ...]:
-        """The word and its names that are not patterns."""
+        """Return the word and its names that are not patterns."""
         return (self.word, *(name for name in self.names if "*" not in name))
 
 
 @lru_cache(maxsize=1)
 def topics() -> tuple[tuple[str, tuple[GlossaryEntry, ...]], ...]:
-    """The title and the entries of each topic."""
+    """Return the title and the entries of each topic."""
     folder = Path(__file__).with_name("entries")
     texts = [(folder / f"{name}.md").read_text(encoding="utf-8") for name in _TOPICS]
-    found = [(text.partition("\n")[0].removeprefix("# "), tuple(_parsed(text))) for text in texts]
-    return (*found, ("Rules of irscope lint", tuple(map(_rule_entry, documented_rules()))))
+    parsed_topics = [(text.partition("\n")[0].removeprefix("# "), tuple(_parsed(text))) for text in texts]
+    return (*parsed_topics, ("Rules of irscope lint", tuple(map(_rule_entry, documented_rules()))))
 
 
 @lru_cache(maxsize=1)
 def glossary_entries() -> tuple[GlossaryEntry, ...]:
-    """All entries, by topic."""
+    """Return all entries, by topic."""
     return tuple(entry for _, topic in topics() for entry in topic)
 
 
 def entry_for(token: str) -> GlossaryEntry | None:
-    """The entry for a token of IR text, such as `ld.global.v4.b32`, `#ttg.blocked` or `LDG.E.128`.
+    """Return the entry for a token of IR text, or None if nothing matches.
 
-    Tries the token as a name, then the longest pattern that matches it, then the token without its last
-    parts. None if nothing matches.
+    A token is `ld.global.v4.b32`, `#ttg.blocked` or `LDG.E.128`. Tries the token as a name, then
+    the longest pattern that matches it, then the token without its last parts.
     """
     token = token.strip(" \t`'\"<>{}()[],;:=")
     if not token or len(token) > _MAX_TOKEN:
         return None
     for spelled in _spellings(token):
-        found = _words().get(spelled) or _by_pattern(spelled)
-        if found is not None:
-            return found
+        entry = _words().get(spelled) or _by_pattern(spelled)
+        if entry is not None:
+            return entry
     return None
 
 
 def entries_in_line(line: str, of_view: bool = False) -> list[tuple[str, GlossaryEntry]]:
-    """The words of a line that have an entry, with the entry: the first dozen, each entry once.
+    """Return the words of a line that have an entry, with it: the first dozen, each entry once.
 
     Words of irscope's views are explained only if the line is one `of_view`: a finding, a heading.
     """
     if of_view:
         return _entries_in_view(line[:_MAX_LINE])
-    found: dict[str, tuple[str, GlossaryEntry]] = {}
+    by_word: dict[str, tuple[str, GlossaryEntry]] = {}
     text = _QUOTED.sub(lambda quoted: " " if "/" in quoted[0] else quoted[0], line[:_MAX_LINE])
     for word in dict.fromkeys(_WORD.findall(text)):
         # Skip values (%0, $r1) and numbers.
@@ -123,52 +123,55 @@ def entries_in_line(line: str, of_view: bool = False) -> list[tuple[str, Glossar
             continue
         entry = entry_for(word)
         if entry is not None and entry.stages != _VIEWS:
-            found.setdefault(entry.word, (word, entry))
-        if len(found) == _MAX_ENTRIES:
+            by_word.setdefault(entry.word, (word, entry))
+        if len(by_word) == _MAX_ENTRIES:
             break
-    return list(found.values())
+    return list(by_word.values())
 
 
 def _entries_in_view(line: str) -> list[tuple[str, GlossaryEntry]]:
-    """The terms in a line that people read, such as a finding: the longest first at each word."""
-    found: dict[str, tuple[str, GlossaryEntry]] = {}
+    """Return the terms in a line that people read, such as a finding: the longest first at each word."""
+    by_word: dict[str, tuple[str, GlossaryEntry]] = {}
     words = _WORD.findall(line)
     index = 0
-    while index < len(words) and len(found) < _MAX_ENTRIES:
+    while index < len(words) and len(by_word) < _MAX_ENTRIES:
         for length in range(_MAX_PHRASE, 0, -1):
             phrase = " ".join(words[index : index + length])
             if (entry := _entry_of_phrase(phrase)) is not None:
-                found.setdefault(entry.word, (phrase, entry))
+                by_word.setdefault(entry.word, (phrase, entry))
                 index += length - 1
                 break
         index += 1
-    return list(found.values())
+    return list(by_word.values())
 
 
 def _entry_of_phrase(phrase: str) -> GlossaryEntry | None:
-    """The entry of words as a view prints them, in any case and number."""
+    """Return the entry of words as a view prints them, in any case and number."""
     phrase = phrase.strip(".")
     if not any(character.isalpha() for character in phrase) or phrase[0] in "%$":
         return None
     lower = phrase.lower()
-    spelled = (_words().get(one) or _lower_words().get(one) for one in (phrase, lower, *_singular(lower)))
+    spelled = (
+        _words().get(spelling) or _lower_words().get(spelling)
+        for spelling in (phrase, lower, *_singular(lower))
+    )
     if entry := next(filter(None, spelled), None) or _by_fact(lower):
         return entry
     return None if " " in phrase else entry_for(phrase)
 
 
 def _singular(lower: str) -> Iterator[str]:
-    """The words whose plural a word may be: conflicts -> conflict, launches -> launch."""
+    """Yield the words whose plural a word may be: conflicts -> conflict, launches -> launch."""
     for ending in ("s", "es"):
         if lower.endswith(ending) and len(lower) > len(ending) + _SHORT - 1:
             yield lower.removesuffix(ending)
 
 
 def find_entries(text: str) -> list[GlossaryEntry]:
-    """The entries that a user may mean by `text`.
+    """Return the entries that a user may mean by `text`.
 
-    The first that there are: the word as it is written; in any case; a token of a stage; a title of a fact;
-    words that begin with `text`.
+    The first that there are: the word as it is written; in any case; a token of a stage; a title
+    of a fact; words that begin with `text`.
     """
     if not (text := text.strip()):
         return []
@@ -176,21 +179,24 @@ def find_entries(text: str) -> list[GlossaryEntry]:
         return [exact]
     lower = text.lower()
     names = [(entry, [name.lower() for name in entry.plain_names]) for entry in glossary_entries()]
-    if same := [entry for entry, own in names if lower in own]:
+    if same := [entry for entry, lower_names in names if lower in lower_names]:
         return same
     if entry := entry_for(text) or _by_fact(lower) or _entry_of_phrase(text):
         return [entry]
-    return [entry for entry, own in names if any(_begins(name, lower) for name in own)]
+    return [entry for entry, lower_names in names if any(_begins(name, lower) for name in lower_names)]
 
 
 def _begins(name: str, prefix: str) -> bool:
-    """Whether `name` begins with `prefix`; a short one must be a whole part (`ld` of `ld.global`)."""
+    """Check whether `name` begins with `prefix`.
+
+    A short one must be a whole part (`ld` of `ld.global`).
+    """
     rest = name.removeprefix(prefix)
     return name.startswith(prefix) and (len(prefix) > _SHORT or not rest[:1].isalnum())
 
 
 def _by_fact(lower: str) -> GlossaryEntry | None:
-    """The entry of a fact, by its title in the table or its name in a sentence."""
+    """Return the entry of a fact, by its title in the table or its name in a sentence."""
     for kind in FACT_KINDS:
         if lower in (kind.title.lower(), kind.label.lower(), kind.heading.lower()):
             return entry_for(kind.name)
@@ -198,14 +204,14 @@ def _by_fact(lower: str) -> GlossaryEntry | None:
 
 
 def similar_names(text: str) -> list[str]:
-    """The five words and names spelled most similarly to `text`, the most similar first."""
+    """Return the five words and names spelled most similarly to `text`, the most similar first."""
     names = {name.lower(): name for entry in glossary_entries() for name in entry.plain_names}
-    found = process.extract(text.lower(), names.keys(), scorer=fuzz.ratio, limit=5, score_cutoff=60)
-    return [names[name] for name, _, _ in found]
+    similar = process.extract(text.lower(), names.keys(), scorer=fuzz.ratio, limit=5, score_cutoff=60)
+    return [names[name] for name, _, _ in similar]
 
 
 def _spellings(token: str) -> Iterator[str]:
-    """`token`, then without an alias's number and sigil, then without its last dotted parts."""
+    """Yield `token`, then without an alias's number and sigil, then without its last dotted parts."""
     yield token
     bare = token
     if token[0] in "#!":
@@ -219,7 +225,7 @@ def _spellings(token: str) -> Iterator[str]:
 
 @lru_cache(maxsize=1)
 def _words() -> dict[str, GlossaryEntry]:
-    """Entries by name. A word takes precedence over another entry's name."""
+    """Map names to entries. A word takes precedence over another entry's name."""
     named = [(name, entry) for entry in glossary_entries() for name in entry.plain_names[1:]]
     words = [(entry.word, entry) for entry in glossary_entries()]
     return dict([*named, *words])
@@ -227,11 +233,11 @@ def _words() -> dict[str, GlossaryEntry]:
 
 @lru_cache(maxsize=1)
 def _lower_words() -> dict[str, GlossaryEntry]:
-    """Entries by name in lower case; the first of several."""
-    found: dict[str, GlossaryEntry] = {}
+    """Map names in lower case to entries; the first of several."""
+    by_name: dict[str, GlossaryEntry] = {}
     for name, entry in _words().items():
-        found.setdefault(name.lower(), entry)
-    return found
+        by_name.setdefault(name.lower(), entry)
+    return by_name
 
 
 def _by_pattern(token: str) -> GlossaryEntry | None:
@@ -243,7 +249,7 @@ def _by_pattern(token: str) -> GlossaryEntry | None:
 
 @lru_cache(maxsize=1)
 def _patterns() -> tuple[tuple[str, re.Pattern[str], GlossaryEntry], ...]:
-    """The names that contain a `*`, compiled."""
+    """Compile the names that contain a `*`."""
     return tuple(
         (name, re.compile(re.escape(name).replace(r"\*", ".*")), entry)
         for entry in glossary_entries()
@@ -262,21 +268,21 @@ def _parsed(text: str) -> Iterator[GlossaryEntry]:
     defaults, _ = _fields(head)
     for section in sections:
         word, _, body = section.partition("\n")
-        own, lines = _fields(body)
-        fields = defaults | own
+        section_fields, lines = _fields(body)
+        fields = defaults | section_fields
         title, _, url = fields.get("see", "").partition(" | ")
         yield GlossaryEntry(
             word=word.strip(),
-            names=tuple(_split(own.get("also", ""))),
+            names=tuple(_split(section_fields.get("also", ""))),
             stages=tuple(_split(fields.get("stage", ""))),
             text=" ".join(lines),
             see=Reference(title.strip(), url.strip()) if title else None,
-            related=tuple(_split(own.get("related", ""))),
+            related=tuple(_split(section_fields.get("related", ""))),
         )
 
 
 def _fields(text: str) -> tuple[dict[str, str], list[str]]:
-    """The fields of a section, and its remaining lines."""
+    """Return the fields of a section, and its remaining lines."""
     fields, rest = {}, []
     for line in filter(None, map(str.strip, text.splitlines())):
         if match := _FIELD.fullmatch(line):

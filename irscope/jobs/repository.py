@@ -126,7 +126,7 @@ class Repository:
         return [Commit(*line.split("\0")) for line in reversed(lines) if line]
 
     def check_ancestor(self, good: str, bad: str) -> None:
-        """Raises UserError if `good` is not an ancestor of `bad`."""
+        """Raise UserError if `good` is not an ancestor of `bad`."""
         try:
             self.git("merge-base", "--is-ancestor", good, bad)
         except UserError as error:

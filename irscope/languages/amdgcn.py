@@ -50,10 +50,10 @@ _TWO_RESULTS = re.compile(r"v_(?:\w+_co_|div_scale|mad_[iu]64)")
 
 
 def parse(text: str) -> Document:
-    """The document of an AMDGCN text.
+    """Parse an AMDGCN text.
 
-    Directives, labels, comments and the metadata at the end are skipped. Any other line that is not an
-    instruction is an OPAQUE operation. Never fails; takes time linear in the text.
+    Directives, labels, comments and the metadata at the end are skipped. Any other line that is
+    not an instruction is an OPAQUE operation. Never fails; takes time linear in the text.
     """
     reader = _AmdgcnReader(text)
     for index, line in enumerate(each_line(text)):
@@ -74,7 +74,7 @@ class _AmdgcnReader:
         self._in_metadata = False
 
     def read(self, index: int, line: str) -> None:
-        """Reads one line, given without the blanks around it."""
+        """Read one line, given without the blanks around it."""
         kind = line[:1]
         if self._in_metadata:
             self._in_metadata = not line.startswith(".end_amdgpu_metadata")
@@ -115,15 +115,15 @@ def _operation(index: int, code: str, location: Location | None, function: int) 
 
 
 def _dataflow(opcode: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The registers that an instruction writes, and the ones that it reads."""
+    """Return the registers that an instruction writes, and the ones that it reads."""
     registers = [_REGISTER.findall(operand) for operand in text.split(", ")]
-    written = 0 if _WRITES_NOTHING.match(opcode) else 2 if _TWO_RESULTS.match(opcode) else 1
-    results = tuple([intern(name) for names in registers[:written] for name in names])
-    return results, tuple([intern(name) for names in registers[written:] for name in names])
+    result_count = 0 if _WRITES_NOTHING.match(opcode) else 2 if _TWO_RESULTS.match(opcode) else 1
+    results = tuple([intern(name) for names in registers[:result_count] for name in names])
+    return results, tuple([intern(name) for names in registers[result_count:] for name in names])
 
 
 def _normalize(code: str) -> str:
-    """Registers as class and width (`v[0:3]` -> `v[4]`), labels without their number."""
+    """Register as class and width (`v[0:3]` -> `v[4]`), labels without their number."""
     normalized = _SINGLE.sub(_CLASS, code)
     if "[" in normalized:
         normalized = _RANGE.sub(lambda m: f"{m[1]}[{int(m[3]) - int(m[2]) + 1}]", normalized)
@@ -136,7 +136,7 @@ _RETURN = "s_setpc_b64 s[30:31]"
 
 
 def branches(document: Document) -> Branches:
-    """The branches of an AMDGCN text; calls return to the next operation.
+    """Find the branches of an AMDGCN text; calls return to the next operation.
 
     A jump to an address in registers is unknown, except for a function's return.
     """
@@ -157,13 +157,13 @@ def branches(document: Document) -> Branches:
 
 
 def registers(document: Document) -> RegisterUse:
-    """The registers of the operations; only `irscope registers` and spills need it."""
+    """Return the registers of the operations; only `irscope registers` and spills need it."""
     return register_use(document)
 
 
 @cache
 def lexer() -> type[Lexer]:
-    """The Pygments lexer for AMDGCN as LLVM prints it."""
+    """Return the Pygments lexer for AMDGCN as LLVM prints it."""
     from pygments.lexer import RegexLexer
     from pygments.token import Comment, Keyword, Name, Number, Punctuation, String, Whitespace
 
@@ -242,7 +242,7 @@ _OFFSET = re.compile(r"\boffset:(\d{1,7})\b")
 
 
 def register_use(document: Document) -> RegisterUse:
-    """The vector registers that each operation of an AMDGCN text reads and writes."""
+    """Return the vector registers that each operation of an AMDGCN text reads and writes."""
     accesses = []
     copies = {}
     stack: list[StackAccess] = []
@@ -288,7 +288,7 @@ def _access(opcode: str, line: str) -> RegisterAccess:
 
 
 def _writes(opcode: str, line: str) -> bool:
-    """Whether the first operand is a result."""
+    """Return True if the first operand is a result."""
     if _STORE.match(opcode) or " lds" in line or "_lds_" in opcode:
         return False
     if _ATOMIC.match(opcode):

@@ -43,10 +43,10 @@ class SourceLines:
         self._latest: dict[tuple[str, int, int], tuple[Location, int]] = {}
 
     def location(self, line: str, back: int = 0) -> Location | None:
-        """The location that a `.loc FILE LINE COLUMN ...` line names, moved up by `back` lines.
+        """Return the location that a `.loc FILE LINE COLUMN ...` line names, moved up by `back` lines.
 
-        Code of line 0 belongs to the call through which it was inlined. None if that call is unknown, and
-        for any other text.
+        Code of line 0 belongs to the call through which it was inlined. Returns None if that call is
+        unknown, and for any other text.
         """
         match = _LOC.match(line)
         if match is None:
@@ -56,15 +56,15 @@ class SourceLines:
         caller, depth = self._caller(line, match.end())
         if number <= 0:
             return caller
-        known = self._latest.get((file, number, column))
-        if known is not None and known[1] == depth and known[0].inlined_at == caller:
-            return known[0]  # one object per location: a text of 1,000,000 lines names few
+        latest = self._latest.get((file, number, column))
+        if latest is not None and latest[1] == depth and latest[0].inlined_at == caller:
+            return latest[0]  # one object per location: a text of 1,000,000 lines names few
         location = Location(file, number, column, caller)
         self._latest[file, number, column] = location, depth
         return location
 
     def _caller(self, line: str, start: int) -> tuple[Location | None, int]:
-        """The location that the code of a `.loc` line was inlined at, and the length of that chain."""
+        """Return the location that the code of a `.loc` line was inlined at, and that chain's length."""
         if match := _INLINED_AT.search(line, start):
             position = self._position(match)
             location, depth = self._latest.get(position, (Location(*position), 0))
@@ -79,7 +79,7 @@ class SourceLines:
 
 
 def inlined_location(positions: Sequence[tuple[str, int, int]]) -> Location | None:
-    """The location of a chain of (file, line, column), innermost first; None for an empty one."""
+    """Return the location of a chain of (file, line, column), innermost first; None if it is empty."""
     location = None
     for file, line, column in reversed(positions[-MAX_INLINING:]):
         location = Location(file, line, column, location)
@@ -87,10 +87,10 @@ def inlined_location(positions: Sequence[tuple[str, int, int]]) -> Location | No
 
 
 def principal_mnemonic(assembly: str) -> str:
-    """The mnemonic of the instruction that inline assembly exists for; "" without any.
+    """Return the mnemonic of the instruction that inline assembly exists for; "" without any.
 
-    It is the first one that does more than prepare, test or loop: `ld.global.v4.b32` for four `mov.u32`
-    and a predicated load.
+    It is the first one that does more than prepare, test or loop: `ld.global.v4.b32` for four
+    `mov.u32` and a predicated load.
     """
     first = ""
     for statement in assembly.replace(";", "\n").split("\n"):
@@ -105,7 +105,7 @@ def principal_mnemonic(assembly: str) -> str:
 
 
 def strip_debug(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of PTX or AMDGCN without line entries, debug labels and debug sections."""
+    """Yield the lines of PTX or AMDGCN without line entries, debug labels and debug sections."""
     in_debug_section = False
     for line in lines:
         if section := _SECTION.match(line):

@@ -21,11 +21,11 @@ STRING = r'"[^"\\]*(?:\\.[^"\\]*)*"?'
 def delimiters(
     text: str, start: int = 0, brackets: str = ALL, others: str = ","
 ) -> Iterator[tuple[int, re.Match[str]]]:
-    """Each bracket and each match of `others` in `text`, with the number of brackets open around it.
+    """Yield each bracket and each match of `others`, with the number of brackets open around it.
 
-    `brackets` are pairs of an opening and a closing character; `others` is a regular expression. A bracket
-    and its counterpart differ by one: the opening one of an outermost pair has depth 0, the closing one 1.
-    An unmatched closing bracket has depth 0.
+    `brackets` are pairs of an opening and a closing character; `others` is a regular expression. A
+    bracket and its counterpart differ by one: the opening one of an outermost pair has depth 0,
+    the closing one 1. An unmatched closing bracket has depth 0.
     """
     opening, closing = brackets[::2], brackets[1::2]
     depth = 0
@@ -53,7 +53,7 @@ def split_outermost(text: str, separators: str = ",", brackets: str = ALL) -> li
 
 
 def closing_bracket(text: str, start: int, brackets: str) -> int | None:
-    """The index of the bracket that closes the one at `start`; None if it is never closed."""
+    """Return the index of the bracket that closes the one at `start`; None if it is never closed."""
     for depth, match in delimiters(text, start, brackets, "(?!)"):
         if depth == 1 and match[0] == brackets[1]:
             return match.start()

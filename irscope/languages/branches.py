@@ -66,11 +66,11 @@ class Labels:
                 self._braces(index, document.lines[index].partition("//")[0], stack)
             else:
                 key = stack[min(len(stack), _MOST_SCOPES) - 1], match[1]
-                at = bisect_left(self._lines, index)
-                self._places[key] = -1 if key in self._places else at
+                operation_index = bisect_left(self._lines, index)
+                self._places[key] = -1 if key in self._places else operation_index
 
     def _braces(self, index: int, code: str, stack: list[int]) -> None:
-        """Opens or closes a scope at the line `index`."""
+        """Open or close a scope at the line `index`."""
         change = code.count("{") - code.count("}")
         if change > 0:
             self._parents.append(stack[min(len(stack), _MOST_SCOPES) - 1])
@@ -81,11 +81,14 @@ class Labels:
             self._scopes.append((index, stack[min(len(stack), _MOST_SCOPES) - 1]))
 
     def place(self, line: int, name: str) -> int | None:
-        """The operation after the label called `name`, as seen from `line`; None if that is unknown."""
+        """Return the operation after the label called `name`, as seen from `line`.
+
+        Returns None if that is unknown.
+        """
         scope = self._scopes[bisect_left(self._scopes, (line + 1, -1)) - 1][1]
         for _ in range(_MOST_SCOPES):
-            if (place := self._places.get((scope, name))) is not None:
-                return place if 0 <= place < len(self._lines) else None
+            if (operation_index := self._places.get((scope, name))) is not None:
+                return operation_index if 0 <= operation_index < len(self._lines) else None
             scope = self._parents[scope]
         return None
 
@@ -95,26 +98,27 @@ def branches(
     jump: Callable[[Operation], Jump | None],
     place: Callable[[int, str], int | None],
 ) -> dict[int, Branch]:
-    """The branches of `operations`: `jump` reads one, `place` finds a label as seen from a line.
+    """Return the branches of `operations`.
 
-    A label that has no place makes a branch unknown.
+    `jump` reads one, `place` finds a label as seen from a line. A label that has no place makes a
+    branch unknown.
     """
-    found = {}
+    result = {}
     for index, operation in enumerate(operations):
         read = jump(operation)
         if read is None:
             continue
-        places = [place(operation.line, label) for label in read.labels]
-        targets = tuple(dict.fromkeys(target for target in places if target is not None))
-        found[index] = Branch(targets, read.falls_through, read.known and None not in places)
-    return found
+        label_positions = [place(operation.line, label) for label in read.labels]
+        targets = tuple(dict.fromkeys(target for target in label_positions if target is not None))
+        result[index] = Branch(targets, read.falls_through, read.known and None not in label_positions)
+    return result
 
 
 def _line_numbers(document: Document, pattern: re.Pattern[str]) -> Iterator[tuple[int, re.Match[str]]]:
-    """The matches of `pattern` in the text with the index of their line."""
+    """Yield the matches of `pattern` in the text with the index of their line."""
     text = document.text
-    index = at = 0
+    index = counted_to = 0
     for match in pattern.finditer(text):
-        index += text.count("\n", at, match.start())
-        at = match.start()
+        index += text.count("\n", counted_to, match.start())
+        counted_to = match.start()
         yield index, match

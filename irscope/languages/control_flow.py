@@ -48,45 +48,56 @@ class ControlFlow(FrozenValue):
 
     @cached_property
     def predecessors(self) -> Sequence[Sequence[int]]:
-        """The blocks that each block may follow."""
-        found: list[list[int]] = [[] for _ in self.blocks]
+        """Return the blocks that each block may follow."""
+        by_block: list[list[int]] = [[] for _ in self.blocks]
         for index, block in enumerate(self.blocks):
             for successor in block.successors:
-                found[successor].append(index)
-        return found
+                by_block[successor].append(index)
+        return by_block
 
     @cached_property
     def _starts(self) -> list[int]:
         return [block.start for block in self.blocks]
 
     def block_of(self, operation: int) -> int:
-        """The index of the block that has the operation with this index."""
+        """Return the index of the block that has the operation with this index."""
         return bisect_right(self._starts, operation) - 1
 
     @cached_property
     def reverse_postorder(self) -> Sequence[int]:
-        """The blocks that an entry reaches, each after those before it, except along edges of cycles.
+        """Return the blocks that an entry reaches, each after those before it.
 
-        Not reached are the trap after the last EXIT of SASS, and code that is only called.
+        Edges of cycles are the exception. Not reached are the trap after the last EXIT of SASS, and
+        code that is only called.
         """
-        seen = [False] * len(self.blocks)
+        visited = [False] * len(self.blocks)
         order: list[int] = []
         for entry in reversed(self.entries):
-            order += _postorder(self.blocks, entry, seen)
+            order += _postorder(self.blocks, entry, visited)
         return order[::-1]
 
     @cached_property
     def dominators(self) -> Sequence[int]:
-        """The immediate dominator of each block; NONE for an entry, and for a block that is not reached."""
+        """Return the immediate dominator of each block.
+
+        It is NONE for an entry, and for a block that is not reached.
+        """
         return _dominators(self)
 
 
 def control_flow(document: Document) -> ControlFlow:
-    """The control-flow graph of LLVM IR, PTX, SASS or AMDGCN; of another language, one block per function."""
+    """Build the control-flow graph of LLVM IR, PTX, SASS or AMDGCN.
+
+    Of another language, it has one block per function.
+    """
     operations = document.operations
     branches = language_named(document.language).branches(document)
     functions = [operation.function for operation in operations]
-    entries = [at for at in range(len(functions)) if at == 0 or functions[at] != functions[at - 1]]
+    entries = [
+        position
+        for position in range(len(functions))
+        if position == 0 or functions[position] != functions[position - 1]
+    ]
     starts = set(entries)
     for index, branch in branches.items():
         starts.add(index + 1)
@@ -96,19 +107,22 @@ def control_flow(document: Document) -> ControlFlow:
     index_of = {start: index for index, start in enumerate(ordered)}
     blocks = []
     for start, end in pairwise([*ordered, len(operations)]):
-        found = branches.get(end - 1)
-        follows = (found is None or found.falls_through) and end < len(functions)
-        targets = list(found.targets) if found else []
+        last_branch = branches.get(end - 1)
+        follows = (last_branch is None or last_branch.falls_through) and end < len(functions)
+        targets = list(last_branch.targets) if last_branch else []
         if follows and functions[end] == functions[end - 1]:
             targets.insert(0, end)
-        own = [index_of[at] for at in targets if functions[at] == functions[start]]
-        blocks.append(Block(start, end, tuple(dict.fromkeys(own))))
+        successors = [index_of[position] for position in targets if functions[position] == functions[start]]
+        blocks.append(Block(start, end, tuple(dict.fromkeys(successors))))
     unknown = frozenset(functions[index] for index, branch in branches.items() if not branch.known)
     return ControlFlow(blocks, [index_of[entry] for entry in entries], unknown)
 
 
 def _postorder(blocks: Sequence[Block], entry: int, seen: list[bool]) -> list[int]:
-    """The blocks that `entry` reaches and that are not `seen`, each after its successors; marks them seen."""
+    """List the blocks that `entry` reaches and that are not `seen`, each after its successors.
+
+    Marks them seen.
+    """
     order = []
     seen[entry] = True
     stack = [(entry, iter(blocks[entry].successors))]
@@ -125,8 +139,9 @@ def _postorder(blocks: Sequence[Block], entry: int, seen: list[bool]) -> list[in
 
 
 def _dominators(graph: ControlFlow) -> list[int]:
-    """The immediate dominators, in O(m log n) (T. Lengauer and R. E. Tarjan, TOPLAS 1(1), 1979, simple link).
+    """Compute the immediate dominators in O(m log n).
 
+    The algorithm is that of T. Lengauer and R. E. Tarjan, TOPLAS 1(1), 1979, with the simple link.
     Vertices are numbered in depth-first order.
     """
     number, vertex, parent = _depth_first(graph)
@@ -136,47 +151,53 @@ def _dominators(graph: ControlFlow) -> list[int]:
     ancestor = [NONE] * size
     dominator = [NONE] * size
     bucket: list[list[int]] = [[] for _ in range(size)]
-    for at in range(size - 1, -1, -1):
-        if parent[at] == NONE:
+    for current in range(size - 1, -1, -1):
+        if parent[current] == NONE:
             continue
-        for predecessor in graph.predecessors[vertex[at]]:
+        for predecessor in graph.predecessors[vertex[current]]:
             before = number[predecessor]
             if before != NONE:
-                semi[at] = min(semi[at], semi[_evaluate(before, ancestor, label, semi)])
-        bucket[semi[at]].append(at)
-        ancestor[at] = parent[at]
-        for other in bucket[parent[at]]:
-            lowest = _evaluate(other, ancestor, label, semi)
-            dominator[other] = lowest if semi[lowest] < semi[other] else parent[at]
-        bucket[parent[at]].clear()
-    found = [NONE] * len(graph.blocks)
-    for at in range(size):
-        if parent[at] != NONE:
-            if dominator[at] != semi[at]:
-                dominator[at] = dominator[dominator[at]]
-            found[vertex[at]] = vertex[dominator[at]]
-    return found
+                semi[current] = min(semi[current], semi[_evaluate(before, ancestor, label, semi)])
+        bucket[semi[current]].append(current)
+        ancestor[current] = parent[current]
+        for member in bucket[parent[current]]:
+            lowest = _evaluate(member, ancestor, label, semi)
+            dominator[member] = lowest if semi[lowest] < semi[member] else parent[current]
+        bucket[parent[current]].clear()
+    result = [NONE] * len(graph.blocks)
+    for current in range(size):
+        if parent[current] != NONE:
+            if dominator[current] != semi[current]:
+                dominator[current] = dominator[dominator[current]]
+            result[vertex[current]] = vertex[dominator[current]]
+    return result
 
 
 def _evaluate(vertex: int, ancestor: list[int], label: list[int], semi: list[int]) -> int:
-    """The vertex with the lowest semidominator on the path to the root of the forest; compresses the path."""
+    """Return the vertex with the lowest semidominator on the path to the root of the forest.
+
+    Compresses the path.
+    """
     if ancestor[vertex] == NONE:
         return vertex
     path = []
-    at = vertex
-    while ancestor[ancestor[at]] != NONE:
-        path.append(at)
-        at = ancestor[at]
-    for at in reversed(path):
-        above = ancestor[at]
-        if semi[label[above]] < semi[label[at]]:
-            label[at] = label[above]
-        ancestor[at] = ancestor[above]
+    current = vertex
+    while ancestor[ancestor[current]] != NONE:
+        path.append(current)
+        current = ancestor[current]
+    for current in reversed(path):
+        above = ancestor[current]
+        if semi[label[above]] < semi[label[current]]:
+            label[current] = label[above]
+        ancestor[current] = ancestor[above]
     return label[vertex]
 
 
 def _depth_first(graph: ControlFlow) -> tuple[list[int], list[int], list[int]]:
-    """Each block's number in depth-first order, the block of each number, and the parent of each number."""
+    """Number the blocks in depth-first order.
+
+    Returns each block's number, the block of each number, and the parent of each number.
+    """
     blocks = graph.blocks
     number = [NONE] * len(blocks)
     vertex: list[int] = []
@@ -222,54 +243,59 @@ class LoopTree(FrozenValue):
 
     @cached_property
     def bodies(self) -> Sequence[Sequence[int]]:
-        """The blocks of each loop that are in no inner loop, in the order of the text."""
-        found: list[list[int]] = [[] for _ in self.loops]
+        """Return the blocks of each loop that are in no inner loop, in the order of the text."""
+        by_loop: list[list[int]] = [[] for _ in self.loops]
         for block, loop in enumerate(self.innermost):
             if loop != NONE:
-                found[loop].append(block)
-        return found
+                by_loop[loop].append(block)
+        return by_loop
 
     @cached_property
     def children(self) -> Sequence[Sequence[int]]:
-        """The loops directly inside of each loop."""
-        found: list[list[int]] = [[] for _ in self.loops]
+        """Return the loops directly inside of each loop."""
+        by_parent: list[list[int]] = [[] for _ in self.loops]
         for index, loop in enumerate(self.loops):
             if loop.parent != NONE:
-                found[loop.parent].append(index)
-        return found
+                by_parent[loop.parent].append(index)
+        return by_parent
 
     def body(self, loop: int) -> Iterator[int]:
-        """The blocks of a loop, including those of inner loops."""
+        """Yield the blocks of a loop, including those of inner loops."""
         stack = [loop]
         while stack:
-            at = stack.pop()
-            yield from self.bodies[at]
-            stack += self.children[at]
+            current = stack.pop()
+            yield from self.bodies[current]
+            stack += self.children[current]
 
     def depth(self, block: int) -> int:
-        """How many loops a block is in."""
+        """Count the loops that a block is in."""
         loop = self.innermost[block]
         return 0 if loop == NONE else self.loops[loop].depth
 
     def loop_of(self, operation: int) -> int:
-        """The innermost loop of an operation, NONE outside of all loops."""
+        """Return the innermost loop of an operation, or NONE outside of all loops."""
         return self.innermost[self.graph.block_of(operation)] if self.graph.blocks else NONE
 
 
 def find_loops(document: Document) -> LoopTree:
-    """The loops of PTX, SASS or AMDGCN, in nearly linear time."""
+    """Find the loops of PTX, SASS or AMDGCN, in nearly linear time."""
     graph = control_flow(document)
     functions = [document.operations[block.start].function for block in graph.blocks]
     numbers = _dominator_numbers(graph)
     latches, irreducible = _back_edges(graph, numbers)
     unknown = graph.unknown | {functions[block] for block in irreducible}
-    known = {header: own for header, own in latches.items() if functions[header] not in unknown}
-    loops, innermost = _nest(graph, known, numbers)
+    known_latches = {
+        header: loop_latches for header, loop_latches in latches.items() if functions[header] not in unknown
+    }
+    loops, innermost = _nest(graph, known_latches, numbers)
     return LoopTree(graph, loops, innermost, frozenset(unknown))
 
 
 def _dominator_numbers(graph: ControlFlow) -> list[tuple[int, int]]:
-    """The times when a walk of the dominator tree enters and leaves each block: dominators enclose."""
+    """Return the times when a walk of the dominator tree enters and leaves each block.
+
+    The times of a dominator enclose those of the blocks that it dominates.
+    """
     children: list[list[int]] = [[] for _ in graph.blocks]
     for block, above in enumerate(graph.dominators):
         if above != NONE:
@@ -293,8 +319,8 @@ def _dominator_numbers(graph: ControlFlow) -> list[tuple[int, int]]:
 def _back_edges(
     graph: ControlFlow, numbers: Sequence[tuple[int, int]]
 ) -> tuple[dict[int, list[int]], list[int]]:
-    """The blocks that back edges leave, by header; and the first blocks of cycles that are not loops."""
-    position = {block: at for at, block in enumerate(graph.reverse_postorder)}
+    """Return the blocks that back edges leave, by header, and the first blocks of irreducible cycles."""
+    position = {block: index for index, block in enumerate(graph.reverse_postorder)}
     latches: dict[int, list[int]] = {}
     irreducible = []
     for block in graph.reverse_postorder:
@@ -311,10 +337,10 @@ def _back_edges(
 def _nest(
     graph: ControlFlow, latches: dict[int, list[int]], numbers: Sequence[tuple[int, int]]
 ) -> tuple[list[NaturalLoop], list[int]]:
-    """The loops with their parents, and the innermost loop of each block.
+    """Return the loops with their parents, and the innermost loop of each block.
 
-    Headers are visited innermost first, and a loop that is already known is passed as one step, so each edge
-    is followed a constant number of times (as LLVM's LoopInfo does).
+    Headers are visited innermost first, and a loop that is already known is passed as one step, so
+    each edge is followed a constant number of times (as LLVM's LoopInfo does).
     """
     headers = sorted(latches, key=lambda header: -numbers[header][0])
     parent = [NONE] * len(headers)
@@ -350,7 +376,7 @@ def _find(forest: list[int], at: int) -> int:
 def _from_outside(
     headers: list[int], latches: dict[int, list[int]], parent: list[int], innermost: list[int]
 ) -> tuple[list[NaturalLoop], list[int]]:
-    """The loops renumbered from the outside in, since they were found from the inside out."""
+    """Renumber the loops from the outside in, since they were found from the inside out."""
     last = len(headers) - 1
     loops: list[NaturalLoop] = []
     for old in range(last, -1, -1):

@@ -61,7 +61,7 @@ class Lines(Sequence[str]):
         return self.text[self._starts[index] : self._starts[index + 1] - 1]
 
     def between(self, lines: range) -> str:
-        """The text of one or more consecutive lines, joined with line feeds."""
+        """Return the text of one or more consecutive lines, joined with line feeds."""
         return self.text[self._starts[lines.start] : self._starts[lines.stop] - 1]
 
     def __iter__(self) -> Iterator[str]:
@@ -69,7 +69,10 @@ class Lines(Sequence[str]):
 
 
 def each_line(text: str) -> Iterator[str]:
-    """The lines of `text` in order. A list of 1,000,000 of them would take 80 MB; this splits pieces."""
+    """Yield the lines of `text` in order.
+
+    A list of 1,000,000 of them would take 80 MB; this splits pieces.
+    """
     start = 0
     while (end := text.find("\n", start + _PIECE)) >= 0:
         yield from text[start:end].split("\n")
@@ -96,7 +99,7 @@ class Location:
 
     @property
     def outermost(self) -> Location:
-        """The location in the kernel itself: the last link of the inlined-at chain."""
+        """Return the location in the kernel itself: the last link of the inlined-at chain."""
         location = self
         while location.inlined_at is not None:
             location = location.inlined_at
@@ -163,7 +166,7 @@ class Document(FrozenValue):
 
     @cached_property
     def lines(self) -> Lines:
-        """The text split at line feeds; joined with line feeds, they are the text again."""
+        """Return the text split at line feeds; joined with line feeds, they are the text again."""
         return Lines(self.text)
 
     @cached_property
@@ -172,25 +175,25 @@ class Document(FrozenValue):
         return {operation.line: index for index, operation in enumerate(self.operations)}
 
     def relocated(self, move: Callable[[Location], Location]) -> Document:
-        """A copy whose locations, and those they are inlined at, are moved by `move`.
+        """Return a copy whose locations, and those they are inlined at, are moved by `move`.
 
         `move` receives each position without its inlined-at chain.
         """
         moved: dict[int, Location | None] = {id(None): None}
         operations = [
             Operation(
-                each.line,
-                each.end,
-                each.opcode,
-                each.normalized,
-                each.results,
-                each.operands,
-                _moved(each.location, move, moved),
-                each.parent,
-                each.function,
-                each.arguments,
+                operation.line,
+                operation.end,
+                operation.opcode,
+                operation.normalized,
+                operation.results,
+                operation.operands,
+                _moved(operation.location, move, moved),
+                operation.parent,
+                operation.function,
+                operation.arguments,
             )
-            for each in self.operations
+            for operation in self.operations
         ]
         return replace(self, operations=operations)
 
@@ -198,15 +201,18 @@ class Document(FrozenValue):
 def _moved(
     location: Location | None, move: Callable[[Location], Location], known: dict[int, Location | None]
 ) -> Location | None:
-    """A location with its inlined-at chain moved. Parsers share locations, so `known` is by identity."""
+    """Move a location with its inlined-at chain.
+
+    Parsers share locations, so `known` is by identity.
+    """
     chain = []
-    at = location
-    while at is not None and id(at) not in known:
-        chain.append(at)
-        at = at.inlined_at
-    caller = known[id(at)]
+    current = location
+    while current is not None and id(current) not in known:
+        chain.append(current)
+        current = current.inlined_at
+    caller = known[id(current)]
     for link in reversed(chain):
-        own = move(link)
-        caller = Location(own.file, own.line, own.column, caller, own.removed)
+        moved_link = move(link)
+        caller = Location(moved_link.file, moved_link.line, moved_link.column, caller, moved_link.removed)
         known[id(link)] = caller
     return caller

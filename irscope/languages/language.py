@@ -92,8 +92,8 @@ class Language(FrozenValue):
         if not self.modifiers:
             return opcode
         first, *rest = _OPCODE_WORD.findall(opcode) or [("", opcode)]
-        kept = [first, *(word for word in rest if word[1] not in self.modifiers)]
-        return "".join(separator + word for separator, word in kept)
+        words = [first, *(word for word in rest if word[1] not in self.modifiers)]
+        return "".join(separator + word for separator, word in words)
 
 
 # The name in the stage table -> the module that defines `LANGUAGE`.
@@ -109,33 +109,32 @@ LANGUAGES = tuple(_MODULES)
 
 
 def add_languages(modules: Mapping[str, str]) -> None:
-    """Adds the languages of a plug-in: name -> module. Raises ValueError if a name is taken."""
+    """Add the languages of a plug-in: name -> module. Raises ValueError if a name is taken."""
     for name, module in modules.items():
         if _MODULES.setdefault(name, module) != module:
             raise ValueError(f"the name of the language '{name}' is taken")
 
 
 def known_languages() -> tuple[str, ...]:
-    """The names of the languages, with those that plug-ins have added so far."""
+    """Return the names of the languages, with those that plug-ins have added so far."""
     return tuple(_MODULES)
 
 
 @cache
 def language_named(name: str) -> Language:
-    """The language called `name` in the stage table. Raises KeyError if there is none."""
-    found = cast(Language, import_module(_MODULES[name]).LANGUAGE)
+    """Return the language called `name` in the stage table. Raises KeyError if there is none."""
+    language = cast(Language, import_module(_MODULES[name]).LANGUAGE)
     if name in LANGUAGES:
-        return found
+        return language
     # A plug-in's: of a text that it cannot parse, the lines are shown.
-    parse = guarded(found.parse, lambda text: Document(name, text, ()), f"the parser of {name}")
-    return replace(found, parse=parse)
+    parse = guarded(language.parse, lambda text: Document(name, text, ()), f"the parser of {name}")
+    return replace(language, parse=parse)
 
 
 def parse(text: str, language: str) -> Document:
-    """The document of `text`; `language` is its name in the stage table.
+    """Parse `text`; `language` is its name in the stage table.
 
-    Never fails on any text, and takes linear time. Raises KeyError for an unknown
-    language.
+    Never fails on any text, and takes linear time. Raises KeyError for an unknown language.
     """
     with cycles_not_collected():
         return language_named(language).parse(text)
@@ -148,14 +147,15 @@ def strip_debug(text: str, language: str) -> str:
     """
     if language not in _MODULES:
         return text
-    kept = "\n".join(language_named(language).strip_debug(text.split("\n")))
+    stripped = "\n".join(language_named(language).strip_debug(text.split("\n")))
     # A debug section at the end takes the last line feed with it.
-    return kept if kept.endswith("\n") or not text.endswith("\n") else kept + "\n"
+    return stripped if stripped.endswith("\n") or not text.endswith("\n") else stripped + "\n"
 
 
 def line_without_location(line: str, language: str) -> str:
-    """A single line without the location or debug id at its end.
+    """Return a single line without the location or debug id at its end.
 
-    A line that only defines a location is returned unchanged, and so is one of an unknown language.
+    A line that only defines a location is returned unchanged, and so is one of an unknown
+    language.
     """
     return language_named(language).strip_location(line) if language in _MODULES else line

@@ -21,9 +21,9 @@ def __getattr__(name: str) -> type[Lexer]:
 
 
 def lexer_for(language: str) -> Lexer:
-    """A lexer for a language of the stage table. Raises KeyError for an unknown language.
+    """Return a lexer for a language of the stage table. Raises KeyError for an unknown language.
 
-    It keeps blank lines at both ends, so offsets of tokens are offsets in the text. As every Pygments
-    lexer, it adds a line feed if the text does not end with one.
+    It keeps blank lines at both ends, so offsets of tokens are offsets in the text. As every
+    Pygments lexer, it adds a line feed if the text does not end with one.
     """
     return language_named(language).lexer()(stripnl=False)

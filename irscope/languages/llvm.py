@@ -38,17 +38,17 @@ class DebugLocations:
         self._files: dict[str, str] = {}
 
     def location(self, number: str) -> Location | None:
-        """The location that `!NUMBER` names, with its inlined-at chain; None if it names none.
+        """Return the location that `!NUMBER` names, with its inlined-at chain, or None if it names none.
 
         Code of line 0 belongs to the call through which it was inlined. A cycle ends after one round.
         """
         pending = []
-        at: str | None = number
-        while at is not None and at not in self._locations:
-            self._locations[at] = None, 0
-            pending.append(at)
-            at = self._references(at).get("inlinedAt")
-        caller, depth = (None, 0) if at is None else self._locations[at]
+        current: str | None = number
+        while current is not None and current not in self._locations:
+            self._locations[current] = None, 0
+            pending.append(current)
+            current = self._references(current).get("inlinedAt")
+        caller, depth = (None, 0) if current is None else self._locations[current]
         for inner in reversed(pending):
             if depth == MAX_INLINING:
                 caller, depth = None, 0
@@ -67,7 +67,7 @@ class DebugLocations:
         return Location(self._file(scope), numbers["line"], numbers.get("column", 0), caller)
 
     def _file(self, scope: str | None) -> str:
-        """The file of a scope, or of the nearest enclosing scope that has one; "" if none has."""
+        """Return the file of a scope, or of the nearest enclosing scope that has one; "" if none has."""
         path, walked = "", []
         while scope is not None and scope not in self._files:
             self._files[scope] = ""
@@ -112,12 +112,12 @@ _CALLS = frozenset(["call", "invoke", "callbr"])
 
 
 def parse(text: str) -> Document:
-    """The document of an LLVM IR text.
+    """Parse an LLVM IR text.
 
-    Globals, declarations, labels, attributes and metadata are skipped. Any other indented line that is not
-    an instruction is an OPAQUE operation. The opcode of a call includes its callee, `call @llvm.fma.f32`,
-    or the principal instruction of its inline assembly, `call asm ld.global.v4.b32`. Never fails; takes
-    time linear in the text.
+    Globals, declarations, labels, attributes and metadata are skipped. Any other indented line
+    that is not an instruction is an OPAQUE operation. The opcode of a call includes its callee,
+    `call @llvm.fma.f32`, or the principal instruction of its inline assembly,
+    `call asm ld.global.v4.b32`. Never fails; takes time linear in the text.
     """
     reader = _LlvmReader(DebugLocations(each_line(text)), text)
     next_ = 0
@@ -140,11 +140,11 @@ class _LlvmReader:
 
     @cached_property
     def _lines(self) -> Lines:
-        """All lines; only a `switch` needs others than the current one."""
+        """Return all lines; only a `switch` needs others than the current one."""
         return Lines(self._text)
 
     def read(self, line: str, index: int) -> int:
-        """Reads the line at `index` and its continuation lines; returns the index of the next line."""
+        """Read the line at `index` and its continuation lines; returns the index of the next line."""
         end = index + 1
         if line[:1] in (" ", "\t"):
             code = line.strip()
@@ -180,7 +180,7 @@ class _LlvmReader:
         return Operation(index, end, opcode, normalized, results, _values(rest), location, -1, self._function)
 
     def _call(self, opcode: str, rest: str) -> str:
-        """The opcode of a call, with its callee if that has a name."""
+        """Return the opcode of a call, with its callee if that has a name."""
         match = _CALLED.search(rest)
         if match is None:
             return opcode
@@ -193,9 +193,10 @@ class _LlvmReader:
 
 
 def _values(code: str) -> tuple[str, ...]:
-    """The names of values, in order; strings contain none (`%tid.x` of inline assembly is a register).
+    """Return the names of values, in order.
 
-    Names are interned: a structure of 1,140 fields names all of them wherever it is passed.
+    Strings contain none (`%tid.x` of inline assembly is a register). Names are interned: a
+    structure of 1,140 fields names all of them wherever it is passed.
     """
     if '"' in code:
         names = [match[0] for match in _VALUE_OR_STRING.finditer(code) if match[1] is None]
@@ -214,7 +215,10 @@ def _normalize(code: str) -> str:
 
 
 def _end_of_switch(lines: Sequence[str], start: int) -> int:
-    """One past the line of the `]` that closes the cases, or past `start` if they are never closed."""
+    """Return one past the line of the `]` that closes the cases.
+
+    If they are never closed, return one past `start`.
+    """
     end = start + 1
     while end < len(lines) and _CASE.match(lines[end]):
         end += 1
@@ -223,12 +227,12 @@ def _end_of_switch(lines: Sequence[str], start: int) -> int:
 
 
 def strip_debug(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of an LLVM IR text without debug metadata and the references to it."""
+    """Return the lines of an LLVM IR text without debug metadata and the references to it."""
     return (strip_location(line) for line in lines if not _DEBUG_LINE.match(line))
 
 
 def strip_location(line: str) -> str:
-    """A line without its references to debug metadata."""
+    """Return a line without its references to debug metadata."""
     return _DEBUG_USE.sub("", line)
 
 
@@ -259,7 +263,7 @@ def lexer() -> type[Lexer]:
 
 
 def branches(document: Document) -> Branches:
-    """The branches of an LLVM IR text (LLVM Language Reference, "Terminator Instructions").
+    """Find the branches of an LLVM IR text (LLVM Language Reference, "Terminator Instructions").
 
     Calls that can continue elsewhere are unknown, and so are jumps to an address.
     """

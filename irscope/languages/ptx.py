@@ -41,10 +41,10 @@ _WRITES_NOTHING = frozenset(["bar", "barrier", "bra", "brx", "call", "nanosleep"
 
 
 def parse(text: str) -> Document:
-    """The document of a PTX text.
+    """Parse a PTX text.
 
-    Directives, labels, comments and braces are skipped. Any other line that is not an instruction is an
-    OPAQUE operation. Never fails; takes time linear in the text.
+    Directives, labels, comments and braces are skipped. Any other line that is not an instruction
+    is an OPAQUE operation. Never fails; takes time linear in the text.
     """
     reader = _PtxReader(text)
     for index, line in enumerate(each_line(text)):
@@ -67,7 +67,7 @@ class _PtxReader:
         self._assembly_line = -1
 
     def read(self, index: int, line: str) -> None:
-        """Reads one line, given without the blanks around it."""
+        """Read one line, given without the blanks around it."""
         if line.startswith(".loc"):
             self._locate(line)
             return
@@ -103,7 +103,7 @@ class _PtxReader:
             self._assembly_line = -1
 
     def _brace(self, index: int, line: str) -> None:
-        """Reads a line that opens or closes a block and may hold statements too."""
+        """Read a line that opens or close a block and may hold statements too."""
         if self._depth == 0 and self._header and line[0] == "{":
             self._function = len(self.functions)
             self.functions.append(self._header)
@@ -157,7 +157,7 @@ class _PtxReader:
 
 
 def _dataflow(mnemonic: str, operands: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The registers that an instruction writes, and the ones that it reads.
+    """Return the registers that an instruction writes, and the ones that it reads.
 
     The first operand is written: one register, two (`%r1|%p1`), or a vector (`{%r1, %r2}`).
     """
@@ -165,8 +165,8 @@ def _dataflow(mnemonic: str, operands: str) -> tuple[tuple[str, ...], tuple[str,
     if mnemonic in _WRITES_NOTHING or operands.startswith("["):
         return (), registers
     end = operands.find("}" if operands.startswith("{") else ",")
-    written = len(registers) if end < 0 else operands.count("%", 0, end)
-    return registers[:written], registers[written:]
+    result_count = len(registers) if end < 0 else operands.count("%", 0, end)
+    return registers[:result_count], registers[result_count:]
 
 
 # A label, or a brace that opens or closes a scope of labels.
@@ -176,9 +176,10 @@ _ENDS = frozenset(["ret", "exit", "trap"])
 
 
 def branches(document: Document) -> Branches:
-    """The branches of a PTX text (PTX ISA, "Control Flow Instructions"); calls return to the next operation.
+    """Find the branches of a PTX text (PTX ISA, "Control Flow Instructions").
 
-    Statements that share a line with a brace are one operation: a branch among them is not read.
+    Calls return to the next operation. Statements that share a line with a brace are one
+    operation: a branch among them is not read.
     """
     text = document.text
     lists = {name: re.findall(r"[\w$.]+", names) for name, names in _TARGETS.findall(text)}
@@ -202,7 +203,7 @@ def branches(document: Document) -> Branches:
 
 
 def registers(document: Document) -> RegisterUse:
-    """The registers of the operations; only `irscope registers` and spills need it."""
+    """Return the registers of the operations; only `irscope registers` and spills need it."""
     return register_use(document)
 
 
@@ -293,7 +294,7 @@ _COPY = re.compile(r"\s*mov\.[bus]\d+\s+%\w+, %\w+;")
 
 
 def register_use(document: Document) -> RegisterUse:
-    """The registers that each operation of a PTX text reads and writes, and their weights."""
+    """Return the registers that each operation of a PTX text reads and writes, and their weights."""
     numbers: dict[str, int] = {}
     never = set(_FALSE.findall(document.text))
     accesses = []

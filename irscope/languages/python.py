@@ -39,10 +39,10 @@ _MOST_PARTS = 3
 
 
 def parse(text: str) -> Document:
-    """The document of a Python text.
+    """Parse a Python text.
 
-    Blank lines and comments are skipped. Functions and classes are scopes: `Runner.call`. Never fails, also
-    on text that is not Python; takes time linear in the text.
+    Blank lines and comments are skipped. Functions and classes are scopes: `Runner.call`. Never
+    fails, also on text that is not Python; takes time linear in the text.
     """
     reader = _PythonReader()
     for index, line in enumerate(_code_lines(text)):
@@ -60,26 +60,26 @@ class _Line:
 
 
 def _code_lines(text: str) -> Iterator[_Line]:
-    """The lines of `text`, as many as it has line feeds plus one."""
+    """Yield the lines of `text`, as many as it has line feeds plus one."""
     depth, inside, code = 0, "", ""
     start = 0
     for match in _TOKEN.finditer(text):
-        found = match[0]
-        if found[0] == "#":
+        token = match[0]
+        if token[0] == "#":
             code += text[start : match.start()]
             start = match.end()
-        elif found in ("\n", "\\\n"):
+        elif token in ("\n", "\\\n"):
             yield _Line(code + text[start : match.start()], inside)
-            inside, code, start = "(" if depth or found == "\\\n" else "", "", match.end()
-        elif found in ("(", "[", "{"):
+            inside, code, start = "(" if depth or token == "\\\n" else "", "", match.end()
+        elif token in ("(", "[", "{"):
             depth += 1
-        elif found in (")", "]", "}"):
+        elif token in (")", "]", "}"):
             depth = max(depth - 1, 0)
-        elif "\n" in found:
-            first, *others = (text[start : match.start()] + found).split("\n")
+        elif "\n" in token:
+            first, *more_lines = (text[start : match.start()] + token).split("\n")
             yield _Line(code + first, inside)
-            yield from (_Line(other, '"') for other in others[:-1])
-            inside, code, start = '"', others[-1], match.end()
+            yield from (_Line(middle_line, '"') for middle_line in more_lines[:-1])
+            inside, code, start = '"', more_lines[-1], match.end()
     yield _Line(code + text[start:], inside)
 
 
@@ -93,7 +93,7 @@ class _PythonReader:
         self._scopes: list[tuple[int, int]] = []
 
     def read(self, index: int, line: _Line) -> None:
-        """Reads one line that is not blank."""
+        """Read one line that is not blank."""
         code = line.code.strip()
         if not line.inside:
             self._enter(len(line.code) - len(line.code.lstrip()), code)
@@ -115,7 +115,10 @@ class _PythonReader:
 
 
 def _opcode(code: str) -> str:
-    """The keyword that a line begins with, else the first function that it calls, else "=" or OPAQUE."""
+    """Return the keyword that a line begins with, else the first function that it calls.
+
+    If there is neither, return "=" or OPAQUE.
+    """
     if code[0] == "@":
         return "@"
     word = _WORD.match(code)
@@ -127,7 +130,7 @@ def _opcode(code: str) -> str:
 
 
 def strip_debug(lines: Iterable[str]) -> Iterator[str]:
-    """The lines: Python has no debug information."""
+    """Yield the lines: Python has no debug information."""
     yield from lines
 
 

@@ -40,8 +40,8 @@ class RegisterFile(FrozenValue):
     virtual: bool = False
 
     def count(self, mask: int) -> float:
-        """The number of physical registers that the registers of a mask take."""
-        return sum((mask & own).bit_count() * weight for own, weight in self.weights)
+        """Count the physical registers that the registers of a mask take."""
+        return sum((mask & weighted_mask).bit_count() * weight for weighted_mask, weight in self.weights)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

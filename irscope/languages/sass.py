@@ -49,12 +49,12 @@ _ONE_RESULT = frozenset(["VOTE", "VOTEU"])
 
 
 def parse(text: str) -> Document:
-    """The document of a disassembly.
+    """Parse a disassembly.
 
-    Registers are named as in the text: the `R8` of a 128-bit load means four registers. A line with an
-    address but no instruction is an OPAQUE operation. The links of an inlining chain are printed one per
-    line, innermost first, before the instructions that they apply to. Never fails; takes time linear in the
-    text.
+    Registers are named as in the text: the `R8` of a 128-bit load means four registers. A line
+    with an address but no instruction is an OPAQUE operation. The links of an inlining chain are
+    printed one per line, innermost first, before the instructions that they apply to. Never fails;
+    takes time linear in the text.
     """
     operations: list[Operation] = []
     functions: list[str] = []
@@ -88,20 +88,20 @@ def _operation(index: int, text: str, location: Location | None, function: int) 
 
 
 def _dataflow(mnemonic: str, text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The registers that an instruction writes, and the ones that it reads.
+    """Return the registers that an instruction writes, and the ones that it reads.
 
     The first operand is written, and the second too if one of the two is a predicate:
     `ISETP.NE.AND P0, P1, ...`, `SHFL.IDX PT, R4, ...`, `IADD3 R2, P0, ...`.
     """
     operands = text.split(", ")
-    written = 0
+    result_count = 0
     if mnemonic not in _WRITES_NOTHING and "[" not in operands[0]:
-        written = 1
+        result_count = 1
         if len(operands) > 2 and mnemonic not in _ONE_RESULT and "[" not in operands[1]:
-            written += any(_PREDICATE.fullmatch(operand) for operand in operands[:2])
+            result_count += any(_PREDICATE.fullmatch(operand) for operand in operands[:2])
     registers = [_REGISTER.findall(operand) for operand in operands]
-    results = tuple([intern(name) for names in registers[:written] for name in names])
-    return results, tuple([intern(name) for names in registers[written:] for name in names])
+    results = tuple([intern(name) for names in registers[:result_count] for name in names])
+    return results, tuple([intern(name) for names in registers[result_count:] for name in names])
 
 
 def _normalize(code: str) -> str:
@@ -122,10 +122,10 @@ _ALWAYS = re.compile(r"@U?PT ")
 
 
 def branches(document: Document) -> Branches:
-    """The branches of a disassembly; calls return to the next operation.
+    """Find the branches of a disassembly; calls return to the next operation.
 
-    The target is a label (nvdisasm) or the address of an instruction of the same function (cuobjdump).
-    `BRA.U UP0, ...` and `BRA.DIV R4, ...` have their condition in an operand.
+    The target is a label (nvdisasm) or the address of an instruction of the same function
+    (cuobjdump). `BRA.U UP0, ...` and `BRA.DIV R4, ...` have their condition in an operand.
     """
     labels = Labels(document, _LABEL)
     addresses = _addresses(document)
@@ -161,17 +161,17 @@ def _jump(line: str, opcode: str) -> Jump | None:
 
 
 def _addresses(document: Document) -> dict[tuple[int, int], int]:
-    """The operation at each (function, address)."""
-    found = {}
+    """Map each (function, address) to its operation."""
+    by_address = {}
     for index, operation in enumerate(document.operations):
         address = _ADDRESS.match(document.lines[operation.line].lstrip())
         if address:
-            found[operation.function, int(address[0][2:-2], 16)] = index
-    return found
+            by_address[operation.function, int(address[0][2:-2], 16)] = index
+    return by_address
 
 
 def _code(line: str) -> str:
-    """The instruction of a line without its address and encoding."""
+    """Return the instruction of a line without its address and encoding."""
     text = line.lstrip()
     address = _ADDRESS.match(text)
     return " ".join(
@@ -180,12 +180,12 @@ def _code(line: str) -> str:
 
 
 def strip_debug(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a disassembly without its `//## File` lines."""
+    """Return the lines of a disassembly without its `//## File` lines."""
     return (line for line in lines if not line.lstrip().startswith("//## File "))
 
 
 def registers(document: Document) -> RegisterUse:
-    """The registers of the operations; only `irscope registers` and spills need it."""
+    """Return the registers of the operations; only `irscope registers` and spills need it."""
     from irscope.languages.sass_registers import register_use
 
     return register_use(document)
@@ -193,7 +193,7 @@ def registers(document: Document) -> RegisterUse:
 
 @cache
 def lexer() -> type[Lexer]:
-    """The Pygments lexer for SASS; Pygments' own `sass` is a CSS language."""
+    """Return the Pygments lexer for SASS; Pygments' own `sass` is a CSS language."""
     from pygments.lexer import RegexLexer, default, include
     from pygments.token import Comment, Keyword, Name, Number, Punctuation, String, Text, Whitespace
 

@@ -77,7 +77,7 @@ _LOCAL = re.compile(r"\b(STL|LDL)((?:\.\w+){0,4}) (?:R\w+, )?\[(?:R1(?:\+(0x[0-9
 
 
 def register_use(document: Document) -> RegisterUse:
-    """The general registers that each operation of a disassembly reads and writes."""
+    """Return the general registers that each operation of a disassembly reads and writes."""
     lines = document.lines
     accesses = [
         NO_ACCESS if operation.opcode == OPAQUE else _access(lines[operation.line])
@@ -114,25 +114,25 @@ def _access(line: str) -> RegisterAccess:
 
 
 def instruction_access(opcode: str, operands: str, predicate: str = "") -> RegisterAccess:
-    """The registers that an instruction reads and writes."""
+    """Return the registers that an instruction reads and writes."""
     if opcode == "EXIT":
         return _AT_EXIT
     if "R" not in operands:
         return NO_ACCESS
     result, widths = _widths(opcode)
     parts = operands.split(", ")
-    at = 0  # the result, after predicates that are written too
-    while at < len(parts) - 1 and _PREDICATE.match(parts[at]):
-        at += 1
+    index = 0  # the result, after predicates that are written too
+    while index < len(parts) - 1 and _PREDICATE.match(parts[index]):
+        index += 1
     writes = 0
-    if result and parts[at].startswith("R"):
-        found = _REGISTER.match(parts[at])
-        writes = _mask(int(found[1]), result) if found else 0
-        at += 1
-        while at < len(parts) - 1 and _PREDICATE.match(parts[at]):
-            at += 1
+    if result and parts[index].startswith("R"):
+        match = _REGISTER.match(parts[index])
+        writes = _mask(int(match[1]), result) if match else 0
+        index += 1
+        while index < len(parts) - 1 and _PREDICATE.match(parts[index]):
+            index += 1
     reads = 0
-    for part, width in zip_longest(parts[at:], _operand_widths(widths, parts[at:]), fillvalue=1):
+    for part, width in zip_longest(parts[index:], _operand_widths(widths, parts[index:]), fillvalue=1):
         if isinstance(part, str) and "R" in part:
             reads |= _read(part, width)
     certain = not predicate or predicate in ("@PT ", "@UPT ")
@@ -140,20 +140,26 @@ def instruction_access(opcode: str, operands: str, predicate: str = "") -> Regis
 
 
 def _operand_widths(widths: tuple[int, ...], parts: list[str]) -> tuple[int, ...]:
-    """The widths of `parts`. HGMMA reads its first operand from registers or through a descriptor."""
+    """Return the widths of `parts`.
+
+    HGMMA reads its first operand from registers or through a descriptor.
+    """
     if not widths or not any(part.startswith("gdesc") for part in parts):
         return widths
     return (1, *widths[1:]) if parts[0].startswith("gdesc") else (widths[0], 1, *widths[1:])
 
 
 def _read(part: str, width: int) -> int:
-    """The registers of an operand; those of an address have the width that they print, or `-width`."""
+    """Return the registers of an operand.
+
+    Those of an address have the width that they print, or `-width`.
+    """
     mask = 0
     for number, suffix in _REGISTER.findall(part):
-        own = abs(width) if width < 0 or "[" not in part else 1
+        register_width = abs(width) if width < 0 or "[" not in part else 1
         if ".64" in suffix or ".F32x2" in suffix:
-            own = 2
-        mask |= _mask(int(number), own)
+            register_width = 2
+        mask |= _mask(int(number), register_width)
     return mask
 
 
@@ -220,9 +226,10 @@ def _matrix_width(modifiers: list[str]) -> int:
 
 
 def _tensor_memory_width(modifiers: list[str], repeats: int) -> int:
-    """The registers of tcgen05.ld and .st (PTX ISA, 9.7.16.8): the bits per lane and repetition / 32.
+    """Count the registers of tcgen05.ld and .st (PTX ISA, 9.7.16.8).
 
-    16dp64bit, 16dp128bit and 16dp256bit have 16 lanes, so that a thread has twice or more the registers.
+    The number is the bits per lane and repetition / 32. 16dp64bit, 16dp128bit and 16dp256bit have
+    16 lanes, so that a thread has twice or more the registers.
     """
     shape = next((word for word in modifiers if "dp" in word), "32dp32bit")
     bits = re.match(r"(\d+)dp(\d+)bit", shape)

@@ -23,14 +23,20 @@ class Attribute(FrozenValue):
     fields: dict[str, str]
 
     def numbers(self, name: str) -> list[int]:
-        """A list of numbers. Raises UnknownLayoutError if the field is missing or not a list of numbers."""
+        """Return a list of numbers.
+
+        Raises UnknownLayoutError if the field is missing or not a list of numbers.
+        """
         value = self._json(name)
         if isinstance(value, list) and all(type(item) is int for item in value):
             return value
         raise UnknownLayoutError(f"#{self.kind} has no list of numbers {name}")
 
     def number(self, name: str, default: int | None = None) -> int:
-        """A number. Raises UnknownLayoutError if it is missing without a default, or not a number."""
+        """Return a number, `default` if the field is missing.
+
+        Raises UnknownLayoutError if it is missing without a default, or not a number.
+        """
         if name not in self.fields and default is not None:
             return default
         value = self._json(name)
@@ -39,11 +45,14 @@ class Attribute(FrozenValue):
         raise UnknownLayoutError(f"#{self.kind} has no number {name}")
 
     def flag(self, name: str) -> bool:
-        """Whether a field is `true`; False if it is missing."""
+        """Check whether a field is `true`; False if it is missing."""
         return self.fields.get(name) == "true"
 
     def vectors(self, name: str) -> list[tuple[int, ...]]:
-        """A list of lists of numbers, [] if it is missing. Raises UnknownLayoutError for anything else."""
+        """Return a list of lists of numbers, [] if the field is missing.
+
+        Raises UnknownLayoutError for anything else.
+        """
         if name not in self.fields:
             return []
         value = self._json(name)
@@ -54,7 +63,7 @@ class Attribute(FrozenValue):
         raise UnknownLayoutError(f"#{self.kind} has no list of vectors {name}")
 
     def nested(self, name: str) -> Attribute:
-        """A layout inside this one. Raises UnknownLayoutError if there is none."""
+        """Return a layout inside this one. Raises UnknownLayoutError if there is none."""
         if name not in self.fields:
             raise UnknownLayoutError(f"#{self.kind} has no {name}")
         return parse_attribute(self.fields[name])
@@ -70,6 +79,6 @@ _SPACES = re.compile(r"\s+")
 
 
 def parse_attribute(text: str) -> Attribute:
-    """The attribute that `text` spells. Never fails: the kind of any other text is ""."""
+    """Parse the attribute that `text` spells. Never fails: the kind of any other text is ""."""
     text = _SPACES.sub(" ", text.strip())
     return Attribute(text, layout_kind(text), layout_fields(text))

@@ -47,7 +47,7 @@ class Wavefronts(FrozenValue):
 
     @property
     def words(self) -> dict[int, set[int]]:
-        """Bank -> the words that the lanes access in it."""
+        """Map each bank to the words that the lanes access in it."""
         words: dict[int, set[int]] = {}
         for address in self.addresses:
             for word in range(address // WORD, (address + self.width - 1) // WORD + 1):
@@ -56,7 +56,7 @@ class Wavefronts(FrozenValue):
 
     @property
     def count(self) -> int:
-        """The number of wavefronts: the most words that any bank serves."""
+        """Number of wavefronts: the most words that any bank serves."""
         return max(map(len, self.words.values()), default=0)
 
 
@@ -92,18 +92,18 @@ class Addresses:
         self._offset = Inverse(columns)
 
     def offset(self, element: Sequence[int]) -> int:
-        """The offset of an element in the buffer, in elements, without padding."""
+        """Return the offset of an element in the buffer, in elements, without padding."""
         offset = self._offset(flat(element, self._shape))
         if offset is None:
             raise UnknownLayoutError("a buffer that does not contain the element")
         return offset
 
     def byte(self, element: Sequence[int]) -> int:
-        """The first byte of an element."""
+        """Return the first byte of an element."""
         return self.byte_at(self.offset(element))
 
     def byte_at(self, offset: int) -> int:
-        """The first byte of the element at an offset, including padding."""
+        """Return the first byte of the element at an offset, including padding."""
         return padded(offset, self._padding) * self._bits // 8
 
 
@@ -115,11 +115,11 @@ def bank_conflicts(
     matrices: bool = False,
     contiguity: int | None = None,
 ) -> BankConflicts:
-    """The bank conflicts of a block that moves a tensor between `registers` and `memory`.
+    """Compute the bank conflicts of a block that moves a tensor between `registers` and `memory`.
 
-    `bits` is the size of an element. With `matrices`, ldmatrix or stmatrix are used if the layouts allow
-    them. `contiguity` limits the elements per access. Raises UnknownLayoutError if the layouts are not
-    supported.
+    `bits` is the size of an element. With `matrices`, ldmatrix or stmatrix are used if the
+    layouts allow them. `contiguity` limits the elements per access. Raises UnknownLayoutError if
+    the layouts are not supported.
     """
     access = _Access(registers, memory, bits, padding, contiguity)
     if matrices and (rows := access.matrix_rows()) is not None:
@@ -156,7 +156,7 @@ class _Access:
         return [self._addresses.offset(vector) for vector in layout.bases.get(name, ())]
 
     def by_vectors(self) -> BankConflicts:
-        """Each thread accesses as many neighbors at once as it holds, up to 16 bytes."""
+        """Count an access in which each thread takes all neighbors that it holds at once, up to 16 bytes."""
         run = self._run()
         width = run * self._bits // 8
         rest = [vector for vector in self.register if vector >= run]
@@ -166,10 +166,10 @@ class _Access:
         return self._count("vector", width, _sums(rest), lanes, passes, len(passes))
 
     def matrix_rows(self) -> tuple[list[int], list[int]] | None:
-        """The bases of the 8 rows of a matrix for ldmatrix, and those that repeat it; None if unusable.
+        """Return the bases of a matrix's 8 rows for ldmatrix, and those that repeat it; None if unusable.
 
-        Four lanes hold a row of 16 bytes, 4 bytes each. Eight lanes hold a row of a transposed matrix, one
-        element of 16 bits each.
+        Four lanes hold a row of 16 bytes, 4 bytes each. Eight lanes hold a row of a transposed
+        matrix, one element of 16 bits each.
         """
         run, word = self._run(), 32 // self._bits
         if self._bits > 32 or len(self.lane) != 5:
@@ -183,7 +183,7 @@ class _Access:
         return None
 
     def by_matrices(self, rows: list[int], rest: list[int]) -> BankConflicts:
-        """A pass accesses the 8 rows of 16 bytes of one matrix; `lanes` are rows."""
+        """Count passes that access the 8 rows of 16 bytes of one matrix; `lanes` are rows."""
         passes = [tuple(range(8))]
         return self._count("matrix", _WIDEST, _sums(rest), _sums(rows), passes, 1)
 
@@ -204,10 +204,10 @@ class _Access:
                     addresses = tuple(
                         self._addresses.byte_at(first ^ instruction ^ lanes[i]) for i in members
                     )
-                    one = Wavefronts(members, addresses, width)
-                    wavefronts += one.count if warp == 0 else 0
-                    if worst is None or one.count > worst.count:
-                        worst = one
+                    wavefront = Wavefronts(members, addresses, width)
+                    wavefronts += wavefront.count if warp == 0 else 0
+                    if worst is None or wavefront.count > worst.count:
+                        worst = wavefront
         if worst is None:
             raise UnknownLayoutError("an access without elements")
         return BankConflicts(
@@ -215,33 +215,33 @@ class _Access:
         )
 
     def _run(self) -> int:
-        """The number of aligned neighbors in memory that a thread holds, in at most 16 bytes."""
+        """Return the number of aligned neighbors in memory that a thread holds, in at most 16 bytes."""
         limit = self._limit
         for padding in self._padding:
             limit = min(limit, padding.interval, padding.amount)
         run = 1
         while run < limit and run in self.register:
-            others = [vector for vector in self.register if vector > run]
-            if any(vector % (2 * run) for vector in (*others, *self.lane, *self.warp)):
+            larger = [vector for vector in self.register if vector > run]
+            if any(vector % (2 * run) for vector in (*larger, *self.lane, *self.warp)):
                 break
             run *= 2
         return run
 
     def _is_within(self, width: int, vectors: Sequence[int]) -> bool:
-        """Whether any of the vectors changes the offset within `width` bytes."""
+        """Check whether any of the vectors changes the offset within `width` bytes."""
         return any(vector % (width * 8 // self._bits) for vector in vectors)
 
 
 def _sums(vectors: Sequence[int]) -> list[int]:
-    """The sum (exclusive or) of each subset of the vectors; bit i of the index selects vector i."""
+    """Return the sum (exclusive or) of each subset of the vectors; index bit i selects vector i."""
     sums = [0]
     for vector in vectors:
-        sums += [one ^ vector for one in sums]
+        sums += [subset ^ vector for subset in sums]
     return sums
 
 
 def bank(byte: int) -> int:
-    """The bank of a byte."""
+    """Return the bank of a byte."""
     return byte // WORD % BANKS
 
 
@@ -303,9 +303,9 @@ class AccessConflicts(FrozenValue):
 
 
 def shared_accesses(document: Document) -> list[SharedAccess]:
-    """The operations that read or write buffers in shared memory, in the order of the text."""
+    """Return the operations that read or write buffers in shared memory, in the order of the text."""
     bodies = alias_bodies(document)
-    found = []
+    accesses = []
     for operation in document.operations:
         if operation.opcode not in _BY_THREADS and operation.opcode not in _BY_UNITS:
             continue
@@ -315,21 +315,23 @@ def shared_accesses(document: Document) -> list[SharedAccess]:
         line = operation.location.outermost.line if operation.location else 0
         if operation.opcode in _BY_UNITS:
             how = _BY_UNITS[operation.opcode]
-            found += [SharedAccess(operation.opcode, how, line, operation.line, one, None) for one in buffers]
+            accesses += [
+                SharedAccess(operation.opcode, how, line, operation.line, buffer, None) for buffer in buffers
+            ]
         elif buffers and registers is not None:
             how = _BY_THREADS[operation.opcode]
             limit = _CONTIGUITY.search(operation.normalized)
             contiguity = int(limit[1]) if limit else None
-            found.append(
+            accesses.append(
                 SharedAccess(operation.opcode, how, line, operation.line, buffers[0], registers, contiguity)
             )
-    return found
+    return accesses
 
 
 def access_conflicts(
     access: SharedAccess, layouts: Layouts, triton: Version, target: Target, instructions: AbstractSet[str]
 ) -> AccessConflicts:
-    """The bank conflicts of an access, with and without the buffer's swizzle.
+    """Compute the bank conflicts of an access, with and without the buffer's swizzle.
 
     `instructions` are the ones of "ldmatrix" and "stmatrix" that the variant's PTX contains.
     """
@@ -348,7 +350,7 @@ def access_conflicts(
         return AccessConflicts(access, None, None, str(error))
     try:
         plain = linear_layout(without_swizzle(buffer.attribute), layout_shape(buffer), triton)
-        other = bank_conflicts(registers, plain, buffer.bits, (), matrices, access.contiguity)
-        return AccessConflicts(access, real, other)
+        without = bank_conflicts(registers, plain, buffer.bits, (), matrices, access.contiguity)
+        return AccessConflicts(access, real, without)
     except UnknownLayoutError as error:
         return AccessConflicts(access, real, None, str(error))

@@ -62,19 +62,19 @@ class _Colors(FrozenValue):
 
     @property
     def step(self) -> int:
-        """The number of consecutive values that share a glyph."""
+        """Number of consecutive values that share a glyph."""
         return max(1, -(-self.count // len(GLYPHS)))
 
 
 def color_choices(layout: LinearLayout) -> Sequence[ColorBy]:
-    """The meanings that glyphs can have in a map of this layout, the default first."""
+    """Return the meanings that glyphs can have in a map of this layout, the default first."""
     if layout.in_registers:
         return (ColorBy.WARP, ColorBy.THREAD, ColorBy.REGISTER)
     return (ColorBy.BANK,) if "offset" in layout.bases else (ColorBy.ROW, ColorBy.COLUMN)
 
 
 def cell_size(shapes: Sequence[Vector], rows: int, columns: int) -> Cell:
-    """The elements per cell, the fewest with which maps of all `shapes` have this many rows and columns."""
+    """Return the fewest elements per cell with which maps of all `shapes` fit these rows and columns."""
     down = max(_rows(shape) for shape in shapes)
     across = max(min(shape[-1], _LINE) if len(shape) == 1 else shape[-1] for shape in shapes)
     lines = max((shape[0] // _LINE for shape in shapes if len(shape) == 1), default=0)
@@ -87,7 +87,7 @@ def _rows(shape: Vector) -> int:
 
 
 def _fitting(size: int, most: int) -> int:
-    """The smallest power of two of elements per cell with which `size` elements need `most` cells."""
+    """Return the smallest power of two of elements per cell so that `size` elements fit `most` cells."""
     step = 1
     while size > step * max(1, most):
         step *= 2
@@ -102,9 +102,10 @@ def color_map(
     addresses: Addresses | None = None,
     plane: int = 0,
 ) -> Grid:
-    """The map of a layout with `cell` elements per cell; `addresses` are those of a buffer.
+    """Draw the map of a layout with `cell` elements per cell; `addresses` are those of a buffer.
 
-    `plane` selects one of the matrices of a tensor with three dimensions. Raises UnknownLayoutError.
+    `plane` selects one of the matrices of a tensor with three dimensions. Raises
+    UnknownLayoutError.
     """
     shape = layout.shape
     if prod(shape[-2:]) // prod(cell) > MAX_ELEMENTS:
@@ -126,7 +127,7 @@ def color_map(
 
 
 def _starts(shape: Vector, cell: Cell) -> tuple[range, range]:
-    """The first elements of rows and columns of cells."""
+    """Return the first elements of rows and columns of cells."""
     if len(shape) == 1:
         line = min(shape[0], _LINE * cell[1])
         return range(0, shape[0], line), range(0, line, min(cell[1], line))
@@ -152,7 +153,7 @@ def _cell(colors: _Colors, element: Vector) -> GridCell:
 
 
 def _owner_colors(layout: LinearLayout, by: ColorBy, cell: Cell) -> _Colors:
-    """The warp, thread or register that holds an element; of several copies, the first."""
+    """Color an element by the warp, thread or register that holds it; of several copies, the first."""
     inputs = [name for name in _ORDER if name in layout.bases]
     columns = [flat(vector, layout.shape) for name in inputs for vector in layout.bases[name]]
     inverse = Inverse(columns)
@@ -161,29 +162,29 @@ def _owner_colors(layout: LinearLayout, by: ColorBy, cell: Cell) -> _Colors:
         bits = inverse(flat(element, layout.shape))
         if bits is None:
             raise UnknownLayoutError("an element that no position holds")
-        found = {}
+        positions = {}
         for name in inputs:
-            found[name] = bits & (layout.size(name) - 1)
+            positions[name] = bits & (layout.size(name) - 1)
             bits >>= len(layout.bases[name])
-        return found
+        return positions
 
     name = _INPUTS[by]
     mixed = any(position(element).get(name) for element in _steps(layout.shape, cell))
 
     def describe(element: Vector) -> str:
-        at = position(element)
+        owner = position(element)
         if not layout.in_registers:
-            return f"lane {at.get('row', 0)}, column {at.get('col', 0)} of tensor memory"
-        warp, lane = at.get("warp", 0), at.get("lane", 0)
+            return f"lane {owner.get('row', 0)}, column {owner.get('col', 0)} of tensor memory"
+        warp, lane = owner.get("warp", 0), owner.get("lane", 0)
         thread = warp * layout.size("lane") + lane
-        return f"warp {warp} lane {lane} (thread {thread}) register {at['register']}"
+        return f"warp {warp} lane {lane} (thread {thread}) register {owner['register']}"
 
     noun = "thread of its warp" if by is ColorBy.THREAD else by.value
     return _Colors(lambda e: position(e).get(name, 0), layout.size(name), describe, noun, mixed)
 
 
 def _steps(shape: Vector, cell: Cell) -> list[Vector]:
-    """The elements of a cell that are one bit away from its first element."""
+    """Return the elements of a cell that are one bit away from its first element."""
     sizes = (1,) * (len(shape) - 2) + cell if len(shape) > 1 else (cell[1],)
     bits = [
         (dimension, 1 << bit)
@@ -194,7 +195,7 @@ def _steps(shape: Vector, cell: Cell) -> list[Vector]:
 
 
 def _bank_colors(addresses: Addresses) -> _Colors:
-    """The bank of an element's first byte."""
+    """Color an element by the bank of its first byte."""
 
     def describe(element: Vector) -> str:
         byte = addresses.byte(element)
@@ -204,7 +205,7 @@ def _bank_colors(addresses: Addresses) -> _Colors:
 
 
 def _legend(colors: _Colors) -> tuple[tuple[int, str], ...]:
-    """The meaning of each glyph; of all together if there are many."""
+    """Return the meaning of each glyph, or one entry for all if there are many."""
     glyphs = -(-colors.count // colors.step)
     noun = colors.noun.split()[0]
     if glyphs <= _GROUPS:
@@ -214,7 +215,7 @@ def _legend(colors: _Colors) -> tuple[tuple[int, str], ...]:
 
 
 def _notes(colors: _Colors, shape: Vector, cell: Cell, plane: int) -> tuple[str, ...]:
-    """The size of a cell, what its glyph means, and which plane is shown."""
+    """Describe the size of a cell, what its glyph means, and which plane is drawn."""
     size = f"{cell[0]}x{cell[1]} elements" if len(shape) > 1 else f"{cell[1]} elements"
     of = f"a cell is {size}, by the {colors.noun}" if prod(cell) > 1 else f"each element by the {colors.noun}"
     first = " that holds its first element (z shows each element)"

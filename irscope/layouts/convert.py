@@ -27,7 +27,7 @@ _MAX_NESTING = 8
 
 
 def _blocked(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """The tile of a block's warps, and the order of dimensions in which it repeats over `shape`.
+    """Return the tile of a block's warps, and the order in which its dimensions repeat over `shape`.
 
     Raises UnknownLayoutError.
     """
@@ -40,7 +40,10 @@ def _blocked(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int
 
 
 def _blocked_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """`_blocked` for operand A or B of a product without matrix instructions: a thread holds all of k."""
+    """Return `_blocked` for operand A or B of a product without matrix instructions.
+
+    A thread holds all of k.
+    """
     parent, rank = attribute.nested("parent"), len(shape)
     inner = operand_order(attribute.number("opIdx"), rank)[0]
     order = parent.numbers("order")
@@ -56,7 +59,7 @@ def _blocked_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, 
 
 
 def _linear(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """`_blocked` for a layout that is given by its bases, including the block bases."""
+    """Return `_blocked` for a layout that is given by its bases, including the block bases."""
     tile = Tile(len(shape), "register", "lane", "warp", "block")
     for name in ("register", "lane", "warp", "block"):
         for vector in attribute.vectors(name):
@@ -65,7 +68,7 @@ def _linear(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]
 
 
 def _register_order(vectors: Sequence[Vector], rank: int) -> list[int]:
-    """The dimensions in the order of the registers, then the others from the last to the first."""
+    """Return the dimensions in the order of the registers, then the others from last to first."""
     first = [next((d for d, value in enumerate(vector) if value), -1) for vector in vectors]
     return [d for d in dict.fromkeys([*first, *row_major(rank)]) if 0 <= d < rank]
 
@@ -97,10 +100,10 @@ _TENSOR_MEMORY = {
 def linear_layout(
     attribute: Attribute, shape: Sequence[int], triton: Version, depth: int = 0
 ) -> LinearLayout:
-    """The linear layout of a tensor or buffer of this shape.
+    """Return the linear layout of a tensor or buffer of this shape.
 
-    `triton` is the version that compiled it: since 3.9, a blocked layout omits registers that would only
-    repeat an element. Raises UnknownLayoutError if the layout is not supported.
+    `triton` is the version that compiled it: since 3.9, a blocked layout omits registers that
+    would only repeat an element. Raises UnknownLayoutError if the layout is not supported.
     """
     if depth > _MAX_NESTING or not shape or any(size < 1 or size & (size - 1) for size in shape):
         raise UnknownLayoutError(f"a layout of {'x'.join(map(str, shape))}")
@@ -142,7 +145,7 @@ def _register_conversion(attribute: Attribute, rank: int) -> _RegisterConversion
 
 
 def _slice(attribute: Attribute, shape: Sequence[int], triton: Version, depth: int) -> LinearLayout:
-    """The layout of the parent without one dimension; threads that differ only there hold copies."""
+    """Return the parent's layout without one dimension; threads that differ only there hold copies."""
     dim = attribute.number("dim")
     if not 0 <= dim <= len(shape):
         raise UnknownLayoutError(f"a slice along dimension {dim}")
@@ -159,7 +162,7 @@ def _slice(attribute: Attribute, shape: Sequence[int], triton: Version, depth: i
 
 
 def _cluster_bases(attribute: Attribute, rank: int) -> list[Vector]:
-    """The bases of the block number in a cluster, counted in blocks; [] for a single block.
+    """Return the bases of the block number in a cluster, counted in blocks; [] for a single block.
 
     Raises UnknownLayoutError.
     """
@@ -180,7 +183,7 @@ def _cluster_bases(attribute: Attribute, rank: int) -> list[Vector]:
 
 
 def _blocks_per_dimension(blocks: Sequence[Vector], shape: Sequence[int]) -> list[int]:
-    """The number of blocks that the tensor is split over, per dimension."""
+    """Count the blocks that the tensor is split over, per dimension."""
     counts = [1] * len(shape)
     for vector in blocks:
         for dimension, value in enumerate(vector):
@@ -190,6 +193,6 @@ def _blocks_per_dimension(blocks: Sequence[Vector], shape: Sequence[int]) -> lis
 
 
 def triton_version(text: str) -> Version:
-    """Major and minor version of "3.9.0"; the latest one for any other text."""
+    """Return major and minor version of "3.9.0"; the latest one for any other text."""
     match = _VERSION.match(text)
     return (int(match[1]), int(match[2])) if match else _LATEST

@@ -15,7 +15,7 @@ _WIDEST = 16  # bytes per thread and instruction
 
 
 def describe_tensor(tensor: Tensor, layout: LinearLayout) -> list[str]:
-    """The sentences next to the picture of a tensor."""
+    """Return the sentences next to the picture of a tensor."""
     if layout.in_registers:
         return _in_registers(tensor, layout)
     if "offset" in layout.bases:
@@ -26,8 +26,10 @@ def describe_tensor(tensor: Tensor, layout: LinearLayout) -> list[str]:
 
 def _in_registers(tensor: Tensor, layout: LinearLayout) -> list[str]:
     owned = ownership_summary(layout)
-    own = owned.registers // owned.repeats
-    text = [f"{_count(owned.warps, 'warp')} of {owned.lanes} lanes, {_count(own, 'element')} per thread."]
+    elements = owned.registers // owned.repeats
+    text = [
+        f"{_count(owned.warps, 'warp')} of {owned.lanes} lanes, {_count(elements, 'element')} per thread."
+    ]
     if owned.blocks > 1:
         text[0] = f"{owned.blocks} blocks of {text[0]}"
     if owned.run > 1:
@@ -55,7 +57,7 @@ def _in_shared_memory(tensor: Tensor, layout: LinearLayout) -> list[str]:
     if tensor.shape != tensor.whole:
         view = " x ".join(map(str, tensor.shape))
         text.append(f"A view of {view}; the picture shows the whole buffer.")
-    text += [f"{_count(one.amount, 'element')} of padding after every {one.interval}." for one in padding]
+    text += [f"{_count(gap.amount, 'element')} of padding after every {gap.interval}." for gap in padding]
     fields = tensor.attribute.fields
     if tensor.attribute.flag(PLAIN):
         return [*text, "Shown without its swizzle or padding."]
@@ -76,7 +78,7 @@ def _in_shared_memory(tensor: Tensor, layout: LinearLayout) -> list[str]:
 
 
 def describe_thread(layout: LinearLayout, thread: int) -> list[str]:
-    """The elements that one thread of the block holds, register by register; a run of neighbors per line.
+    """List the elements that one thread of the block holds by register, a run of neighbors per line.
 
     Raises UnknownLayoutError if the thread does not exist.
     """
@@ -96,15 +98,15 @@ def _elements(group: Sequence[tuple[int, ...]], dimension: int) -> str:
     return (
         "("
         + ", ".join(
-            f"{a}-{b}" if at == dimension and a != b else str(a)
-            for at, (a, b) in enumerate(zip(first, last, strict=True))
+            f"{a}-{b}" if index == dimension and a != b else str(a)
+            for index, (a, b) in enumerate(zip(first, last, strict=True))
         )
         + ")"
     )
 
 
 def conflicts_text(conflicts: BankConflicts) -> str:
-    """`16 bytes per thread, no conflicts` or `..., 8-way conflicts: 64 wavefronts instead of 8`."""
+    """Say `16 bytes per thread, no conflicts` or `..., 8-way conflicts: 64 wavefronts instead of 8`."""
     access = "8 rows of 16 bytes at once"
     if conflicts.kind != "matrix":
         access = f"{_count(conflicts.width, 'byte')} per thread"
@@ -112,7 +114,7 @@ def conflicts_text(conflicts: BankConflicts) -> str:
 
 
 def ways_text(conflicts: BankConflicts) -> str:
-    """`no conflicts`, or `8-way conflicts: 64 wavefronts instead of 8`."""
+    """Return `no conflicts`, or `8-way conflicts: 64 wavefronts instead of 8`."""
     if conflicts.ways <= 1:
         return "no conflicts"
     wavefronts = f"{conflicts.wavefronts} wavefronts instead of {conflicts.ideal_wavefronts}"

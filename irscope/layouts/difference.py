@@ -35,7 +35,7 @@ _MEMORIES = {"shared_memory": "shared memory", "tensor_memory": "tensor memory"}
 def layout_difference(
     a: Tensor, b: Tensor, linear_a: LinearLayout | None = None, linear_b: LinearLayout | None = None
 ) -> str:
-    """How the layout of B's value differs from that of A's; SAME if it does not.
+    """Describe how the layout of B's value differs from that of A's; SAME if it does not.
 
     `linear_a` and `linear_b` are their linear layouts, None if unknown.
     """
@@ -114,7 +114,7 @@ def _spread(layout: LinearLayout) -> _Spread:
 
 
 def _per_dimension(layout: LinearLayout, name: str) -> Vector:
-    """The number of values of an input along each dimension of the tensor."""
+    """Count the values of an input along each dimension of the tensor."""
     counts = [1] * len(layout.shape)
     for vector in layout.bases.get(name, ()):
         for dimension, step in enumerate(vector):
@@ -124,21 +124,21 @@ def _per_dimension(layout: LinearLayout, name: str) -> Vector:
 
 def _in_registers(a: Tensor, b: Tensor, linear_a: LinearLayout, linear_b: LinearLayout) -> Iterator[str]:
     left, right = _spread(linear_a), _spread(linear_b)
-    found = [
+    parts = [
         *_tiles(left, right),
         *_warps(left, right, linear_a, linear_b),
         *_threads(left, right, linear_a, linear_b),
     ]
     shapes = list(_shapes(a, b))
-    if not found and shapes:
-        found = [f"{shapes[0]}, {right.elements} per thread instead of {left.elements}"]
-    yield from found
+    if not parts and shapes:
+        parts = [f"{shapes[0]}, {right.elements} per thread instead of {left.elements}"]
+    yield from parts
     if a.attribute.kind == b.attribute.kind:
         yield from _instruction(a.attribute, b.attribute)
 
 
 def _tiles(a: _Spread, b: _Spread) -> Iterator[str]:
-    """The part that repeats, and how often it does."""
+    """Describe the part that repeats, and how often it does."""
     times = f"repeated {_times(b.repeats)} instead of {a.repeats}"
     if a.tile != b.tile:
         yield f"{_tile(b.tile)} instead of {_by(a.tile)}"
@@ -149,16 +149,16 @@ def _tiles(a: _Spread, b: _Spread) -> Iterator[str]:
 
 
 def _warps(a: _Spread, b: _Spread, linear_a: LinearLayout, linear_b: LinearLayout) -> Iterator[str]:
-    """How many warps there are, and along which dimensions."""
+    """Describe how many warps there are, and along which dimensions."""
     counts = [layout.size("warp") for layout in (linear_a, linear_b)]
-    one = [_only_dimension(side.warps) for side in (a, b)]
+    dimensions = [_only_dimension(side.warps) for side in (a, b)]
     if counts[0] != counts[1]:
         yield f"{counts[1]} warps instead of {counts[0]}"
     arranged = a.warps != b.warps and (counts[0] == counts[1] or 1 in (prod(a.warps), prod(b.warps)))
     if arranged and 1 in (prod(a.warps), prod(b.warps)):
         yield _copies(a, b)
-    elif a.warps != b.warps and None not in one and one[0] != one[1]:
-        yield f"warps along dim {one[1]} instead of dim {one[0]}"
+    elif a.warps != b.warps and None not in dimensions and dimensions[0] != dimensions[1]:
+        yield f"warps along dim {dimensions[1]} instead of dim {dimensions[0]}"
     elif arranged:
         yield f"{_by(b.warps)} warps instead of {_by(a.warps)}"
     if a.blocks != b.blocks:
@@ -166,7 +166,7 @@ def _warps(a: _Spread, b: _Spread, linear_a: LinearLayout, linear_b: LinearLayou
 
 
 def _copies(a: _Spread, b: _Spread) -> str:
-    """All warps of one side hold the same elements, those of the other side do not."""
+    """Say that all warps of one side hold the same elements and those of the other side do not."""
     dimensions = [str(d) for side in (a, b) for d, count in enumerate(side.warps) if count > 1]
     along = f"warps along dim {' and '.join(dimensions)}"
     copies = "copies in every warp"
@@ -174,7 +174,7 @@ def _copies(a: _Spread, b: _Spread) -> str:
 
 
 def _threads(a: _Spread, b: _Spread, linear_a: LinearLayout, linear_b: LinearLayout) -> Iterator[str]:
-    """The elements of a thread, and the arrangement of the threads of a warp."""
+    """Describe the elements of a thread, and the arrangement of the threads of a warp."""
     if a.run != b.run:
         elements = "element" if b.run == 1 else "elements"
         yield f"each thread holds {b.run} consecutive {elements} instead of {a.run}"
@@ -190,7 +190,7 @@ def _threads(a: _Spread, b: _Spread, linear_a: LinearLayout, linear_b: LinearLay
 
 
 def _instruction(a: Attribute, b: Attribute) -> Iterator[str]:
-    """How the matrix instructions differ, for an accumulator or an operand."""
+    """Describe how the matrix instructions differ, for an accumulator or an operand."""
     if a.kind == "ttg.dot_op":
         yield from _values(a, b, ("opIdx", "kWidth"))
         parents = [side.fields.get("parent", "") for side in (a, b)]
@@ -211,16 +211,16 @@ def _nested(attribute: Attribute) -> Attribute:
 
 
 def _only_dimension(counts: Sequence[int]) -> int | None:
-    """The only dimension with more than one; None if there are none or several."""
-    found = [dimension for dimension, count in enumerate(counts) if count > 1]
-    return found[0] if len(found) == 1 else None
+    """Return the only dimension with more than one; None if there are none or several."""
+    dimensions = [dimension for dimension, count in enumerate(counts) if count > 1]
+    return dimensions[0] if len(dimensions) == 1 else None
 
 
 # In memory.
 
 
 def _in_memory(a: Tensor, b: Tensor) -> Iterator[str]:
-    """The swizzle, the number of buffers and their sizes."""
+    """Describe the swizzle, the number of buffers and their sizes."""
     swizzles = [_swizzle(tensor.attribute) for tensor in (a, b)]
     same_kind = a.attribute.kind == b.attribute.kind
     if swizzles[0] != swizzles[1]:
@@ -238,7 +238,7 @@ def _in_memory(a: Tensor, b: Tensor) -> Iterator[str]:
 
 
 def _swizzle(attribute: Attribute) -> str:
-    """`swizzle of vec 8, perPhase 2, maxPhase 4`, `128-byte swizzle`; "" for other layouts."""
+    """Return `swizzle of vec 8, perPhase 2, maxPhase 4`, `128-byte swizzle`; "" for other layouts."""
     fields = attribute.fields
     if attribute.kind == "ttg.nvmma_shared":
         width = fields.get("swizzlingByteWidth", "0")
@@ -256,7 +256,7 @@ def _swizzle(attribute: Attribute) -> str:
 
 
 def _values(a: Attribute, b: Attribute, names: Sequence[str]) -> Iterator[str]:
-    """The fields called `names` that differ: `instrShape 16x256x16 instead of 16x128x16`."""
+    """Yield the fields called `names` that differ: `instrShape 16x256x16 instead of 16x128x16`."""
     for name in names:
         left, right = (side.fields.get(name, "none") for side in (a, b))
         if left != right:
@@ -264,7 +264,7 @@ def _values(a: Attribute, b: Attribute, names: Sequence[str]) -> Iterator[str]:
 
 
 def _fields(a: Attribute, b: Attribute) -> Iterator[str]:
-    """Every field that differs, those of nested layouts too."""
+    """Yield every field that differs, those of nested layouts too."""
     names = list(dict.fromkeys([*a.fields, *b.fields]))
     if a.kind == b.kind and "parent" in a.fields and "parent" in b.fields:
         names.remove("parent")

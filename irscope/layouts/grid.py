@@ -54,7 +54,7 @@ class Grid(FrozenValue):
 
 
 def ruler(columns: Sequence[str], size: int = 1) -> str:
-    """The labels above columns of `size` characters: all of them, or every 2nd, 4th, ... if room lacks."""
+    """Return the labels above columns of `size` characters: all, or every 2nd, 4th, ... if too wide."""
     step = 1
     while max(map(len, columns), default=0) >= step * size and step < len(columns):
         step *= 2
@@ -94,7 +94,7 @@ class _Frame(FrozenValue):
 
 
 def register_grid(layout: LinearLayout, title: str, window: Window, mark: int | None = None) -> Grid:
-    """The thread that holds each element: `T12:0-7` is thread 12 of the block, registers 0 to 7.
+    """Draw the thread that holds each element: `T12:0-7` is thread 12 of the block, registers 0 to 7.
 
     `mark` is the thread to mark. Raises UnknownLayoutError.
     """
@@ -129,23 +129,26 @@ def _register_cell(
         frame.element(row + r, column + c) for r in range(frame.size[0]) for c in range(frame.size[1])
     ]
     first, last = positions[elements[0]], positions[elements[-1]]
-    own = first[0]
-    thread = own.warp * lanes + own.lane
-    registers = f"{own.register}-{last[0].register}" if len(elements) > 1 else str(own.register)
-    others = len({(one.block, one.warp, one.lane) for one in first}) - 1
-    threads = {one.warp * lanes + one.lane for one in first}
-    block = f" block {own.block}" if any(one.block for one in first) else ""
+    owner = first[0]
+    thread = owner.warp * lanes + owner.lane
+    registers = f"{owner.register}-{last[0].register}" if len(elements) > 1 else str(owner.register)
+    more = len({(position.block, position.warp, position.lane) for position in first}) - 1
+    threads = {position.warp * lanes + position.lane for position in first}
+    block = f" block {owner.block}" if any(position.block for position in first) else ""
     description = (
-        f"element {frame.name(elements[0])}:{block} warp {own.warp} lane {own.lane} (thread {thread}) "
+        f"element {frame.name(elements[0])}:{block} warp {owner.warp} lane {owner.lane} (thread {thread}) "
         f"register{'s' if len(elements) > 1 else ''} {registers}"
-        + (f", and {others} more thread{'s' if others > 1 else ''}" if others else "")
+        + (f", and {more} more thread{'s' if more > 1 else ''}" if more else "")
     )
-    label = f"T{thread}:{registers}" + (f"+{others}" if others else "")
-    return GridCell(label, own.warp, own.lane % 2, mark is not None and mark in threads, description)
+    label = f"T{thread}:{registers}" + (f"+{more}" if more else "")
+    return GridCell(label, owner.warp, owner.lane % 2, mark is not None and mark in threads, description)
 
 
 def memory_grid(layout: LinearLayout, addresses: Addresses, bits: int, title: str, window: Window) -> Grid:
-    """The address of each element: `464 b20` starts at byte 464, in bank 20. Raises UnknownLayoutError."""
+    """Draw the address of each element: `464 b20` starts at byte 464, in bank 20.
+
+    Raises UnknownLayoutError.
+    """
     limit = max(1, _CHUNK * 8 // bits)
     last = max(range(len(layout.shape)), key=lambda d: _memory_run(addresses, layout.shape, d))
     run = min(limit, _memory_run(addresses, layout.shape, last))
@@ -177,7 +180,7 @@ def _memory_cell(frame: _Frame, addresses: Addresses, bits: int, row: int, colum
 
 
 def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid:
-    """The position of each element in tensor memory: `r3 c16` is lane 3, column 16.
+    """Draw the position of each element in tensor memory: `r3 c16` is lane 3, column 16.
 
     Raises UnknownLayoutError.
     """
@@ -209,7 +212,7 @@ def tensor_memory_grid(layout: LinearLayout, title: str, window: Window) -> Grid
 
 
 def _column_run(layout: LinearLayout, run: int) -> bool:
-    """Whether `run` neighbors along the last dimension are in consecutive columns."""
+    """Check whether `run` neighbors along the last dimension are in consecutive columns."""
     steps = layout.bases.get("col", ())[: run.bit_length() - 1]
     return len(steps) == run.bit_length() - 1 and all(
         not any(vector[:-1]) and vector[-1] == 1 << bit for bit, vector in enumerate(steps)
@@ -217,7 +220,7 @@ def _column_run(layout: LinearLayout, run: int) -> bool:
 
 
 def wavefront_grid(wavefronts: Wavefronts, title: str, who: str = "lane") -> Grid:
-    """One pass of a warp: a row per wavefront with the lanes that each bank serves."""
+    """Draw one pass of a warp: a row per wavefront with the lanes that each bank serves."""
     served = {
         number: [(word, _lanes_of_word(wavefronts, word)) for word in sorted(words)]
         for number, words in wavefronts.words.items()
@@ -256,7 +259,7 @@ def _bank_cell(served: tuple[int, list[int]], first: int, step: int, index: int,
 def _frame(
     layout: LinearLayout, window: Window, dimension: int, run: int, repeating: Sequence[int]
 ) -> _Frame:
-    """The window in cells; the part that repeats if no window is given."""
+    """Return the window in cells; the part that repeats if no window is given."""
     shape = layout.shape
     if len(shape) == 1:
         part = max(repeating[0], run)
@@ -301,7 +304,7 @@ def _part_notes(frame: _Frame, layout: LinearLayout) -> list[str]:
         )
     if layout.in_registers and not whole:
         part = repeating_part(layout)[-2:]
-        times = [size // own for size, own in zip(shape[-2:], part, strict=True)]
+        times = [size // part_size for size, part_size in zip(shape[-2:], part, strict=True)]
         if max(times) > 1:
             notes.append(
                 f"The part of {part[0]} x {part[1]} repeats {times[0]} x {times[1]} times "
@@ -328,22 +331,22 @@ def _line_notes(frame: _Frame, layout: LinearLayout) -> list[str]:
 
 
 def _memory_run(addresses: Addresses, shape: Sequence[int], dimension: int) -> int:
-    """The number of neighbors along a dimension that are contiguous in memory, everywhere in the buffer."""
+    """Count the neighbors along a dimension that are contiguous in memory, everywhere in the buffer."""
     steps = []
-    for other, size in enumerate(shape):
+    for axis, size in enumerate(shape):
         for bit in range(size.bit_length() - 1):
-            element = [1 << bit if d == other else 0 for d in range(len(shape))]
-            steps.append((other, 1 << bit, addresses.offset(element)))
+            element = [1 << bit if d == axis else 0 for d in range(len(shape))]
+            steps.append((axis, 1 << bit, addresses.offset(element)))
     run = 1
     while (dimension, run, run) in steps:
         # All other bases must leave the offsets within the run unchanged.
-        others = [offset for d, step, offset in steps if d != dimension or step > run]
-        if any(offset % (2 * run) for offset in others):
+        other_offsets = [offset for d, step, offset in steps if d != dimension or step > run]
+        if any(offset % (2 * run) for offset in other_offsets):
             break
         run *= 2
     return run
 
 
 def _initial_part(shape: Sequence[int]) -> list[int]:
-    """The part of a buffer to draw by default: swizzles repeat after 16 rows."""
+    """Return the part of a buffer to draw by default: swizzles repeat after 16 rows."""
     return [min(size, 64 if d == len(shape) - 1 else 16) for d, size in enumerate(shape)]

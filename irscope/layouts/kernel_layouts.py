@@ -45,10 +45,10 @@ class ConversionCost(Enum):
 
 
 def conversion_cost(source: LinearLayout, target: LinearLayout) -> ConversionCost:
-    """The cost of converting a tensor from the layout `source` to `target`.
+    """Return the cost of converting a tensor from the layout `source` to `target`.
 
-    Each register of `target` gets its element from the nearest copy: in its own thread, warp or block. Raises
-    UnknownLayoutError for layouts in memory and for tensors of different shapes.
+    Each register of `target` gets its element from the nearest copy: in its own thread, warp or
+    block. Raises UnknownLayoutError for layouts in memory and for tensors of different shapes.
     """
     if not source.in_registers or not target.in_registers or source.shape != target.shape:
         raise UnknownLayoutError("a conversion between memory and registers, or between shapes")
@@ -62,7 +62,7 @@ def conversion_cost(source: LinearLayout, target: LinearLayout) -> ConversionCos
 
 
 def _within(have: dict[str, list[int]], want: dict[str, list[int]], reach: int) -> bool:
-    """Whether each register finds its element at a position that differs only in the first `reach` inputs.
+    """Check whether each register finds its element where only the first `reach` inputs differ.
 
     Both maps are linear, so comparing one bit at a time is enough.
     """
@@ -73,13 +73,16 @@ def _within(have: dict[str, list[int]], want: dict[str, list[int]], reach: int) 
         ours, theirs = have[name], want[name]
         if len(ours) != len(theirs):
             return False
-        if any(one ^ other not in near for one, other in zip(ours, theirs, strict=True)):
+        if any(
+            our_vector ^ their_vector not in near
+            for our_vector, their_vector in zip(ours, theirs, strict=True)
+        ):
             return False
     return True
 
 
 def _without_copies(vectors: dict[str, list[int]]) -> dict[str, list[int]]:
-    """The vectors without registers that only repeat an element, which Triton before 3.9 lists."""
+    """Remove registers that only repeat an element, which Triton before 3.9 lists."""
     return {**vectors, "register": [vector for vector in vectors["register"] if vector]}
 
 
@@ -100,9 +103,9 @@ class Conversion(FrozenValue):
 
 
 def conversions(document: Document, layouts: Layouts) -> list[Conversion]:
-    """The layout conversions of a TTGIR document, in the order of the text."""
+    """Return the layout conversions of a TTGIR document, in the order of the text."""
     bodies = alias_bodies(document)
-    found = []
+    result = []
     for operation in document.operations:
         if operation.opcode != "ttg.convert_layout":
             continue
@@ -112,8 +115,8 @@ def conversions(document: Document, layouts: Layouts) -> list[Conversion]:
         line = operation.location.outermost.line if operation.location else 0
         source, target = types
         cost, why_not = _cost_or_reason(source, target, layouts)
-        found.append(Conversion(operation.line, line, source, target, cost, why_not))
-    return found
+        result.append(Conversion(operation.line, line, source, target, cost, why_not))
+    return result
 
 
 def _cost_or_reason(source: Tensor, target: Tensor, layouts: Layouts) -> tuple[ConversionCost | None, str]:
@@ -160,12 +163,12 @@ class KernelLayouts:
 
     @cached_property
     def tensors(self) -> list[Tensor]:
-        """The tensors and buffers, in the order of the text."""
+        """Return the tensors and buffers, in the order of the text."""
         return tensors_of(self.document)
 
     @cached_property
     def accesses(self) -> list[AccessConflicts]:
-        """The accesses to shared memory, in the order of the text; identical ones once."""
+        """Return the accesses to shared memory, in the order of the text; identical ones once."""
         groups: dict[tuple[object, ...], list[SharedAccess]] = {}
         for access in shared_accesses(self.document):
             buffer, registers = access.buffer, access.registers
@@ -181,23 +184,23 @@ class KernelLayouts:
 
     @cached_property
     def conversions(self) -> list[Conversion]:
-        """The layout conversions, in the order of the text."""
+        """Return the layout conversions, in the order of the text."""
         return conversions(self.document, self.layouts)
 
     def accesses_to(self, tensor: Tensor) -> list[AccessConflicts]:
-        """The accesses to buffers with the layout and size of `tensor`."""
+        """Return the accesses to buffers with the layout and size of `tensor`."""
         whole = layout_shape(tensor)
         return [
-            one
-            for one in self.accesses
-            if one.access.buffer.attribute.text == tensor.attribute.text
-            and layout_shape(one.access.buffer) == whole
+            conflicts
+            for conflicts in self.accesses
+            if conflicts.access.buffer.attribute.text == tensor.attribute.text
+            and layout_shape(conflicts.access.buffer) == whole
         ]
 
     def picture(
         self, tensor: Tensor, window: Window, thread: int | None = None, swizzle: bool = True
     ) -> Picture:
-        """The picture of a tensor, with `thread` marked; `swizzle` False draws it without its swizzle.
+        """Draw a tensor, with `thread` marked; `swizzle` False draws it without its swizzle.
 
         Raises UnknownLayoutError if the layout is not supported, or if the drawing is empty.
         """
@@ -208,7 +211,7 @@ class KernelLayouts:
     def color_map(
         self, tensor: Tensor, by: ColorBy | None, cell: Cell, plane: int = 0, swizzle: bool = True
     ) -> Picture:
-        """The whole tensor with one glyph per cell of `cell` elements, by `by` if it applies.
+        """Draw the whole tensor with one glyph per cell of `cell` elements, by `by` if it applies.
 
         Raises UnknownLayoutError if the layout is not supported.
         """
@@ -222,7 +225,7 @@ class KernelLayouts:
         return Picture(tensor, layout, grid, tuple(describe_tensor(tensor, layout)), source)
 
     def _layout(self, tensor: Tensor, swizzle: bool) -> tuple[Tensor, LinearLayout, str]:
-        """The tensor as it is drawn, its linear layout, and who computed that."""
+        """Return the tensor as it is drawn, its linear layout, and who computed that."""
         if swizzle:
             layout = self.layouts.of(tensor)
             return tensor, layout, self.layouts.sources[tensor.key]
@@ -242,20 +245,20 @@ class KernelLayouts:
         return grids.memory_grid(layout, addresses, tensor.bits, name, window)
 
     def wavefronts(self, one: AccessConflicts, swizzle: bool = True) -> Grid:
-        """The wavefronts of the worst pass of an access. Raises UnknownLayoutError if they are unknown."""
-        found = one.conflicts if swizzle else one.plain
-        if found is None:
+        """Draw the wavefronts of an access's worst pass. Raises UnknownLayoutError if they are unknown."""
+        bank_conflicts = one.conflicts if swizzle else one.plain
+        if bank_conflicts is None:
             raise UnknownLayoutError(one.why_not)
         access = one.access
         name = f"{access.opcode} of {access.buffer.type}" + (f", line {access.line}" if access.line else "")
-        who = "row" if found.kind == "matrix" else "lane"
+        who = "row" if bank_conflicts.kind == "matrix" else "lane"
         plain = "" if swizzle else "Without the swizzle: "
-        note = f"{plain}{conflicts_text(found)}."
-        return replace(grids.wavefront_grid(found.worst, name, who), notes=(note, _LEGEND))
+        note = f"{plain}{conflicts_text(bank_conflicts)}."
+        return replace(grids.wavefront_grid(bank_conflicts.worst, name, who), notes=(note, _LEGEND))
 
 
 def title(tensor: Tensor) -> str:
-    """The names, line and type of a tensor."""
+    """Return the names, line and type of a tensor."""
     names = [name for name in (tensor.python, tensor.name) if name]
     where = f", line {tensor.line}" if tensor.line else ""
     return f"{' '.join(names)}{where}: {tensor.type}" if names else tensor.type

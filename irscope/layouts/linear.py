@@ -35,11 +35,11 @@ class LinearLayout(FrozenValue):
     shape: tuple[int, ...]
 
     def size(self, name: str) -> int:
-        """The number of values of an input."""
+        """Return the number of values of an input."""
         return 1 << len(self.bases.get(name, ()))
 
     def element(self, **inputs: int) -> Vector:
-        """The element at a position; inputs that are not given are 0."""
+        """Return the element at a position; inputs that are not given are 0."""
         vectors = [
             vector
             for name, value in inputs.items()
@@ -49,7 +49,7 @@ class LinearLayout(FrozenValue):
         return reduce(xor, vectors, (0,) * len(self.shape))
 
     def elements(self, name: str) -> list[Vector]:
-        """The element of each value of one input; the other inputs are 0."""
+        """Return the element of each value of one input; the other inputs are 0."""
         elements: list[Vector] = [(0,) * len(self.shape)]
         for vector in self.bases.get(name, ()):
             elements += [xor(element, vector) for element in elements]
@@ -57,11 +57,11 @@ class LinearLayout(FrozenValue):
 
     @cached_property
     def in_registers(self) -> bool:
-        """Whether registers hold the tensor, as opposed to memory."""
+        """Return True if registers hold the tensor, as opposed to memory."""
         return "register" in self.bases
 
     def positions(self, inputs: Sequence[str]) -> dict[Vector, list[Vector]]:
-        """For each element its positions, as values of `inputs` in order; the other inputs are 0."""
+        """Map each element to its positions, as values of `inputs` in order; the other inputs are 0."""
         positions: dict[Vector, list[Vector]] = {}
         for position, element in self._walk(inputs):
             positions.setdefault(element, []).append(position)
@@ -80,7 +80,7 @@ class LinearLayout(FrozenValue):
 
 
 def flat(element: Sequence[int], shape: Sequence[int]) -> int:
-    """The index of an element in row-major order.
+    """Return the index of an element in row-major order.
 
     For sizes that are powers of two, it is linear: flat(a ^ b) = flat(a) ^ flat(b).
     """
@@ -91,7 +91,7 @@ def flat(element: Sequence[int], shape: Sequence[int]) -> int:
 
 
 def xor(one: Vector, other: Vector) -> Vector:
-    """The exclusive or of two vectors, dimension by dimension."""
+    """Return the exclusive or of two vectors, dimension by dimension."""
     return tuple([a ^ b for a, b in zip(one, other, strict=True)])
 
 
@@ -108,11 +108,11 @@ class Span:
 
     @property
     def rank(self) -> int:
-        """The number of independent vectors."""
+        """Number of independent vectors."""
         return len(self._pivots)
 
     def add(self, vector: int) -> bool:
-        """Adds a vector; returns whether it is independent of the earlier ones."""
+        """Add a vector; return whether it is independent of the earlier ones."""
         remainder = self._reduce(vector)
         if remainder:
             self._pivots[remainder.bit_length()] = remainder
@@ -138,7 +138,7 @@ class Inverse:
                 self._rows[value.bit_length()] = (value, source)
 
     def __call__(self, value: int) -> int | None:
-        """An input whose output is `value`; None if there is none."""
+        """Return an input whose output is `value`; None if there is none."""
         remainder, source = self._reduced(value, 0)
         return None if remainder else source
 
@@ -160,17 +160,17 @@ class Tile:
         self.bases: dict[str, list[list[int]]] = {name: [] for name in inputs}
 
     def spread(self, name: str, count: int, dimension: int) -> None:
-        """Repeats the tile `count` times along `dimension`, for further values of an input."""
+        """Repeat the tile `count` times along `dimension`, for further values of an input."""
         for _ in range(_bits(count)):
             self.add(name, {dimension: self.size[dimension]})
 
     def copy(self, name: str, count: int) -> None:
-        """Adds `count` times as many values of an input that hold copies of the same elements."""
+        """Add `count` times as many values of an input that hold copies of the same elements."""
         for _ in range(_bits(count)):
             self.add(name, {})
 
     def add(self, name: str, vector: dict[int, int]) -> None:
-        """Adds a bit to an input; its vector is given by dimension."""
+        """Add a bit to an input; its vector is given by dimension."""
         if not all(0 <= dimension < len(self.size) for dimension in vector):
             raise UnknownLayoutError("a dimension that the tensor does not have")
         row = [vector.get(dimension, 0) for dimension in range(len(self.size))]
@@ -183,7 +183,7 @@ class Tile:
     def spread_all(
         self, name: str, counts: Sequence[int], order: Sequence[int], copied: int | None = None
     ) -> None:
-        """`spread` along each dimension in `order`; values along `copied` hold copies instead."""
+        """Call `spread` along each dimension in `order`; values along `copied` hold copies instead."""
         if len(counts) != len(self.size) or sorted(order) != list(range(len(self.size))):
             raise UnknownLayoutError("a layout whose fields do not have the rank of the tensor")
         for dimension in order:
@@ -193,7 +193,7 @@ class Tile:
                 self.spread(name, counts[dimension], dimension)
 
     def fit(self, shape: Sequence[int], order: Sequence[int], name: str, drop: bool = False) -> None:
-        """Repeats the tile for further values of `name` (dimensions in `order`), then cuts it to `shape`.
+        """Repeat the tile for further values of `name` (dimensions in `order`), then cut it to `shape`.
 
         Cut-off values become copies of the remaining ones; with `drop`, those of `name` are removed.
         """
@@ -208,7 +208,7 @@ class Tile:
             self.size[dimension] = min(self.size[dimension], size)
 
     def over_blocks(self, blocks: Sequence[Vector], shape: Sequence[int]) -> None:
-        """Repeats the tile of one block for the blocks of a cluster.
+        """Repeat the tile of one block for the blocks of a cluster.
 
         `blocks` has a vector per bit of the block number, counted in tiles.
         """
@@ -218,7 +218,7 @@ class Tile:
             self.add("block", step)
 
     def finished(self) -> LinearLayout:
-        """The layout."""
+        """Return the layout."""
         bases = {name: tuple(tuple(row) for row in rows) for name, rows in self.bases.items()}
         return LinearLayout(bases, tuple(self.size))
 
@@ -230,12 +230,12 @@ def _bits(count: int) -> int:
 
 
 def row_major(rank: int) -> list[int]:
-    """The dimensions, the last one first."""
+    """Return the dimensions, the last one first."""
     return list(range(rank))[::-1]
 
 
 def column_major(rank: int) -> list[int]:
-    """The dimensions: the second to last, the last, then the others backwards."""
+    """Return the dimensions: the second to last, the last, then the others backwards."""
     order = row_major(rank)
     if rank > 1:
         order[0], order[1] = order[1], order[0]
@@ -243,7 +243,7 @@ def column_major(rank: int) -> list[int]:
 
 
 def operand_order(which: int, rank: int) -> list[int]:
-    """The dimensions of operand A (0) or B (1) of a matrix product, along k first."""
+    """Return the dimensions of operand A (0) or B (1) of a matrix product, along k first."""
     if which not in (0, 1):
         raise UnknownLayoutError(f"operand {which} of a matrix product")
     return row_major(rank) if which == 0 else column_major(rank)

@@ -18,7 +18,7 @@ from irscope.layouts.linear import Tile, Vector, column_major, operand_order, ro
 
 
 def nvidia_mma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """The tile of a block's warps, and the order of dimensions in which it repeats over `shape`.
+    """Return the tile of a block's warps, and the order in which its dimensions repeat over `shape`.
 
     Raises UnknownLayoutError.
     """
@@ -32,7 +32,7 @@ def nvidia_mma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[i
 
 
 def nvidia_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """`nvidia_mma` for operand A or B in registers. Raises UnknownLayoutError."""
+    """Return `nvidia_mma` for operand A or B in registers. Raises UnknownLayoutError."""
     mma, rank = attribute.nested("parent"), len(shape)
     which, width = attribute.number("opIdx"), attribute.number("kWidth")
     if _version(mma) == 3 and which == 1:
@@ -46,7 +46,7 @@ def nvidia_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, li
 
 
 def _fragment(rank: int, sizes: Sequence[int], width: int, order: Sequence[int]) -> Tile:
-    """Eight rows of four threads with `width` neighbors each, repeated down and then across."""
+    """Build eight rows of four threads with `width` neighbors each, repeated down and then across."""
     inner, outer = order[0], order[1]
     tile = Tile(rank, "register", "lane", "warp")
     tile.spread("register", width, inner)
@@ -74,10 +74,10 @@ _WMMA = 16  # rows, and columns, that the lanes of one WMMA instruction hold
 
 
 def amd_mfma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """The tile of a block's warps, and the order of dimensions in which it repeats over `shape`.
+    """Return the tile of a block's warps, and the order in which its dimensions repeat over `shape`.
 
-    Along n it is as wide as the tensor: Triton numbers an accumulator's registers row by row of tiles.
-    Raises UnknownLayoutError.
+    Along n it is as wide as the tensor: Triton numbers an accumulator's registers row by row of
+    tiles. Raises UnknownLayoutError.
     """
     rank = len(shape)
     across, down = rank - 1, rank - 2
@@ -88,12 +88,12 @@ def amd_mfma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int
         raise UnknownLayoutError(f"amd_mfma with warpsPerCTA {warps} for {rank} dimensions")
     tile = Tile(rank, "register", "lane", "warp")
     # The lanes are along one dimension, the elements of one lane along the other.
-    along, lanes, other = (down, m, across) if attribute.flag("isTransposed") else (across, n, down)
+    along, lanes, opposite = (down, m, across) if attribute.flag("isTransposed") else (across, n, down)
     height = 1 if attribute.number("elementBitWidth", 32) == 64 else 4
-    tile.spread("register", height, other)
+    tile.spread("register", height, opposite)
     tile.spread("lane", lanes, along)
-    tile.spread("lane", _CDNA_WARP // lanes, other)
-    tile.spread("register", m * n // (_CDNA_WARP * height), other)
+    tile.spread("lane", _CDNA_WARP // lanes, opposite)
+    tile.spread("register", m * n // (_CDNA_WARP * height), opposite)
     tile.spread("register", tiles[across], across)
     tile.spread("warp", warps[across], across)
     tile.spread("register", shape[across] // (n * warps[across] * tiles[across]), across)
@@ -105,7 +105,7 @@ def amd_mfma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int
 
 
 def mfma_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """`amd_mfma` for operand A or B. Raises UnknownLayoutError."""
+    """Return `amd_mfma` for operand A or B. Raises UnknownLayoutError."""
     mfma, rank = attribute.nested("parent"), len(shape)
     which, width = attribute.number("opIdx"), attribute.number("kWidth")
     order = operand_order(which, rank)
@@ -126,7 +126,7 @@ def mfma_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list
 
 
 def amd_wmma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """`amd_mfma` for WMMA. Raises UnknownLayoutError."""
+    """Return `amd_mfma` for WMMA. Raises UnknownLayoutError."""
     rank = len(shape)
     down, across = (rank - 1, rank - 2) if attribute.flag("isTranspose") else (rank - 2, rank - 1)
     tile = Tile(rank, "register", "lane", "warp")
@@ -143,7 +143,7 @@ def amd_wmma(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int
 
 
 def wmma_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list[int]]:
-    """`amd_mfma` for operand A or B of WMMA. Raises UnknownLayoutError."""
+    """Return `amd_mfma` for operand A or B of WMMA. Raises UnknownLayoutError."""
     wmma, rank = attribute.nested("parent"), len(shape)
     which, width = attribute.number("opIdx"), attribute.number("kWidth")
     order = operand_order(which, rank)
@@ -165,14 +165,14 @@ def wmma_operand(attribute: Attribute, shape: Sequence[int]) -> tuple[Tile, list
 
 
 def _spread_first_wmma(tile: Tile, down: int, across: int) -> None:
-    """The accumulator of RDNA3: the two halves of the lanes hold every other row."""
+    """Spread the accumulator of RDNA3: the two halves of the lanes hold every other row."""
     tile.spread("lane", _WMMA, across)
     tile.spread("lane", 2, down)
     tile.spread("register", 8, down)
 
 
 def _add_registers_and_warps(tile: Tile, registers: Sequence[Vector], warps: Sequence[Vector]) -> None:
-    """Adds registers and warps, whose vectors are both counted in tiles of the current size."""
+    """Add registers and warps, whose vectors are both counted in tiles of the current size."""
     size = list(tile.size)
     for name, vectors in (("register", registers), ("warp", warps)):
         for vector in vectors:
@@ -180,7 +180,7 @@ def _add_registers_and_warps(tile: Tile, registers: Sequence[Vector], warps: Seq
 
 
 def _wmma_block(wmma: Attribute, rank: int) -> tuple[list[Vector], list[Vector]]:
-    """The vectors of the registers and of the warps, counted in instructions.
+    """Return the vectors of the registers and of the warps, counted in instructions.
 
     Triton 3.7 and later print them as ctaLayout; 3.6 prints the number of warps.
     """
@@ -188,10 +188,10 @@ def _wmma_block(wmma: Attribute, rank: int) -> tuple[list[Vector], list[Vector]]
         tile = Tile(rank, "warp")
         tile.spread_all("warp", wmma.numbers("warpsPerCTA"), row_major(rank))
         return [], [tuple(row) for row in tile.bases["warp"]]
-    found = wmma.vectors("register"), wmma.vectors("warp")  # the braces of ctaLayout only group
-    if any(len(vector) != rank for vectors in found for vector in vectors):
+    block_vectors = wmma.vectors("register"), wmma.vectors("warp")  # the braces of ctaLayout only group
+    if any(len(vector) != rank for vectors in block_vectors for vector in vectors):
         raise UnknownLayoutError(f"amd_wmma with a ctaLayout that does not have {rank} dimensions")
-    return found
+    return block_vectors
 
 
 def _without(vectors: Sequence[Vector], dimension: int) -> list[Vector]:

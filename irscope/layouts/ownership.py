@@ -42,9 +42,10 @@ class OwnershipSummary(FrozenValue):
 
 
 def owners(layout: LinearLayout) -> dict[Vector, list[RegisterPosition]]:
-    """For each element the registers that hold it, in the order of blocks, warps, lanes and registers.
+    """Map each element to the registers that hold it, ordered by block, warp, lane and register.
 
-    Raises UnknownLayoutError for a layout in memory and for one with more than MAX_ELEMENTS elements.
+    Raises UnknownLayoutError for a layout in memory and for one with more than MAX_ELEMENTS
+    elements.
     """
     if not layout.in_registers:
         raise UnknownLayoutError("a layout in memory, which no thread owns")
@@ -53,12 +54,16 @@ def owners(layout: LinearLayout) -> dict[Vector, list[RegisterPosition]]:
         raise UnknownLayoutError(f"more than {MAX_ELEMENTS:,} registers")
     positions = layout.positions(inputs)
     return {
-        element: [RegisterPosition(*one) for one in sorted(every)] for element, every in positions.items()
+        element: [RegisterPosition(*position) for position in sorted(every)]
+        for element, every in positions.items()
     }
 
 
 def thread_elements(layout: LinearLayout, warp: int, lane: int) -> list[Vector]:
-    """The elements of a thread in the first block by register. Raises UnknownLayoutError if there is none."""
+    """Return the elements of a thread in the first block by register.
+
+    Raises UnknownLayoutError if there is no such thread, or if it has too many elements.
+    """
     for name, value in (("warp", warp), ("lane", lane)):
         if not 0 <= value < layout.size(name):
             raise UnknownLayoutError(f"no {name} {value}: there are {layout.size(name)}")
@@ -69,7 +74,7 @@ def thread_elements(layout: LinearLayout, warp: int, lane: int) -> list[Vector]:
 
 
 def ownership_summary(layout: LinearLayout) -> OwnershipSummary:
-    """The dimensions of a register layout. Raises UnknownLayoutError for a layout in memory."""
+    """Return the dimensions of a register layout. Raises UnknownLayoutError for a layout in memory."""
     if not layout.in_registers:
         raise UnknownLayoutError("a layout in memory, which no thread owns")
     vectors = {
@@ -93,7 +98,7 @@ def ownership_summary(layout: LinearLayout) -> OwnershipSummary:
 
 
 def longest_run(layout: LinearLayout) -> tuple[int, int]:
-    """The dimension along which the first registers of a thread hold neighbors, and how many."""
+    """Find the dimension along which a thread's first registers hold neighbors, and count these."""
     vectors = [vector for vector in layout.bases.get("register", ()) if any(vector)]
     best, length = len(layout.shape) - 1, 1
     for dimension in range(len(layout.shape)):
@@ -107,9 +112,10 @@ def longest_run(layout: LinearLayout) -> tuple[int, int]:
 
 
 def repeating_part(layout: LinearLayout) -> Vector:
-    """The shape of the part that repeats: beyond it, the same threads hold elements in further registers.
+    """Return the shape of the part that repeats.
 
-    A dimension ends where all bases that reach further are register bases along only this dimension.
+    Beyond it, the same threads hold elements in further registers. A dimension ends where all
+    bases that reach further are register bases along only this dimension.
     """
     sizes = []
     for dimension, size in enumerate(layout.shape):

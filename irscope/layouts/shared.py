@@ -27,7 +27,7 @@ class Padding(FrozenValue):
 
 
 def paddings(attribute: Attribute) -> tuple[Padding, ...]:
-    """The padding of `#ttg.padded_shared<[512:+32] {...}>`; () for other layouts."""
+    """Return the padding of `#ttg.padded_shared<[512:+32] {...}>`; () for other layouts."""
     if attribute.kind != "ttg.padded_shared":
         return ()
     pairs = _PADDING.findall(attribute.fields.get("0", ""))
@@ -35,12 +35,12 @@ def paddings(attribute: Attribute) -> tuple[Padding, ...]:
 
 
 def padded(offset: int, padding: Sequence[Padding]) -> int:
-    """The offset of an element in memory, in elements, including the padding before it."""
-    return offset + sum(offset // one.interval * one.amount for one in padding)
+    """Return the offset of an element in memory, in elements, including the padding before it."""
+    return offset + sum(offset // gap.interval * gap.amount for gap in padding)
 
 
 def without_swizzle(attribute: Attribute) -> Attribute:
-    """The same layout without its swizzle and padding.
+    """Return the same layout without its swizzle and padding.
 
     Raises UnknownLayoutError for a layout that has neither.
     """
@@ -52,7 +52,7 @@ def without_swizzle(attribute: Attribute) -> Attribute:
 
 
 def swizzled(attribute: Attribute, shape: Sequence[int]) -> Tile:
-    """A row-major buffer whose groups of `vec` elements are permuted by their row's phase."""
+    """Build a row-major buffer whose groups of `vec` elements are permuted by their row's phase."""
     rank, order = len(shape), attribute.numbers("order")
     tile = Tile(rank, "offset")
     if sorted(order) != list(range(rank)):
@@ -81,10 +81,10 @@ def _phase(attribute: Attribute, row: int) -> int:
 
 
 def nvmma(attribute: Attribute, shape: Sequence[int], triton: tuple[int, int]) -> Tile:
-    """The buffers of TMA, wgmma and tcgen05: atoms of 8 rows, swizzled over 32, 64 or 128 bytes.
+    """Build the buffers of TMA, wgmma and tcgen05: 8-row atoms, swizzled over 32, 64 or 128 bytes.
 
-    See PTX ISA, "Swizzling modes". Larger buffers are a sequence of TMA boxes. Triton before 3.8 treated a
-    transposed buffer without a swizzle as row major.
+    See PTX ISA, "Swizzling modes". Larger buffers are a sequence of TMA boxes. Triton before 3.8
+    treated a transposed buffer without a swizzle as row major.
     """
     box = _box(attribute, shape)
     rank, bytes_ = len(shape), attribute.number("swizzlingByteWidth")
@@ -105,7 +105,7 @@ def nvmma(attribute: Attribute, shape: Sequence[int], triton: tuple[int, int]) -
 
 
 def _box(attribute: Attribute, shape: Sequence[int]) -> list[int]:
-    """The shape of one TMA copy, in elements of the buffer."""
+    """Return the shape of one TMA copy, in elements of the buffer."""
     contiguous = 0 if attribute.flag("transposed") else len(shape) - 1
     packed = 2 if attribute.flag("fp4Padded") else 1
     sizes = [size * (packed if d == contiguous else 1) for d, size in enumerate(shape)]
@@ -119,7 +119,7 @@ def _box(attribute: Attribute, shape: Sequence[int]) -> list[int]:
 
 
 def _spread_atoms(tile: Tile, attribute: Attribute, box: Sequence[int]) -> None:
-    """Fills a box with atoms. All dimensions but the contiguous one count as rows."""
+    """Fill a box with atoms. All dimensions but the contiguous one count as rows."""
     order = list(range(len(box)))
     if attribute.flag("transposed"):
         order = [*order[1:], 0]
@@ -136,7 +136,7 @@ def _spread_atoms(tile: Tile, attribute: Attribute, box: Sequence[int]) -> None:
 
 
 def _atom(attribute: Attribute) -> Tile:
-    """Eight rows whose groups of 16 bytes are permuted by the row."""
+    """Build eight rows whose groups of 16 bytes are permuted by the row."""
     bits, bytes_ = attribute.number("elementBitWidth"), attribute.number("swizzlingByteWidth")
     if bytes_ not in (32, 64, 128) or bits not in (8, 16, 32, 64):
         raise UnknownLayoutError(f"nvmma_shared of {bytes_} bytes and {bits} bits")
@@ -156,7 +156,7 @@ def _atom(attribute: Attribute) -> Tile:
 
 
 def _packed(column: int) -> int:
-    """The column in packed fp4: of 16 bytes, 8 hold a pair each and 8 are padding."""
+    """Return the column in packed fp4: of 16 bytes, 8 hold a pair each and 8 are padding."""
     return column // 16 * 8 + column % 8
 
 
@@ -169,7 +169,7 @@ def _unflat(number: int, sizes: Sequence[int]) -> Vector:
 
 
 def offsets(attribute: Attribute, shape: Sequence[int]) -> Tile:
-    """A buffer whose layout is given by its bases: padded_shared, shared_linear."""
+    """Build a buffer whose layout is given by its bases: padded_shared, shared_linear."""
     tile = Tile(len(shape), "offset")
     if "offset" not in attribute.fields and "order" in attribute.fields:
         tile.spread_all("offset", shape, attribute.numbers("order"))
@@ -180,10 +180,10 @@ def offsets(attribute: Attribute, shape: Sequence[int]) -> Tile:
 
 
 def tensor_memory(attribute: Attribute, shape: Sequence[int]) -> Tile:
-    """An accumulator in tensor memory: 128 rows (lanes), and columns of 32 bits.
+    """Build an accumulator in tensor memory: 128 rows (lanes), and columns of 32 bits.
 
-    See PTX ISA, tcgen05, "Data path layout organization". A zero vector among the rows means that these lanes
-    are unused or hold copies.
+    See PTX ISA, tcgen05, "Data path layout organization". A zero vector among the rows means
+    that these lanes are unused or hold copies.
     """
     if len(shape) != 2:
         raise UnknownLayoutError(f"tensor memory of {len(shape)} dimensions")
@@ -201,14 +201,14 @@ def tensor_memory(attribute: Attribute, shape: Sequence[int]) -> Tile:
 
 
 def _refuse_clusters(attribute: Attribute) -> None:
-    """Raises UnknownLayoutError for tensor memory of several blocks."""
+    """Raise UnknownLayoutError for tensor memory of several blocks."""
     split = [attribute.fields.get(name, "1") for name in ("CTASplitM", "CTASplitN")]
     if split != ["1", "1"] or attribute.flag("twoCTAs") or attribute.vectors("CGALayout"):
         raise UnknownLayoutError("tensor memory of several blocks")
 
 
 def _spread_half(tile: Tile, shape: Sequence[int], wide: int) -> None:
-    """64 rows: every other group of 16 lanes holds another tile, if there is one."""
+    """Add the rows of a 64-row tile: every other group of 16 lanes holds another tile, if it exists."""
     if shape[0] > 64:
         tile.add("row", {0: 64})
     else:
@@ -218,7 +218,7 @@ def _spread_half(tile: Tile, shape: Sequence[int], wide: int) -> None:
 
 
 def scales(attribute: Attribute, shape: Sequence[int]) -> Tile:
-    """Scale factors in tensor memory, four copies of 32 rows (PTX ISA, "Scale factor layouts")."""
+    """Build scale factors in tensor memory, four copies of 32 rows (PTX ISA, "Scale factor layouts")."""
     if len(shape) != 2:
         raise UnknownLayoutError(f"scales of {len(shape)} dimensions in tensor memory")
     _refuse_clusters(attribute)

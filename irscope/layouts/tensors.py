@@ -47,27 +47,27 @@ class Tensor(FrozenValue):
 
     @cached_property
     def key(self) -> str:
-        """The key of the layout in RecordedLayouts, as toolchain/triton_layouts.py writes it."""
+        """Return the key of the layout in RecordedLayouts, as toolchain/triton_layouts.py writes it."""
         return f"{'x'.join(map(str, self.whole))} {self.attribute.text}"
 
     @property
     def buffer(self) -> bool:
-        """Whether this is a buffer in memory."""
+        """Return True if this is a buffer in memory."""
         return self.kind == "!ttg.memdesc"
 
     @property
     def shared(self) -> bool:
-        """Whether this is a buffer in shared memory."""
+        """Return True if this is a buffer in shared memory."""
         return self.buffer and self.space in _SHARED
 
     @property
     def bits(self) -> int:
-        """The size of an element in bits; 64 for pointers."""
+        """Return the size of an element in bits; 64 for pointers."""
         return element_bits(self.element)
 
     @property
     def type(self) -> str:
-        """The type as TTGIR prints it: `tensor<64x32xf16, #blocked>`."""
+        """Return the type as TTGIR prints it: `tensor<64x32xf16, #blocked>`."""
         shape = "x".join(map(str, self.shape))
         return f"{self.kind.removeprefix('!ttg.')}<{shape}x{self.element}, {self.alias}>"
 
@@ -85,7 +85,7 @@ class Layouts:
         self.sources: dict[str, str] = {}
 
     def of(self, tensor: Tensor) -> LinearLayout:
-        """The layout of a tensor, or of the whole buffer. Raises UnknownLayoutError."""
+        """Return the layout of a tensor, or of the whole buffer. Raises UnknownLayoutError."""
         key = tensor.key
         if key not in self._known:
             recorded = self._recorded.get(key)
@@ -99,13 +99,13 @@ class Layouts:
 
 
 def layout_shape(tensor: Tensor) -> tuple[int, ...]:
-    """The shape that the layout covers: without the leading number of buffers."""
+    """Return the shape that the layout covers: without the leading number of buffers."""
     rank = _rank(tensor.attribute)
     return tensor.whole[-rank:] if tensor.buffer and rank else tensor.whole
 
 
 def element_bits(element: str) -> int:
-    """The size of an element type in bits: "f16", "i1", "f8E4M3FN", "!tt.ptr<f16>"."""
+    """Return the size of an element type in bits: "f16", "i1", "f8E4M3FN", "!tt.ptr<f16>"."""
     if element.startswith("!"):
         return 64
     match = _DIGITS.match(element)
@@ -113,35 +113,35 @@ def element_bits(element: str) -> int:
 
 
 def tensors_of(document: Document) -> list[Tensor]:
-    """The tensors and buffers of a TTGIR document, in the order of the text."""
+    """Return the tensors and buffers of a TTGIR document, in the order of the text."""
     bodies = alias_bodies(document)
-    found = []
+    tensors = []
     for value in shaped_values(document):
         operation = document.operations[value.operation]
         line = operation.location.outermost.line if operation.location else 0
         tensor = tensor_of_type(value.type, bodies)
         if tensor is not None:
-            found.append(
+            tensors.append(
                 replace(tensor, name=value.name, python=value.python, line=line, index=operation.line)
             )
-    return found
+    return tensors
 
 
 def alias_bodies(document: Document) -> dict[str, str]:
-    """The definition of each layout alias of the document, as printed."""
+    """Map each layout alias of the document to its definition, as printed."""
     lines = document.lines
     return {name: lines[layout.line].partition(" = ")[2] for name, layout in document.layouts.items()}
 
 
 def operation_tensors(document: Document, operation: Operation, bodies: Mapping[str, str]) -> list[Tensor]:
-    """The tensors and buffers whose types an operation prints, without names."""
+    """Return the tensors and buffers whose types an operation prints, without names."""
     types = operand_types(document.lines[operation.line])
     tensors = (tensor_of_type(type_, bodies) for type_ in types)
     return [tensor for tensor in tensors if tensor is not None]
 
 
 def tensor_of_type(type_: ShapedType, bodies: Mapping[str, str]) -> Tensor | None:
-    """A tensor of this type, without a name; None if it has no static shape or no layout."""
+    """Return a tensor of this type, without a name; None if it has no static shape or no layout."""
     if not type_.encoding.startswith("#") or not all(size.isdecimal() for size in type_.shape):
         return None
     shape = tuple(int(size) for size in type_.shape)
@@ -156,27 +156,27 @@ def tensor_of_type(type_: ShapedType, bodies: Mapping[str, str]) -> Tensor | Non
 
 
 def find_tensors(tensors: Sequence[Tensor], text: str) -> list[Tensor]:
-    """The tensors that `text` names: `%a_12`, `a`, `a:88`, `88` or `:88` (lines), `#blocked`.
+    """Find the tensors that `text` names: `%a_12`, `a`, `a:88`, `88` or `:88` (lines), `#blocked`.
 
-    The most likely comes first: registers before buffers, values before masks and pointers, large before
-    small.
+    The most likely comes first: registers before buffers, values before masks and pointers,
+    large before small.
     """
     if text.startswith("%"):
         return [tensor for tensor in tensors if tensor.name == text]
     name, _, line = text.rpartition(":")
     if text.startswith("#"):
-        found = [tensor for tensor in tensors if text in (tensor.alias, tensor.attribute.text)]
+        matches = [tensor for tensor in tensors if text in (tensor.alias, tensor.attribute.text)]
     elif line.isdecimal():
-        found = [t for t in tensors if t.line == int(line) and name in ("", t.python)]
+        matches = [t for t in tensors if t.line == int(line) and name in ("", t.python)]
     else:
-        found = [tensor for tensor in tensors if tensor.python == text]
+        matches = [tensor for tensor in tensors if tensor.python == text]
     return sorted(
-        found, key=lambda t: (t.buffer, t.element == "i1" or t.element.startswith("!"), -prod(t.shape))
+        matches, key=lambda t: (t.buffer, t.element == "i1" or t.element.startswith("!"), -prod(t.shape))
     )
 
 
 def distinct(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
-    """The tensors in groups with the same variable and type, in order."""
+    """Group the tensors with the same variable and type, in order."""
     groups: dict[tuple[object, ...], list[Tensor]] = {}
     for tensor in tensors:
         key = (tensor.python, tensor.kind, tensor.shape, tensor.element, tensor.key)
@@ -185,7 +185,7 @@ def distinct(tensors: Sequence[Tensor]) -> list[list[Tensor]]:
 
 
 def _rank(attribute: Attribute) -> int:
-    """The number of dimensions of a buffer's layout, 0 if it fits any number."""
+    """Return the number of dimensions of a buffer's layout, 0 if it fits any number."""
     try:
         if "order" in attribute.fields:
             return len(attribute.numbers("order"))
@@ -200,7 +200,7 @@ def _rank(attribute: Attribute) -> int:
 
 
 def _recorded_layout(recorded: Mapping[str, Sequence[Sequence[int]]], shape: tuple[int, ...]) -> LinearLayout:
-    """A recorded layout. Raises UnknownLayoutError if the capture is damaged."""
+    """Return a recorded layout. Raises UnknownLayoutError if the capture is damaged."""
     bases = {}
     for name, vectors in recorded.items():
         rows = [tuple(vector) for vector in vectors if isinstance(vector, list | tuple)]

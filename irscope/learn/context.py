@@ -41,12 +41,13 @@ _ROWS = (0, 8)
 
 
 def tile_text(capture: Workspace, variant: Variant, swizzle: bool) -> str:
-    """The first rows of the first tile that `ttg.local_load` reads, and the banks of that access.
+    """Draw the first rows of the first tile that `ttg.local_load` reads, and that access's banks.
 
-    With its swizzle, or as if it had none. Raises UserError if the variant reads no tile.
+    The tile has its swizzle, or is drawn as if it had none. Raises UserError if the variant reads
+    no tile.
     """
     layouts = VariantLayouts(capture, variant)
-    read = next((one for one in layouts.accesses if one.access.opcode == "ttg.local_load"), None)
+    read = next((access for access in layouts.accesses if access.access.opcode == "ttg.local_load"), None)
     if read is None:
         raise UserError(f"#{variant.id} reads no tile from shared memory")
     tile = layouts.draw(read.access.buffer, DrawingOptions(Window(_ROWS), swizzle=swizzle)).grid
@@ -55,7 +56,7 @@ def tile_text(capture: Workspace, variant: Variant, swizzle: bool) -> str:
 
 
 def _lines(grid: Grid) -> Iterator[str]:
-    """The cells with the labels of rows and columns."""
+    """Yield the cells with the labels of rows and columns."""
     width = max(len(cell.label) for row in grid.cells for cell in row if cell)
     width = max(width, *map(len, grid.columns))
     margin = max(map(len, grid.rows))
@@ -97,13 +98,13 @@ def _layout(capture: Workspace, variant: Variant) -> str:
 
 
 def _layout_lines(capture: Workspace, variant: Variant) -> Iterator[str]:
-    """Each access to shared memory and each layout conversion, with its cost."""
+    """Yield each access to shared memory and each layout conversion, with its cost."""
     layouts = capture.layouts(variant)
-    for one in layouts.accesses:
-        cost = conflicts_text(one.conflicts) if one.conflicts else one.why_not
-        yield f"{one.access.opcode} of line {one.access.line}, {one.access.buffer.type}: {cost}"
-        if one.plain:
-            yield f"    without the swizzle: {ways_text(one.plain)}"
+    for access in layouts.accesses:
+        cost = conflicts_text(access.conflicts) if access.conflicts else access.why_not
+        yield f"{access.access.opcode} of line {access.access.line}, {access.access.buffer.type}: {cost}"
+        if access.plain:
+            yield f"    without the swizzle: {ways_text(access.plain)}"
     for conversion in layouts.conversions:
         cost = conversion.cost.value if conversion.cost else conversion.why_not
         both = f"{conversion.source.alias} -> {conversion.target.alias}"
@@ -114,15 +115,15 @@ def _lint(capture: Workspace, variant: Variant) -> str:
     name = Path(variant.kernel.source.file).name
     diagnostics = lint_source(_file(capture, variant), name, frozenset(rule.name for rule in SOURCE_RULES))
     return "".join(
-        f"{one.file}:{one.line}:{one.column}: {one.rule.code} {one.rule.name}: {one.message}\n    {one.fix}\n"
-        for one in diagnostics
+        f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}: {diagnostic.rule.code} {diagnostic.rule.name}: {diagnostic.message}\n    {diagnostic.fix}\n"
+        for diagnostic in diagnostics
     )
 
 
 def _estimate(capture: Workspace, variant: Variant) -> str:
     lines = estimate_lines(capture.estimate(variant))
     texts = ([line.text, *([f"    {line.detail}"] if line.detail else [])] for line in lines)
-    return "".join(f"{text}\n" for own in texts for text in own)
+    return "".join(f"{text}\n" for line_texts in texts for text in line_texts)
 
 
 def _why(capture: Workspace, b: Variant, a: Variant) -> str:
@@ -130,8 +131,12 @@ def _why(capture: Workspace, b: Variant, a: Variant) -> str:
 
 
 def _compilations(capture: Workspace, variant: Variant) -> str:
-    """Why the variant's kernel was compiled, in the whole capture."""
-    kernels = (one for one in capture.compilations() if one.kernel == variant.kernel.name)
+    """Return why the variant's kernel was compiled, in the whole capture."""
+    kernels = (
+        compiled_kernel
+        for compiled_kernel in capture.compilations()
+        if compiled_kernel.kernel == variant.kernel.name
+    )
     return _laid_out(compilation_lines(kernels))
 
 
@@ -140,7 +145,7 @@ def _laid_out(lines: Iterable[TextLine]) -> str:
 
 
 def _alone(text: Callable[[Workspace, Variant], str]) -> Callable[[Workspace, Variant, Variant], str]:
-    """A text that is about one variant, whatever it is compared with."""
+    """Return a text that is about one variant, whatever it is compared with."""
     return lambda capture, variant, _: text(capture, variant)
 
 
@@ -171,38 +176,38 @@ class LessonContext:
 
     @property
     def name(self) -> str:
-        """The variant's short name."""
+        """Return the variant's short name."""
         return self.capture.names[self.variant.id]
 
     @property
     def facts(self) -> Mapping[str, Fact]:
-        """The variant's facts, by name; those of its estimate too if it was launched."""
+        """Return the variant's facts, by name; those of its estimate too if it was launched."""
         facts = self.capture.facts(self.variant)
         return {**facts, **self.capture.estimates.facts(self.variant)} if self.variant.launches else facts
 
     def text(self, stage: str) -> str:
-        """The text of a stage or extra. Raises OSError if an extra needs a file that is gone."""
+        """Return the text of a stage or extra. Raises OSError if an extra needs a file that is gone."""
         if extra := EXTRAS.get(stage):
             return extra.text(self.capture, self.variant, self.against or self.variant)
         return self.capture.text(self.variant, stage)
 
     def lines(self, stage: str) -> list[str]:
-        """The lines of a stage without source locations."""
+        """Return the lines of a stage without source locations."""
         return strip_debug(self.text(stage), language_of(stage)).splitlines()
 
     def count(self, stage: str, pattern: str) -> int:
-        """How many lines of a stage match a regular expression."""
+        """Count the lines of a stage that match a regular expression."""
         return sum(1 for line in self.lines(stage) if re.search(pattern, line))
 
 
 def language_of(stage: str) -> str:
-    """The language of a stage or extra; "" if it is binary."""
+    """Return the language of a stage or extra, or "" if it is binary."""
     if extra := EXTRAS.get(stage):
         return extra.language
     return stage_named(stage).language or ""
 
 
 def contexts_of(step: LessonStep, capture: Workspace) -> tuple[LessonContext, LessonContext]:
-    """The two variants of a step. Raises UserError if the capture lacks one."""
+    """Return the two variants of a step. Raises UserError if the capture lacks one."""
     a, b = capture.variant(step.a), capture.variant(step.b)
     return LessonContext(capture, a, b), LessonContext(capture, b, a)

@@ -16,7 +16,10 @@ from irscope.workspace import Workspace, parse_expectation, summarize, unmet
 
 
 def failed_assertions(lesson: Lesson, capture: Workspace) -> Iterator[str]:
-    """A line per assertion of the lesson that fails. Raises UserError if the capture lacks a variant."""
+    """Yield a line per assertion of the lesson that fails.
+
+    Raises UserError if the capture lacks a variant.
+    """
     for step in lesson.steps:
         a, b = contexts_of(step, capture)
         for assertion in step.assertions:
@@ -25,7 +28,7 @@ def failed_assertions(lesson: Lesson, capture: Workspace) -> Iterator[str]:
 
 
 def failure(assertion: Assertion, a: LessonContext, b: LessonContext) -> str | None:
-    """Why an assertion fails; None if it holds or does not apply to this version of Triton."""
+    """Return why an assertion fails, or None if it holds or does not apply to this version of Triton."""
     if not _applies_to(assertion, a.variant.toolchain.versions.get("triton", "")):
         return None
     if assertion.error:
@@ -63,12 +66,10 @@ def _check_lines(assertion: Assertion, a: LessonContext, b: LessonContext) -> st
     for name, context, expected in (("A", a, assertion.a), ("B", b, assertion.b)):
         if expected is None:
             continue
-        found = context.count(assertion.stage, assertion.has)
-        if found != expected and not (expected == "some" and found):
-            wanted = "at least one" if expected == "some" else expected
-            return (
-                f"{name}'s {assertion.stage}: {found or 'no'} lines match {assertion.has}, expected {wanted}"
-            )
+        count = context.count(assertion.stage, assertion.has)
+        if count != expected and not (expected == "some" and count):
+            requirement = "at least one" if expected == "some" else expected
+            return f"{name}'s {assertion.stage}: {count or 'no'} lines match {assertion.has}, expected {requirement}"
     return None
 
 
@@ -108,13 +109,13 @@ class Task:
 
     @property
     def content(self) -> str:
-        """The file to begin with."""
+        """Return the file to begin with."""
         text = self.exercise.file.read_text(encoding="utf-8")
         return text.replace("irscope compile exercise.py", f"irscope compile {self.file}")
 
 
 def tasks(lesson: Lesson) -> Iterator[Task]:
-    """The tasks of a lesson, named exercise_03a.py, exercise_03b.py, ..."""
+    """Yield the tasks of a lesson, named exercise_03a.py, exercise_03b.py, ..."""
     for letter, exercise in zip("abcdefgh", lesson.exercises, strict=False):
         title, _, text = docstring(exercise.file).partition("\n")
         text = text.partition(COMMAND)[0].strip()
@@ -122,13 +123,13 @@ def tasks(lesson: Lesson) -> Iterator[Task]:
 
 
 def missing(exercise: Exercise, capture: Workspace) -> list[str]:
-    """A line per goal that the learner's compiled file does not reach."""
+    """Return a line per goal that the learner's compiled file does not reach."""
     try:
         a, b = (LessonContext(capture, capture.variant(name)) for name in (exercise.a, exercise.b))
     except UserError as error:
         return [f"a variant is missing: {error}"]
     if not any(goal.error for goal in exercise.goals):
-        for one in (a, b):
-            if (failed := one.variant.failure) is not None:
-                return [f"{one.name} does not compile: {failed.kind}: {failed.summary}"]
+        for context in (a, b):
+            if (failed := context.variant.failure) is not None:
+                return [f"{context.name} does not compile: {failed.kind}: {failed.summary}"]
     return [reason for goal in exercise.goals if (reason := failure(goal, a, b))]

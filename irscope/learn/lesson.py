@@ -43,7 +43,7 @@ class LessonSweep:
 
     @property
     def name(self) -> str:
-        """The kernel, or the program."""
+        """Return the kernel, or the program."""
         return self.kernel or self.file.name
 
 
@@ -148,17 +148,20 @@ class Lesson:
 
 
 def lessons() -> list[Lesson]:
-    """All lessons, in order."""
+    """Return all lessons, in order."""
     return [_load(path) for path in sorted(_FOLDER.glob("*.toml"))]
 
 
 def find_lesson(text: str) -> Lesson:
-    """The lesson with this number or name ("-" is as good as "_"). Raises UserError if there is none."""
-    known = lessons()
-    for lesson in known:
+    """Return the lesson with this number or name ("-" is as good as "_").
+
+    Raises UserError if there is none.
+    """
+    all_lessons = lessons()
+    for lesson in all_lessons:
         if text.replace("-", "_") in (str(lesson.number), f"{lesson.number:02}", lesson.name):
             return lesson
-    names = ", ".join(f"{lesson.number} {lesson.name}" for lesson in known)
+    names = ", ".join(f"{lesson.number} {lesson.name}" for lesson in all_lessons)
     raise UserError(f"no lesson '{text}'; the lessons are: {names}")
 
 
@@ -193,14 +196,14 @@ def _measurements(table: dict[str, Any]) -> tuple[Measurement, ...]:
 
 
 def _step(table: dict[str, Any]) -> LessonStep:
-    shown, excerpts = (
+    question_excerpts, excerpts = (
         tuple(Excerpt(**excerpt) for excerpt in table.pop(key, ())) for key in ("shown", "excerpts")
     )
     assertions = tuple(Assertion(**assertion) for assertion in table.pop("assertions", ()))
     measured = _measurements(table)
     return LessonStep(
         **{"b": table["a"]} | table,
-        shown=shown,
+        shown=question_excerpts,
         excerpts=excerpts,
         measured=measured,
         assertions=assertions,

@@ -23,12 +23,15 @@ class ManualPage:
     path: Path
 
     def text(self) -> str:
-        """The Markdown of the page, without comments. Raises OSError if it cannot be read."""
+        """Read the Markdown of the page, without comments. Raises OSError if it cannot be read."""
         return _COMMENT.sub("", self.path.read_text(encoding="utf-8"))
 
 
 def manual_pages() -> list[ManualPage]:
-    """The installed pages: those about everything, then one per command; none if none are installed."""
+    """Return the installed pages: those about everything, then one per command.
+
+    The list is empty if none are installed.
+    """
     folder = next(filter(Path.is_dir, _FOLDERS), None)
     if folder is None:
         return []

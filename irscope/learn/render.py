@@ -30,12 +30,12 @@ def markdown(lesson: Lesson, capture: Workspace, folded: bool = False) -> str:
     Raises UserError if the capture lacks a variant.
     """
     parts = [f"# {lesson.number}. {lesson.title}", lesson.about.strip()]
-    shown: set[str] = set()
+    shown_kernels: set[str] = set()
     for step in lesson.steps:
         a, b = contexts_of(step, capture)
         parts += [
             f"## {step.title}",
-            *_new_kernels(step, (a, b), shown, folded),
+            *_new_kernels(step, (a, b), shown_kernels, folded),
             question(step, a, b).strip(),
         ]
         text = answer(step, a, b).strip()
@@ -45,13 +45,13 @@ def markdown(lesson: Lesson, capture: Workspace, folded: bool = False) -> str:
 
 
 def ending(lesson: Lesson, capture: Workspace) -> str:
-    """The text after the last step. Raises UserError if the capture lacks a variant."""
+    """Return the text after the last step. Raises UserError if the capture lacks a variant."""
     a, _ = contexts_of(lesson.steps[0], capture)
     return "\n\n".join(filter(None, (lesson.more.strip(), *_measured(lesson.measured, a))))
 
 
 def exercises(lesson: Lesson) -> str:
-    """The exercises of a lesson, and how to check them; the check gives the hints."""
+    """Return the exercises of a lesson, and how to check them; the check gives the hints."""
     parts = [
         f"**Exercises.** `irscope learn {lesson.number} --exercise` writes these files; after an edit, it"
     ]
@@ -70,13 +70,18 @@ def _titles_of_exercises(lesson: Lesson) -> str:
 def _new_kernels(
     step: LessonStep, contexts: tuple[LessonContext, LessonContext], shown: set[str], folded: bool
 ) -> Iterator[str]:
-    """The source of each kernel of a step that the lesson has not shown yet, unless the step quotes it."""
+    """Yield the source of each kernel of a step that the lesson has not shown yet.
+
+    A kernel that the step itself quotes is left out.
+    """
     for name, context in zip("ab", contexts, strict=True):
         source = context.variant.kernel.source
         if source.name in shown:
             continue
         shown.add(source.name)
-        if not any(one.of == name and one.stage == PYTHON for one in (*step.shown, *step.excerpts)):
+        if not any(
+            excerpt.of == name and excerpt.stage == PYTHON for excerpt in (*step.shown, *step.excerpts)
+        ):
             sample = sample_file(f"samples/{Path(source.file).stem}") if folded else None
             code = f"```python\n{source.text.strip()}\n```"
             if sample:
@@ -91,22 +96,29 @@ def _fold(title: str, text: str) -> str:
 
 
 def question(step: LessonStep, a: LessonContext, b: LessonContext) -> str:
-    """The question of a step, with the lines that it shows."""
+    """Return the question of a step, with the lines that it shows."""
     return _with_excerpts([step.question], step.shown, a, b)
 
 
 def answer(step: LessonStep, a: LessonContext, b: LessonContext) -> str:
-    """The answer of a step, with the lines that it quotes."""
+    """Return the answer of a step, with the lines that it quotes."""
     return _with_excerpts([step.answer, *_measured(step.measured, a)], step.excerpts, a, b)
 
 
 def _measured(measurements: Sequence[Measurement], context: LessonContext) -> Iterator[str]:
-    """Each measurement, with the version of Triton it was made with, and the one here if that differs."""
-    here = ".".join(context.variant.toolchain.versions.get("triton", "").split(".")[:2])
-    for one in measurements:
-        with_what = f"Measured with Triton {one.triton} on an {one.device}"
-        other = "" if here == one.triton else f", not with Triton {here}, which compiled this lesson"
-        yield f"{with_what}{other}:\n\n{one.text.strip()}"
+    """Yield each measurement with the version of Triton it was made with.
+
+    If this lesson was compiled with another version, the text names that too.
+    """
+    version = ".".join(context.variant.toolchain.versions.get("triton", "").split(".")[:2])
+    for measurement in measurements:
+        with_what = f"Measured with Triton {measurement.triton} on an {measurement.device}"
+        caveat = (
+            ""
+            if version == measurement.triton
+            else f", not with Triton {version}, which compiled this lesson"
+        )
+        yield f"{with_what}{caveat}:\n\n{measurement.text.strip()}"
 
 
 def _with_excerpts(
@@ -130,7 +142,7 @@ def _filled(text: str, a: LessonContext, b: LessonContext) -> str:
 
 
 def _code_block(context: LessonContext, stage: str, excerpts: Sequence[Excerpt], single: bool) -> str:
-    """The excerpts of one stage in one block; "..." marks omitted lines."""
+    """Return the excerpts of one stage in one block; "..." marks omitted lines."""
     lines = context.lines(stage)
     if language_of(stage) == "text":
         lines = [part for line in lines for part in _wrapped(line)]
@@ -140,7 +152,10 @@ def _code_block(context: LessonContext, stage: str, excerpts: Sequence[Excerpt],
 
 
 def _caption(context: LessonContext, stage: str, of: str, single: bool) -> str:
-    """The line above a block. `single`: A and B are the same variant, so it need not be named."""
+    """Return the line above a block.
+
+    `single`: A and B are the same variant, so it need not be named.
+    """
     extra = EXTRAS.get(stage)
     if extra and extra.shared:
         return extra.caption
@@ -149,23 +164,28 @@ def _caption(context: LessonContext, stage: str, of: str, single: bool) -> str:
 
 
 def _quoted(excerpt: Excerpt, lines: list[str]) -> Iterator[str]:
-    """The lines of an excerpt. Long lines are cut, also before the match if it is far to the right."""
+    """Yield the lines of an excerpt.
+
+    Long lines are cut, also before the match if it is far to the right.
+    """
     for index, line in enumerate(lines):
         if match := re.search(excerpt.find, line):
             first = line if match.start() < _CODE_WIDTH // 2 else f"...{line[match.start() :]}"
-            for one in (first, *lines[index + 1 : index + excerpt.lines]):
-                yield one if len(one) <= _CODE_WIDTH else f"{one[: _CODE_WIDTH - 3]}..."
+            for quoted_line in (first, *lines[index + 1 : index + excerpt.lines]):
+                yield (
+                    quoted_line if len(quoted_line) <= _CODE_WIDTH else f"{quoted_line[: _CODE_WIDTH - 3]}..."
+                )
             return
 
 
 def _wrapped(line: str) -> list[str]:
-    """A line of prose, wrapped with its indentation."""
+    """Wrap a line of prose with its indentation."""
     indent = line[: len(line) - len(line.lstrip())] + "    "
     return textwrap.wrap(line, _PROSE_WIDTH, subsequent_indent=indent, break_on_hyphens=False) or [""]
 
 
 def _lexer(stage: str) -> str:
-    """The name of the stage's language in Pygments and Markdown."""
+    """Return the name of the stage's language in Pygments and Markdown."""
     language = language_of(stage)
     return {"mlir": "ttir", "sass": "nvsass"}.get(language, language)
 
@@ -195,16 +215,16 @@ class LessonPages:
         self._open = -1
 
     def turn(self, direction: int) -> LessonPage | None:
-        """Opens the next (1) or previous (-1) page; None if there is none.
+        """Open the next (1) or previous (-1) page; None if there is none.
 
         Takes as long as measuring two variants. Raises UserError if the capture lacks a variant of the lesson
         or is damaged.
         """
-        wanted = self._open + direction
-        if not 0 <= wanted < 2 * len(self._lesson.steps):
+        number = self._open + direction
+        if not 0 <= number < 2 * len(self._lesson.steps):
             return None
-        page = self._page(wanted)
-        self._open = wanted
+        page = self._page(number)
+        self._open = number
         return page
 
     def _page(self, number: int) -> LessonPage:
@@ -228,7 +248,10 @@ class LessonPages:
         )
 
     def _place(self, step: LessonStep, a: Variant, b: Variant) -> tuple[int | None, bool]:
-        """The first line in A, or else in B, that matches the step's pattern; and whether it is B's."""
+        """Find the first line in A, or else in B, that matches the step's pattern.
+
+        Return its number, or None, and whether it is B's.
+        """
         if not step.find or step.stage == PYTHON:
             return None, False
         for variant, right in ((a, False), (b, True)):

@@ -28,36 +28,47 @@ def samples_folder() -> Path:
 
 
 def samples() -> list[Sample]:
-    """The samples whose docstring has a command, in the order of their names. Executes none of them."""
-    found = (_sample(path) for path in sorted(samples_folder().glob("*.py")))
-    return [sample for sample in found if sample.arguments]
+    """Return the samples whose docstring has a command, in the order of their names.
+
+    Executes none of them.
+    """
+    all_samples = (_sample(path) for path in sorted(samples_folder().glob("*.py")))
+    return [sample for sample in all_samples if sample.arguments]
 
 
 def sample_folders() -> list[Sample]:
-    """The samples that are several files in a folder, in the order of their names; they have no arguments."""
+    """Return the samples that are several files in a folder, in the order of their names.
+
+    They have no arguments.
+    """
     files = {path.parent: path for path in sorted(samples_folder().glob("[!_]*/*.py"), reverse=True)}
     return [Sample(folder, _title(docstring(first)), ()) for folder, first in sorted(files.items())]
 
 
 def sample_path(name: str) -> Path | None:
-    """The sample that `samples/NAME` or `samples/NAME.py` names, or all for `samples`; None if none."""
+    """Return the sample that `samples/NAME` or `samples/NAME.py` names, or the folder for `samples`.
+
+    Return None if there is no such sample.
+    """
     return samples_folder() if name.rstrip("/") == "samples" else sample_file(name)
 
 
 def sample_file(name: str) -> Path | None:
-    """The sample that `samples/NAME` or `samples/NAME.py` names, wherever irscope is installed, or None.
+    """Return the sample that `samples/NAME` or `samples/NAME.py` names, or None.
 
-    `samples/gallery/NAME` is a kernel of docs/gallery.md.
+    It is found wherever irscope is installed. `samples/gallery/NAME` is a kernel of
+    docs/gallery.md.
     """
     folder, _, file = name.rpartition("/")
-    found = samples_folder() / folder.removeprefix("samples").lstrip("/") / f"{file.removesuffix('.py')}.py"
-    return found if folder in ("samples", "samples/gallery") and found.is_file() else None
+    path = samples_folder() / folder.removeprefix("samples").lstrip("/") / f"{file.removesuffix('.py')}.py"
+    return path if folder in ("samples", "samples/gallery") and path.is_file() else None
 
 
 def written_command(path: Path) -> tuple[str, ...]:
-    """The words after `irscope compile` in the docstring of a Python file, () if there are none.
+    """Return the words after `irscope compile` in the docstring of a Python file, () if none.
 
-    The first one is the file as the docstring has it, with ::KERNEL if that is written. Executes nothing.
+    The first one is the file as the docstring has it, with ::KERNEL if that is written. Executes
+    nothing.
     """
     try:
         return _command(docstring(path))
@@ -78,7 +89,10 @@ def _title(docstring: str) -> str:
 
 
 def docstring(path: Path) -> str:
-    """The docstring of a Python file; executes nothing. Raises OSError, SyntaxError, ValueError."""
+    """Return the docstring of a Python file; execute nothing.
+
+    Raises OSError, SyntaxError, ValueError.
+    """
     return ast.get_docstring(ast.parse(path.read_bytes())) or ""
 
 

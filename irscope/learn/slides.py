@@ -22,7 +22,7 @@ _SHORT = 900
 
 
 def lesson_slides_html(lesson: Lesson, capture: Workspace) -> str:
-    """The page. Raises UserError if the capture lacks a variant of the lesson."""
+    """Return the page. Raises UserError if the capture lacks a variant of the lesson."""
     title = f"{lesson.number}. {lesson.title}"
     return talk_html(title, f"irscope learn {lesson.number}", list(_slides(lesson, capture)))
 
@@ -34,13 +34,13 @@ def _slides(lesson: Lesson, capture: Workspace) -> Iterator[Slide]:
         command(live),
     ]
     yield Slide(f"{lesson.number}. {lesson.title}", [_markdown(lesson.about)], notes, "title lesson")
-    shown: set[str] = set()
+    shown_sources: set[str] = set()
     for step in lesson.steps:
         a, b = contexts_of(step, capture)
         for name, context in zip("ab", (a, b), strict=True):
             if not _quotes_python(step, name):
-                yield from _new_kernel(context, shown, live)
-            shown.add(context.variant.kernel.source.text)
+                yield from _new_kernel(context, shown_sources, live)
+            shown_sources.add(context.variant.kernel.source.text)
         yield from _step(step, a, b, live)
     if lesson.more.strip():
         yield Slide("To remember", [_markdown(lesson.more)], [command(live)], "lesson")
@@ -49,38 +49,43 @@ def _slides(lesson: Lesson, capture: Workspace) -> Iterator[Slide]:
 
 
 def _new_kernel(context: LessonContext, shown: set[str], live: str) -> Iterator[Slide]:
-    """The slides of a kernel that no earlier step is about."""
+    """Yield the slides of a kernel that no earlier step is about."""
     source = context.variant.kernel.source
     if source.text not in shown:
         inputs = compile_time_inputs([context.variant])
-        constants = {name for one in inputs if one.kind == "constexpr" for name in one.names}
+        constants = {
+            name
+            for compile_input in inputs
+            if compile_input.kind == "constexpr"
+            for name in compile_input.names
+        }
         yield from source_slides(source, constants, (), live)
 
 
 def _quotes_python(step: LessonStep, name: str) -> bool:
-    """Whether a step itself quotes the kernel of A or B."""
-    return any(one.of == name and one.stage == PYTHON for one in (*step.shown, *step.excerpts))
+    """Return True if a step itself quotes the kernel of A or B."""
+    return any(excerpt.of == name and excerpt.stage == PYTHON for excerpt in (*step.shown, *step.excerpts))
 
 
 def _step(step: LessonStep, a: LessonContext, b: LessonContext, live: str) -> Iterator[Slide]:
-    """A question and its answer: on one slide if both are short."""
-    asked, answered = question(step, a, b), answer(step, a, b)
+    """Yield a question and its answer, on one slide if both are short."""
+    question_text, answered = question(step, a, b), answer(step, a, b)
     names = dict.fromkeys((f"A: {a.name}", f"B: {b.name}")) if a.variant != b.variant else {a.name: None}
     sides = paragraph(*(element("span", name) for name in names), class_="sides")
     notes = [
         paragraph("Let learners answer first. Then: ", element("code", live), f", stage {step.stage}."),
         *term_notes(step.stage),
     ]
-    if len(asked) + len(answered) <= _SHORT:
-        body = [sides, _markdown(asked), fragment("div", _markdown(answered), class_="answer")]
+    if len(question_text) + len(answered) <= _SHORT:
+        body = [sides, _markdown(question_text), fragment("div", _markdown(answered), class_="answer")]
         yield Slide(step.title, body, notes, "lesson ask")
         return
-    yield Slide(step.title, [sides, _markdown(asked)], notes, "lesson ask")
+    yield Slide(step.title, [sides, _markdown(question_text)], notes, "lesson ask")
     yield Slide(f"Answer: {step.title}", [sides, _markdown(answered)], notes, "lesson")
 
 
 def _exercises(lesson: Lesson) -> Slide:
-    """The exercises, and how to check them."""
+    """Return the slide with the exercises, and how to check them."""
     items = [
         element("li", element("code", task.file), ": ", element("b", task.title), _markdown(task.text))
         for task in tasks(lesson)

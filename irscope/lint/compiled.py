@@ -43,21 +43,21 @@ class CompiledKernel:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel."""
+        """Return the kernel."""
         return self.variants[0].kernel
 
     @property
     def target(self) -> Target:
-        """The target."""
+        """Return the target."""
         return self.variants[0].target
 
     @cached_property
     def lines(self) -> list[str]:
-        """The lines of the kernel's source, including its decorators."""
+        """Return the lines of the kernel's source, including its decorators."""
         return self.kernel.source.text.split("\n")
 
     def flow(self, variant: Variant) -> AxisFlow | None:
-        """The data flow of a variant's TTIR; None if it has none, or one too large to analyze quickly."""
+        """Return the data flow of a variant's TTIR, or None if it has none or is too large to analyze."""
         artifact = variant.artifacts.get("ttir")
         key = artifact.digest if artifact else str(variant.id)
         if key not in self._flows:
@@ -69,47 +69,54 @@ class CompiledKernel:
 
     @cached_property
     def _flows(self) -> dict[str, AxisFlow | None]:
-        """The data flow by digest of TTIR: configs that differ in num_warps or num_stages share it."""
+        """Map a digest of TTIR to its data flow: configs that differ in num_warps or num_stages share it."""
         return {}
 
     @property
     def head_lines(self) -> tuple[int, ...]:
-        """The lines of the file up to the kernel's `def`. A comment there applies to the whole kernel."""
+        """Return the lines of the file up to the kernel's `def`.
+
+        A comment there applies to the whole kernel.
+        """
         first = self.kernel.source.line
         return tuple(range(first, first + def_index(self.lines) + 1))
 
     def value(self, variant: Variant, name: str) -> FactValue:
-        """A fact's value; None if it is unknown."""
+        """Return a fact's value, or None if it is unknown."""
         facts = self.facts[variant.id]
         return facts[name].value if name in facts else None
 
     def launches(self, variant: Variant) -> bool:
-        """Whether no known limit prevents launching a variant."""
+        """Return True if no known limit prevents launching a variant."""
         status = status_of(variant, self.facts[variant.id])
         return status is None or status.ok
 
     def number(self, variant: Variant, name: str) -> float:
-        """A numeric fact; 0 if it is unknown."""
+        """Return a numeric fact, or 0 if it is unknown."""
         value = self.value(variant, name)
         return value if isinstance(value, int | float) else 0
 
     def listed(self, variants: Sequence[Variant]) -> str:
-        """The first of `variants` by name, and how many more there are."""
+        """Return the first of `variants` by name, and how many more there are."""
         named = [f"#{variant.id} {self.names[variant.id]}" for variant in variants[:_MAX_LISTED]]
         more = len(variants) - len(named)
         return "; ".join([*named, *([f"and {more:,} more"] if more else [])])
 
     def share(self, variants: Sequence[Variant]) -> str:
-        """The number of variants and the total: "2 of 10 variants"."""
+        """Return the number of variants and the total: "2 of 10 variants"."""
         return f"{len(variants):,} of {len(self.variants):,} variants"
 
     def diagnostic(self, rule: Rule, message: str, fix: str, line: int | None = None) -> Diagnostic:
-        """A diagnostic of this kernel, at `line` of its file; without it, at its `def`."""
+        """Make a diagnostic of this kernel, at `line` of its file or, without it, at its `def`."""
         source, head = self.kernel.source, self.head_lines
-        place = head[-1] if line is None else line
-        text = self.lines[place - source.line] if 0 <= place - source.line < len(self.lines) else ""
+        reported_line = head[-1] if line is None else line
+        text = (
+            self.lines[reported_line - source.line]
+            if 0 <= reported_line - source.line < len(self.lines)
+            else ""
+        )
         column = len(text) - len(text.lstrip()) + 1
-        return Diagnostic(rule, source.file, place, column, message, fix, head)
+        return Diagnostic(rule, source.file, reported_line, column, message, fix, head)
 
 
 # A tensor as recorded: "float16[512, 64]"; " strides [...]" follows if it is not contiguous.
@@ -127,19 +134,19 @@ class LaunchedVariant:
     values: Mapping[Definition, LaunchValue]
 
     def accesses(self) -> Iterator[tuple[GlobalAccess, LaunchValue]]:
-        """The global loads and stores that the last program surely runs, with their pointers."""
+        """Yield the global loads and stores that the last program surely runs, with their pointers."""
         for access in global_accesses(self.flow.document, self.flow):
             pointer = self.values.get(access.pointer)
             if pointer is not None and pointer.base and self._runs(access.index):
                 yield access, pointer
 
     def elements(self, parameter: str) -> int | None:
-        """The elements of the tensor passed for a parameter; None if unknown or not contiguous."""
+        """Return the elements of the tensor passed for a parameter, or None if unknown or not contiguous."""
         sizes = self.sizes(parameter)
         return None if sizes is None else prod(sizes)
 
     def sizes(self, parameter: str) -> tuple[int, ...] | None:
-        """The shape of the contiguous tensor passed for a parameter; None if unknown."""
+        """Return the shape of the contiguous tensor passed for a parameter, or None if it is unknown."""
         text = dict(self.launch.arguments).get(parameter, "") if self.launch else ""
         match = _TENSOR.match(text)
         if match is None:
@@ -147,7 +154,7 @@ class LaunchedVariant:
         return tuple(int(size) for size in match[1].split(",") if size.strip())
 
     def _runs(self, index: int) -> bool:
-        """Whether an operation is in no branch, and in no loop that may not run."""
+        """Return True if an operation is in no branch, and in no loop that may not run."""
         operations = self.flow.operations
         parent = operations[index].parent
         while parent >= 0:
@@ -161,7 +168,7 @@ class LaunchedVariant:
 
 
 def launched_variants(compiled: CompiledKernel) -> Iterator[LaunchedVariant]:
-    """Each variant with each of its recorded launches; variants without TTIR are left out."""
+    """Yield each variant with each of its recorded launches; variants without TTIR are left out."""
     for variant in compiled.variants:
         flow = compiled.flow(variant)
         for launch in variant.launches if flow is not None else ():

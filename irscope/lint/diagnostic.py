@@ -52,29 +52,29 @@ class Rule:
 
     @property
     def summary(self) -> str:
-        """The first line of the page: what the rule reports."""
+        """Return the first line of the page: what the rule reports."""
         return self.page.partition("\n")[0].strip()
 
     @property
     def body(self) -> str:
-        """The page without its first line, as Markdown."""
+        """Return the page without its first line, as Markdown."""
         return cleandoc(self.page).partition("\n")[2].strip()
 
     @property
     def blocks(self) -> list[str]:
-        """The blocks of the body: code, and paragraphs, each on one line."""
-        found = _BLOCK.findall(self.body)
-        return [block if block.startswith("```") else " ".join(block.split("\n")) for block in found]
+        """Return the blocks of the body: code, and paragraphs, each on one line."""
+        matches = _BLOCK.findall(self.body)
+        return [block if block.startswith("```") else " ".join(block.split("\n")) for block in matches]
 
     @property
     def explanation(self) -> str:
-        """The summary and the reason for it, without links."""
+        """Return the summary and the reason for it, without links."""
         reasons = [block.removeprefix(_REASON) for block in self.blocks if block.startswith(_REASON)]
         return _LINK.sub(r"\1", " ".join([self.summary, *reasons]))
 
 
 def lines_text(lines: Collection[int]) -> str:
-    """Line numbers as a message shows them: "line 4" or "lines 4, 5"."""
+    """Return line numbers as a message shows them: "line 4" or "lines 4, 5"."""
     return f"line{'' if len(lines) == 1 else 's'} {', '.join(map(str, sorted(lines)))}"
 
 
@@ -96,7 +96,7 @@ _RULE = re.compile(r'^"""(.*?)^"""$.*^RULE = \w+\(\s*"(\w+)",\s*"([\w-]+)"', re.
 
 
 def documented_rules() -> Iterator[Rule]:
-    """Each rule of `rules/` by code: its code, name and page; nothing that can be run."""
+    """Yield each rule of `rules/` by code: its code, name and page; nothing that can be run."""
     texts = [path.read_text(encoding="utf-8") for path in Path(__file__).with_name("rules").glob("*.py")]
-    found = [Rule(match[2], match[3], match[1]) for text in texts if (match := _RULE.match(text))]
-    yield from sorted(found, key=lambda rule: rule.code)
+    rules = [Rule(match[2], match[3], match[1]) for text in texts if (match := _RULE.match(text))]
+    yield from sorted(rules, key=lambda rule: rule.code)

@@ -18,18 +18,20 @@ _COMMENT = re.compile(r"#[ \t]*irscope:[ \t]*ignore(?:\[([^\]\n]*)\])?")
 
 
 def is_suppressed(diagnostic: Diagnostic, lines: Sequence[str], first: int = 1) -> bool:
-    """Whether a comment suppresses a diagnostic, on its line or at the kernel's declaration.
+    """Check whether a comment suppresses a diagnostic, on its line or at the kernel's declaration.
 
     `lines` are the lines of its file from line `first` on.
     """
-    places = {diagnostic.line, *diagnostic.suppression_lines}
+    candidate_lines = {diagnostic.line, *diagnostic.suppression_lines}
     return any(
-        _ignores(lines[line - first], diagnostic.rule) for line in places if 0 <= line - first < len(lines)
+        _ignores(lines[line - first], diagnostic.rule)
+        for line in candidate_lines
+        if 0 <= line - first < len(lines)
     )
 
 
 def selected_rules(rules: Iterable[Rule], select: Iterable[str], ignore: Iterable[str]) -> frozenset[str]:
-    """The names of the rules to run. `select` (empty: all) and `ignore` hold names or codes."""
+    """Return the names of the rules to run. `select` (empty: all) and `ignore` hold names or codes."""
     included, excluded = set(select), set(ignore)
     return frozenset(
         rule.name
@@ -47,20 +49,20 @@ def _ignores(line: str, rule: Rule) -> bool:
 
 
 def lint_source(text: str, path: str, rules: frozenset[str]) -> list[Diagnostic]:
-    """The diagnostics of a Python file, by line. `rules` are the names of the rules to run.
+    """Return the diagnostics of a Python file, by line. `rules` are the names of the rules to run.
 
     Raises SyntaxError or ValueError if `text` is not valid Python.
     """
     module = PythonModule(text, path)
     if "triton" not in text:
         return []
-    found = [one for rule in SOURCE_RULES if rule.name in rules for one in _found(rule, module)]
-    kept = [one for one in dict.fromkeys(found) if not is_suppressed(one, module.lines)]
-    return sorted(kept, key=lambda one: (one.line, one.column, one.rule.code))
+    diagnostics = [one for rule in SOURCE_RULES if rule.name in rules for one in _found(rule, module)]
+    reported = [one for one in dict.fromkeys(diagnostics) if not is_suppressed(one, module.lines)]
+    return sorted(reported, key=lambda one: (one.line, one.column, one.rule.code))
 
 
 def _found(rule: SourceRule, module: PythonModule) -> list[Diagnostic]:
-    """The findings of a rule; none if an expression is nested too deeply for it."""
+    """Run a rule; return nothing if an expression is nested too deeply for it."""
     try:
         return list(rule.check(module))
     except RecursionError:
@@ -68,8 +70,11 @@ def _found(rule: SourceRule, module: PythonModule) -> list[Diagnostic]:
 
 
 def lint_compiled(kernels: Sequence[CompiledKernel], rules: frozenset[str]) -> list[Diagnostic]:
-    """The diagnostics of compiled kernels, by file and line. `rules` are the names of the rules to run."""
-    found = [
+    """Return the diagnostics of compiled kernels, by file and line.
+
+    `rules` are the names of the rules to run.
+    """
+    diagnostics = [
         diagnostic
         for compiled in kernels
         for rule in CAPTURE_RULES
@@ -77,4 +82,4 @@ def lint_compiled(kernels: Sequence[CompiledKernel], rules: frozenset[str]) -> l
         for diagnostic in rule.check(compiled)
         if not is_suppressed(diagnostic, compiled.lines, compiled.kernel.source.line)
     ]
-    return sorted(found, key=lambda one: (one.file, one.line, one.column, one.rule.code, one.message))
+    return sorted(diagnostics, key=lambda one: (one.file, one.line, one.column, one.rule.code, one.message))

@@ -50,38 +50,41 @@ class AnswerPool:
         self._closed = False
 
     def warm_up(self) -> None:
-        """Starts a worker, which imports what answers need."""
+        """Start a worker, which imports what answers need."""
         with self._changed:
             if not self._count:
                 self._count = 1
                 self._idle.append(_Answering(Worker(self._start)))
 
     def close(self) -> None:
-        """Lets idle workers keep what they derived, then ends them; one that answers ends with the server."""
+        """Let idle workers keep what they derived, then end them.
+
+        A worker that is answering ends with the server.
+        """
         with self._changed:
             self._closed = True
             idle, self._idle = self._idle, []
-        for one in idle:
+        for answering in idle:
             with suppress(OSError, EOFError):
-                one.worker.pipe.send(None)
-                while one.worker.pipe.poll(_END_SECONDS):  # it may have to say that it is ready
-                    one.worker.pipe.recv()
-            one.worker.stop()
+                answering.worker.pipe.send(None)
+                while answering.worker.pipe.poll(_END_SECONDS):  # it may have to say that it is ready
+                    answering.worker.pipe.recv()
+            answering.worker.stop()
 
     def ask(self, question: Question, stop: Stop) -> Any:
         """Return the answer to a question.
 
         Raises UserError if it is a problem, takes too much time or memory, or its worker crashes; Stopped.
         """
-        one = self._taken(stop)
+        answering = self._taken(stop)
         usable = False
         try:
-            reply = self._asked(one, question, stop)
+            reply = self._asked(answering, question, stop)
             usable = True
         except (EOFError, OSError):
             raise UserError("the answer ended its process, perhaps for lack of memory (--memory)") from None
         finally:
-            self._given_back(one, usable)
+            self._given_back(answering, usable)
         if reply.log:
             sys.stderr.write(reply.log)
         if reply.problem:

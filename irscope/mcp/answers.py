@@ -28,14 +28,14 @@ _BEYOND_ASCII = 2
 
 
 def tokens(text: str) -> int:
-    """An upper estimate of the tokens of a text."""
+    """Estimate the tokens of a text from above."""
     total = 0
-    for letters, digits, lines, blanks, blank, other, _ in _PIECE.findall(text):
+    for letters, digits, lines, blanks, blank, beyond_ascii, _ in _PIECE.findall(text):
         if letters:
             total += -(-len(letters) // _LETTERS)
         elif digits:
             total += -(-len(digits) // _DIGITS)
-        elif other:
+        elif beyond_ascii:
             total += _BEYOND_ASCII
         elif lines or blanks or not blank:
             total += 1
@@ -48,7 +48,7 @@ def compact_json(value: Mapping[str, Any] | Sequence[Any]) -> str:
 
 
 def clip_tokens(text: str, most: int) -> str:
-    """The beginning of a text with at most `most` tokens; "..." replaces the rest."""
+    """Return the beginning of a text with at most `most` tokens; "..." replaces the rest."""
     if tokens(text) <= most:
         return text
     low, high = 0, len(text)
@@ -100,12 +100,12 @@ class Rendered:
 
     @property
     def tokens(self) -> int:
-        """The tokens of the text and of the data."""
+        """Return the tokens of the text and of the data."""
         return tokens(self.text) + tokens(compact_json(self.data))
 
 
 def rendered(answer: Answer, offset: int = 0, most: int = MOST_TOKENS) -> Rendered:
-    """An answer with the items from `offset` on that fit into `most` tokens, at least one.
+    """Return an answer with the items from `offset` on that fit into `most` tokens, at least one.
 
     If some are left out, the text and `next_offset` say where to go on.
     """
@@ -125,7 +125,7 @@ def rendered(answer: Answer, offset: int = 0, most: int = MOST_TOKENS) -> Render
 
 
 def _printable(data: dict[str, Any]) -> dict[str, Any]:
-    """The data with all text from captures printable, as the text part has it."""
+    """Make all text from captures in the data printable, as the text part has it."""
 
     def safe(value: object) -> object:
         if isinstance(value, str):
@@ -152,7 +152,7 @@ def _fitting(items: Sequence[Item], room: int, each: int) -> tuple[list[str], li
 
 
 def _clipped(value: object, most: int) -> object:
-    """A record with its texts clipped."""
+    """Return a record with its texts clipped."""
     if isinstance(value, str):
         return clip_tokens(value, most)
     if isinstance(value, dict):
@@ -161,20 +161,23 @@ def _clipped(value: object, most: int) -> object:
 
 
 def _limited(answer: Rendered, most: int) -> Rendered:
-    """An answer whose fixed parts are too long, such as a compiler's message, with long texts clipped."""
+    """Clip the long texts of an answer whose fixed parts are too long, such as a compiler's message."""
     for share in (0.45, 0.3, 0.2, 0.1, 0.05):
         if answer.tokens <= most:
             break
         part = int(most * share)
         text = clip_tokens(answer.text, int(most * 0.5))
         answer = Rendered(
-            text, {name: _clipped(one, part) for name, one in answer.data.items()}, answer.is_error
+            text, {name: _clipped(value, part) for name, value in answer.data.items()}, answer.is_error
         )
     return answer
 
 
 def failed(error: str, **data: object) -> Answer:
-    """An answer that says in one line why there is no result; `data` may have the whole message."""
+    """Return an answer that says in one line why there is no result.
+
+    `data` may have the whole message.
+    """
     more = {name: value for name, value in data.items() if value}
     text = "\n".join(str(value) for value in more.values() if isinstance(value, str))
     return Answer(

@@ -39,13 +39,13 @@ _T = TypeVar("_T")
 
 
 def preload() -> None:
-    """Imports what answers need, before the first question: a second of imports."""
+    """Import what answers need, before the first question: a second of imports."""
     for module in _USED:
         import_module(module)
 
 
 def call(session: Session, tool: Tool, arguments: Mapping[str, Any], stop: Stop) -> Rendered:
-    """Calls a tool in this process; every problem is an answer that says it in one line. Raises Stopped."""
+    """Call a tool in this process; every problem is an answer that says it in one line. Raises Stopped."""
     wrong = rejected(tool, arguments)
     if wrong is not None:
         return wrong

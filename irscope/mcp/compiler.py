@@ -80,7 +80,7 @@ class Compiler:
         self._lock = Lock()
 
     def warm_up(self) -> None:
-        """Starts the worker that will get the next source, unless it waits already.
+        """Start the worker that will get the next source, unless it waits already.
 
         Call it when nothing else is to be done: loading Triton takes a core for a second.
         """
@@ -93,7 +93,7 @@ class Compiler:
                 self._spare = Worker(self._start)
 
     def close(self) -> None:
-        """Ends all workers."""
+        """End all workers."""
         with self._lock:
             self._end()
             if self._spare is not None:
@@ -131,7 +131,7 @@ class Compiler:
         )
 
     def _compile_plan(self, plan: Plan, path: Path, stop: Stop) -> Compiled:
-        known = _known(plan, path)
+        known_ids = _known(plan, path)
         with CaptureWriter.resume(path) if path.exists() else CaptureWriter.create(path) as writer:
             sweep = lay_out(plan, writer, COMMAND)
             self._add_workers(len(sweep.ids))
@@ -152,7 +152,7 @@ class Compiler:
                 self._end()
             finally:
                 timer.cancel()
-        ids = {**known, **done}
+        ids = {**known_ids, **done}
         return Compiled(
             plan,
             tuple(ids[job] for job in plan.jobs if job in ids),
@@ -161,7 +161,7 @@ class Compiler:
         )
 
     def _worker_for(self, file: Path) -> Worker:
-        """The worker that has imported this very source, or the warm one."""
+        """Return the worker that has imported this very source, or the warm one."""
         key = (str(file), source_stamp(file))
         if self._key == key and self._workers and self._workers[0].alive:
             return self._workers[0]
@@ -184,24 +184,28 @@ class Compiler:
 
 
 def source_stamp(file: Path) -> str:
-    """A digest of the state of a source: its text, and the Python files next to it, which it may import.
+    """Return a digest of the state of a source: its text, and the Python files next to it.
 
-    In a large folder, a number that no other state has: then nothing is known to be unchanged.
+    The source may import these files. In a large folder, return a number that no other state has:
+    then nothing is known to be unchanged.
     """
     state = sha256(file.read_bytes())
-    others = sorted(_neighbors(file))
-    if len(others) > _MOST_FILES:
+    neighbors = sorted(_neighbors(file))
+    if len(neighbors) > _MOST_FILES:
         return str(time.monotonic_ns())
-    for path, changed, size in others:
+    for path, changed, size in neighbors:
         state.update(f"{path}\0{changed}\0{size}\0".encode("utf-8", "replace"))
     return state.hexdigest()
 
 
 def _neighbors(file: Path) -> Iterator[tuple[str, int, int]]:
-    """The Python files of the package that a file is in, or of its folder: path, time of change, size."""
+    """Yield the Python files of the package that a file is in, or of its folder.
+
+    Each has its path, time of change and size.
+    """
     packages = [folder for folder in file.parents if (folder / "__init__.py").is_file()]
-    found = packages[-1].rglob("*.py") if packages else file.parent.glob("*.py")
-    for number, path in enumerate(found):
+    paths = packages[-1].rglob("*.py") if packages else file.parent.glob("*.py")
+    for number, path in enumerate(paths):
         if number > _MOST_FILES:
             return
         try:
@@ -212,9 +216,12 @@ def _neighbors(file: Path) -> Iterator[tuple[str, int, int]]:
 
 
 def _known(plan: Plan, path: Path) -> Mapping[Job, int]:
-    """The variants of a plan that the capture has, by job; those that failed are compiled again."""
+    """Return the variants of a plan that the capture has, by job.
+
+    Variants that failed are compiled again.
+    """
     if not path.exists():
         return {}
     with Workspace(path) as workspace:
-        found = compiled_before(plan, workspace.variants)
-    return {job: variant.id for job, variant in found.items() if variant.failure is None}
+        compiled = compiled_before(plan, workspace.variants)
+    return {job: variant.id for job, variant in compiled.items() if variant.failure is None}

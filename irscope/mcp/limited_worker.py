@@ -15,7 +15,7 @@ _MOST_BYTES_WRITTEN = 256 << 20
 
 
 def main(pipe: str, lifeline: str, memory: str) -> None:
-    """Sets the limits (`memory` in bytes), then serves as a compile worker does."""
+    """Set the limits (`memory` in bytes), then serve as a compile worker does."""
     from irscope.compiling import worker
 
     limit(resource.RLIMIT_DATA, int(memory))

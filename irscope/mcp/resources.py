@@ -40,7 +40,7 @@ class Listed:
 
 
 def listed(session: Session) -> Iterator[Listed]:
-    """The resources of the session's capture: of each variant its facts and text stages."""
+    """Yield the resources of the session's capture: of each variant its facts and text stages."""
     for capture, workspace in session.captures():
         yield Listed(f"{SCHEME}://{capture}/variants", "variants", "A row per variant")
         for variant in workspace.variants:
@@ -51,7 +51,10 @@ def listed(session: Session) -> Iterator[Listed]:
 
 
 def read(session: Session, uri: str) -> str:
-    """A page of a resource; its last line says how to go on. Raises UserError if there is none."""
+    """Return a page of a resource; its last line says how to go on.
+
+    Raises UserError if there is none.
+    """
     try:
         parts = urlsplit(uri)
     except ValueError as error:

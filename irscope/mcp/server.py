@@ -41,7 +41,7 @@ Context = ServerRequestContext[Any, Any]
 
 
 def make_server(session: Session, pool: AnswerPool) -> Server[dict[str, Any]]:
-    """The server of a session, whose answers come from `pool`."""
+    """Create the server of a session, whose answers come from `pool`."""
     handlers = _Handlers(session, pool)
     return Server(
         "irscope",
@@ -85,15 +85,18 @@ class _Handlers:
         self, context: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
         start = _start(params.cursor if params else None)
-        found = await self._asked(context, Question(self._session.changes))
-        page = found[start : start + resources.PAGE]
-        more = str(start + resources.PAGE) if start + resources.PAGE < len(found) else None
+        all_resources = await self._asked(context, Question(self._session.changes))
+        page = all_resources[start : start + resources.PAGE]
+        more = str(start + resources.PAGE) if start + resources.PAGE < len(all_resources) else None
         return types.ListResourcesResult(
             resources=[
                 types.Resource(
-                    uri=one.uri, name=one.name, description=one.description, mime_type="text/plain"
+                    uri=resource.uri,
+                    name=resource.name,
+                    description=resource.description,
+                    mime_type="text/plain",
                 )
-                for one in page
+                for resource in page
             ],
             next_cursor=more,
         )
@@ -119,7 +122,7 @@ class _Handlers:
         return types.ReadResourceResult(contents=[content])
 
     async def _called(self, context: Context, tool: Tool, arguments: Arguments) -> Rendered:
-        """The answer of a tool; what it executes is done first, in workers of its own."""
+        """Return the answer of a tool; what it executes is done first, in workers of its own."""
         wrong = rejected(tool, arguments)
         if wrong is not None:
             return wrong
@@ -134,16 +137,19 @@ class _Handlers:
         return answer
 
     async def _asked(self, context: Context, question: Question) -> Any:
-        """The answer of a worker. Raises UserError."""
+        """Return the answer of a worker. Raises UserError."""
         if len(self._clients) > _MOST_CLIENTS:
             self._clients.clear()  # those that ask keep theirs
-        own = self._clients.setdefault(_client(context), anyio.Semaphore(_MOST_OF_CLIENT))
-        async with own:
+        client_turns = self._clients.setdefault(_client(context), anyio.Semaphore(_MOST_OF_CLIENT))
+        async with client_turns:
             return await _in_thread(lambda stop: self._pool.ask(question, stop), self._asking)
 
 
 def _client(context: Context) -> str:
-    """A name for the client of a request: over HTTP its session or, without one, its connection."""
+    """Return a name for the client of a request.
+
+    Over HTTP it is the session or, without one, the connection.
+    """
     request: Any = context.request
     if request is None:
         return ""
@@ -151,7 +157,7 @@ def _client(context: Context) -> str:
 
 
 def tool_list() -> list[types.Tool]:
-    """The answer to tools/list."""
+    """Return the answer to tools/list."""
     return [
         types.Tool(
             name=tool.name,
@@ -165,7 +171,10 @@ def tool_list() -> list[types.Tool]:
 
 
 async def _in_thread(work: Callable[[Stop], _T], threads: anyio.CapacityLimiter) -> _T:
-    """The result of `work` in a thread; if the client cancels, `work` is stopped, and nobody waits for it."""
+    """Return the result of `work` in a thread.
+
+    If the client cancels, `work` is stopped, and nobody waits for it.
+    """
     stop = Stop()
     try:
         return await anyio.to_thread.run_sync(lambda: work(stop), abandon_on_cancel=True, limiter=threads)

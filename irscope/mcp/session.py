@@ -30,30 +30,31 @@ class Roots:
 
     @classmethod
     def of(cls, folders: Sequence[Path]) -> Roots:
-        """The folders with links resolved. Raises UserError if one is not a folder."""
+        """Resolve the links of the folders. Raises UserError if one is not a folder."""
         for folder in folders:
             if not folder.is_dir():
                 raise UserError(f"--root {folder}: no such folder")
         return cls(tuple(folder.resolve() for folder in folders))
 
     def file(self, name: str) -> Path:
-        """The regular file called `name`, with links resolved.
+        """Return the regular file called `name`, with links resolved.
 
-        Raises UserError if it is not in one of the folders (a link may lead out of them) or not a file.
+        Raises UserError if it is not in one of the folders (a link may lead out of them) or not a
+        file.
         """
-        shown = one_line(name)
+        printed_name = one_line(name)
         try:
             path = (self.folders[0] / name).resolve()
             is_file = path.is_file()
         except (OSError, ValueError, RuntimeError):
-            raise UserError(f"{shown}: no such file") from None
+            raise UserError(f"{printed_name}: no such file") from None
         if not any(path.is_relative_to(folder) for folder in self.folders):
             allowed = ", ".join(map(str, self.folders))
             raise UserError(
-                f"{shown}: outside of the folders that this server may read ({allowed}); see --root"
+                f"{printed_name}: outside of the folders that this server may read ({allowed}); see --root"
             )
         if not is_file:
-            raise UserError(f"{shown}: no such file")
+            raise UserError(f"{printed_name}: no such file")
         return path
 
 
@@ -85,10 +86,10 @@ class Session:
         self._noted: set[str] = set()
 
     def close(self) -> None:
-        """Ends the workers and closes the captures."""
+        """End the workers and close the captures."""
         self.compiler.close()
         with self._lock:
-            for workspace in (self._own, *(one.workspace for one in self._others.values())):
+            for workspace in (self._own, *(opened.workspace for opened in self._others.values())):
                 if workspace is not None:
                     workspace.close()
             self._own = None
@@ -102,39 +103,40 @@ class Session:
             self._has_changed()
 
     def add_launch(self, ids: Sequence[int], launch: str) -> None:
-        """Stores a launch for variants that have none. Raises UserError if the text does not fit them."""
+        """Store a launch for variants that have none. Raises UserError if the text does not fit them."""
         add_launches(self.path, launch, ids)
         self._has_changed()
 
     def new_notes(self, notes: Sequence[str]) -> list[str]:
-        """Those of `notes` that no answer has had yet, such as the guessed types of a kernel."""
-        found = [note for note in dict.fromkeys(notes) if note not in self._noted]
-        self._noted.update(found)
-        return found
+        """Return those of `notes` that no answer has had yet, such as the guessed types of a kernel."""
+        unseen = [note for note in dict.fromkeys(notes) if note not in self._noted]
+        self._noted.update(unseen)
+        return unseen
 
     def workspace(self, capture: str | None = None) -> Workspace:
-        """The capture called so: a path within the roots; None or "session": what was compiled here.
+        """Return the capture called so.
 
+        A name is a path within the roots; None or "session" is what was compiled here.
         Raises UserError if it is not a capture or nothing was compiled yet.
         """
         if capture in (None, "", SESSION):
             with self._lock:
-                own = self._own
-            if own is None and self.path.exists():  # --workspace, from an earlier session
+                session_workspace = self._own
+            if session_workspace is None and self.path.exists():  # --workspace, from an earlier session
                 self.reread()
-                own = self._own
-            if own is None:
+                session_workspace = self._own
+            if session_workspace is None:
                 raise UserError("nothing was compiled yet: call compile first, or name a capture file")
-            return own
+            return session_workspace
         return self._open(self.roots.file(str(capture)))
 
     def variant(self, capture: str | None, name: str | int) -> tuple[Workspace, Variant]:
-        """A variant by number or name, with its capture. Raises UserError if there is none."""
+        """Return a variant by number or name, with its capture. Raises UserError if there is none."""
         workspace = self.workspace(capture)
         return workspace, workspace.variant(name)
 
     def source_file(self, text: str) -> Path:
-        """A file with this text, which has a folder of its own: equal texts, equal files."""
+        """Return a file with this text, which has a folder of its own: equal texts, equal files."""
         if len(text) > _MOST_SOURCE:
             raise UserError(f"source is longer than {_MOST_SOURCE:,} characters; name a file instead")
         match = _NAME.search(text)
@@ -150,7 +152,7 @@ class Session:
         return path
 
     def captures(self) -> Sequence[tuple[str, Workspace]]:
-        """The name and the open capture of the session, if anything was compiled."""
+        """Return the name and the open capture of the session, if anything was compiled."""
         with suppress(UserError):
             return [(SESSION, self.workspace())]
         return []
@@ -160,7 +162,7 @@ class Session:
         self.reread()
 
     def reread(self) -> None:
-        """Loads what was added to the session's capture since."""
+        """Load what was added to the session's capture since."""
         with self._lock:
             if self._own is not None:
                 self._own.reread()
@@ -171,10 +173,10 @@ class Session:
         status = path.stat()
         state = (status.st_mtime_ns, status.st_size)
         with self._lock:
-            found = self._others.get(path)
-            if found is None or found.state != state:
-                self._others[path] = found = _Open(Workspace(path), state)
+            opened = self._others.get(path)
+            if opened is None or opened.state != state:
+                self._others[path] = opened = _Open(Workspace(path), state)
             self._others.move_to_end(path)
             while len(self._others) > _MOST_OPEN:
                 self._others.popitem(last=False)
-            return found.workspace
+            return opened.workspace

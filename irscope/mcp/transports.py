@@ -56,21 +56,25 @@ async def pass_on(
 
 def _repaired(error: ValidationError) -> SessionMessage | types.JSONRPCError:
     """Return the message of a line without its lone surrogates, or an error for its sender."""
-    line = next((each["input"] for each in error.errors() if each["type"] == "json_invalid"), None)
+    line = next((detail["input"] for detail in error.errors() if detail["type"] == "json_invalid"), None)
     if not isinstance(line, str):
         return _error(types.INVALID_REQUEST, error)
     repaired = _ESCAPE.sub(lambda match: r"\ufffd" if match[1] else match[0], line)
     try:
         return SessionMessage(types.jsonrpc_message_adapter.validate_json(repaired, by_name=False))
     except ValidationError as second:
-        is_json = all(each["type"] != "json_invalid" for each in second.errors())
+        is_json = all(detail["type"] != "json_invalid" for detail in second.errors())
         return _error(types.INVALID_REQUEST if is_json else types.PARSE_ERROR, second)
 
 
 def _error(code: int, error: ValidationError) -> types.JSONRPCError:
     problem = error.errors()[0]["msg"]
-    inputs: list[Any] = [each["input"] for each in error.errors()]
-    ids = [given["id"] for given in inputs if isinstance(given, dict) and type(given.get("id")) in (int, str)]
+    inputs: list[Any] = [detail["input"] for detail in error.errors()]
+    ids = [
+        message["id"]
+        for message in inputs
+        if isinstance(message, dict) and type(message.get("id")) in (int, str)
+    ]
     text = clipped(one_line(f"not a valid message: {problem}"), _MOST_MESSAGE)
     return types.JSONRPCError(
         jsonrpc="2.0", id=ids[0] if ids else None, error=types.ErrorData(code=code, message=text)
@@ -158,7 +162,7 @@ _CLOSE_SECONDS = 2
 
 
 def serve_stdio(server: Server[dict[str, Any]]) -> None:
-    """Serves stdin and stdout until the client closes them."""
+    """Serve stdin and stdout until the client closes them."""
 
     async def run() -> None:
         async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as tasks:
@@ -175,7 +179,7 @@ TokenCheck = Callable[[str], bool]
 
 
 def serve_http(server: Server[dict[str, Any]], listening: socket.socket, is_valid: TokenCheck) -> None:
-    """Serves HTTP on a socket until interrupted."""
+    """Serve HTTP on a socket until interrupted."""
     config = uvicorn.Config(
         http_app(server, is_valid),
         log_level="error",
@@ -187,7 +191,10 @@ def serve_http(server: Server[dict[str, Any]], listening: socket.socket, is_vali
 
 
 def http_app(server: Server[dict[str, Any]], is_valid: TokenCheck) -> ASGIApp:
-    """The ASGI application: only requests with the token, for a name of this machine, reach the server."""
+    """Return the ASGI application.
+
+    Only requests with the token, for a name of this machine, reach the server.
+    """
     hosts = ["127.0.0.1:*", "localhost:*", "[::1]:*"]
     app = server.streamable_http_app(
         streamable_http_path=PATH,
@@ -215,7 +222,7 @@ def _with_token(app: ASGIApp, is_valid: TokenCheck) -> ASGIApp:
 
 
 def _token(scope: Scope) -> str:
-    """The token of `Authorization: Bearer TOKEN`; "" without one."""
-    found = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
-    scheme, _, token = found.decode("latin-1").partition(" ")
+    """Return the token of `Authorization: Bearer TOKEN`, or "" without one."""
+    authorization = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+    scheme, _, token = authorization.decode("latin-1").partition(" ")
     return token.strip() if scheme.lower() == "bearer" else ""

@@ -77,7 +77,7 @@ class Expression(FrozenValue):
 
 
 def literal(value: Value | Expression) -> str:
-    """`value` as Python text: strings are quoted."""
+    """Return `value` as Python text: strings are quoted."""
     if isinstance(value, tuple):
         words = ", ".join(map(literal, value))
         return f"({words},)" if len(value) == 1 else f"({words})"
@@ -85,21 +85,22 @@ def literal(value: Value | Expression) -> str:
 
 
 def changed_parameters(a: Value, b: Value) -> list[tuple[str, str, str]]:
-    """The parameters in which two objects differ: ("size_per_thread", "[1, 4]", "[1, 8]").
+    """Return the parameters in which two objects differ: ("size_per_thread", "[1, 4]", "[1, 8]").
 
-    A parameter of an object within an object has a path ("parent.order"). A parameter that only one of
-    the objects sets has the text "default" in the other. Empty if the two are not objects of one class.
+    A parameter of an object within an object has a path ("parent.order"). A parameter that only
+    one of the objects sets has the text "default" in the other. Empty if the two are not objects
+    of one class.
     """
     if not (isinstance(a, ObjectValue) and isinstance(b, ObjectValue) and a.type == b.type):
         return []
     ours, theirs = dict(a.arguments + a.options), dict(b.arguments + b.options)
-    found = []
+    changes = []
     for name in dict.fromkeys([*ours, *theirs]):
         left, right = ours.get(name, _DEFAULT), theirs.get(name, _DEFAULT)
         if left != right:
             within = [(f"{name}.{path}", x, y) for path, x, y in changed_parameters(left, right)]
-            found += within or [(name, literal(left), literal(right))]
-    return found
+            changes += within or [(name, literal(left), literal(right))]
+    return changes
 
 
 _DEFAULT = NamedValue("default")
@@ -152,7 +153,7 @@ class Dtype(FrozenValue):
 
     @property
     def attribute(self) -> str:
-        """The element type as an attribute of triton.language: "tl.float16"."""
+        """Return the element type as an attribute of triton.language: "tl.float16"."""
         return "tl." + re.sub(_SHORT_FLOAT, r"\1float", self.name)
 
 
@@ -160,10 +161,10 @@ Value = int | float | bool | str | Dtype | ObjectValue | NamedValue | ListValue 
 
 
 def parse_value(text: str) -> Value:
-    """The constexpr value that `text` writes: `64`, `0.5`, `True`, `None`, `tl.float16`, `"ieee"`, `ieee`.
+    """Parse a constexpr value: `64`, `0.5`, `True`, `None`, `tl.float16`, `"ieee"`, `ieee`.
 
-    Numbers, bools, None, quoted strings, lists and tuples are Python literals; `tl.` or `torch.` names an
-    element type; anything else is a string, unchanged.
+    Numbers, bools, None, quoted strings, lists and tuples are Python literals; `tl.` or `torch.`
+    names an element type; anything else is a string, unchanged.
     """
     text = text.strip()
     if match := _DTYPE_TEXT.fullmatch(text):
@@ -180,7 +181,7 @@ def parse_value(text: str) -> Value:
 
 
 def _literal_value(value: object, text: str) -> Value:
-    """A Python literal as a constexpr value; `text` if it is of another type."""
+    """Return a Python literal as a constexpr value, or `text` if it is of another type."""
     if value is None or isinstance(value, int | float | str):
         return value
     if isinstance(value, tuple):
@@ -191,13 +192,16 @@ def _literal_value(value: object, text: str) -> Value:
 
 
 def parse_argument(text: str) -> Value | Expression:
-    """The constexpr value that a user wrote: `parse_value`, or an Expression if `text` is not a literal."""
+    """Parse a constexpr value that a user wrote, as `parse_value` does.
+
+    Returns an Expression if `text` is not a literal.
+    """
     value = parse_value(text)
     return Expression(text.strip()) if isinstance(value, str) and value == text.strip() else value
 
 
 def format_value(value: Value) -> str:
-    """`value` as a name part: what `parse_value` reads back, strings that are plain words unquoted."""
+    """Format `value` as a name part: what `parse_value` reads back, plain words unquoted."""
     if isinstance(value, float) and math.isfinite(value):
         return repr(value)
     if isinstance(value, str) and parse_value(value) != value:
@@ -219,17 +223,17 @@ class Config(FrozenValue):
         return ",".join(f"{name}={format_value(value)}" for name, value in self.values)
 
     def get(self, name: str) -> Value:
-        """The value of `name`; None if the config does not set it."""
+        """Return the value of `name`, or None if the config does not set it."""
         return dict(self.values).get(name)
 
     @property
     def meta(self) -> dict[str, Value]:
-        """The meta-parameters: constexpr parameters of the kernel."""
+        """Return the meta-parameters: constexpr parameters of the kernel."""
         return {name: value for name, value in self.values if name not in OPTION_NAMES}
 
     @property
     def options(self) -> dict[str, Value]:
-        """num_warps, num_stages, num_ctas and maxnreg, as far as the config sets them."""
+        """Return num_warps, num_stages, num_ctas and maxnreg, as far as the config sets them."""
         return {name: value for name, value in self.values if name in OPTION_NAMES}
 
 
@@ -249,7 +253,7 @@ _INTEGER = re.compile(r"([iu])(\d+)")
 
 
 def torch_name(type_: str) -> str:
-    """The name in torch of a pointer's element type, or of a type that has torch's name already.
+    """Return torch's name of a pointer's element type, or of a type that has torch's name already.
 
     "*fp16" -> "float16", "*ki8" -> "int8", "float32" -> "float32"
     """

@@ -6,7 +6,7 @@ class UserError(Exception):
 
     @property
     def command_line_text(self) -> str:
-        """The line as the command line prints it."""
+        """Return the line as the command line prints it."""
         return str(self)
 
 
@@ -23,12 +23,12 @@ class ArgumentError(UserError):
 
     @property
     def command_line_text(self) -> str:
-        """The line with the argument's flag."""
+        """Return the line with the argument's flag."""
         return f"--{self.argument.replace('_', '-')}: {_with_guess(self.problem, self.command or self.guess)}"
 
 
 def error_text(error: BaseException) -> str:
-    """The text of an exception of user code, which may be unable to say it."""
+    """Return the text of an exception of user code, which may be unable to say it."""
     try:
         return str(error)
     except BaseException as second:  # noqa: BLE001 - user code
@@ -36,7 +36,7 @@ def error_text(error: BaseException) -> str:
 
 
 def error_line(error: BaseException) -> str:
-    """The type and text of an exception, as one line."""
+    """Return the type and text of an exception, as one line."""
     text = " ".join(error_text(error).split())
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 

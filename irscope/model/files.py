@@ -33,7 +33,10 @@ def file_kind(mode: int) -> str:
 
 
 def check_regular(path: Path, use: str = "read") -> os.stat_result:
-    """The state of a regular file. Raises UserError if `path` is something else; OSError if it is missing."""
+    """Return the state of a regular file.
+
+    Raises UserError if `path` is something else; OSError if it is missing.
+    """
     state = path.stat()
     if not stat.S_ISREG(state.st_mode):
         kind = file_kind(state.st_mode)
@@ -52,9 +55,10 @@ def python_files(path: Path) -> Iterator[Path]:
 
 
 def output_target(path: Path) -> Path:
-    """The file that writing to `path` replaces or creates: the target of a symbolic link, else `path`.
+    """Return the file that writing to `path` replaces or creates.
 
-    Raises UserError if there is something other than a regular file, or if `path` is `-`.
+    It is the target of a symbolic link, else `path`. Raises UserError if there is something other
+    than a regular file, or if `path` is `-`.
     """
     _refuse_stdout(path)
     try:
@@ -68,7 +72,7 @@ def output_target(path: Path) -> Path:
 
 
 def prepare_folder(folder: Path, force: bool) -> None:
-    """Makes a folder for output. Raises UserError if it has files, unless `force`, or cannot be made."""
+    """Make a folder for output. Raises UserError if it has files, unless `force`, or cannot be made."""
     _refuse_stdout(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,7 +86,7 @@ def prepare_folder(folder: Path, force: bool) -> None:
 
 
 def write_output(path: Path, content: bytes, force: bool) -> None:
-    """Writes a file by an atomic rename in its folder, so that nobody sees half of it.
+    """Write a file by an atomic rename in its folder, so that nobody sees half of it.
 
     Raises UserError if it exists (unless `force`), is not a regular file, or cannot be written.
     """
@@ -109,24 +113,27 @@ def _refuse_stdout(path: Path) -> None:
 
 
 def unfinished(target: Path) -> Path:
-    """The file that is written first and then renamed to `target`."""
+    """Return the file that is written first and then renamed to `target`."""
     # Not with_name: the name may be as long as the file system allows.
     return target.parent / f".irscope-{os.getpid()}-{abs(hash(target.name)):x}.part"
 
 
 def exists_already(path: Path) -> UserError:
-    """The error for an output that exists and may not be replaced."""
+    """Return the error for an output that exists and may not be replaced."""
     return UserError(f"{path} exists; choose another name with -o or replace it with --force")
 
 
 def cannot_write(path: Path, error: Exception) -> UserError:
-    """The error for an output that cannot be written."""
+    """Return the error for an output that cannot be written."""
     reason = error.strerror if isinstance(error, OSError) else None
     return UserError(f"{path}: cannot be written: {reason or error}")
 
 
 def _move(part: Path, target: Path, force: bool) -> None:
-    """Renames `part`; keeps the permissions of the file it replaces. Raises FileExistsError if it may not."""
+    """Rename `part`; keep the permissions of the file it replaces.
+
+    Raises FileExistsError if it may not replace one.
+    """
     if force:
         with contextlib.suppress(OSError):
             part.chmod(stat.S_IMODE(target.stat().st_mode))
@@ -143,9 +150,10 @@ _ACCEPT_LINE = ("less", "more", "vi", "vim", "nvim", "view", "nano", "emacs", "e
 
 
 def open_command(variable: str, default: str, path: Path, line: int | None = None) -> list[str]:
-    """The command that opens `path` at a line (from 1) in the program that an environment variable names.
+    """Return the command that opens `path` at a line (from 1) in a program.
 
-    The variable may have arguments. Raises ValueError if it is malformed.
+    An environment variable names the program, and may have arguments. Raises ValueError if it is
+    malformed.
     """
     words = shlex.split(os.environ.get(variable) or default)
     if not words:

@@ -25,7 +25,7 @@ class ProgramLine(FrozenValue):
 
     @property
     def place(self) -> str:
-        """The file without its folder, and the line: "model.py:31"."""
+        """Return the file without its folder, and the line: "model.py:31"."""
         return f"{base_name(self.file)}:{self.line}"
 
 
@@ -49,7 +49,7 @@ class Origin(FrozenValue):
 
     @property
     def summary(self) -> str:
-        """One line: "relu, sum_1 (aten.relu, aten.sum) of model.py:31 in graph 0/0 forward"."""
+        """Return one line: "relu, sum_1 (aten.relu, aten.sum) of model.py:31 in graph 0/0 forward"."""
         operators = f" ({_listed(self.operators)})" if self.operators else ""
         parts = [f"{_listed(self.nodes)}{operators}".strip()]
         if self.lines:
@@ -60,13 +60,13 @@ class Origin(FrozenValue):
 
     @property
     def sentence(self) -> str:
-        """The summary, the trial and the choice, for views."""
+        """Return the summary, the trial and the choice, for views."""
         computed = f"computes {self.summary}" if self.summary else ""
         return "; ".join(filter(None, [computed, self.trial, self.choice]))
 
     @property
     def choice(self) -> str:
-        """Why there are fewer configs than the generator has; "" if there are not."""
+        """Say why there are fewer configs than the generator has; "" if there are not."""
         if self.configs is None:
             return ""
         which = f"this one of {pluralize(self.configs, 'config')}" if self.configs else "this config"
@@ -74,23 +74,23 @@ class Origin(FrozenValue):
 
 
 def origin_to_json(origin: Origin) -> dict[str, Any]:
-    """The origin as the entry of a variant's metadata."""
+    """Return the origin as the entry of a variant's metadata."""
     return {name: value for name, value in asdict(origin).items() if value not in ("", (), None)}
 
 
 def origin_from_metadata(metadata: Mapping[str, Any]) -> Origin | None:
-    """The origin in a variant's metadata without malformed entries; None if there is no origin."""
-    found = metadata.get(ORIGIN)
-    if not isinstance(found, Mapping):
+    """Return the origin in a variant's metadata without malformed entries, or None if there is none."""
+    entry = metadata.get(ORIGIN)
+    if not isinstance(entry, Mapping):
         return None
-    configs, lines = found.get("configs"), found.get("lines")
+    configs, lines = entry.get("configs"), entry.get("lines")
     return Origin(
-        graph=_text(found.get("graph")),
-        nodes=_texts(found.get("nodes")),
-        operators=_texts(found.get("operators")),
+        graph=_text(entry.get("graph")),
+        nodes=_texts(entry.get("nodes")),
+        operators=_texts(entry.get("operators")),
         lines=tuple(filter(None, map(_program_line, lines if isinstance(lines, list | tuple) else ()))),
         configs=configs if isinstance(configs, int) else None,
-        trial=_text(found.get("trial")),
+        trial=_text(entry.get("trial")),
     )
 
 

@@ -41,33 +41,34 @@ class Plugin(NamedTuple):
 
 
 def plugins(group: str) -> tuple[Plugin, ...]:
-    """The installed plug-ins of a group, whether they can be used or not; imports none of them."""
+    """Return the installed plug-ins of a group, usable or not; import none of them."""
     return tuple(_plugin(entry) for entry in _entry_points(group))
 
 
 @cache
 def load_plugins(group: str, kind: type[T], check: Callable[[T, tuple[T, ...]], T]) -> tuple[T, ...]:
-    """The objects of a group, in the order of their names.
+    """Load the objects of a group, in the order of their names.
 
-    `check` is called with each object and those before it, returns the object to use, and raises ValueError
-    if there is none. That, a failing import and an object that is not a `kind` are reported on stderr.
+    `check` is called with each object and those before it, returns the object to use, and raises
+    ValueError if there is none. That, a failing import and an object that is not a `kind` are
+    reported on stderr.
     """
-    found: tuple[T, ...] = ()
+    usable: tuple[T, ...] = ()
     for entry in _entry_points(group):
-        found = (*found, *_loaded(entry, kind, found, check))
-    return found
+        usable = (*usable, *_loaded(entry, kind, usable, check))
+    return usable
 
 
 def _loaded(
     entry: EntryPoint, kind: type[T], before: tuple[T, ...], check: Callable[[T, tuple[T, ...]], T]
 ) -> tuple[T, ...]:
-    """The object of an entry point; none if it cannot be used."""
+    """Load the object of an entry point; return none if it cannot be used."""
     try:
-        found = entry.load()
-        if not isinstance(found, kind):
+        candidate = entry.load()
+        if not isinstance(candidate, kind):
             raise TypeError(f"{entry.value} is not a {kind.__name__}")
-        usable = check(found, before)
-        _objects[_plugin(entry)] = found
+        usable = check(candidate, before)
+        _objects[_plugin(entry)] = candidate
     except (Exception, SystemExit) as error:  # noqa: BLE001 - the plug-in's own code
         report(f"{_plugin(entry)} is ignored", error)
         return ()
@@ -75,7 +76,7 @@ def _loaded(
 
 
 def guarded(function: Callable[..., T], instead: Callable[..., T], whose: str) -> Callable[..., T]:
-    """A function of a plug-in that never raises: `instead` is called with the arguments of a call that did.
+    """Make a plug-in's function never raise: `instead` gets the arguments of a call that did.
 
     The first exception of each function is reported on stderr; a UserError is passed on.
     """
@@ -94,7 +95,7 @@ def guarded(function: Callable[..., T], instead: Callable[..., T], whose: str) -
 
 
 def loaded_object(plugin: Plugin) -> object | None:
-    """The object of a plug-in; None if its group was not loaded or it cannot be used."""
+    """Return the object of a plug-in, or None if its group was not loaded or it cannot be used."""
     return _objects.get(plugin)
 
 
@@ -106,12 +107,12 @@ class _Reports:
 
 
 def silence() -> None:
-    """Prints nothing about plug-ins in this process, a worker: it sends `problems` instead."""
+    """Print nothing about plug-ins in this process, a worker: it sends `problems` instead."""
     _Reports.silent = True
 
 
 def report(problem: str, error: BaseException) -> None:
-    """Prints a problem with a plug-in, once."""
+    """Print a problem with a plug-in, once."""
     if problem not in _Reports.found:
         _Reports.found[problem] = error_line(error)
         if not _Reports.silent:
@@ -119,7 +120,7 @@ def report(problem: str, error: BaseException) -> None:
 
 
 def problems() -> list[str]:
-    """The problems with plug-ins that this process met, in a line each."""
+    """Return the problems with plug-ins that this process met, in a line each."""
     return [f"{problem}: {cause}" for problem, cause in _Reports.found.items()]
 
 
@@ -128,8 +129,10 @@ def _entry_points(group: str) -> tuple[EntryPoint, ...]:
     from importlib.metadata import entry_points
 
     # One package can be found twice, by two folders of sys.path.
-    found: dict[tuple[str, str], Any] = {(each.name, each.value): each for each in entry_points(group=group)}
-    return tuple(found[key] for key in sorted(found))
+    by_name: dict[tuple[str, str], Any] = {
+        (entry.name, entry.value): entry for entry in entry_points(group=group)
+    }
+    return tuple(by_name[key] for key in sorted(by_name))
 
 
 def _plugin(entry: EntryPoint) -> Plugin:

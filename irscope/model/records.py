@@ -44,10 +44,10 @@ class FrozenValue:
 
 @cache
 def _compared(kind: Any) -> Callable[[object], tuple[object, ...]]:
-    """Returns the function that reads the compared fields of an object."""
+    """Return the function that reads the compared fields of an object."""
     from operator import attrgetter
 
-    names = [each.name for each in fields(kind) if each.compare]
+    names = [item.name for item in fields(kind) if item.compare]
     if len(names) > 1:
         return attrgetter(*names)
     return lambda value: tuple([getattr(value, name) for name in names])
@@ -55,7 +55,7 @@ def _compared(kind: Any) -> Callable[[object], tuple[object, ...]]:
 
 @cache
 def _shown(kind: Any) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if each.repr)
+    return tuple(item.name for item in fields(kind) if item.repr)
 
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -84,15 +84,15 @@ class Row(Mapping[_Key, _Value]):
 
     @property
     def identity(self) -> tuple[int, tuple[_Value, ...]]:
-        """Equal for two rows of one RowMaker if they have equal values in the same order."""
+        """Return a key that is equal for rows of one RowMaker with equal values in the same order."""
         return id(self._places), self._values
 
     def items(self) -> ItemsView[_Key, _Value]:
-        """The keys and values, as a dict has them: several times as fast as by `__getitem__`."""
+        """Return the keys and values, as a dict has them: several times as fast as by `__getitem__`."""
         return dict(zip(self._places, self._values, strict=True)).items()
 
     def values(self) -> ValuesView[_Value]:
-        """The values, as a dict has them."""
+        """Return the values, as a dict has them."""
         return dict(zip(self._places, self._values, strict=True)).values()
 
 
@@ -104,15 +104,15 @@ class RowMaker(Generic[_Key, _Value]):
         self._values: dict[_Value, _Value] = {}
 
     def row(self, values: Mapping[_Key, _Value]) -> Row[_Key, _Value]:
-        """The row with these values, which must be of one type: True and 1 are equal."""
+        """Return the row with these values, which must be of one type: True and 1 are equal."""
         keys = tuple(values)
         if keys not in self._places:
-            self._places[keys] = {key: place for place, key in enumerate(keys)}
+            self._places[keys] = {key: position for position, key in enumerate(keys)}
         return Row(self._places[keys], tuple(self._values.setdefault(v, v) for v in values.values()))
 
 
 def distinct_values(rows: Sequence[Mapping[_Key, object]]) -> dict[_Key, int]:
-    """How many different values each key has, in the order in which the keys first appear.
+    """Count the different values of each key, in the order in which the keys first appear.
 
     A missing key counts as a value. Values are compared as text: True is not 1.
     """
@@ -121,7 +121,7 @@ def distinct_values(rows: Sequence[Mapping[_Key, object]]) -> dict[_Key, int]:
 
 
 def varying(rows: Iterable[Mapping[_Key, object]]) -> list[_Key]:
-    """The keys that do not have the same value in every row, in the order in which they first appear.
+    """Return the keys that do not have the same value in every row, in order of first appearance.
 
     A missing key counts as a value. Values are compared as text: True is not 1.
     """
@@ -160,17 +160,17 @@ class _Shape(Generic[_Key]):
         self._keys, self._base = keys, base
         self.count = 0
         self.open = places
-        self.values = [base[place] for place in places]
+        self.values = [base[position] for position in places]
 
     def differing(self, values: tuple[object, ...]) -> list[_Key]:
-        """The keys whose values differ from those before; their places are not open any more."""
+        """Return the keys whose values differ from those before; their places are not open any more."""
         base = self._base
         closed = [
-            place
-            for place in self.open
-            if values[place] is not base[place] and repr(values[place]) != repr(base[place])
+            position
+            for position in self.open
+            if values[position] is not base[position] and repr(values[position]) != repr(base[position])
         ]
         if closed:
-            self.open = [place for place in self.open if place not in closed]
-            self.values = [base[place] for place in self.open]
-        return [self._keys[place] for place in closed]
+            self.open = [position for position in self.open if position not in closed]
+            self.values = [base[position] for position in self.open]
+        return [self._keys[position] for position in closed]

@@ -29,7 +29,7 @@ class Stage(FrozenValue):
 
     @property
     def binary(self) -> bool:
-        """Whether the artifact is a binary file without readable text."""
+        """Return True if the artifact is a binary file without readable text."""
         return self.language is None
 
 
@@ -42,7 +42,7 @@ COMMON_STAGES: tuple[Stage, ...] = (
 
 
 def gluon_stage(stages: Container[str]) -> str | None:
-    """Of the stages of a Gluon kernel, the one with the layouts as the kernel writes them; None for others.
+    """Return the stage of a Gluon kernel with the layouts as the kernel writes them; None for others.
 
     It is "glir"; Triton before 3.9 has only the front end's module, "source". Gluon has no TTIR.
     """
@@ -56,15 +56,21 @@ TO_LLVM, OPTIMIZE = "llvm.to_module", "llvm.optimize_module"
 
 
 def pass_name(pipeline: str) -> str:
-    """MLIR's name of a pass in a pipeline: "llvm.func(canonicalize{top-down=true})" -> "canonicalize"."""
+    """Return MLIR's name of a pass in a pipeline.
+
+    "llvm.func(canonicalize{top-down=true})" -> "canonicalize"
+    """
     return pipeline.partition("{")[0].rpartition("(")[2].rstrip(")")
 
 
 def pass_options(pipeline: str) -> str:
-    """The options that a pass was run with: "tritongpu-pipeline{num-stages=3}" -> "num-stages=3"."""
+    """Return the options that a pass was run with.
+
+    "tritongpu-pipeline{num-stages=3}" -> "num-stages=3"
+    """
     return " ".join(pipeline.partition("{")[2].rstrip(")").removesuffix("}").split())
 
 
 def pass_language(pipeline: str) -> str:
-    """The language of the module after a pass, as named in the stage table."""
+    """Return the language of the module after a pass, as named in the stage table."""
     return "llvm" if pipeline in (TO_LLVM, OPTIMIZE) else "mlir"

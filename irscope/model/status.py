@@ -32,16 +32,16 @@ class Status(FrozenValue):
 
     @property
     def ok(self) -> bool:
-        """Whether the variant compiled and can be launched."""
+        """Return True if the variant compiled and can be launched."""
         return self.kind is StatusKind.OK
 
     @property
     def problem(self) -> str:
-        """The problem ("cannot launch: 294,912 bytes of shared memory, limit 232,448"), or ""."""
+        """Return the problem ("cannot launch: 294,912 bytes of shared memory, limit 232,448"), or ""."""
         return "" if self.ok else f"{self.kind.value}: {self.reason}"
 
     def __str__(self) -> str:
-        """The status as the table and JSON show it."""
+        """Return the status as the table and JSON show it."""
         return _LAUNCHABLE if self.ok else f"{_NOT}{self.reason}"
 
 
@@ -50,17 +50,17 @@ NOT_COMPILED = Status(StatusKind.FAILED, _NOT_COMPILED)
 
 
 def failed(reason: str) -> Status:
-    """The status of a variant that did not compile."""
+    """Return the status of a variant that did not compile."""
     return Status(StatusKind.FAILED, reason)
 
 
 def cannot_launch(reason: str) -> Status:
-    """The status of a variant that compiled but exceeds a limit of its target."""
+    """Return the status of a variant that compiled but exceeds a limit of its target."""
     return Status(StatusKind.CANNOT_LAUNCH, reason)
 
 
 def parse_status(text: str) -> Status | None:
-    """The status that `str` wrote; None for any other text."""
+    """Parse the status that `str` wrote; return None for any other text."""
     if text == _LAUNCHABLE:
         return OK
     if not text.startswith(_NOT):

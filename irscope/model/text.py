@@ -37,7 +37,7 @@ _SIBILANTS = ("s", "x", "z", "ch", "sh")
 
 
 def pluralize(number: int, noun: str) -> str:
-    """A number with its regular noun: "1 variant", "1,000 variants", "2 passes", "3 entries"."""
+    """Return a number with its regular noun: "1 variant", "1,000 variants", "2 passes", "3 entries"."""
     if number == 1:
         return f"1 {noun}"
     if noun.endswith(_SIBILANTS):
@@ -48,7 +48,7 @@ def pluralize(number: int, noun: str) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A time in seconds, or in milliseconds if it is shorter: "1.3 s", "33 ms"."""
+    """Format a time in seconds, or in milliseconds if it is shorter: "1.3 s", "33 ms"."""
     return f"{seconds:.1f} s" if seconds >= 0.95 else f"{seconds * 1000:.0f} ms"
 
 
@@ -62,27 +62,27 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """`text` printable and without line feeds or tabs, for a cell, a name or a message."""
+    """Return `text` printable and without line feeds or tabs, for a cell, a name or a message."""
     return printable(text).replace("\n", "\u240a").replace("\t", "\u2409")
 
 
 def display_line(text: str) -> str:
-    """`text` as one line of a screen: `one_line` with tabs expanded."""
+    """Return `text` as one line of a screen: `one_line` with tabs expanded."""
     return one_line(text.expandtabs(_TAB_WIDTH) if "\t" in text else text)
 
 
 def clipped(text: str, width: int) -> str:
-    """At most `width` characters of `text`; "..." replaces the rest."""
+    """Return at most `width` characters of `text`; "..." replaces the rest."""
     return text if len(text) <= width else text[: max(0, width - 3)] + "..."
 
 
 def base_name(path: str) -> str:
-    """The file's name in a path of any system: captures move between machines."""
+    """Return the file's name in a path of any system: captures move between machines."""
     return path.replace("\\", "/").rpartition("/")[2]
 
 
 def split_entries(text: str) -> list[str]:
-    """The entries of a list that a user wrote: splits at commas outside of brackets and quotes."""
+    """Split the entries of a list that a user wrote at commas outside of brackets and quotes."""
     entries, depth, quote, start = [], 0, "", 0
     for index, character in enumerate(text):
         if quote:
@@ -101,7 +101,10 @@ def split_entries(text: str) -> list[str]:
 
 
 def code(text: str) -> str:
-    """`text` as a Markdown code span that is also valid in a table cell (CommonMark 6.1, GFM 4.10)."""
+    """Return `text` as a Markdown code span that is also valid in a table cell.
+
+    See CommonMark 6.1 and GFM 4.10.
+    """
     text = one_line(text).replace("|", "\\|")
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * (longest + 1)
@@ -109,7 +112,7 @@ def code(text: str) -> str:
 
 
 def markdown_escaped(text: str) -> str:
-    """`text` as one line of Markdown in which nothing is markup."""
+    """Return `text` as one line of Markdown in which nothing is markup."""
     return _MARKUP.sub(r"\\\1", one_line(text))
 
 
@@ -125,7 +128,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def natural_key(text: str) -> str:
-    """A key that sorts text with its numbers as numbers: "3.8.0" before "3.10.0"."""
+    """Return a key that sorts text with its numbers as numbers: "3.8.0" before "3.10.0"."""
     return re.sub(r"[0-9]+", lambda number: number[0].zfill(_MOST_DIGITS), text)
 
 
@@ -137,8 +140,8 @@ def html_text(text: str, *, bold: bool = False) -> str:
     """Return `text` as escaped HTML on one line."""
     from html import escape  # here: its table of entities takes a millisecond, and only notebooks need it
 
-    shown = escape(one_line(text))
-    return f"<b>{shown}</b>" if bold else shown
+    escaped = escape(one_line(text))
+    return f"<b>{escaped}</b>" if bold else escaped
 
 
 def html_paragraph(text: str, *, bold: bool = False) -> str:

@@ -29,15 +29,15 @@ class Pin(FrozenValue):
 
     @property
     def name(self) -> tuple[str, str, str]:
-        """The launches that it is for; two pins with the same name conflict."""
+        """Return the launches that it is for; two pins with the same name conflict."""
         return self.kernel, self.target, self.tuning.key
 
     @property
     def milliseconds(self) -> float | None:
-        """The median of the pinned config; None if it was not measured."""
+        """Return the median of the pinned config, or None if it was not measured."""
         return dict(self.timings).get(self.config)
 
 
 def source_digest(text: str) -> str:
-    """The start of the sha256 of a kernel's text."""
+    """Return the start of the sha256 of a kernel's text."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:12]

@@ -65,12 +65,12 @@ _SWITCHES = {"true": "1", "false": "0"}
 
 
 def variable_value(text: str) -> str:
-    """The value of an environment variable in Triton's key as users write it: "true" -> "1"."""
+    """Return an environment variable's value in Triton's key as users write it: "true" -> "1"."""
     return _SWITCHES.get(text, text)
 
 
 def environment_components(cache_key: Mapping[str, str]) -> dict[str, str]:
-    """The components of Triton's key that `environment_of` reads."""
+    """Return the components of Triton's key that `environment_of` reads."""
     return {
         name: value
         for name, value in cache_key.items()
@@ -79,12 +79,13 @@ def environment_components(cache_key: Mapping[str, str]) -> dict[str, str]:
 
 
 def environment_of(cache_key: Mapping[str, str], configured: Iterable[str]) -> dict[str, str]:
-    """The compiler environment by name, without what is unset or a default, sorted by name.
+    """Return the compiler environment by name, without what is unset or a default, sorted by name.
 
-    `cache_key` are the components of Triton's key by name; `configured` are the names that the config sets.
+    `cache_key` are the components of Triton's key by name; `configured` are the names that the
+    config sets.
     """
     names = tuple(configured)
-    found = {
+    by_name = {
         name.removeprefix(ENVIRONMENT): variable_value(value)
         for name, value in cache_key.items()
         if value and name.startswith(ENVIRONMENT)
@@ -92,8 +93,8 @@ def environment_of(cache_key: Mapping[str, str], configured: Iterable[str]) -> d
     for option, component, name, default in _DEFAULTS:
         value = cache_key.get(component, default)
         if value not in (default, "None", "") and option not in names:
-            found[name] = value
-    return dict(sorted(found.items()))
+            by_name[name] = value
+    return dict(sorted(by_name.items()))
 
 
 # The files of Triton's library of jit functions: tl.sum, tl.cdiv, Gluon's.
@@ -136,14 +137,17 @@ class Kernel(FrozenValue):
 
     @property
     def own_functions(self) -> tuple[SourceFunction, ...]:
-        """The kernel and the helpers that are not Triton's own, which differ between versions of Triton."""
-        helpers = (each for each in self.helpers if not _OF_TRITON.search(each.file))
+        """Return the kernel and the helpers that are not Triton's own.
+
+        Triton's own differ between versions of Triton.
+        """
+        helpers = (helper for helper in self.helpers if not _OF_TRITON.search(helper.file))
         return self.source, *helpers
 
     @property
     def library_functions(self) -> tuple[SourceFunction, ...]:
-        """The helpers of Triton's own library: `tl.cdiv`, `tl.sum`."""
-        return tuple(each for each in self.helpers if _OF_TRITON.search(each.file))
+        """Return the helpers of Triton's own library: `tl.cdiv`, `tl.sum`."""
+        return tuple(helper for helper in self.helpers if _OF_TRITON.search(helper.file))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -161,7 +165,7 @@ class Argument(FrozenValue):
     value: Value = None
 
     def __str__(self) -> str:
-        """The argument in Triton's ahead-of-time notation."""
+        """Return the argument in Triton's ahead-of-time notation."""
         if self.type == "constexpr":
             return literal(self.value) if isinstance(self.value, tuple) else str(self.value)
         return f"{self.type}:16" if self.key and "D" in self.key else self.type
@@ -313,27 +317,27 @@ class Variant(FrozenValue):
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables and checks it was compiled with, as far as the capture has them."""
+        """Return the environment variables and checks it was compiled with, as far as they are recorded."""
         return environment_of(self.cache_key, (name for name, _ in self.config.values))
 
     @property
     def origin(self) -> Origin | None:
-        """The computation of the kernel, if a framework such as torch.compile generated it; None if not."""
+        """Return the kernel's computation if a framework such as torch.compile generated it, or None."""
         return origin_in(self.metadata)
 
     @property
     def edit(self) -> Edit | None:
-        """How the variant was built from another one; None if the compiler made it from the kernel."""
+        """Return how the variant was built from another one, or None if the compiler made it."""
         return edit_in(self.metadata)
 
     @property
     def launch_metadata(self) -> tuple[str, ...]:
-        """The metadata that a launch depends on, as text: equal texts, equal launches."""
+        """Return the metadata that a launch depends on, as text: equal texts, equal launches."""
         return launch_metadata_of(self.metadata)
 
     @property
     def settings(self) -> dict[str, Value]:
-        """The values that a user chose for this variant: those of its config, then its environment."""
+        """Return the values that a user chose for this variant: its config's, then its environment."""
         chosen = dict(self.config.values)
         chosen.update((name, parse_value(text)) for name, text in self.environment.items())
         return chosen
@@ -357,7 +361,7 @@ def edit_in(metadata: Mapping[str, Any]) -> Edit | None:
 
 
 def launch_metadata_of(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """The values of LAUNCH_METADATA as text."""
+    """Return the values of LAUNCH_METADATA as text."""
     return tuple(repr(metadata.get(name)) for name in LAUNCH_METADATA)
 
 
@@ -386,19 +390,19 @@ class Edit(FrozenValue):
 
     @property
     def changed_lines(self) -> tuple[int, int]:
-        """How many lines of the stage the edit added and removed."""
+        """Return how many lines of the stage the edit added and removed."""
         lines = [line for line in self.diff.splitlines()[2:] if not line.startswith("@@")]
         return tuple(sum(line.startswith(sign) for line in lines) for sign in "+-")  # type: ignore[return-value]
 
     @property
     def sentence(self) -> str:
-        """The summary, what it is an edit of, and the doubt, for views."""
+        """Return the summary, what it is an edit of, and the doubt, for views."""
         of = f"edit of {self.of}: " if self.of else "edit: "
         return f"{of}{self.summary}{f'; {self.doubt}' if self.doubt else ''}"
 
     @property
     def summary(self) -> str:
-        """One line: "ttgir edited (+1 -1 lines), built without tritongpu-prefetch"."""
+        """Return one line: "ttgir edited (+1 -1 lines), built without tritongpu-prefetch"."""
         added, removed = self.changed_lines
         parts = [f"{self.stage} edited (+{added} -{removed} lines)"] if self.diff else []
         built = [f"without {', '.join(self.skipped)}"] if self.skipped else []
@@ -413,7 +417,7 @@ def _count(passes: str) -> int:
 
 
 def edit_to_json(edit: Edit) -> dict[str, Any]:
-    """The edit as the entry of a variant's metadata."""
+    """Return the edit as the entry of a variant's metadata."""
     whole = {
         "name": edit.name,
         "of": edit.of,
@@ -427,22 +431,22 @@ def edit_to_json(edit: Edit) -> dict[str, Any]:
 
 
 def edit_from_metadata(metadata: Mapping[str, Any]) -> Edit | None:
-    """The edit in a variant's metadata without malformed entries; None if there is no edit."""
-    found = metadata.get(EDIT)
-    if not isinstance(found, Mapping) or not isinstance(found.get("name"), str):
+    """Return the edit in a variant's metadata without malformed entries, or None if there is none."""
+    entry = metadata.get(EDIT)
+    if not isinstance(entry, Mapping) or not isinstance(entry.get("name"), str):
         return None
     texts = {
-        name: found[name]
+        name: entry[name]
         for name in ("name", "of", "stage", "diff", "doubt")
-        if isinstance(found.get(name), str)
+        if isinstance(entry.get(name), str)
     }
-    skipped, replaced = found.get("skipped"), found.get("replaced")
+    skipped, replaced = entry.get("skipped"), entry.get("replaced")
     return Edit(
         **texts,
         skipped=tuple(name for name in skipped if isinstance(name, str)) if isinstance(skipped, list) else (),
         replaced=tuple(
             (pair[0], pair[1])
             for pair in (replaced if isinstance(replaced, list) else ())
-            if isinstance(pair, list) and len(pair) == 2 and all(isinstance(each, str) for each in pair)
+            if isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)
         ),
     )

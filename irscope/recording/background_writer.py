@@ -53,7 +53,7 @@ class WrittenCounts:
 
 
 def summary(path: Path, written: WrittenCounts) -> str:
-    """One line that summarizes the capture."""
+    """Return one line that summarizes the capture."""
     name = shlex.quote(str(path))
     missing = f"{pluralize(written.missing, 'launched variant')} not compiled"
     if written.interrupted and not written.variants and not written.kept:
@@ -61,9 +61,9 @@ def summary(path: Path, written: WrittenCounts) -> str:
         return f"interrupted: the program {written.interrupted}{lost}; {name} was not written"
     if not written.kernels:
         return f"no Triton kernel was captured; {name} was not written"
-    kept = f", {written.kept} there already" if written.kept else ""
+    kept_text = f", {written.kept} there already" if written.kept else ""
     variants = f"{pluralize(written.variants, 'variant')} of {pluralize(written.kernels, 'kernel')}"
-    text = f"{name}: {variants}{kept}, {written.failed} failed"
+    text = f"{name}: {variants}{kept_text}, {written.failed} failed"
     if written.interrupted:
         rest = f", {missing}: --resume compiles the rest" if written.missing else ""
         text = f"{text}; interrupted: the program {written.interrupted}{rest}"
@@ -118,7 +118,7 @@ class BackgroundWriter:
         return answer.get()
 
     def close(self, interrupted: str = "") -> WrittenCounts:
-        """Writes the queue and closes the capture. Raises the first error of the thread.
+        """Write the queue and close the capture. Raises the first error of the thread.
 
         `interrupted` says how the program ended if it could not send everything: the capture is then marked.
         """
@@ -227,7 +227,7 @@ class BackgroundWriter:
 
 
 def _read(done: VariantDone) -> dict[str, bytes]:
-    """The artifacts in Triton's cache; files that no longer exist are skipped."""
+    """Read the artifacts in Triton's cache; files that no longer exist are skipped."""
     contents = {}
     for stage, path in done.files.items():
         with contextlib.suppress(OSError):

@@ -37,7 +37,7 @@ class HelionRequest:
 
     @property
     def text(self) -> str:
-        """The request as the argument of the program."""
+        """Return the request as the argument of the program."""
         return json.dumps({**asdict(self), "file": str(self.file.absolute())})
 
 
@@ -59,14 +59,14 @@ def compile_helion(
     from irscope.recording.background_writer import BackgroundWriter
     from irscope.recording.program import run_captured
 
-    codes, written = [], []
+    codes, counts = [], []
     program = Program("module", _PROGRAM, (request.text,))
     for target in targets:
         writer = BackgroundWriter(open_(target), command, on_change)
         stem = str(request.file.absolute().with_suffix(""))
         subprocesses = SubprocessOptions(replace(options, target=target), stem, "", command)
         codes.append(run_captured(program, subprocesses, writer))
-        written.append(writer.close())
+        counts.append(writer.close())
         if codes[-1] > 1:
             break
-    return max(codes), written
+    return max(codes), counts

@@ -51,7 +51,11 @@ class DeferredKernel:
         self._launched = False
 
     def run(self, *arguments: Any) -> None:
-        """A launch: grid, stream, function, metadata and hooks as Triton passes them, then the arguments."""
+        """Handle a launch.
+
+        The arguments are grid, stream, function, metadata and hooks as Triton passes them, then those
+        of the kernel.
+        """
         self._launched = True
         self._on_launch(self._recorded, arguments)
 
@@ -96,7 +100,7 @@ class DeferredCompilations:
     def on_jit(
         self, source: Any, target: Any, options: Any, tuned: TunedNames, compile_: Callable[[], Any]
     ) -> DeferredKernel:
-        """Records a compilation of the JIT, to be done later."""
+        """Record a compilation of the JIT, to be done later."""
         self._functions[id(source.fn)] = source.fn
         recorded = self._record(source, target, options, tuned)
         compile_now = compile_ if recorded is None else lambda: self._compile_now(recorded)
@@ -109,7 +113,7 @@ class DeferredCompilations:
         self.pending.clear()
 
     def remove_kernels(self, device: int) -> None:
-        """Removes the deferred kernels from the JIT's cache for `device`."""
+        """Remove the deferred kernels from the JIT's cache for `device`."""
         for function in self._functions.values():
             function.device_caches.pop(device, None)
 
@@ -124,16 +128,16 @@ class DeferredCompilations:
 
     @never_raises
     def _launch(self, source: Any, recorded: RecordedCompilation | None, given: tuple[Any, ...]) -> None:
-        known = self._launches.setdefault(recorded.number, set()) if recorded is not None else set()
+        launches = self._launches.setdefault(recorded.number, set()) if recorded is not None else set()
         with self._without_modes():  # to ask a tensor for its shape takes ten times as long with them
-            if recorded is not None and not known:
+            if recorded is not None and not launches:
                 self._keep_values(source, recorded, given)
             self._on_writes(source.fn, given[9:])
             if recorded is None:
                 return
             launch = launch_of(source.fn, given)
-        if launch not in known and len(known) < MOST_LAUNCHES:
-            known.add(launch)
+        if launch not in launches and len(launches) < MOST_LAUNCHES:
+            launches.add(launch)
             self._recorder.send(LaunchRecorded(recorded.number, launch))
 
     @never_raises
@@ -193,11 +197,11 @@ class ForkedProcess:
     _code: int | None
 
     def poll(self) -> int | None:
-        """The exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal, or None while it runs."""
         return self._reap(os.WNOHANG)
 
     def wait(self) -> int:
-        """Waits until it ends; the exit code."""
+        """Wait until it ends; the exit code."""
         code = self._reap(0)
         return -signal.SIGKILL if code is None else code
 
@@ -228,7 +232,9 @@ def fork(
     code = 1
     try:
         # A program may have closed its standard streams, whose numbers these then have.
-        watched, served, log = (above_streams(each.fileno()) for each in (lifeline, pipe, printed))
+        watched, served, log = (
+            above_streams(stream_file.fileno()) for stream_file in (lifeline, pipe, printed)
+        )
         supervise(watched)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         for descriptor in (1, 2):

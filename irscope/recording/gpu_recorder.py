@@ -64,7 +64,7 @@ class GpuRecorder:
 
     @contextmanager
     def _recorded_passes(self, recorded: RecordedCompilation | None, passes: PassLog) -> Iterator[None]:
-        """Adds the passes of the compilation within the block to `passes`, if they are to be recorded.
+        """Add the passes of the compilation within the block to `passes`, if they are to be recorded.
 
         One compilation at a time: the instrumentation patches the whole process.
         """
@@ -155,7 +155,7 @@ class GpuRecorder:
 
     @never_raises
     def on_loaded(self, module: Any, function: Any, name: str, files: Any, hash_: str) -> None:
-        """Records the next launch of a kernel that Triton has loaded, which it does once per kernel."""
+        """Record the next launch of a kernel that Triton has loaded, which it does once per kernel."""
         kernel = self._unlaunched.pop(hash_, None)
         recorded = self._recorder.by_kernel.get(kernel) if kernel is not None else None
         if recorded is not None and kernel._run is not None:
@@ -191,7 +191,7 @@ class GpuRecorder:
 
 @contextmanager
 def recording_on_gpu(recorder: Recorder) -> Iterator[None]:
-    """Records everything that is compiled, launched and tuned within the block."""
+    """Record everything that is compiled, launched and tuned within the block."""
     gpu_recorder = GpuRecorder(recorder)
     with ExitStack() as stack:
         stack.callback(gpu_recorder.stop_listening)

@@ -47,13 +47,13 @@ class HelionSource:
 
 
 def helion_source(bound: Any, config: Any) -> HelionSource:
-    """The source of the kernel that a bound kernel of Helion generates under this config."""
+    """Return the source of the kernel that a bound kernel of Helion generates under this config."""
     full = full_config(bound, config)
     return HelionSource(function_text(bound.kernel.fn), config_values(full), _block_sizes(bound, full))
 
 
 def full_config(bound: Any, config: Any) -> dict[str, Any]:
-    """All values of a config: those that it leaves out are Helion's defaults for this kernel.
+    """Return all values of a config: those that it leaves out are Helion's defaults for this kernel.
 
     Raises helion.exc.InvalidConfig if the config does not fit the kernel.
     """
@@ -63,28 +63,32 @@ def full_config(bound: Any, config: Any) -> dict[str, Any]:
 
 
 def function_text(function: Any) -> str:
-    """The text of a Python function, decorators included, under a comment with its file and first line."""
+    """Return the text of a Python function, decorators included.
+
+    It is under a comment with the function's file and first line.
+    """
     lines, first = inspect.getsourcelines(function)
     file = inspect.getsourcefile(function) or function.__code__.co_filename
     return f"# {file}:{first}\n{''.join(lines)}"
 
 
 def config_values(config: Mapping[str, Any]) -> dict[str, Value]:
-    """The values of a config of Helion; a list becomes its text, `[64,32]`.
+    """Return the values of a config of Helion; a list becomes its text, `[64,32]`.
 
-    One value for every memory operation is that value, whether the config lists it once or per operation.
+    One value for every memory operation is that value, whether the config lists it once or per
+    operation.
     """
     return {name: value_text(_once(value) if name in _BROADCAST else value) for name, value in config.items()}
 
 
 def _once(value: Any) -> Any:
-    """The item of a list of equal texts; any other value as it is."""
+    """Return the item of a list of equal texts, or any other value as it is."""
     alike = isinstance(value, list) and value and value.count(value[0]) == len(value)
     return value[0] if alike and value[0] else value
 
 
 def value_text(value: Any) -> Value:
-    """A value of Helion's config as the model's type."""
+    """Return a value of Helion's config as the model's type."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, list | tuple):
@@ -105,7 +109,7 @@ def _block_sizes(bound: Any, config: Mapping[str, Any]) -> dict[str, Value]:
 
 @contextmanager
 def recorded_helion(recorder: Recorder) -> Iterator[None]:
-    """Records Helion's kernels within the block; call it when `helion` is imported.
+    """Record Helion's kernels within the block; call it when `helion` is imported.
 
     On a GPU, the benchmarks of its autotuner are recorded too. Without one, the configs that the autotuner
     would measure first are compiled.
@@ -150,14 +154,20 @@ class GeneratedKernels:
 
     @never_raises
     def add(self, bound: Any, config: Any, compiled: Any) -> None:
-        """A bound kernel was compiled under a config (None: its only one) to a function of a new file."""
+        """Add what a bound kernel was compiled to under a config: a function of a new file.
+
+        A config of None means the kernel's only one.
+        """
         file = compiled.__code__.co_filename
         if file not in self._sources:
             used = config if config is not None else bound._require_implicit_config()
             self._sources[file] = helion_source(bound, used)
 
     def of(self, function: Any) -> Generated | None:
-        """The function and config that a kernel (a JITFunction) came from; None if Helion did not make it."""
+        """Return the function and config that a kernel (a JITFunction) came from.
+
+        Returns None if Helion did not make the kernel.
+        """
         source = self._sources.get(function.fn.__code__.co_filename)
         if source is None:
             return None

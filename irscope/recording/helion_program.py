@@ -21,7 +21,7 @@ from irscope.recording.helion_search import first_configs
 
 
 def main(text: str) -> int:
-    """Launches the kernel of the request, and prints a line per problem.
+    """Launch the kernel of the request, and print a line per problem.
 
     Returns 1 if Helion rejected a config, 2 if the request does not fit the kernel.
     """
@@ -53,7 +53,10 @@ def _bind(kernel: Any, args: Sequence[Any]) -> Any:
 
 
 def _configs(bound: Any, args: Sequence[Any], most: int | None) -> list[Any]:
-    """The kernel's own configs, else the default one; `most` of those that the autotuner would try first."""
+    """Return the kernel's own configs, else the default one.
+
+    With `most`, return that many of those that the autotuner would try first.
+    """
     if most is not None:
         try:
             search = bound.settings.autotuner_fn(bound, args)

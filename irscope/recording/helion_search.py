@@ -55,7 +55,7 @@ def _ensure_device_guard() -> None:
 
 
 def _launch_first_configs(search: Any, recorder: Recorder) -> Any:
-    """Launches a kernel of Helion under the first configs of a search; returns the first that compiles."""
+    """Launch a kernel of Helion under the first configs of a search; returns the first that compiles."""
     configs, total = first_configs(search, recorder.options.configs)
     name = search.kernel.kernel.name
     compiled, failures = [], Counter[str]()
@@ -76,7 +76,7 @@ def _launch_first_configs(search: Any, recorder: Recorder) -> Any:
 
 
 def _launch(search: Any, config: Any) -> str:
-    """Launches a kernel under a config; returns what Helion raised, "" if nothing."""
+    """Launch a kernel under a config; returns what Helion raised, "" if nothing."""
     try:
         for bound, args in _cases(search):
             bound.compile_config(config, allow_print=False)(*args)
@@ -86,7 +86,10 @@ def _launch(search: Any, config: Any) -> str:
 
 
 def _cases(search: Any) -> list[tuple[Any, Any]]:
-    """The bound kernels and arguments that a search measures; several in `Kernel.autotune_multi`."""
+    """Return the bound kernels and arguments that a search measures.
+
+    There are several in `Kernel.autotune_multi`.
+    """
     return list(getattr(search.args, "cases", [(search.kernel, search.args)]))
 
 
@@ -106,7 +109,7 @@ def first_configs(search: Any, most: int) -> tuple[list[Any], int]:
 
 
 def _initial_population(search: Any) -> list[Any]:
-    """The configs of the first generation of a search; the random ones are the same in every run."""
+    """Return the configs of the first generation of a search; the random ones never vary."""
     state = random.getstate()
     seeded = "HELION_AUTOTUNE_RANDOM_SEED" in os.environ
     random.seed(search.settings.autotune_random_seed if seeded else _DEFAULT_SEED)
@@ -166,7 +169,7 @@ class _Tuning:
 
     @never_raises
     def add(self, search: Any, results: list[Any]) -> None:
-        """The search has measured a batch of configs."""
+        """Record that the search has measured a batch of configs."""
         for result in results:
             if result.status != "ok":
                 self.failures[result.status] += 1
@@ -175,7 +178,7 @@ class _Tuning:
 
     @never_raises
     def _number(self, search: Any, result: Any) -> int | None:
-        """The number of the variant of a config, loaded from Triton's cache."""
+        """Return the number of the variant of a config, loaded from Triton's cache."""
         bound, args = _cases(search)[0]
         kernel = _compiled_kernel(bound.compile_config(result.config, allow_print=False), args)
         recorded = None if kernel is None else self.recorder.by_kernel.get(kernel)
@@ -183,7 +186,7 @@ class _Tuning:
 
     @never_raises
     def end(self, search: Any, best: Any) -> None:
-        """The search has chosen a config."""
+        """Record that the search has chosen a config."""
         key = _tuning_key(_cases(search)[0][1])
         for number, (config, ms) in self.measured.items():
             benchmark = Benchmark(key, ms, ms, ms, chosen=config == best)
@@ -211,7 +214,7 @@ class _CompileOnly:
 
 
 def _compiled_kernel(host: Callable[..., Any], args: Any) -> Any:
-    """The Triton kernel that a host function of Helion launches first, compiled but not launched."""
+    """Compile the Triton kernel that a host function of Helion launches first, without launching it."""
     from helion.runtime import default_launcher
 
     def launcher(kernel: Any, grid: Any, *arguments: Any, **options: Any) -> None:
@@ -225,7 +228,7 @@ def _compiled_kernel(host: Callable[..., Any], args: Any) -> Any:
 
 
 def _tuning_key(args: Any) -> str:
-    """The arguments that a config was tuned for: "float16[512, 1024], float16[1024, 256]"."""
+    """Describe the arguments that a config was tuned for: "float16[512, 1024], float16[1024, 256]"."""
     from irscope.recording.launches import described
 
     return ", ".join(map(described, args))

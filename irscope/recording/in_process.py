@@ -45,7 +45,10 @@ _NO_GPU = 1 << 20
 
 
 def open_background_writer(path: Path, command: str, force: bool) -> BackgroundWriter:
-    """A new capture at `path`. Raises UserError if it exists (unless `force`) or cannot be created."""
+    """Create a capture at `path` and open its writer.
+
+    Raises UserError if it exists (unless `force`) or cannot be created.
+    """
     return BackgroundWriter(partial(CaptureWriter.create, path, force), command, lambda _: None)
 
 
@@ -110,22 +113,22 @@ def compile_kernel(
     Raises UserError if the request does not fit the kernel or `path` exists (unless `force`). Variants
     that fail are counted in the result.
     """
-    found = unwrap(kernel)
-    if found is None:
+    found_kernel = unwrap(kernel)
+    if found_kernel is None:
         helion = type(kernel).__module__.startswith("helion.")
-        instead = "; launch a Helion kernel within irscope.capture" if helion else ""
-        raise UserError(f"{kernel!r} is not a @triton.jit function{instead}")
-    function = found.function
+        advice = "; launch a Helion kernel within irscope.capture" if helion else ""
+        raise UserError(f"{kernel!r} is not a @triton.jit function{advice}")
+    function = found_kernel.function
     axes = {name: axis_values(value) for name, value in config.items()}
     file = Path(function.fn.__code__.co_filename)
-    plan = plan_for(found, SweepRequest(file, function.fn.__name__, signature, const, axes, targets))
+    plan = plan_for(found_kernel, SweepRequest(file, function.fn.__name__, signature, const, axes, targets))
     failures: dict[int, Failure] = {}
     reused = 0
     writer = open_background_writer(path, "irscope.compile", force)
     try:
         writer.put(ToolchainUsed(plan.versions))
         writer.put(KernelRecorded(0, plan.source, plan.helpers, plan.parameters))
-        for recorded, outcome in compile_forked(_compilations(found, plan), processes, seconds):
+        for recorded, outcome in compile_forked(_compilations(found_kernel, plan), processes, seconds):
             writer.put(VariantDone(recorded.number, 0, outcome.added_to(recorded.variant)))
             reused += outcome.cached and outcome.failure is None
             if outcome.failure is not None:
@@ -137,7 +140,10 @@ def compile_kernel(
 
 
 def axis_values(value: Any) -> tuple[Any, ...]:
-    """The values of a config entry: those in a list or tuple, or one value, which may be a named tuple."""
+    """Return the values of a config entry: those in a list or tuple, or one value.
+
+    A named tuple is one value.
+    """
     return tuple(value) if type(value) in (list, tuple) else (value,)
 
 
@@ -168,9 +174,9 @@ def compile_on_cluster(
     `path` exists (unless `force`), or the cluster cannot be used.
     """
     request = _request(kernel, signature, config, const, targets)
-    at = Cluster(cluster, lambda note: warnings.warn(f"irscope: {note}", stacklevel=5))
+    dask_cluster = Cluster(cluster, lambda note: warnings.warn(f"irscope: {note}", stacklevel=5))
     with (
-        planned(request, None, seconds=seconds, cluster=at) as (plan, executor),
+        planned(request, None, seconds=seconds, cluster=dask_cluster) as (plan, executor),
         CaptureWriter.create(path, force) as writer,
     ):
         progress = compile_plan(plan, executor, writer, "irscope.compile", seconds, lambda *_: None)
@@ -188,10 +194,10 @@ def _request(
     const: Mapping[str, Any],
     targets: tuple[Target, ...],
 ) -> SweepRequest:
-    found = unwrap(kernel)
-    if found is None:
+    found_kernel = unwrap(kernel)
+    if found_kernel is None:
         raise UserError(f"{kernel!r} is not a @triton.jit function")
-    function = found.function.fn
+    function = found_kernel.function.fn
     file = Path(function.__code__.co_filename)
     if not file.is_file() or "<locals>" in function.__qualname__:
         raise UserError(

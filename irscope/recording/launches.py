@@ -27,7 +27,7 @@ _LANGUAGE = frozenset(["tl", "gl", "triton", "ttgl", "libdevice", "math"])
 
 
 def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
-    """The launch for which Triton passed `given` to a kernel's `run`.
+    """Return the launch for which Triton passed `given` to a kernel's `run`.
 
     `given` has three grid sizes, six values of Triton's own, and the arguments.
     """
@@ -37,7 +37,7 @@ def launch_of(function: Any, given: tuple[Any, ...]) -> Launch:
 
 
 def described(value: Any) -> str:
-    """A run-time argument as text: see `model.Launch`."""
+    """Describe a run-time argument as text: see `model.Launch`."""
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         sizes = ", ".join(map(str, value.shape))
         strides = f" strides {list(value.stride())}" if _is_strided(value) else ""
@@ -50,16 +50,16 @@ def described(value: Any) -> str:
 
 
 def _is_strided(value: Any) -> bool:
-    """Whether a tensor is not contiguous."""
+    """Return True if a tensor is not contiguous."""
     return hasattr(value, "is_contiguous") and not value.is_contiguous()
 
 
 @cache
 def written_parameters(function: Any) -> frozenset[str]:
-    """The parameters through which a kernel may write, according to its text.
+    """Return the parameters through which a kernel may write, according to its text.
 
-    These reach the pointer of a store or an atomic, through any chain of assignments, or are passed to
-    another function. The result of a load does not count as its pointer.
+    These reach the pointer of a store or an atomic, through any chain of assignments, or are
+    passed to another function. The result of a load does not count as its pointer.
     """
     parameters = frozenset(parameter.name for parameter in function.params)
     tree = function.parse()
@@ -71,17 +71,20 @@ def written_parameters(function: Any) -> frozenset[str]:
             for name in _flat(targets):
                 flows.setdefault(name, set()).update(_names(value) if value else ())
     calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-    written = {name for call in calls for name in _written_by(call, frozenset(flows))}
-    pending = list(written)
+    written_names = {name for call in calls for name in _written_by(call, frozenset(flows))}
+    pending = list(written_names)
     while pending:
-        for name in flows.get(pending.pop(), set()) - written:
-            written.add(name)
+        for name in flows.get(pending.pop(), set()) - written_names:
+            written_names.add(name)
             pending.append(name)
-    return parameters & written
+    return parameters & written_names
 
 
 def _written_by(call: ast.Call, values: frozenset[str]) -> set[str]:
-    """The names through which this call may write; `values` are the names of the function's own values."""
+    """Return the names through which this call may write.
+
+    `values` are the names of the function's own values.
+    """
     arguments = [*call.args, *(keyword.value for keyword in call.keywords)]
     if isinstance(call.func, ast.Name):
         return set() if hasattr(builtins, call.func.id) else _flat(arguments)
@@ -103,7 +106,7 @@ def _flat(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def _names(node: ast.AST) -> list[str]:
-    """The names in an expression, except those inside a load."""
+    """Return the names in an expression, except those inside a load."""
     if isinstance(node, ast.Name):
         return [node.id]
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "load":
@@ -124,7 +127,7 @@ class LaunchValues:
     left_out: dict[str, str] = field(default_factory=dict)
 
     def file(self, launched: bool) -> bytes:
-        """The values as a file; with `launched`, also those after the launch."""
+        """Return the values as a file; with `launched`, also those after the launch."""
         import torch
 
         after = {}
@@ -134,43 +137,44 @@ class LaunchValues:
                 now = _copy(self.tensors[name])
                 if not torch.equal(now.view(torch.uint8), values.view(torch.uint8)):
                     after[name] = now
-        kept = {"before": self.before, "after": after, "same": self.same, "left_out": self.left_out}
+        contents = {"before": self.before, "after": after, "same": self.same, "left_out": self.left_out}
         file = io.BytesIO()
-        torch.save(kept, file)
+        torch.save(contents, file)
         return file.getvalue()
 
 
 def values_of(
     function: Any, given: tuple[Any, ...], most: int, known: Callable[[Any], bool] = lambda _: True
 ) -> LaunchValues | None:
-    """The values of a launch's tensors, of at most `most` bytes together; None within a CUDA graph.
+    """Copy the values of a launch's tensors, of at most `most` bytes together.
 
-    `given` is what Triton passes to a kernel's `run`; tensors that are not `known` are left out.
+    Returns None within a CUDA graph. `given` is what Triton passes to a kernel's `run`; tensors
+    that are not `known` are left out.
     """
     import torch
 
     if torch.cuda.is_available() and torch.cuda.is_current_stream_capturing():
         return None
     arguments = zip((parameter.name for parameter in function.params), given[9:], strict=False)
-    found, size = LaunchValues(dict(tensors_in(arguments))), 0
+    values, size = LaunchValues(dict(tensors_in(arguments))), 0
     first: dict[tuple[Any, ...], str] = {}
-    for name, tensor in found.tensors.items():
-        place = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
-        if first.setdefault(place, name) != name:
-            found.same[name] = first[place]
+    for name, tensor in values.tensors.items():
+        memory_key = (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+        if first.setdefault(memory_key, name) != name:
+            values.same[name] = first[memory_key]
             continue
         size += _elements(tensor) * tensor.element_size()
         if not known(tensor):
-            found.left_out[name] = "computed by a kernel, which did not run"
+            values.left_out[name] = "computed by a kernel, which did not run"
         elif size > most:
-            found.left_out[name] = f"more than {pluralize(most // MIB, 'MiB')} with those before it"
+            values.left_out[name] = f"more than {pluralize(most // MIB, 'MiB')} with those before it"
         else:
-            found.before[name] = _copy(tensor)
-    return found
+            values.before[name] = _copy(tensor)
+    return values
 
 
 def tensors_in(arguments: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """The tensors of arguments by name, those of descriptors and tuples too."""
+    """Yield the tensors of arguments by name, including those of descriptors and tuples."""
     for name, value in arguments:
         if hasattr(value, "data_ptr") and hasattr(value, "stride"):
             yield name, value
@@ -181,7 +185,7 @@ def tensors_in(arguments: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]
 
 
 def _elements(tensor: Any) -> int:
-    """The elements of its memory from the first to the last."""
+    """Count the elements of a tensor's memory from the first to the last."""
     if not tensor.numel():
         return 0
     pairs = zip(tensor.shape, tensor.stride(), strict=True)

@@ -23,7 +23,7 @@ ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None]
 
 
 def run_program(program: Program) -> tuple[int, BaseException | None]:
-    """Runs the program to its end, threads included; returns its exit code, and what it raised.
+    """Run the program to its end, threads included; returns its exit code, and what it raised.
 
     Prints what the program raises, as Python would. The code is 130 for Ctrl-C and 1 if the program had to
     stop because it needs a GPU.
@@ -45,7 +45,10 @@ def run_program(program: Program) -> tuple[int, BaseException | None]:
 
 
 def reporting_stops(hook: ExceptHook) -> ExceptHook:
-    """A `sys.excepthook` that prints a NeedsGpuError as one line and passes the rest to `hook`."""
+    """Create a `sys.excepthook` that prints a NeedsGpuError as one line and passes the rest on.
+
+    The rest goes to `hook`.
+    """
 
     def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, NeedsGpuError):
@@ -93,7 +96,10 @@ def _run_code(program: Program) -> None:
 
 
 def program_folder(program: Program) -> str:
-    """The folder in which Python looks for the program's modules first; "" under PYTHONSAFEPATH."""
+    """Return the folder in which Python looks for the program's modules first.
+
+    Returns "" under PYTHONSAFEPATH.
+    """
     if _safe_path():
         return ""
     if program.kind != "script":
@@ -140,7 +146,7 @@ def _exit_code(code: object) -> int:
 
 
 def _join_threads() -> None:
-    """Waits for the program's threads, as Python does before it exits."""
+    """Wait for the program's threads, as Python does before it exits."""
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()

@@ -60,7 +60,7 @@ _VARIABLE = "TRITON_PTXAS_PATH"
 
 
 def use_torch_ptxas() -> None:
-    """Applies to all kernels that torch.compile generates in this process, unless the variable is set."""
+    """Apply to all kernels that torch.compile generates in this process, unless the variable is set."""
     if _VARIABLE not in os.environ:
         after_import((_AUTOTUNER,), _wrap_autotuner)
         after_import((_ASYNC_COMPILE,), _keep_variable)
@@ -100,7 +100,7 @@ _WATCHER = Path(__file__).with_name("program_watcher.py")
 
 
 def run_captured(program: Program, subprocesses: SubprocessOptions, writer: BackgroundWriter) -> int:
-    """Runs the program and writes its records; returns its exit code, 128 + N if signal N ended it.
+    """Run the program and write its records; returns its exit code, 128 + N if signal N ended it.
 
     `subprocesses` says where the processes that it starts write theirs.
     """
@@ -137,7 +137,7 @@ def how_interrupted(code: int, finished: bool, on_gpu: bool) -> str:
 
 
 def _write_records(pipe: Connection, child: subprocess.Popen[bytes], writer: BackgroundWriter) -> None:
-    """Writes what arrives until the program ends. Raises DisconnectedError if it closes the pipe."""
+    """Write what arrives until the program ends. Raises DisconnectedError if it closes the pipe."""
     while True:
         if not pipe.poll(_POLL_SECONDS):
             if child.poll() is not None and not pipe.poll():
@@ -152,7 +152,7 @@ def _write_records(pipe: Connection, child: subprocess.Popen[bytes], writer: Bac
 
 @contextmanager
 def _watcher() -> Iterator[socket.socket]:
-    """A process that kills the program if this one is killed; see program_watcher.py."""
+    """Start a process that kills the program if this one is killed; see program_watcher.py."""
     ours, theirs = socket.socketpair()
     with ours:
         process = subprocess.Popen(
@@ -170,7 +170,7 @@ def _watcher() -> Iterator[socket.socket]:
 
 @contextmanager
 def _forwarded_signals(child: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Forwards the signals that end a process to the program, and leaves it to the program to end.
+    """Forward the signals that end a process to the program, and leaves it to the program to end.
 
     Ctrl-C and a hangup reach the program from the terminal, if both are in its foreground.
     """
@@ -192,12 +192,15 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def _handled(number: int) -> bool:
-    """Whether this process does not ignore a signal, as it does under nohup, and the program too."""
+    """Return True if this process does not ignore a signal.
+
+    Under nohup it does, and the program too.
+    """
     return signal.getsignal(number) is not signal.SIG_IGN
 
 
 def _in_foreground() -> bool:
-    """Whether the terminal sends its signals to this process, and so to the program too."""
+    """Return True if the terminal sends its signals to this process, and so to the program too."""
     try:
         terminal = os.open("/dev/tty", os.O_RDONLY | os.O_NOCTTY)
     except OSError:  # there is none
@@ -211,7 +214,7 @@ def _in_foreground() -> bool:
 
 
 def main(descriptor: str) -> int:
-    """Runs and captures the program that the parent names; returns its exit code."""
+    """Run and capture the program that the parent names; returns its exit code."""
     silence()
     pipe = Connection(out_of_the_way(int(descriptor)))
     try:
@@ -253,7 +256,7 @@ def main(descriptor: str) -> int:
 def _record_after_import(
     stack: ExitStack, options: RunOptions, link: PipeLink, shadowed: ShadowedModules
 ) -> Callable[[], bool]:
-    """Records from the program's import of triton or torch on; the result says whether that has begun."""
+    """Record from the program's import of triton or torch on; the result says whether that has begun."""
     begun = False
 
     def begin() -> None:

@@ -27,7 +27,7 @@ _DESCRIPTOR = 1000
 
 
 def out_of_the_way(descriptor: int) -> int:
-    """The descriptor under a high number, so that the program's first file gets the number 3 as always."""
+    """Move the descriptor to a high number: the program's first file gets the number 3 as always."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
     most = _DESCRIPTOR + 24 if limit == resource.RLIM_INFINITY else limit
     moved = fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, max(min(_DESCRIPTOR, most - 8), 3))
@@ -47,7 +47,7 @@ class PipeLink:
         _protect(pipe.fileno())
 
     def put(self, record: Record) -> None:
-        """Sends a record."""
+        """Send a record."""
         if os.getpid() != self._owner:
             self._forked.put(record)
             return
@@ -56,7 +56,7 @@ class PipeLink:
                 send(self._pipe, record)
 
     def ask(self, question: Question) -> Answer | None:
-        """Sends a question and waits for its answer; None if the parent has ended."""
+        """Send a question and wait for its answer; None if the parent has ended."""
         if os.getpid() != self._owner:
             return self._forked.ask(question)
         with self._lock, self._shadowed.set_aside(), suppress(DisconnectedError):
@@ -67,7 +67,10 @@ class PipeLink:
         return None
 
     def _usable(self) -> bool:
-        """Whether the pipe is still ours: the program may have closed or replaced it in compiled code."""
+        """Return True if the pipe is still ours.
+
+        The program may have closed or replaced it in compiled code.
+        """
         if not self._lost and _identity(self._pipe.fileno()) != self._identity:
             self._lost = True
             print("irscope: the program closed irscope's pipe: the rest is not captured", file=sys.stderr)
@@ -114,7 +117,7 @@ class Link(Protocol):
     """The destination of this process's records."""
 
     def put(self, record: Record) -> None:
-        """Sends a record."""
+        """Send a record."""
 
     def ask(self, question: Question) -> Answer | None:
-        """Sends a question and waits for its answer; None if the other process has ended."""
+        """Send a question and wait for its answer; None if the other process has ended."""

@@ -15,7 +15,7 @@ from contextlib import suppress
 
 
 def main(descriptor: int) -> None:
-    """Serves one program."""
+    """Serve one program."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     process = b""

@@ -121,7 +121,10 @@ class Recorder:
     def record(
         self, source: Any, options: Any, target: Any, tuned: TunedNames
     ) -> tuple[RecordedCompilation | None, bool]:
-        """The compilation of `source`, and whether it is new; None if it is not to be captured."""
+        """Record the compilation of `source`; return it, and True if it is new.
+
+        Returns None instead of the compilation if it is not to be captured.
+        """
         name = source.fn.fn.__name__
         if not fnmatch.fnmatchcase(name, self.options.kernels):
             self.excluded.add(name)
@@ -133,32 +136,40 @@ class Recorder:
             if key in self.known:
                 return self.known[key], False
             generated = self._generated_from(source.fn)
-            own = next((each.config for each in generated if each.config is not None), None)
-            counted_as = own.family if own is not None and own.family else self._known_kernel(source.fn)
+            front_end_config = next(
+                (description.config for description in generated if description.config is not None), None
+            )
+            counted_as = (
+                front_end_config.family
+                if front_end_config is not None and front_end_config.family
+                else self._known_kernel(source.fn)
+            )
             if self._is_left_out(counted_as, name, key):
                 return None, False
-            tuned = tuned if own is None else TunedNames(autotuned=True)
+            tuned = tuned if front_end_config is None else TunedNames(autotuned=True)
             variant = NewVariant(
                 requested_target(target),
-                specialization(source, options, tuned, own),
-                requested_config(source, options, target, tuned, own),
+                specialization(source, options, tuned, front_end_config),
+                requested_config(source, options, target, tuned, front_end_config),
                 cache_key=environment,
                 artifacts={
                     stage: text.encode("utf-8", "replace")
-                    for each in generated
-                    for stage, text in each.stages.items()
+                    for description in generated
+                    for stage, text in description.stages.items()
                 },
                 attachments=standalone(source, options, target),
             )
-            for each in generated:
-                variant = each.complete(variant)
+            for description in generated:
+                variant = description.complete(variant)
             self._send_toolchain(variant.target)
-            files = {stage: path for each in generated for stage, path in each.files.items()}
-            number, kernel = self._count(), self._kernel(source.fn, own)
+            files = {stage: path for description in generated for stage, path in description.files.items()}
+            number, kernel = self._count(), self._kernel(source.fn, front_end_config)
             self._captured[kernel if counted_as is None else counted_as] += 1
-            found = RecordedCompilation(number, kernel, source, options, target, variant, tuned, files=files)
-            self.known[key] = found
-        return found, True
+            compilation = RecordedCompilation(
+                number, kernel, source, options, target, variant, tuned, files=files
+            )
+            self.known[key] = compilation
+        return compilation, True
 
     @contextmanager
     def with_frontend(self, find: FindGenerated) -> Iterator[None]:
@@ -170,34 +181,34 @@ class Recorder:
             self._frontends.remove(find)
 
     def add_version(self, name: str, text: str) -> None:
-        """Adds a version, or a limit of the capture, to the toolchain of the variants from now on."""
+        """Add a version, or a limit of the capture, to the toolchain of the variants from now on."""
         self._versions[name] = text
         if self._count():
             self.send(ToolchainUsed(dict(self._versions)))
 
     def _generated_from(self, function: Any) -> list[Generated]:
-        found = (find(function) for find in self._frontends)
-        return [each for each in found if each is not None]
+        descriptions = (find(function) for find in self._frontends)
+        return [description for description in descriptions if description is not None]
 
     def is_recorded(self, hash_: str) -> bool:
-        """Whether the kernel with this hash of Triton's was compiled or loaded in this process already."""
+        """Return True if this process has compiled or loaded the kernel with this hash of Triton's."""
         return hash_ in self._finished
 
     def numbers(self) -> Mapping[str, int]:
-        """The numbers of the finished variants by their hash of Triton's."""
+        """Return the numbers of the finished variants by their hash of Triton's."""
         return dict(self._finished)
 
     def numbers_by_file(self) -> Mapping[str, int]:
-        """The number of the last variant that was compiled in this process for the kernel of each file."""
+        """Map each kernel's file to the number of its last variant that was compiled in this process."""
         recorded = list(self.known.values())
-        return {one.source.fn.fn.__code__.co_filename: one.number for one in recorded}
+        return {compilation.source.fn.fn.__code__.co_filename: compilation.number for compilation in recorded}
 
     def finished(self, hash_: str, number: int) -> None:
-        """The kernel with this hash is recorded as the variant with this number."""
+        """Remember that the kernel with this hash is recorded as the variant with this number."""
         self._finished[hash_] = number
 
     def record_finished(self, found: ImportedCompilation, files: Mapping[str, str]) -> None:
-        """Records a kernel that was loaded from a cache; `files` are further artifacts: stage -> path."""
+        """Record a kernel that was loaded from a cache; `files` are further artifacts: stage -> path."""
         name = found.source.name
         if not fnmatch.fnmatchcase(name, self.options.kernels):
             self.excluded.add(name)
@@ -216,7 +227,7 @@ class Recorder:
             self.finished(found.key, number)
 
     def _count(self) -> int:
-        """The number of variants so far, which is the next one's number."""
+        """Return the number of variants so far, which is the next one's number."""
         return len(self.known) + self._loaded
 
     def _is_left_out(self, counted_as: int | str | None, name: str, key: tuple[str, ...]) -> bool:
@@ -244,7 +255,7 @@ class Recorder:
             self.send(ToolchainUsed(dict(self._versions)))
 
     def why_empty(self) -> str:
-        """Why nothing was recorded; "" if something was."""
+        """Explain why nothing was recorded; "" if something was."""
         if self._count():
             return ""
         if self.excluded:
@@ -271,7 +282,10 @@ class Recorder:
         return self._kernels.get(_kernel_key(function))
 
     def _kernel(self, function: Any, config: SourceConfig | None) -> int:
-        """The number of a kernel, sent only once: reading its text takes as long as a small compilation."""
+        """Return the number of a kernel.
+
+        The kernel is sent only once: reading its text takes as long as a small compilation.
+        """
         key = _kernel_key(function)
         if key not in self._kernels:
             helpers = tuple(source_function(helper) for helper in called_functions(function))
@@ -290,7 +304,7 @@ class Recorder:
         parameters: tuple[str, ...],
         config: SourceConfig,
     ) -> int:
-        """The number of a generated kernel: equal texts in different files are the same kernel."""
+        """Return the number of a generated kernel: equal texts in different files are the same kernel."""
         same = (replace(source, file="", line=0), helpers)
         if same not in self._generated:
             self._generated[same] = self._new_kernel(source, helpers, parameters, config.family)
@@ -317,14 +331,17 @@ def _kernel_key(function: Any) -> str:
 
 
 def _assumed(options: RunOptions) -> dict[str, str]:
-    """The user's assumptions as part of the toolchain: the kernels may be others than on a GPU."""
+    """Return the user's assumptions as part of the toolchain.
+
+    With them, the kernels may be others than on a GPU.
+    """
     texts = [f"{line or 'any item'}={value}" for line, value in options.assumed.items()]
     return {"assumed": ", ".join(texts)} if texts else {}
 
 
 @contextmanager
 def recorded_frontends(recorder: Recorder) -> Iterator[None]:
-    """Records the front ends within the block, whether they are imported before it or in it."""
+    """Record the front ends within the block, whether they are imported before it or in it."""
     recorders = _Recorders(recorder)
     before, frontends = problems(), all_frontends()
     for problem in problems()[len(before) :]:
@@ -348,7 +365,7 @@ class _Recorders:
         self._recorder = recorder
 
     def start_with(self, frontend: Frontend) -> None:
-        """Starts the recorder of a front end now or as soon as its package is imported."""
+        """Start the recorder of a front end now or as soon as its package is imported."""
         if not frontend.package or frontend.package in sys.modules:
             self._start(frontend)
         else:

@@ -32,9 +32,9 @@ Sweep = Mapping[tuple[str, str], tuple[Value | Expression, ...]]
 
 
 def sweep_problems(recorded: RecordedCompilation, sweep: Sweep) -> Iterator[str]:
-    """A line per name in a sweep of this kernel that is neither a `tl.constexpr` of it nor an option.
+    """Yield a line per name in a sweep of this kernel that is neither a `tl.constexpr` nor an option.
 
-    And a line per value that cannot be evaluated.
+    Also yield a line per value that cannot be evaluated.
     """
     name = recorded.source.fn.fn.__name__
     constants = [parameter.name for parameter in recorded.source.fn.params if parameter.is_constexpr]
@@ -46,21 +46,26 @@ def sweep_problems(recorded: RecordedCompilation, sweep: Sweep) -> Iterator[str]
 
 
 def _sweep_values(recorded: RecordedCompilation, sweep: Sweep) -> tuple[dict[str, list[Any]], list[str]]:
-    """The objects of each name in a sweep of this kernel, and a line per value that cannot be evaluated."""
-    known, name = Constants(recorded.source.fn), recorded.source.fn.fn.__name__
-    found = {
-        of: [_evaluated(known, value) for value in values]
+    """Return the objects of each name in a sweep of this kernel.
+
+    Also return a line per value that cannot be evaluated.
+    """
+    constants, name = Constants(recorded.source.fn), recorded.source.fn.fn.__name__
+    objects = {
+        of: [_evaluated(constants, value) for value in values]
         for (kernel, of), values in sweep.items()
         if kernel == name
     }
     problems = [
-        f"sweep: {of}={v}" for of, values in found.items() for v in values if isinstance(v, UserError)
+        f"sweep: {of}={v}" for of, values in objects.items() for v in values if isinstance(v, UserError)
     ]
-    return {of: [v for v in values if not isinstance(v, UserError)] for of, values in found.items()}, problems
+    return {
+        of: [v for v in values if not isinstance(v, UserError)] for of, values in objects.items()
+    }, problems
 
 
 def _evaluated(known: Constants, value: Value | Expression) -> Any:
-    """The object of a value; the UserError if it cannot be evaluated."""
+    """Return the object of a value, or the UserError if it cannot be evaluated."""
     try:
         return known.real(value)
     except UserError as error:
@@ -68,7 +73,10 @@ def _evaluated(known: Constants, value: Value | Expression) -> Any:
 
 
 def swept(recorded: RecordedCompilation, sweep: Sweep) -> Iterator[tuple[Any, Any, TunedNames]]:
-    """The source, options and tuned names of a compilation with each combination of its kernel's values."""
+    """Yield a compilation with each combination of its kernel's values.
+
+    Each has the source, options and tuned names.
+    """
     from itertools import product
 
     from triton.compiler import make_backend
@@ -94,7 +102,10 @@ DEFAULT_TARGET = parse_target("cuda:90")
 
 
 def has_gpu() -> bool:
-    """Whether this machine has a GPU that the process may use; does not start a driver to find out."""
+    """Return True if this machine has a GPU that the process may use.
+
+    Does not start a driver to find out.
+    """
     hidden = os.environ.get("CUDA_VISIBLE_DEVICES", os.environ.get("HIP_VISIBLE_DEVICES"))
     if hidden is not None and hidden.strip() in ("", "-1"):
         return False
@@ -103,7 +114,7 @@ def has_gpu() -> bool:
 
 
 def with_default_target(options: RunOptions) -> RunOptions:
-    """The options; without a GPU and a target, with the default target, announced on stderr."""
+    """Return the options; without a GPU and a target, with the default target, announced on stderr."""
     if options.target is not None or has_gpu():
         return options
     print(
@@ -123,7 +134,7 @@ class ForkHooks:
 
 @contextmanager
 def recording(options: RunOptions, link: Link, device: int = 0) -> Iterator[ForkHooks]:
-    """Records everything that Triton is asked to compile within the block.
+    """Record everything that Triton is asked to compile within the block.
 
     On a GPU (`options.target` is None) it is compiled at once; else when the block ends, even by an
     exception. `device` is the number under which the JIT caches the stub's kernels: a number that no GPU
@@ -162,15 +173,17 @@ def _swept_at_end(recorder: Recorder, link: Link) -> Iterator[None]:
 
 @never_raises
 def _sweep(recorder: Recorder, link: Link) -> None:
-    found = list(recorder.known.values())
-    names = {recorded.source.fn.fn.__name__ for recorded in found}
+    compilations = list(recorder.known.values())
+    names = {recorded.source.fn.fn.__name__ for recorded in compilations}
     for kernel in {kernel for kernel, _ in recorder.options.sweep} - names:
         link.put(Note(f"sweep: no kernel named '{kernel}' was launched, only {', '.join(names) or 'none'}"))
-    problems = {line for recorded in found for line in sweep_problems(recorded, recorder.options.sweep)}
+    problems = {
+        line for recorded in compilations for line in sweep_problems(recorded, recorder.options.sweep)
+    }
     for line in sorted(problems):
         link.put(Note(line))
     additional = []
-    for recorded in found:
+    for recorded in compilations:
         for source, options, tuned in swept(recorded, recorder.options.sweep):
             variant, new = recorder.record(source, options, recorded.target, tuned)
             if variant is not None and new:

@@ -28,12 +28,12 @@ _KEPT = frozenset({"irscope", "__main__", "sitecustomize", "usercustomize", "imp
 
 
 def first_folder() -> str:
-    """The folder in which Python looks for the program's modules first."""
+    """Return the folder in which Python looks for the program's modules first."""
     return os.path.abspath(sys.path[0]) if sys.path else ""  # noqa: PTH100 - see above
 
 
 def shadowing_names(folder: str, at_start: Iterable[str]) -> frozenset[str]:
-    """The modules in `folder` that shadow one that irscope may import.
+    """Return the modules in `folder` that shadow one that irscope may import.
 
     `at_start` are those that Python imports before the program: nothing shadows them.
     """
@@ -42,8 +42,8 @@ def shadowing_names(folder: str, at_start: Iterable[str]) -> frozenset[str]:
     except OSError:
         return frozenset()
     names = {name for file in files if (name := _module_name(folder, file))}
-    known = sys.stdlib_module_names | _DEPENDENCIES
-    return frozenset(names & known - set(at_start) - set(sys.builtin_module_names) - _KEPT)
+    importable = sys.stdlib_module_names | _DEPENDENCIES
+    return frozenset(names & importable - set(at_start) - set(sys.builtin_module_names) - _KEPT)
 
 
 def _module_name(folder: str, file: str) -> str:
@@ -64,7 +64,7 @@ class ShadowedModules:
         self._depth = 0
 
     def give_to_program(self) -> None:
-        """Removes irscope's modules of these names, and those that use them: the program imports its own."""
+        """Remove irscope's modules of these names, and those that use them: the program imports its own."""
         if self.names:
             self._own |= _taken(self.names | _users(self.names, self._at_start))
 
@@ -107,13 +107,13 @@ class _SetAside:
 
 
 def _taken(names: frozenset[str]) -> dict[str, ModuleType]:
-    """The modules of these names, and their submodules, which are removed from `sys.modules`."""
-    found = [name for name in sys.modules if name in names or name.partition(".")[0] in names]
-    return {name: sys.modules.pop(name) for name in found}
+    """Remove the modules of these names, and their submodules, from `sys.modules`; return them."""
+    matching_names = [name for name in sys.modules if name in names or name.partition(".")[0] in names]
+    return {name: sys.modules.pop(name) for name in matching_names}
 
 
 def _users(names: frozenset[str], at_start: frozenset[str]) -> frozenset[str]:
-    """The modules of the standard library that import one of these modules, directly or not."""
+    """Return the modules of the standard library that import one of these modules, directly or not."""
     movable = {
         name: module
         for name, module in list(sys.modules.items())
@@ -123,21 +123,21 @@ def _users(names: frozenset[str], at_start: frozenset[str]) -> frozenset[str]:
         and str(module.__file__).endswith(".py")
     }
     imports = {name: _imported_names(module) for name, module in movable.items()}
-    found = set(names)
+    users = set(names)
     grown = True
     while grown:
-        more = {name for name, imported in imports.items() if name not in found and imported & found}
-        found |= more
+        more = {name for name, imported in imports.items() if name not in users and imported & users}
+        users |= more
         grown = bool(more)
-    return frozenset(found)
+    return frozenset(users)
 
 
 def _imported_names(module: ModuleType) -> set[str]:
-    """The modules that a module has objects of."""
-    found = set()
+    """Return the modules that a module has objects of."""
+    names = set()
     for value in list(vars(module).values()):
         name = value.__name__ if type(value) is type(sys) else getattr(value, "__module__", None)
         if isinstance(name, str) and name != module.__name__:
             # The functions of struct say that they are of _struct, the part of it in C.
-            found |= {name, top := name.partition(".")[0], top.removeprefix("_")}
-    return found
+            names |= {name, top := name.partition(".")[0], top.removeprefix("_")}
+    return names

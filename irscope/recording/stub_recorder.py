@@ -46,7 +46,7 @@ def _finish(recorder: Recorder, pinned: PinnedTuning) -> None:
 
 @contextmanager
 def recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Iterator[DeferredCompilations]:
-    """Records everything that is compiled and launched within the block, and compiles it when that ends."""
+    """Record everything that is compiled and launched within the block, and compiles it when that ends."""
     from triton.runtime import JITFunction, driver
 
     before = driver._active
@@ -94,7 +94,7 @@ def _without_torch_modes() -> AbstractContextManager[None]:
 
 
 def _on_direct(recorder: Recorder, stub: StubDriver, link: Link) -> Callable[..., Any]:
-    """Handles direct calls of triton.compile without a GPU: compiles and records at once."""
+    """Handle direct calls of triton.compile without a GPU: compiles and record at once."""
 
     def compile_(source: Any, target: Any, options: Any, tuned: TunedNames, call: Callable[[], Any]) -> Any:
         recorded, new = recorder.request(source, target, options, tuned)
@@ -108,14 +108,14 @@ def _on_direct(recorder: Recorder, stub: StubDriver, link: Link) -> Callable[...
 
 
 def _mark_written(function: Any, arguments: tuple[Any, ...]) -> None:
-    """Marks the values of the tensors that a launched kernel may write to as unknown."""
+    """Mark the values of the tensors that a launched kernel may write to as unknown."""
     if "torch" not in sys.modules:
         return
     from irscope.compiling.fake_cuda.unknown_value import set_unknown
 
-    written = written_parameters(function)
+    written_names = written_parameters(function)
     for parameter, value in zip(function.params, arguments, strict=False):
-        if parameter.name in written:
+        if parameter.name in written_names:
             set_unknown([value, getattr(value, "base", None)])
 
 

@@ -40,24 +40,24 @@ _STARTUP = Path(__file__).parent / "startup"
 
 
 def startup_path() -> str:
-    """The PYTHONPATH of this process with the folder `startup` first."""
-    others = os.environ.get("PYTHONPATH", "").split(os.pathsep)
-    kept = [entry for entry in others if entry and entry != str(_STARTUP)]
-    return os.pathsep.join([str(_STARTUP), *kept])
+    """Return the PYTHONPATH of this process with the folder `startup` first."""
+    entries = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    other_entries = [entry for entry in entries if entry and entry != str(_STARTUP)]
+    return os.pathsep.join([str(_STARTUP), *other_entries])
 
 
 _VARIABLE = "IRSCOPE_RUN"
 
 
 def announce(options: SubprocessOptions) -> None:
-    """Passes the options to the processes that this one starts, through the environment."""
+    """Pass the options to the processes that this one starts, through the environment."""
     options = replace(options, rank=os.environ.get("RANK"))
     os.environ[_VARIABLE] = base64.b64encode(pickle.dumps(options)).decode()
     os.environ["PYTHONPATH"] = startup_path()
 
 
 def capture_until_exit(shadowed: ShadowedModules) -> None:
-    """Captures what this process compiles from now on; see startup/sitecustomize.py."""
+    """Capture what this process compiles from now on; see startup/sitecustomize.py."""
     from irscope.recording.session import recording
 
     options: SubprocessOptions = pickle.loads(base64.b64decode(os.environ[_VARIABLE]))  # noqa: S301 - announce's
@@ -82,7 +82,7 @@ def capture_until_exit(shadowed: ShadowedModules) -> None:
 
 
 def capture_forks(fork_hooks: ForkHooks, link: PipeLink | OwnCapture) -> None:
-    """Captures also the processes that multiprocessing forks from this one; `link` distinguishes them."""
+    """Capture also the processes that multiprocessing forks from this one; `link` distinguishes them."""
 
     def start(_: object) -> None:
         fork_hooks.clear()
@@ -94,7 +94,7 @@ def capture_forks(fork_hooks: ForkHooks, link: PipeLink | OwnCapture) -> None:
 
 @contextmanager
 def uncaptured_subprocesses() -> Iterator[None]:
-    """The processes that this one starts or forks within the block are not captured."""
+    """Leave out the processes that this one starts or forks within the block."""
     announced = os.environ.pop(_VARIABLE, None)
     try:
         with patched(OwnCapture, "captures_forks", False):
@@ -116,7 +116,7 @@ class OwnCapture:
         self._refused = False
 
     def put(self, record: Record) -> None:
-        """Writes a record. A note does not create a capture."""
+        """Write a record. A note does not create a capture."""
         if self._left_out():
             return
         writer = self._writer if isinstance(record, Note) else self._open()
@@ -131,13 +131,13 @@ class OwnCapture:
             writer = self._open()
             return None if writer is None else writer.ask(question)
         if self._writer is not None and self._process == os.getpid():
-            written = self._writer.close()
+            counts = self._writer.close()
             self._writer = None
-            print(f"irscope: {summary(_relative(self._path), written)}", file=sys.stderr)
+            print(f"irscope: {summary(_relative(self._path), counts)}", file=sys.stderr)
         return None
 
     def _left_out(self) -> bool:
-        """Whether this process was forked within a block of `uncaptured_subprocesses`."""
+        """Return True if this process was forked within a block of `uncaptured_subprocesses`."""
         return not self.captures_forks and self._process != os.getpid()
 
     def _open(self) -> BackgroundWriter | None:
@@ -157,5 +157,5 @@ class OwnCapture:
 
 
 def _relative(path: Path) -> Path:
-    """The path relative to the working directory, if it is in it."""
+    """Return the path relative to the working directory, if it is in it."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path

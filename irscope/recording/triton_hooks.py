@@ -26,12 +26,12 @@ class OnCompile(Protocol):
     def __call__(
         self, source: Any, target: Any, options: Any, tuned: TunedNames, compile_: Callable[[], Any]
     ) -> Any:
-        """Returns the kernel."""
+        """Return the kernel."""
 
 
 @contextmanager
 def intercepted_compilations(on_jit: OnCompile, on_direct: OnCompile) -> Iterator[None]:
-    """Passes the JIT's compilations to `on_jit` and direct calls of `triton.compile` to `on_direct`.
+    """Pass the JIT's compilations to `on_jit` and direct calls of `triton.compile` to `on_direct`.
 
     torch.compile makes direct calls. The handlers return the kernel.
     """
@@ -73,7 +73,7 @@ def intercepted_compilations(on_jit: OnCompile, on_direct: OnCompile) -> Iterato
 
 
 def _tuning_codes() -> dict[CodeType, str]:
-    """The code of Triton's functions that set constants of a compilation, and what kind each is."""
+    """Return the code of Triton's functions that set constants of a compilation, and each one's kind."""
     from triton.runtime.autotuner import Autotuner, Heuristics
 
     return {
@@ -85,9 +85,10 @@ def _tuning_codes() -> dict[CodeType, str]:
 
 
 def _tuned_names(function: Any, codes: dict[CodeType, str]) -> TunedNames:
-    """The names that the autotuners and heuristics around the current compilation of `function` set.
+    """Return the names that the autotuners and heuristics around the current compilation set.
 
-    Triton passes the config to no hook, so it is read from the frames of Triton's own functions.
+    The compilation is that of `function`. Triton passes the config to no hook, so it is read from
+    the frames of Triton's own functions.
     """
     names: set[str] = set()
     autotuned = False
@@ -113,7 +114,7 @@ def _innermost(wrapper: Any) -> Any:
 
 @contextmanager
 def recorded_benchmarks(recorder: Recorder) -> Iterator[None]:
-    """Records the benchmarks of every autotuner. A launch that benchmarks nothing is not slowed down."""
+    """Record the benchmarks of every autotuner. A launch that benchmarks nothing is not slowed down."""
     from triton.runtime.autotuner import Autotuner
 
     benchmarks = _BenchmarkRecorder(recorder)
@@ -153,14 +154,17 @@ class _BenchmarkRecorder:
 
     @never_raises
     def begin(self, tuner: Any, kwargs: dict[str, Any], configs: list[Any]) -> None:
-        """The tuner has pruned its configs and will measure these."""
-        given = {**tuner.nargs, **kwargs}
-        key = ", ".join(f"{name}={given[name]}" for name in tuner.keys if name in given)
+        """Start a run: the tuner has pruned its configs and will measure these."""
+        arguments = {**tuner.nargs, **kwargs}
+        key = ", ".join(f"{name}={arguments[name]}" for name in tuner.keys if name in arguments)
         tuner.irscope_tuning_run = _TuningRun(key, len(configs), tuning_run(tuner, kwargs, len(configs)))
 
     @never_raises
     def add(self, tuner: Any, args: Any, config: Any, meta: dict[str, Any], times: Any) -> None:
-        """The tuner has measured a config: median, 20 % and 80 % quantile in ms, or one number."""
+        """Add what the tuner has measured for a config.
+
+        `times` are the median, 20 % and 80 % quantile in ms, or one number.
+        """
         run: _TuningRun | None = getattr(tuner, "irscope_tuning_run", None)
         if run is None:
             return
@@ -181,5 +185,5 @@ class _BenchmarkRecorder:
         for recorded, benchmark in run.measured:
             chosen = benchmark.ms == fastest
             fastest = None if chosen else fastest  # of equally fast configs, Triton picks the first
-            found = replace(benchmark, chosen=chosen, tuning=run.tuning if chosen else None)
-            self._recorder.send(BenchmarkRecorded(recorded.number, found))
+            completed = replace(benchmark, chosen=chosen, tuning=run.tuning if chosen else None)
+            self._recorder.send(BenchmarkRecorded(recorded.number, completed))

@@ -50,23 +50,26 @@ def main(pipe: str, lifeline: str) -> None:
 
 
 def plan_warm(request: WarmRequest) -> WarmPlan:
-    """The jobs of a request and the case that each is for. Raises UserError if nothing can be launched."""
-    found = find_kernel(request.file, request.kernel)
+    """Plan the jobs of a request and the case that each is for.
+
+    Raises UserError if nothing can be launched.
+    """
+    found_kernel = find_kernel(request.file, request.kernel)
     kernel = launchable(request.file, request.kernel)
     _check_axes(kernel, request.axes)
     recorded = without_tuned(kernel, request.cases)
     moved = moves(request.axes, recorded)
     with replaying(kernel):
-        ask = partial(outcome, kernel, constants=found.constants) if kernel.depends_on_values else None
+        ask = partial(outcome, kernel, constants=found_kernel.constants) if kernel.depends_on_values else None
         cases = varied(recorded, moved, ask)
-    planner = _Planner(request, kernel, found, PinnedTuning(request.pins))
+    planner = _Planner(request, kernel, found_kernel, PinnedTuning(request.pins))
     planner.run(cases, _pinned_cases(kernel, request, recorded))
     if not planner.jobs and planner.problems:
         raise UserError(next(iter(planner.problems)))
     return WarmPlan(
         plan=Plan(
-            source=source_function(found.function),
-            helpers=tuple(map(source_function, called_functions(found.function))),
+            source=source_function(found_kernel.function),
+            helpers=tuple(map(source_function, called_functions(found_kernel.function))),
             parameters=tuple(parameter.name for parameter in kernel.function.params),
             versions=planning.versions((request.target,)),
             jobs=tuple(planner.jobs.values()),
@@ -81,20 +84,22 @@ def plan_warm(request: WarmRequest) -> WarmPlan:
 
 
 def _check_axes(kernel: Launchable, axes: Sequence[Axis]) -> None:
-    """Raises UserError if an axis is of no argument, or of one that the autotuner or a heuristic sets."""
+    """Raise UserError if an axis is of no argument, or of one that the autotuner or a heuristic sets."""
     names = [parameter.name for parameter in kernel.function.params]
     for axis in axes:
-        place = f"vary {axis.kernel}: {axis.name}"
+        axis_label = f"vary {axis.kernel}: {axis.name}"
         if axis.name in kernel.tuned:
-            raise UserError(f"{place} is set by the configs of @triton.autotune, all of which are compiled")
+            raise UserError(
+                f"{axis_label} is set by the configs of @triton.autotune, all of which are compiled"
+            )
         if axis.name in kernel.computed:
-            raise UserError(f"{place} is computed by @triton.heuristics; vary what it is computed from")
+            raise UserError(f"{axis_label} is computed by @triton.heuristics; vary what it is computed from")
         if axis.name not in (*names, *OPTION_NAMES):
-            raise UserError(f"{place} is no argument; {request_name(kernel)} has {', '.join(names)}")
+            raise UserError(f"{axis_label} is no argument; {request_name(kernel)} has {', '.join(names)}")
 
 
 def request_name(kernel: Launchable) -> str:
-    """The name of the kernel's Python function."""
+    """Return the name of the kernel's Python function."""
     return str(kernel.function.fn.__name__)
 
 
@@ -132,7 +137,7 @@ class _Planner:
     _environment: tuple[tuple[str, str], ...] = ()
 
     def run(self, cases: Sequence[LaunchCase], pinned: Sequence[LaunchCase]) -> None:
-        """Launches each case; of `pinned`, which pins ask for, only those for whose key there is a pin."""
+        """Launch each case; of `pinned`, which pins ask for, only those for whose key there is a pin."""
         self._environment = planning.environment_of_kernel(self.kernel.function, self.request.target)
         with ExitStack() as stack:
             stack.enter_context(replaying(self.kernel))
@@ -174,7 +179,7 @@ class _Planner:
         self.launched.setdefault(changed, set()).add(name)
 
     def number_without(self, axis: str | None) -> int:
-        """The number of jobs of launches in which this argument was not changed; None: nothing was."""
+        """Count the jobs of launches in which this argument was not changed; None: nothing was."""
         used = (names for of, names in self.launched.items() if not of or (axis and axis not in of))
         return len(self.jobs.keys() & set().union(*used))
 
@@ -183,26 +188,31 @@ class _Planner:
         config = requested_config(source, options, target, tuned, None)
         rest = tuple(pair for pair in config.values if pair[0] != "num_stages")
         group = self._groups.setdefault((arguments, rest), len(self._groups))
-        place = self.request.file, self.request.kernel, self.request.target
-        return Job(*place, arguments, config, group, environment=self._environment)
+        kernel_on_target = self.request.file, self.request.kernel, self.request.target
+        return Job(*kernel_on_target, arguments, config, group, environment=self._environment)
 
 
 def _pinned_cases(
     kernel: Launchable, request: WarmRequest, cases: Sequence[LaunchCase]
 ) -> tuple[LaunchCase, ...]:
-    """The launches of the pins' keys: recorded ones with the key's values, and what moves with these."""
+    """Return the launches of the pins' keys.
+
+    These are recorded ones with the key's values, and what moves with these.
+    """
     if kernel.tuner is None:
         return ()
-    found: dict[LaunchCase, None] = {}
+    pinned_cases: dict[LaunchCase, None] = {}
     names = list(kernel.tuner.keys)
     moved = {name: followers(name, cases, frozenset(names) - {name}) for name in names}
     for pin in request.pins:
         for case in cases if pin.kernel == request_name(kernel) else ():
-            given = [name for name in names if name in dict(case.arguments) or name in dict(case.constants)]
-            values = _key_values(pin.tuning.key, given)
+            present_names = [
+                name for name in names if name in dict(case.arguments) or name in dict(case.constants)
+            ]
+            values = _key_values(pin.tuning.key, present_names)
             changed = case if values is None else _with_key(case, values, moved)
-            found.setdefault(replace(changed, choices=(("pin", pin.tuning.key),)))
-    return tuple(found)
+            pinned_cases.setdefault(replace(changed, choices=(("pin", pin.tuning.key),)))
+    return tuple(pinned_cases)
 
 
 def _key_values(key: str, names: Sequence[str]) -> dict[str, Any] | None:
@@ -223,5 +233,5 @@ def _with_key(case: LaunchCase, values: Mapping[str, Any], moved: Mapping[str, A
         elif isinstance(value, bool | int | float) and arguments[name] != str(value):
             arguments[name] = str(value)
             if type(value) is int:
-                arguments |= {each.name: str(value * each.ratio) for each in moved[name]}
+                arguments |= {follower.name: str(value * follower.ratio) for follower in moved[name]}
     return replace(case, arguments=tuple(arguments.items()), constants=tuple(constants.items()))

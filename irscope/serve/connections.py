@@ -34,7 +34,7 @@ class Connections:
         self.count = 0
 
     def __call__(self) -> asyncio.Protocol:
-        """The protocol of a new connection."""
+        """Return the protocol of a new connection."""
         return OneRequest(self, self._new_handler)
 
 
@@ -51,7 +51,7 @@ class OneRequest(asyncio.Protocol):
         self._timer: asyncio.TimerHandle
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Waits for the head of a request."""
+        """Wait for the head of a request."""
         self._transport = cast("asyncio.Transport", transport)
         self._connections.count += 1
         self._end_in(policy.HEAD_SECONDS)
@@ -62,7 +62,7 @@ class OneRequest(asyncio.Protocol):
         self._handler.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
-        """Collects the head; drops what follows, unless it belongs to a websocket."""
+        """Collect the head; drops what follows, unless it belongs to a websocket."""
         if self._handler is None:
             return
         if self._is_websocket:
@@ -88,23 +88,23 @@ class OneRequest(asyncio.Protocol):
             self._handler.data_received(head)
 
     def become_websocket(self) -> None:
-        """Passes on what follows, for as long as the connection lasts."""
+        """Pass on what follows, for as long as the connection lasts."""
         self._is_websocket = True
         self._timer.cancel()
 
     def eof_received(self) -> bool | None:
-        """Closes the connection."""
+        """Close the connection."""
         return None if self._handler is None else self._handler.eof_received()
 
     def connection_lost(self, error: Exception | None) -> None:
-        """Ends the request."""
+        """End the request."""
         self._connections.count -= 1
         self._timer.cancel()
         if self._handler is not None:
             self._handler.connection_lost(error)
 
     def pause_writing(self) -> None:
-        """Waits for a client that reads slowly."""
+        """Wait for a client that reads slowly."""
         if self._handler is not None:
             self._handler.pause_writing()
 

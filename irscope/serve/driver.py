@@ -41,7 +41,7 @@ _output = 1
 
 
 def use_stdout() -> None:
-    """Takes stdout for packets; from now on, what is printed goes to stderr."""
+    """Take stdout for packets; from now on, what is printed goes to stderr."""
     global _output  # noqa: PLW0603 - there is one stdout
     _output = os.dup(1)
     os.dup2(2, 1)
@@ -59,11 +59,11 @@ class ServedDriver(WebDriver):
         self._parser = XTermParser()
 
     def write(self, data: str) -> None:
-        """Writes what the app draws; a surrogate is shown as the character for unknown ones."""
+        """Write what the app draws; a surrogate is shown as the character for unknown ones."""
         super().write(_SURROGATE.sub("\ufffd", data))
 
     def _write_all(self, data: bytes) -> int:
-        """Writes a packet, and not in between another. Nothing is written once the server is gone."""
+        """Write a packet, and not in between another. Nothing is written once the server is gone."""
         with self._lock:
             rest = memoryview(data)
             try:
@@ -74,7 +74,7 @@ class ServedDriver(WebDriver):
         return len(data)
 
     def run_input_thread(self) -> None:
-        """Reads packets until the app ends or the server is gone."""
+        """Read packets until the app ends or the server is gone."""
         stream = ByteStream()
         decode = getincrementaldecoder("utf-8")("replace").decode
         for data in self._input_reader:
@@ -110,14 +110,14 @@ class ServedDriver(WebDriver):
             self.process_message(event)
 
     def process_message(self, message: Message) -> None:
-        """Sends an event to the app. Ignores sizes that were typed; waits for the app once in a while."""
+        """Send an event to the app. Ignores sizes that were typed; waits for the app once in a while."""
         if isinstance(message, events.Resize | messages.InBandWindowResize):
             return
         super().process_message(message)
         self._wait_in_turn()
 
     def send_message(self, message: Message) -> None:
-        """Sends an event to the app, if that has not ended meanwhile."""
+        """Send an event to the app, if that has not ended meanwhile."""
         posted = self._app._post_message(message)
         try:
             asyncio.run_coroutine_threadsafe(posted, self._loop)
@@ -125,13 +125,13 @@ class ServedDriver(WebDriver):
             posted.close()
 
     def on_meta(self, packet_type: str, payload: dict[str, object]) -> None:
-        """Handles a size or the focus; downloads need no requests."""
+        """Handle a size or the focus; downloads need no requests."""
         if packet_type in ("resize", "focus", "blur"):
             super().on_meta(packet_type, payload)
             self._wait_in_turn()
 
     def _wait_in_turn(self) -> None:
-        """Waits until the app, its screen and the focused widget have handled what they got."""
+        """Wait until the app, its screen and the focused widget have handled what they got."""
         self._sent += 1
         if self._sent % _AHEAD == 0 and self._app.is_running:
             handled = threading.Event()
@@ -143,7 +143,7 @@ class ServedDriver(WebDriver):
             handled.wait(_MOST_SECONDS)
 
     def open_url(self, url: str, new_tab: bool = True) -> None:
-        """Opens a page of the web in a new tab."""
+        """Open a page of the web in a new tab."""
         if url.startswith(("https://", "http://")):
             self.write_meta({"type": "open_url", "url": url})
 
@@ -158,7 +158,7 @@ class ServedDriver(WebDriver):
         mime_type: str | None = None,
         name: str | None = None,
     ) -> None:
-        """Sends a file to the browser, which saves it. Nothing is written on this machine."""
+        """Send a file to the browser, which saves it. Nothing is written on this machine."""
         binary.seek(0)
         content = binary.read()
         if isinstance(content, str):
@@ -176,13 +176,13 @@ class ServedDriver(WebDriver):
 
 
 def _after(nodes: Sequence[MessagePump], callback: Callable[[], object]) -> None:
-    """Calls `callback` once each of the nodes, in this order, has handled its messages."""
+    """Call `callback` once each of the nodes, in this order, has handled its messages."""
     if not (nodes and nodes[0].call_later(lambda: _after(nodes[1:], callback))):
         callback()
 
 
 def _end_soon() -> None:
-    """Ends this process in 2 s, whatever it is doing."""
+    """End this process in 2 s, whatever it is doing."""
     timer = threading.Timer(_GRACE, lambda: os._exit(1))
     timer.daemon = True
     timer.start()

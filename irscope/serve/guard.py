@@ -52,19 +52,19 @@ def install(capture: Path, config: Path) -> None:
     """
     from irscope.workspace.stage_contents import default_folder
 
-    own = os.path.realpath(capture)
+    capture_file = os.path.realpath(capture)
     with contextlib.suppress(OSError):
         default_folder().mkdir(parents=True, exist_ok=True)  # its parents could not be made later
-    written = _real([default_folder(), tempfile.gettempdir(), "/dev/null"])
+    writable = _real([default_folder(), tempfile.gettempdir(), "/dev/null"])
     read = [
-        *written, own, *(own + suffix for suffix in ("-wal", "-shm", "-journal", "-lock")),
+        *writable, capture_file, *(capture_file + suffix for suffix in ("-wal", "-shm", "-journal", "-lock")),
         *_real([*_libraries(), config, *_SYSTEM]), f"/proc/{os.getpid()}",
     ]  # fmt: skip
-    sys.addaudithook(_hook(own, read, written))
+    sys.addaudithook(_hook(capture_file, read, writable))
 
 
 def _libraries() -> Iterable[str | Path]:
-    """The folders of Python and its packages; of the folder that has irscope, only irscope."""
+    """Yield the folders of Python and its packages; of the folder that has irscope, only irscope."""
     package = Path(__file__).parents[1]
     yield package
     yield from (sys.prefix, sys.base_prefix, sys.exec_prefix)
@@ -97,10 +97,13 @@ def _hook(capture: str, read: list[str], written: list[str]) -> Callable[[str, t
 
 
 def _require(path: object, allowed: list[str]) -> None:
-    """Raises PermissionError unless `path` is one of `allowed` or in one; a number is an open file."""
+    """Raise PermissionError unless `path` is one of `allowed` or in one; a number is an open file."""
     if isinstance(path, str | bytes | os.PathLike):
         real = os.path.realpath(os.fsdecode(path))
-        if not any(real == one or real.startswith(one.rstrip("/") + "/") for one in allowed):
+        if not any(
+            real == allowed_path or real.startswith(allowed_path.rstrip("/") + "/")
+            for allowed_path in allowed
+        ):
             raise PermissionError(errno.EACCES, "not for a served session", os.fsdecode(path))
 
 
@@ -112,6 +115,6 @@ def _require_program(executable: object, words: object) -> None:
 
 
 def _database(argument: object) -> object:
-    """The path in SQLite's URI."""
+    """Return the path in SQLite's URI."""
     text = os.fsdecode(argument) if isinstance(argument, str | bytes | os.PathLike) else ""
     return unquote(text.removeprefix("file:").partition("?")[0]) if text.startswith("file:") else text

@@ -16,17 +16,17 @@ _MAX_CONTENT = 64 << 20
 
 
 def packet(kind: bytes, content: bytes) -> bytes:
-    """A packet as it is sent."""
+    """Return a packet as it is sent."""
     return kind + len(content).to_bytes(4, "big") + content
 
 
 def meta(**values: object) -> bytes:
-    """A packet of type M, which has JSON."""
+    """Return a packet of type M, which has JSON."""
     return packet(META, json.dumps(values).encode())
 
 
 async def read_packet(stream: StreamReader) -> tuple[bytes, bytes]:
-    """The next packet's type and content.
+    """Read the next packet's type and content.
 
     Raises IncompleteReadError at the end, ValueError if the packet is too long.
     """

@@ -45,7 +45,7 @@ HEADERS = {
 
 
 def new_token() -> str:
-    """A random token of 192 bits, as Jupyter's."""
+    """Return a random token of 192 bits, as Jupyter's."""
     return secrets.token_hex(24)
 
 
@@ -58,12 +58,12 @@ class Access:
     token: str = ""
 
     def is_valid(self, token: str | None) -> bool:
-        """Whether `token` is ours, compared in constant time."""
-        given = (token or "")[:MAX_TOKEN].encode("utf-8", "replace")
-        return not self.token or hmac.compare_digest(given, self.token.encode())
+        """Return True if `token` is ours, compared in constant time."""
+        received = (token or "")[:MAX_TOKEN].encode("utf-8", "replace")
+        return not self.token or hmac.compare_digest(received, self.token.encode())
 
     def allows_host(self, header: str | None) -> bool:
-        """Whether a request's Host header names this server.
+        """Return True if a request's Host header names this server.
 
         A page whose own name was rebound to our address (DNS rebinding) sends that name.
         """
@@ -73,12 +73,12 @@ class Access:
         return not is_loopback(self.host) and (_is_address(name) or name == socket.gethostname().lower())
 
     def allows_origin(self, origin: str | None, host: str | None) -> bool:
-        """Whether a websocket may be opened by a page of `origin`. Programs other than browsers send none."""
+        """Return True if a page of `origin` may open a websocket. Programs other than browsers send none."""
         if origin is None:
             return True
         public = urlsplit(self.url)
-        own = {f"{public.scheme}://{public.netloc}".lower(), f"{public.scheme}://{host}".lower()}
-        return origin.lower() in own
+        our_origins = {f"{public.scheme}://{public.netloc}".lower(), f"{public.scheme}://{host}".lower()}
+        return origin.lower() in our_origins
 
 
 def host_name(header: str) -> str:
@@ -90,7 +90,7 @@ def host_name(header: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether `host`, a name or an address, is reachable only from this machine."""
+    """Return True if `host`, a name or an address, is reachable only from this machine."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -122,7 +122,7 @@ class Rate:
         self._left, self._then = burst, clock()
 
     def delay(self, units: float = 1) -> float:
-        """Takes `units` and returns the seconds to wait until they are earned."""
+        """Take `units` and return the seconds to wait until they are earned."""
         now = self._clock()
         self._left = min(self._burst, self._left + (now - self._then) * self._rate) - units
         self._then = now

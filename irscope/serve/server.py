@@ -53,18 +53,18 @@ _APP_HEAD = """<link rel="stylesheet" href="static/xterm.css">
 
 
 def app_page(name: str) -> str:
-    """The page that shows the app; `name` is the capture's."""
+    """Return the page that shows the app; `name` is the capture's."""
     return _PAGE.format(title=f"{escape(name)} - irscope", head=_APP_HEAD, body=_APP)
 
 
 def message_page(text: str, extra: str = "") -> str:
-    """A page with a sentence; `extra` is HTML that follows it."""
+    """Return a page with a sentence; `extra` is HTML that follows it."""
     body = f'<main class="message"><h1>irscope</h1><p>{escape(text)}</p>{extra}</main>'
     return _PAGE.format(title="irscope", head="", body=body)
 
 
 def token_page(refused: bool) -> str:
-    """The page that asks for the token."""
+    """Return the page that asks for the token."""
     text = "This token is not the server's." if refused else "This page needs the server's token."
     form = (
         "<p>Open the address that irscope serve printed, or enter the token at its end.</p>"
@@ -75,7 +75,10 @@ def token_page(refused: bool) -> str:
 
 
 def redirect_page() -> str:
-    """A page that opens the app from our own site, because a browser sends our cookie only then."""
+    """Return a page that opens the app from our own site.
+
+    A browser sends our cookie only then.
+    """
     head = '<meta http-equiv="refresh" content="0; url=./">'
     return _PAGE.format(
         title="irscope", head=head, body='<p class="message"><a href="./">Open the app</a></p>'
@@ -126,7 +129,7 @@ class Server:
         self._cookie = f"irscope-{port or 'token'}"
 
     def application(self) -> Any:
-        """The aiohttp application."""
+        """Return the aiohttp application."""
         app = web.Application(middlewares=[_refuse_other_hosts(self._access)], client_max_size=1024)
         app.add_routes(
             [
@@ -139,24 +142,24 @@ class Server:
         return app
 
     def stop(self) -> None:
-        """Ends all sessions."""
+        """End all sessions."""
         self._stopped.set()
 
     async def wait_until_stopped(self) -> End:
-        """Returns once `stop` was called."""
+        """Return once `stop` was called."""
         await self._stopped.wait()
         return End.STOPPED
 
     async def _page(self, request: Any) -> Any:
-        given = request.query.get("token")
-        if given is not None and self._access.token:
-            return self._move_token(request, given)
+        token = request.query.get("token")
+        if token is not None and self._access.token:
+            return self._move_token(request, token)
         if not self._access.is_valid(request.cookies.get(self._cookie)):
             return _answer(token_page(refused=False), 403)
         return _answer(app_page(self._options.capture.name))
 
     def _move_token(self, request: Any, given: str) -> Any:
-        """Moves the token from the address to a cookie, so that neither history nor bookmarks have it."""
+        """Move the token from the address to a cookie, so that neither history nor bookmarks have it."""
         if not self._access.is_valid(given):
             return _answer(token_page(refused=True), 403)
         if request.headers.get("Sec-Fetch-Site") == "cross-site":
@@ -182,7 +185,7 @@ class Server:
         return web.Response(body=content, content_type=type_, charset="utf-8")
 
     async def _take_session(self) -> bool:
-        """Takes a session, once one is free; False if none is for some seconds."""
+        """Take a session, once one is free; False if none is for some seconds."""
         with contextlib.suppress(asyncio.TimeoutError):
             return await asyncio.wait_for(self._free.acquire(), _WAIT_FOR_SESSION)
         return False
@@ -191,8 +194,8 @@ class Server:
         headers = request.headers
         if not self._access.allows_origin(headers.get("Origin"), headers.get("Host")):
             return _answer(message_page("This page is not served by irscope."), 403)
-        given = request.cookies.get(self._cookie, request.query.get("token"))
-        if not self._access.is_valid(given):
+        token = request.cookies.get(self._cookie, request.query.get("token"))
+        if not self._access.is_valid(token):
             return _answer(token_page(refused=True), 403)
         websocket = web.WebSocketResponse(
             heartbeat=_HEARTBEAT, timeout=1.0, max_msg_size=policy.MAX_MESSAGE, compress=False, autoping=False
@@ -236,7 +239,7 @@ class Server:
 
 
 def _refuse_other_hosts(access: policy.Access) -> Any:
-    """A middleware that answers only requests to this server's names."""
+    """Return a middleware that answers only requests to this server's names."""
 
     async def check(request: Any, handler: _Handler) -> Any:
         if access.allows_host(request.headers.get("Host")):
@@ -248,13 +251,16 @@ def _refuse_other_hosts(access: policy.Access) -> Any:
 
 
 def _is_ours(record: logging.LogRecord) -> bool:
-    """Whether a logged error is ours: a client's bad request is not, and must not fill the terminal."""
+    """Return True if a logged error is ours.
+
+    A client's bad request is not, and must not fill the terminal.
+    """
     error = record.exc_info[1] if record.exc_info else None
     return not isinstance(error, HttpProcessingError | ConnectionError)
 
 
 async def _prepare(request: Any, response: Any) -> None:
-    """Sets the headers of every answer, and closes the connection after it."""
+    """Set the headers of every answer, and close the connection after it."""
     response.headers.update(policy.HEADERS)
     if response.status != 101:
         response.headers["Connection"] = "close"
@@ -266,7 +272,7 @@ def _answer(page: str, status: int = 200) -> Any:
 
 
 async def run(options: Options, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serves until SIGINT, SIGTERM or SIGHUP; then no session is left. Calls `ready` once it answers."""
+    """Serve until SIGINT, SIGTERM or SIGHUP; then no session is left. Calls `ready` once it answers."""
     server = Server(options)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup
@@ -275,7 +281,7 @@ async def run(options: Options, listening: socket.socket, ready: Callable[[], No
 
 
 async def serve(server: Server, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Serves until `server` is stopped and no session is left. Calls `ready` once it answers."""
+    """Serve until `server` is stopped and no session is left. Calls `ready` once it answers."""
     _LOG.addFilter(_is_ours)
     runner = web.AppRunner(
         server.application(),

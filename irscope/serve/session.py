@@ -48,7 +48,7 @@ class Session:
 
     @classmethod
     async def start(cls, command: Sequence[str], columns: int, rows: int) -> Session:
-        """Starts the app in a session of its own, so that Ctrl+C reaches only the server."""
+        """Start the app in a session of its own, so that Ctrl+C reaches only the server."""
         environment = _environment(columns, rows)
         process = await asyncio.create_subprocess_exec(
             *command, stdin=PIPE, stdout=PIPE, stderr=PIPE, env=environment, start_new_session=True
@@ -57,7 +57,7 @@ class Session:
         return cls(process, *streams)
 
     async def close(self) -> None:
-        """Ends the app, which then stores what it derived; kills it, and whatever it started, after 2 s."""
+        """End the app, which then store what it derived; kills it, and whatever it started, after 2 s."""
         self._stdin.close()
         read = asyncio.ensure_future(self._discard_output())  # it cannot end while it waits for a reader
         with contextlib.suppress(asyncio.TimeoutError):
@@ -68,13 +68,13 @@ class Session:
         await asyncio.wait([read], timeout=1)
 
     async def _discard_output(self) -> None:
-        """Reads stdout to its end, which closes the pipe."""
+        """Read stdout to its end, which closes the pipe."""
         with contextlib.suppress(OSError, ValueError):
             while await self._stdout.read(1 << 16):
                 pass
 
     async def errors(self) -> str:
-        """The end of what the app printed to stderr, once it has ended."""
+        """Return the end of what the app printed to stderr, once it has ended."""
         return (await self._errors).decode("utf-8", "replace").strip()
 
     def type(self, text: str) -> None:
@@ -83,7 +83,7 @@ class Session:
         self._write(packets.packet(packets.DATA, text.encode("utf-8", "replace")))
 
     def send(self, **values: object) -> None:
-        """Sends what is not typed, such as a size."""
+        """Send what is not typed, such as a size."""
         self._write(packets.meta(**values))
 
     def _write(self, packet: bytes) -> None:
@@ -92,7 +92,7 @@ class Session:
             self._stdin.write(packet)
 
     async def show_in(self, websocket: Any) -> End:
-        """Sends what the app writes, until it ends."""
+        """Send what the app writes, until it ends."""
         if await self._stdout.readline() != packets.PRELUDE:
             return End.FAILED
         with contextlib.suppress(asyncio.IncompleteReadError):
@@ -107,7 +107,7 @@ class Session:
         return End.FAILED
 
     async def wait_until_idle(self, seconds: float) -> End:
-        """Returns once nothing was typed for `seconds`; never if it is 0."""
+        """Return once nothing was typed for `seconds`; never if it is 0."""
         if not seconds:
             await asyncio.Event().wait()
         now = asyncio.get_running_loop().time
@@ -117,7 +117,7 @@ class Session:
 
 
 async def read_input(session: Session, websocket: Any) -> End:
-    """Passes the page's messages to the app, no faster than the policy's rate, until the page is closed."""
+    """Pass the page's messages to the app, no faster than the policy's rate, until the page is closed."""
     from aiohttp import WSMsgType
 
     messages, bytes_read = policy.Rate(*policy.MESSAGES), policy.Rate(*policy.BYTES)
@@ -138,7 +138,7 @@ async def read_input(session: Session, websocket: Any) -> End:
 
 
 def _handle(session: Session, text: str) -> bool:
-    """Handles a message of the page; False if it is malformed."""
+    """Handle a message of the page; False if it is malformed."""
     try:
         message = json.loads(text)
     except (ValueError, RecursionError):
@@ -157,15 +157,18 @@ def _handle(session: Session, text: str) -> bool:
 
 
 async def first_of(*coroutines: Awaitable[End]) -> End:
-    """The result of the first that returns; the others are cancelled. A lost connection raises nothing."""
-    tasks = [asyncio.ensure_future(one) for one in coroutines]
+    """Return the result of the first that returns; the others are cancelled.
+
+    A lost connection raises nothing.
+    """
+    tasks = [asyncio.ensure_future(winner) for winner in coroutines]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        one = next(task for task in tasks if task in done)
-        error = one.exception()
+        winner = next(task for task in tasks if task in done)
+        error = winner.exception()
         if error is not None and not isinstance(error, ConnectionError | RuntimeError):
             raise error
-        return End.LOST if error is not None else one.result()
+        return End.LOST if error is not None else winner.result()
     finally:
         for task in tasks:
             task.cancel()
@@ -173,15 +176,18 @@ async def first_of(*coroutines: Awaitable[End]) -> End:
 
 
 async def _end_of(stream: StreamReader) -> bytes:
-    """The last bytes of a stream, once it has ended."""
-    kept = b""
+    """Return the last bytes of a stream, once it has ended."""
+    last_bytes = b""
     while read := await stream.read(1 << 16):
-        kept = (kept + read)[-_MAX_ERRORS:]
-    return kept
+        last_bytes = (last_bytes + read)[-_MAX_ERRORS:]
+    return last_bytes
 
 
 def _environment(columns: int, rows: int) -> dict[str, str]:
-    """The app's environment: none of Textual's settings for developers, which write files and open ports."""
+    """Return the app's environment without Textual's settings for developers.
+
+    Those write files and open ports.
+    """
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("TEXTUAL")}
     return inherited | {
         "TEXTUAL_DRIVER": "irscope.serve.driver:ServedDriver",

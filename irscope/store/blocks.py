@@ -49,13 +49,13 @@ class FactBlock(FrozenValue):
     columns: Mapping[str, Sequence[Any]]
 
     def documents(self) -> Iterator[dict[str, Any]]:
-        """The facts of each variant by name."""
+        """Return the facts of each variant by name."""
         rows = zip(*self.columns.values(), strict=True) if self.columns else [()] * len(self.ids)
         return (dict(zip(self.columns, values, strict=True)) for values in rows)
 
 
 def facts_by_column(rows: Iterable[tuple[int, int, Mapping[str, Any]]]) -> list[FactBlock]:
-    """Facts by column from the id, the version and the facts of each variant.
+    """Group facts by column from the id, the version and the facts of each variant.
 
     Variants with facts of the same names and version are in one block.
     """
@@ -74,12 +74,12 @@ def facts_by_column(rows: Iterable[tuple[int, int, Mapping[str, Any]]]) -> list[
 
 
 def remove_blocks(db: sqlite3.Connection) -> None:
-    """Removes the blocks of a capture whose variants are about to change."""
+    """Remove the blocks of a capture whose variants are about to change."""
     db.execute("DELETE FROM block")
 
 
 def write_blocks(db: sqlite3.Connection) -> None:
-    """Writes the blocks of a capture if it is large; 10,000 variants take 0.6 s.
+    """Write the blocks of a capture if it is large; 10,000 variants take 0.6 s.
 
     Raises one of the errors in `connection.DAMAGE`, and writes none, if a row is damaged.
     """
@@ -87,8 +87,8 @@ def write_blocks(db: sqlite3.Connection) -> None:
     if variants <= LARGE:
         return
     with db:
-        found = db.execute(_QUERY)
-        while rows := found.fetchmany(_VARIANTS):
+        cursor = db.execute(_QUERY)
+        while rows := cursor.fetchmany(_VARIANTS):
             for kind, document in ((NAMES, _names_document(rows)), (FACTS, _facts_document(rows))):
                 content = encoding.dumps(document).encode()
                 if len(content) > _MOST_BYTES:
@@ -104,8 +104,10 @@ def _names_document(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
     )
     targets, specializations, failures = texts
     pairs = [tuple(map(tuple, encoding.loads(config))) for config in configs]
-    known: dict[str, tuple[str, Any]] = {repr(pair): pair for own in pairs for pair in own}
-    places = {text: place for place, text in enumerate(known)}
+    distinct_pairs: dict[str, tuple[str, Any]] = {
+        repr(pair): pair for variant_pairs in pairs for pair in variant_pairs
+    }
+    positions = {text: position for position, text in enumerate(distinct_pairs)}
     return {
         "id": ids,
         "mark": [mark_of(identity) for identity in identities],
@@ -116,8 +118,8 @@ def _names_document(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
         "failure": _coded(failures),
         "launched": _coded(launched),
         "config": {
-            "values": list(known.values()),
-            "at": _packed([places[repr(pair)] for own in pairs for pair in own]),
+            "values": list(distinct_pairs.values()),
+            "at": _packed([positions[repr(pair)] for variant_pairs in pairs for pair in variant_pairs]),
             "lengths": _packed(list(map(len, pairs))),
         },
         "key": _coded(_texts(environment_components(encoding.strings_from_json(key)) for key in keys)),
@@ -126,12 +128,12 @@ def _names_document(rows: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def _texts(documents: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Each document as JSON; equal ones, of which there are many, are written once."""
-    known: dict[str, str] = {}
+    """Return each document as JSON; equal ones, of which there are many, are written once."""
+    written_once: dict[str, str] = {}
     return [
-        known.get(key) or known.setdefault(key, encoding.dumps(one))
-        for one in documents
-        if (key := repr(one))
+        written_once.get(key) or written_once.setdefault(key, encoding.dumps(document))
+        for document in documents
+        if (key := repr(document))
     ]
 
 
@@ -152,17 +154,22 @@ def _facts_document(rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
 
 
 def _coded(values: Sequence[Any]) -> dict[str, Any] | Sequence[Any]:
-    """A column with equal values written once, and where each variant has which, unless that is longer."""
+    """Encode a column: equal values once, and where each variant has which, unless that is longer."""
     types = set(map(type, values))
     if not any(alike.issuperset(types) for alike in _WRITTEN_ALIKE):
         return values
-    places: dict[Any, int] = {}
-    at = [places.setdefault(value, len(places)) for value in values]
-    return {"values": list(places), "at": _packed(at)} if 2 * len(places) <= len(values) else values
+    numbers: dict[Any, int] = {}
+    value_numbers = [numbers.setdefault(value, len(numbers)) for value in values]
+    return (
+        {"values": list(numbers), "at": _packed(value_numbers)} if 2 * len(numbers) <= len(values) else values
+    )
 
 
 def _packed(numbers: Sequence[int]) -> str:
-    """Numbers of 32 bits in little-endian order, as base64: JSON of them takes ten times as long to read."""
+    """Pack numbers of 32 bits in little-endian order, as base64.
+
+    JSON of them takes ten times as long to read.
+    """
     return b64encode(struct.pack(f"<{len(numbers)}I", *numbers)).decode()
 
 
@@ -182,7 +189,10 @@ def summary_rows(
     toolchains: Mapping[int, Toolchain],
     shared: SharedColumns,
 ) -> Iterator[SummaryRow]:
-    """The rows that name the variants of a block. Raises one of `connection.DAMAGE` if it is damaged."""
+    """Return the rows that name the variants of a block.
+
+    Raises one of `connection.DAMAGE` if it is damaged.
+    """
     ids = _ids(document["id"])
 
     def column(name: str, decode: Callable[[Any], _T]) -> list[_T]:
@@ -190,8 +200,8 @@ def summary_rows(
 
     coded = document["config"]
     pairs = [shared.pair(name, value) for name, value in coded["values"]]
-    places = iter([pairs[place] for place in _unpacked(coded["at"])])
-    configs = [Config(tuple(islice(places, length))) for length in _unpacked(coded["lengths"])]
+    config_pairs = iter([pairs[position] for position in _unpacked(coded["at"])])
+    configs = [Config(tuple(islice(config_pairs, length))) for length in _unpacked(coded["lengths"])]
     columns = zip(
         ids,
         column("kernel", kernels.__getitem__),
@@ -208,7 +218,7 @@ def summary_rows(
 
 
 def read_fact_blocks(document: Any) -> Iterator[FactBlock]:
-    """The facts of a block. Raises one of `connection.DAMAGE` if it is damaged."""
+    """Yield the facts of a block. Raises one of `connection.DAMAGE` if it is damaged."""
     for group in document:
         ids = _ids(group["id"])
         columns = {name: _column(coded, len(ids), None) for name, coded in group["columns"].items()}
@@ -222,13 +232,13 @@ def _ids(found: Any) -> list[int]:
 
 
 def _column(coded: Any, size: int, decode: Callable[[Any], Any] | None) -> list[Any]:
-    """A column of so many values; `decode` is called once for each value that is written once."""
+    """Decode a column of so many values; `decode` is called once for each value that is written once."""
     if not isinstance(coded, dict):
         values = list(coded) if decode is None else list(map(decode, coded))
     else:
-        own = coded["values"]
-        known = own if decode is None else list(map(decode, own))
-        values = [known[place] for place in _unpacked(coded["at"])]
+        distinct_values = coded["values"]
+        decoded = distinct_values if decode is None else list(map(decode, distinct_values))
+        values = [decoded[position] for position in _unpacked(coded["at"])]
     if len(values) != size:
         raise ValueError(f"a column has {len(values):,} values for {size:,} variants")
     return values

@@ -78,7 +78,7 @@ class OutputLock:
         self.plan(None)
 
     def plan(self, variants: int | None) -> None:
-        """Records in the lock's file who holds it, and how many variants the capture will have."""
+        """Record in the lock's file who holds it, and how many variants the capture will have."""
         self.planned = variants
         if self._descriptor < 0 or _held.get(self._path) != os.getpid():
             return
@@ -89,7 +89,7 @@ class OutputLock:
         self._write("\n".join(lines).encode("utf-8", "replace"))
 
     def release(self, incomplete: bool = False) -> None:
-        """Releases the lock and removes its file; does nothing in a process forked from the holder.
+        """Release the lock and remove its file; do nothing in a process forked from the holder.
 
         If the capture is `incomplete`, the file stays, as that of a killed writer does.
         """
@@ -110,14 +110,14 @@ class OutputLock:
 
 
 def lock_file(path: Path) -> Path:
-    """The file that is locked while `path` is written; a killed writer leaves it, unlocked."""
+    """Return the file that is locked while `path` is written; a killed writer leaves it, unlocked."""
     return Path(os.path.realpath(path) + "-lock")
 
 
 def find_writer(path: Path) -> FoundWriter | None:
-    """The writer that has the capture at `path` open, or that was killed before it could close it.
+    """Find the writer that has the capture at `path` open, or was killed before it could close it.
 
-    None if there is none, if it is this process, or if the file system has no locks.
+    Returns None if there is none, if it is this process, or if the file system has no locks.
     """
     name = str(lock_file(path))
     # Opening and closing the file of a lock of our own would release that lock.
@@ -144,7 +144,7 @@ def find_writer(path: Path) -> FoundWriter | None:
 
 
 def _written(descriptor: int, running: bool) -> FoundWriter:
-    """The content of a writer's lock file."""
+    """Read the content of a writer's lock file."""
     holder, _, rest = os.pread(descriptor, 2 * _MAX_HOLDER, 0).decode("utf-8", "replace").partition("\n")
     planned = _PLANNED.match(rest)
     holder = one_line(clipped(holder, _MAX_HOLDER)) or "another process"
@@ -152,7 +152,10 @@ def _written(descriptor: int, running: bool) -> FoundWriter:
 
 
 def _locked(path: str, shown: Path) -> int:
-    """The descriptor of a locked file at `path`. Raises UserError if another process has it locked."""
+    """Return the descriptor of a locked file at `path`.
+
+    Raises UserError if another process has it locked.
+    """
     tries = 0
     while True:
         descriptor = _opened(path, shown)
@@ -188,7 +191,7 @@ def _busy(shown: Path, holder: str) -> UserError:
 
 
 def holds_nothing(path: Path) -> bool:
-    """Whether the file is a capture without variants that nobody is writing."""
+    """Return True if the file is a capture without variants that nobody is writing."""
     if any(leftover.exists() for leftover in sidecars(path)):
         return False
     with contextlib.suppress(UserError), CaptureReader(path) as capture:
@@ -197,14 +200,17 @@ def holds_nothing(path: Path) -> bool:
 
 
 def remove_capture(path: Path) -> None:
-    """Removes a capture and SQLite's files next to it, if they exist."""
+    """Remove a capture and SQLite's files next to it, if they exist."""
     for leftover in (Path(os.path.realpath(path)), *sidecars(path), lock_file(path)):
         leftover.unlink(missing_ok=True)
 
 
 @contextlib.contextmanager
 def opening(path: Path, target: Path, amends: bool = False) -> Iterator[OutputLock]:
-    """The lock of a capture that is being opened, released if that fails; errors become UserErrors."""
+    """Yield the lock of a capture that is being opened; release it if that fails.
+
+    Errors become UserErrors.
+    """
     try:
         lock = OutputLock(target, path, amends)
         try:
@@ -217,7 +223,7 @@ def opening(path: Path, target: Path, amends: bool = False) -> Iterator[OutputLo
 
 
 def create_file(target: Path) -> None:
-    """An empty capture, which replaces `target` by an atomic rename in its folder."""
+    """Create an empty capture, which replaces `target` by an atomic rename in its folder."""
     part = unfinished(target)
     try:
         part.unlink(missing_ok=True)
@@ -239,7 +245,7 @@ def create_file(target: Path) -> None:
 
 
 def upgrade(db: sqlite3.Connection) -> None:
-    """Adds what an older version lacks, or all or nothing of it if the process is killed."""
+    """Add what an older version lacks, or all or nothing of it if the process is killed."""
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if version < SCHEMA_VERSION:
         db.execute("BEGIN IMMEDIATE")
@@ -250,7 +256,7 @@ def upgrade(db: sqlite3.Connection) -> None:
 
 
 def _add_environments(db: sqlite3.Connection) -> None:
-    """Adds the environment to the identities of variants that an older irscope wrote without it."""
+    """Add the environment to the identities of variants that an older irscope wrote without it."""
     rows = db.execute(
         "SELECT variant.id, identity, digest, specialization, config, target, versions, cache_key"
         " FROM variant JOIN kernel ON kernel.id = kernel JOIN toolchain ON toolchain.id = toolchain"

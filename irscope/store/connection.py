@@ -100,7 +100,7 @@ class Deadline:
         db.set_progress_handler(self._is_over, _INSTRUCTIONS)
 
     def restart(self) -> None:
-        """Allows the next query the time and memory that the file explains, which may have grown."""
+        """Allow the next query the time and memory that the file explains, which may have grown."""
         now = time.monotonic()
         if now > self._measured + _MEASURED_FOR:
             self._measured = now
@@ -123,7 +123,7 @@ class Deadline:
 
 
 def sidecars(path: Path) -> tuple[Path, ...]:
-    """The files that SQLite keeps next to a database while it is written."""
+    """Return the files that SQLite keeps next to a database while it is written."""
     real = os.path.realpath(path)
     return tuple(Path(real + suffix) for suffix in _SIDECARS)
 
@@ -140,14 +140,14 @@ class _Connection(sqlite3.Connection):
     _file: tuple[int, int] | None = None
 
     def count(self, path: Path) -> None:
-        """Counts this as a connection to `path`."""
+        """Count this as a connection to `path`."""
         with self._lock, contextlib.suppress(OSError):
             state = path.stat()
             self._file = state.st_dev, state.st_ino
             self._counts[self._file] += 1
 
     def close(self) -> None:
-        """Closes it."""
+        """Close it."""
         with self._lock:
             super().close()
             self._forget()
@@ -164,14 +164,14 @@ class _Connection(sqlite3.Connection):
     @classmethod
     @contextlib.contextmanager
     def none_open(cls, path: Path) -> Iterator[bool]:
-        """Whether this process has no connection to `path`; none is counted until the block ends."""
+        """Yield whether this process has no connection to `path`; count none until the block ends."""
         with cls._lock:
             state = path.stat()
             yield cls._counts[state.st_dev, state.st_ino] <= 0
 
 
 def connect_reader(path: Path) -> tuple[sqlite3.Connection, Deadline]:
-    """A connection that only reads. Raises UserError if `path` is not a sound capture."""
+    """Open a connection that only reads. Raises UserError if `path` is not a sound capture."""
     _check_file(path)
     check_sidecars(path)
     first = None
@@ -186,7 +186,7 @@ def connect_reader(path: Path) -> tuple[sqlite3.Connection, Deadline]:
 
 
 def connect_writer(path: Path) -> sqlite3.Connection:
-    """A connection to our capture that writes ahead, so that others can read it meanwhile.
+    """Open a connection to our capture that writes ahead, so that others can read it meanwhile.
 
     Raises UserError if the file is not a sound capture, sqlite3.Error if it cannot be written.
     """
@@ -217,7 +217,7 @@ def connect_writer(path: Path) -> sqlite3.Connection:
 
 
 def _connect(path: Path, uri: str = "") -> sqlite3.Connection:
-    """A counted connection; with a `uri`, one that several threads may use."""
+    """Open a counted connection; with a `uri`, one that several threads may use."""
     db = sqlite3.connect(
         uri or path, uri=bool(uri), timeout=30, check_same_thread=not uri, factory=_Connection
     )
@@ -228,7 +228,7 @@ def _connect(path: Path, uri: str = "") -> sqlite3.Connection:
 def rows(
     db: sqlite3.Connection, deadline: Deadline, query: str, parameters: tuple[Any, ...]
 ) -> Iterator[sqlite3.Row]:
-    """The rows of a query, one at a time.
+    """Yield the rows of a query, one at a time.
 
     Raises ValueError if they have more bytes than the file: it then uses its pages more than once.
     """
@@ -245,19 +245,22 @@ def rows(
 
 
 def in_parts(values: Iterable[_Value]) -> Iterator[tuple[_Value, ...]]:
-    """The values in tuples that a query can have as its parameters."""
+    """Yield the values in tuples that a query can have as its parameters."""
     left = iter(values)
     while part := tuple(islice(left, _LIMITS["SQLITE_LIMIT_VARIABLE_NUMBER"])):
         yield part
 
 
 def marks(values: Sequence[object]) -> str:
-    """The placeholders of so many parameters: `?,?,?`."""
+    """Return the placeholders of so many parameters: `?,?,?`."""
     return ",".join("?" * len(values))
 
 
 def _check_file(path: Path) -> None:
-    """Raises UserError if `path` is not a regular file that is large enough for a database."""
+    """Check that `path` is a regular file that is large enough for a database.
+
+    Raises UserError otherwise.
+    """
     try:
         size = check_regular(path).st_size
         if not os.access(path, os.R_OK):
@@ -318,7 +321,7 @@ def _reader(path: Path, mode: str) -> tuple[sqlite3.Connection, Deadline]:
 
 
 def _harden(db: sqlite3.Connection) -> None:
-    """Tells SQLite to distrust the file; what this Python or SQLite cannot set stays off."""
+    """Tell SQLite to distrust the file; what this Python or SQLite cannot set stays off."""
     db.execute("PRAGMA trusted_schema = 0")
     db.execute("PRAGMA cell_size_check = 1")
     db.execute("PRAGMA mmap_size = 0")
@@ -332,7 +335,7 @@ def _harden(db: sqlite3.Connection) -> None:
 
 
 def _unreadable(path: Path, error: Exception | None) -> UserError:
-    """The reason why SQLite refuses a file, in a user's words."""
+    """Return the error that says why SQLite refuses a file, in a user's words."""
     with contextlib.suppress(OSError), _Connection.none_open(path) as unused:
         if not unused:
             return _refused(path, error)
@@ -349,14 +352,17 @@ def _unreadable(path: Path, error: Exception | None) -> UserError:
 
 
 def _refused(path: Path, error: Exception | None) -> UserError:
-    """The reason that SQLite gives."""
+    """Return the error with the reason that SQLite gives."""
     if isinstance(error, sqlite3.OperationalError):
         return UserError(f"{path}: cannot be read: {error}")
     return UserError(f"{path}: damaged: {_reason(error)}; copy the capture again")
 
 
 def _refuse_super_journal(path: Path) -> None:
-    """Raises UserError if a journal next to the file names another file: SQLite would delete that one."""
+    """Check that no journal next to the file names another file: SQLite would delete that one.
+
+    Raises UserError if one does.
+    """
     journal = sidecars(path)[-1]
     with contextlib.suppress(FileNotFoundError):
         if check_regular(journal).st_size < 8:

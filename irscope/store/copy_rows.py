@@ -60,46 +60,47 @@ class VariantCopier:
         self._contents: set[str] = set()
 
     def copy(self, copies: Sequence[VariantCopy], scan: bool) -> Iterator[set[int]]:
-        """Copies variants; yields the new ids of some at a time, without those that are damaged or of no use.
+        """Copy variants; yield the new ids of some at a time, without the damaged and the useless.
 
-        First come all contents, in their order in the files: SQLite looks up a stage in 40 us, and reads or
-        appends the next one in 5. `scan` reads all contents of the capture instead of looking up each.
+        First come all contents, in their order in the files: SQLite looks up a stage in 40 us, and
+        reads or appends the next one in 5. `scan` reads all contents of the capture instead of looking
+        up each.
         """
         needed: set[str] = set()
         for some in _batches(copies):
             needed.update(_all_or_each(self._digests, some))
-        found = self._capture.scanned_blobs(needed) if scan else self._capture.intact_blobs(sorted(needed))
-        for blobs in _batches(found):
+        contents = self._capture.scanned_blobs(needed) if scan else self._capture.intact_blobs(sorted(needed))
+        for blobs in _batches(contents):
             self._writer.add_blobs(blobs)
             self._contents.update(blob.digest for blob in blobs)
         for some in _batches(copies):
             yield self._copy(some)
 
     def _copy(self, copies: Sequence[VariantCopy]) -> set[int]:
-        """Copies variants in one transaction."""
-        found = _all_or_each(self._read, copies)
-        self._writer.add_rows(found)
-        return {rows.id for rows in found}
+        """Copy variants in one transaction."""
+        intact = _all_or_each(self._read, copies)
+        self._writer.add_rows(intact)
+        return {rows.id for rows in intact}
 
     def _digests(self, copies: Sequence[VariantCopy]) -> list[str]:
-        """The digests of all contents of the variants. Raises UserError if one cannot be read."""
-        ids = [each.source for each in copies]
+        """Return the digests of all contents of the variants. Raises UserError if one cannot be read."""
+        ids = [copy.source for copy in copies]
         return [row["digest"] for table in ("artifact", "pass") for row in self._capture.rows_of(table, ids)]
 
     def _read(self, copies: Sequence[VariantCopy]) -> list[VariantRows]:
-        """The rows of the variants that are intact. Raises UserError if one cannot be read."""
-        ids = [each.source for each in copies]
+        """Return the rows of the variants that are intact. Raises UserError if one cannot be read."""
+        ids = [copy.source for copy in copies]
         variants = {row["id"]: row for row in self._capture.rows_of("variant", ids)}
         parts: dict[tuple[str, int], _Rows] = {}
         for table in _PARTS:
             for row in self._capture.rows_of(table, ids):
                 parts.setdefault((table, row["variant"]), []).append(row)
-        found: list[VariantRows] = []
-        for each in copies:
+        read_rows: list[VariantRows] = []
+        for copy in copies:
             with suppress(*DAMAGE):  # KeyError: it is not there any more
-                own = [parts.get((table, each.source), []) for table in _PARTS]
-                found.append(self._rows(each, variants[each.source], *own))
-        return [rows for rows in found if self._contents.issuperset(rows.digests)]
+                tables = [parts.get((table, copy.source), []) for table in _PARTS]
+                read_rows.append(self._rows(copy, variants[copy.source], *tables))
+        return [rows for rows in read_rows if self._contents.issuperset(rows.digests)]
 
     def _rows(
         self,
@@ -110,7 +111,10 @@ class VariantCopier:
         facts: _Rows,
         layouts: _Rows,
     ) -> VariantRows:
-        """The rows that a variant becomes. Raises an error of DAMAGE if it is damaged or of no use."""
+        """Return the rows that a variant becomes.
+
+        Raises an error of DAMAGE if it is damaged or of no use.
+        """
         key = encoding.checked(variant["cache_key"])
         if encoding.digest(key.encode()) != copy.key or variant["failure"] is not None:
             raise ValueError("another variant")
@@ -140,14 +144,14 @@ class VariantCopier:
         )
         return VariantRows(
             row,
-            [_artifact_row(copy.id, each) for each in artifacts],
-            [_pass_row(copy.id, each) for each in passes],
-            [(copy.id, int(each["version"]), _object(each["facts"])) for each in facts if not measured],
-            [(copy.id, _object(each["layouts"])) for each in layouts],
+            [_artifact_row(copy.id, stored) for stored in artifacts],
+            [_pass_row(copy.id, stored) for stored in passes],
+            [(copy.id, int(stored["version"]), _object(stored["facts"])) for stored in facts if not measured],
+            [(copy.id, _object(stored["layouts"])) for stored in layouts],
         )
 
     def _toolchain(self, id_: int) -> int:
-        """The id of a toolchain of the capture in the one that is written."""
+        """Return the id of a toolchain of the capture in the one that is written."""
         if id_ not in self._added:
             toolchain = self._toolchains[id_]
             self._added[id_] = self._writer.add_toolchain(toolchain.versions, toolchain.command)
@@ -157,13 +161,13 @@ class VariantCopier:
 def _all_or_each(
     read: Callable[[Sequence[VariantCopy]], list[_Item]], copies: Sequence[VariantCopy]
 ) -> list[_Item]:
-    """What `read` returns for variants, without those that it raises UserError for."""
+    """Return what `read` returns for variants, without those that it raises UserError for."""
     try:
         return read(copies)
     except UserError:  # one row that cannot be read ends the query for all
         if len(copies) <= 1:
             return []
-        return [item for each in copies for item in _all_or_each(read, [each])]
+        return [item for copy in copies for item in _all_or_each(read, [copy])]
 
 
 def _batches(items: Iterable[_Item]) -> Iterator[list[_Item]]:
@@ -173,7 +177,7 @@ def _batches(items: Iterable[_Item]) -> Iterator[list[_Item]]:
 
 
 def _object(text: str) -> str:
-    """A column that is a JSON object, as it is. Raises ValueError or TypeError if it is not one."""
+    """Return a column that is a JSON object, as it is. Raises ValueError or TypeError otherwise."""
     encoding.object_from_json(text)
     return text
 

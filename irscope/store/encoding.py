@@ -57,7 +57,7 @@ class Blob(NamedTuple):
 
 
 def pack(content: bytes | Blob, level: int = _ZSTD_LEVEL) -> Blob:
-    """`content` as stored; hashing and compressing release the GIL."""
+    """Return `content` as stored; hashing and compressing release the GIL."""
     if isinstance(content, Blob):
         return content
     frame = compress(content, level)
@@ -68,12 +68,12 @@ def pack(content: bytes | Blob, level: int = _ZSTD_LEVEL) -> Blob:
 
 
 def unpack(content: bytes | Blob) -> bytes:
-    """The content that `pack` returned as stored. Raises ValueError if it is damaged."""
+    """Return the content that `pack` returned as stored. Raises ValueError if it is damaged."""
     return decompress(content.frame, content.size) if isinstance(content, Blob) else content
 
 
 def _lines(content: bytes) -> int:
-    """The number of line feeds, or 0 if there are few enough for any capture."""
+    """Return the number of line feeds, or 0 if there are few enough for any capture."""
     lines = content.count(b"\n") if len(content) > _ANY_LINES else 0
     return lines if lines > _ANY_LINES else 0
 
@@ -89,7 +89,7 @@ def has_long_line(content: bytes) -> bool:
 
 
 def _padded(frame: bytes, size: int) -> bytes:
-    """`frame` with at least `size` bytes, so that what it costs to read is in proportion to the file.
+    """Pad `frame` to at least `size` bytes, so that its cost is in proportion to the file.
 
     A skippable frame, which decompressors ignore, follows (zstd format, RFC 8878, 3.1.2).
     """
@@ -98,24 +98,24 @@ def _padded(frame: bytes, size: int) -> bytes:
 
 
 def digest(content: bytes) -> str:
-    """The sha256 of `content`, in hex: its name in the store."""
+    """Return the sha256 of `content`, in hex: its name in the store."""
     import hashlib  # here, like zstandard below, because `irscope list` needs neither
 
     return hashlib.sha256(content).hexdigest()
 
 
 def compress(content: bytes, level: int = _ZSTD_LEVEL) -> bytes:
-    """`content` as one zstd frame that states its size."""
+    """Return `content` as one zstd frame that states its size."""
     import zstandard  # BSD; C; keeps a capture at about a fifteenth of its stages
 
     return zstandard.ZstdCompressor(level=level).compress(content)
 
 
 def decompress(frame: bytes, size: int) -> bytes:
-    """The content of `frame`.
+    """Return the content of `frame`.
 
-    Raises ValueError if it is damaged, not `size` bytes long, or larger than a stage can be; nothing larger
-    is allocated.
+    Raises ValueError if it is damaged, not `size` bytes long, or larger than a stage can be;
+    nothing larger is allocated.
     """
     import zstandard
 
@@ -136,7 +136,10 @@ def decompress(frame: bytes, size: int) -> bytes:
 
 
 def capped(text: str, limit: int = MAX_TEXT) -> str:
-    """`text`; of more than `limit` characters the first and last, and how many are left out between them."""
+    """Return `text`, shortened if it has more than `limit` characters.
+
+    The first and last characters stay, with the number of those that are left out between them.
+    """
     if len(text) <= limit:
         return text
     half = limit // 2
@@ -145,19 +148,19 @@ def capped(text: str, limit: int = MAX_TEXT) -> str:
 
 
 def dumps(value: Any) -> str:
-    """`value` as compact JSON with sorted keys, so that equal values are equal text."""
+    """Return `value` as compact JSON with sorted keys, so that equal values are equal text."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), default=str)
 
 
 def loads(text: str) -> Any:
-    """The JSON value in `text`. Raises ValueError for anything else, or too large an integer."""
+    """Return the JSON value in `text`. Raises ValueError for anything else, or too large an integer."""
     if text == "{}":
         return {}
     return (_CHECKING if _has_long_number(text) else _DECODER).decode(text)
 
 
 def _has_long_number(text: str) -> bool:
-    """Whether `text` may have a number of more than _DIGITS digits; looks at few characters."""
+    """Check whether `text` may have a number of more than _DIGITS digits; look at few characters."""
     return len(text) > _DIGITS and _SOME_DIGITS.search(text[:: _DIGITS // _SOME]) is not None
 
 
@@ -179,14 +182,18 @@ _DECODER, _CHECKING = json.JSONDecoder(), json.JSONDecoder(parse_int=_integer)
 
 
 def storable(text: str | None, limit: int = MAX_TEXT) -> str | None:
-    r"""A compiler's text as a column: capped, and `\udc80` for a surrogate, which SQLite cannot store."""
+    """Return a compiler's text as a column: capped, and with surrogates escaped.
+
+    SQLite cannot store surrogates.
+    """
     return None if text is None else capped(text, limit).encode("utf-8", "backslashreplace").decode()
 
 
 def value_to_json(value: Value) -> Any:
-    """A constexpr value; those that JSON does not have become objects whose key says what they are.
+    """Return a constexpr value as JSON.
 
-    Integers that `loads` does not read become text.
+    Values that JSON does not have become objects whose key says what they are. Integers that
+    `loads` does not read become text.
     """
     if isinstance(value, int):
         return value if value.bit_length() <= _MAX_BITS else f"{value:#x}"
@@ -219,7 +226,10 @@ _PLAIN = frozenset((bool, int, float, str))
 
 
 def value_from_json(value: Any, depth: int = _MAX_DEPTH) -> Value:
-    """Reverses `value_to_json`. Raises ValueError for anything else, and for more than `depth` levels."""
+    """Reverse `value_to_json`.
+
+    Raises ValueError for anything else, and for more than `depth` levels.
+    """
     if value is None or type(value) in _PLAIN:
         return cast(Value, value)
     if not depth:
@@ -247,22 +257,22 @@ def _pairs_from_json(
 
 
 def config_to_json(config: Config) -> str:
-    """A config as a JSON list of [name, value], in order."""
+    """Return a config as a JSON list of [name, value], in order."""
     return dumps(_pairs_to_json(config.values))
 
 
 def config_from_json(text: str) -> Config:
-    """Reverses `config_to_json`."""
+    """Reverse `config_to_json`."""
     return Config(_pairs_from_json(loads(text)))
 
 
 def specialization_to_json(arguments: tuple[Argument, ...]) -> str:
-    """Arguments as a JSON list of [name, type, key, value]."""
+    """Return arguments as a JSON list of [name, type, key, value]."""
     return dumps([[a.name, a.type, a.key, value_to_json(a.value)] for a in arguments])
 
 
 def specialization_from_json(text: str) -> tuple[Argument, ...]:
-    """Reverses `specialization_to_json`."""
+    """Reverse `specialization_to_json`."""
     arguments = []
     for name, type_, key, value in loads(text):
         arguments.append(Argument(checked(name), checked(type_), optional(key), value_from_json(value)))
@@ -270,27 +280,27 @@ def specialization_from_json(text: str) -> tuple[Argument, ...]:
 
 
 def functions_to_json(functions: tuple[SourceFunction, ...]) -> str:
-    """Source functions as a JSON list of objects."""
+    """Return source functions as a JSON list of objects."""
     return dumps([asdict(function) for function in functions])
 
 
 def function_from_json(text: str) -> SourceFunction:
-    """A source function from its JSON object."""
+    """Return a source function from its JSON object."""
     return _function(loads(text))
 
 
 def functions_from_json(text: str) -> tuple[SourceFunction, ...]:
-    """Reverses `functions_to_json`."""
+    """Reverse `functions_to_json`."""
     return tuple(map(_function, loads(text)))
 
 
 def launches_to_json(launches: tuple[Launch, ...]) -> str:
-    """Launches as a JSON list of objects."""
+    """Return launches as a JSON list of objects."""
     return dumps([asdict(launch) for launch in launches])
 
 
 def launches_from_json(text: str) -> tuple[Launch, ...]:
-    """Reverses `launches_to_json`."""
+    """Reverse `launches_to_json`."""
     return tuple(
         Launch(
             tuple(map(int, row["grid"])),
@@ -301,13 +311,13 @@ def launches_from_json(text: str) -> tuple[Launch, ...]:
 
 
 def benchmarks_to_json(benchmarks: tuple[Benchmark, ...]) -> str:
-    """Benchmarks as a JSON list of objects."""
+    """Return benchmarks as a JSON list of objects."""
     rows = map(asdict, benchmarks)
     return dumps([{name: value for name, value in row.items() if value is not None} for row in rows])
 
 
 def benchmarks_from_json(text: str) -> tuple[Benchmark, ...]:
-    """Reverses `benchmarks_to_json`."""
+    """Reverse `benchmarks_to_json`."""
     return tuple(
         Benchmark(
             checked(row["key"]),
@@ -322,7 +332,7 @@ def benchmarks_from_json(text: str) -> tuple[Benchmark, ...]:
 
 
 def _tuning(row: dict[str, Any] | None) -> Tuning | None:
-    """A run of an autotuner; captures before it was recorded have none."""
+    """Return a run of an autotuner; captures before it was recorded have none."""
     if row is None:
         return None
     texts = (checked(row[name]) for name in ("device", "driver", "date"))
@@ -330,17 +340,17 @@ def _tuning(row: dict[str, Any] | None) -> Tuning | None:
 
 
 def failure_to_json(failure: Failure) -> str:
-    """A failure as a JSON object."""
+    """Return a failure as a JSON object."""
     return dumps(asdict(Failure(failure.kind, failure.summary, capped(failure.message))))
 
 
 def failure_from_json(text: str | None) -> Failure | None:
-    """A failure from its JSON object; None stays None."""
+    """Return a failure from its JSON object; None stays None."""
     return None if text is None else Failure(**strings_from_json(text))
 
 
 def strings_from_json(text: str) -> dict[str, str]:
-    """A JSON object whose values are all strings."""
+    """Parse a JSON object whose values are all strings."""
     values = object_from_json(text)
     if set(map(type, values.values())) <= {str}:
         return values
@@ -348,17 +358,17 @@ def strings_from_json(text: str) -> dict[str, str]:
 
 
 def seconds_from_json(text: str) -> dict[str, float]:
-    """A JSON object whose values are all numbers."""
+    """Parse a JSON object whose values are all numbers."""
     return {name: float(value) for name, value in object_from_json(text).items()}
 
 
 def strings_list(text: str) -> tuple[str, ...]:
-    """A JSON list of strings."""
+    """Parse a JSON list of strings."""
     return tuple(map(checked, loads(text)))
 
 
 def object_from_json(text: str) -> dict[str, Any]:
-    """A JSON object."""
+    """Parse a JSON object. Raises ValueError if it is something else."""
     value = loads(text)
     if not isinstance(value, dict):
         raise ValueError(f"not a JSON object: {text[:40]!r}")
@@ -366,28 +376,32 @@ def object_from_json(text: str) -> dict[str, Any]:
 
 
 def objects_from_json(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """JSON objects. Raises as `object_from_json`.
+    """Parse JSON objects. Raises as `object_from_json`.
 
     Decoded together, they share the names in them, which takes two thirds of the time.
     """
     try:
-        found = loads(f"[{','.join(texts)}]")
+        documents = loads(f"[{','.join(texts)}]")
     except (ValueError, TypeError):
-        found = None
-    if isinstance(found, list) and len(found) == len(texts) and all(type(one) is dict for one in found):
-        return found
+        documents = None
+    if (
+        isinstance(documents, list)
+        and len(documents) == len(texts)
+        and all(type(document) is dict for document in documents)
+    ):
+        return documents
     return [object_from_json(text) for text in texts]  # one is damaged
 
 
 def checked(value: Any) -> str:
-    """`value` if it is a string. Raises ValueError otherwise: captures are untrusted."""
+    """Return `value` if it is a string. Raises ValueError otherwise: captures are untrusted."""
     if not isinstance(value, str):
         raise ValueError(f"not text: {value!r:.40}")
     return value
 
 
 def optional(value: Any) -> str | None:
-    """`value` if it is a string or None. Raises ValueError otherwise."""
+    """Return `value` if it is a string or None. Raises ValueError otherwise."""
     return None if value is None else checked(value)
 
 

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 
 def kernel_digest(kernel: Kernel) -> str:
-    """sha256 of the identity of a kernel: its source, the sources of its helpers, its parameters."""
+    """Return the sha256 of a kernel's identity: its source, its helpers' sources, its parameters."""
     columns = kernel_columns(kernel.source, kernel.helpers, kernel.parameters)
     return joined_digest(*columns)
 
 
 def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant) -> str:
-    """sha256 of the identity of a variant: kernel, specialization, config, target, Triton, environment."""
+    """Return the sha256 of the identity of a variant.
+
+    It is made of kernel, specialization, config, target, Triton and environment.
+    """
     specialization = encoding.specialization_to_json(new.specialization)
     config = encoding.config_to_json(new.config)
     if isinstance(new, Variant):
@@ -32,7 +35,10 @@ def identity(kernel_digest: str, triton_version: str, new: NewVariant | Variant)
 
 
 def cache_key_digest(components: Mapping[str, str]) -> str:
-    """sha256 of all components of Triton's cache key: equal digests are one entry of Triton's cache."""
+    """Return the sha256 of all components of Triton's cache key.
+
+    Equal digests are one entry of Triton's cache.
+    """
     return joined_digest(encoding.dumps(dict(sorted(components.items()))))
 
 
@@ -43,14 +49,14 @@ def _identity(parts: tuple[str, ...], environment: Mapping[str, str]) -> str:
 
 
 def joined_digest(*parts: str) -> str:
-    """sha256 of the parts."""
+    """Return the sha256 of the parts."""
     return encoding.digest("\0".join(parts).encode("utf-8", "surrogatepass"))
 
 
 def kernel_columns(
     source: SourceFunction, helpers: tuple[SourceFunction, ...], parameters: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """The columns of a kernel in the capture: name, source, helpers and parameters."""
+    """Return the columns of a kernel in the capture: name, source, helpers and parameters."""
     return (
         encoding.storable(source.name) or "",
         encoding.dumps(asdict(source)),
@@ -62,7 +68,10 @@ def kernel_columns(
 def identity_with_environment(
     digest: str, specialization: str, config: str, target: str, versions: str, cache_key: str
 ) -> str | None:
-    """The identity of a variant from its columns; None if its environment is unset or unknown."""
+    """Return the identity of a variant from its columns.
+
+    Returns None if its environment is unset or unknown.
+    """
     names = (name for name, _ in encoding.config_from_json(config).values)
     environment = environment_of(encoding.strings_from_json(cache_key), names)
     if not environment:

@@ -37,101 +37,104 @@ class JoinedReader(CaptureReader):
             raise
 
     def close(self) -> None:
-        """Closes the files."""
+        """Close the files."""
         super().close()
         for reader in self._readers:
             reader.close()
 
     def place(self, variant: Variant) -> int:
-        """The index in `paths` of the file that has a variant."""
+        """Return the index in `paths` of the file that has a variant."""
         return self._homes[variant.id][0] if variant.id in self._homes else 0
 
     @cached_property
     def large(self) -> bool:
-        """Whether variants are read when they are asked for: no, their numbers are known only then."""
+        """Return whether variants are read when they are asked for.
+
+        They are not: their numbers are known only once they are read.
+        """
         return False
 
     def variants(self) -> list[Variant]:
-        """Every variant, in order, as they are in the files now."""
-        found = []
+        """Return every variant, in order, as they are in the files now."""
+        joined = []
         for index, reader in enumerate(self._readers):
             for variant in reader.variants():
                 id_ = self._number(index, variant.id)
-                found.append(replace(variant, id=id_, kernel=self._shared(variant.kernel)))
-        return found
+                joined.append(replace(variant, id=id_, kernel=self._shared(variant.kernel)))
+        return joined
 
     @cached_property
     def kernels(self) -> Mapping[int, Kernel]:
-        """The kernels of all captures by id, in order, as of the first access."""
+        """Return the kernels of all captures by id, in order, as of the first access."""
         shared = [self._shared(kernel) for reader in self._readers for kernel in reader.kernels.values()]
         return {kernel.id: kernel for kernel in shared}
 
     def variant(self, id_: int) -> Variant | None:
-        """The variant with this id as it is in its file now; None if there is none."""
+        """Return the variant with this id as it is in its file now, or None if there is none."""
         return next((variant for variant in self.variants() if variant.id == id_), None)
 
     def failed(self) -> dict[int, bool]:
-        """Whether each variant failed, by id, as it is in the files now."""
+        """Map the id of each variant to whether it failed, as it is in the files now."""
         return {variant.id: variant.failure is not None for variant in self.variants()}
 
     def summaries(self) -> Iterator[Variant]:
-        """The variants as `variants` has them."""
+        """Yield the variants as `variants` has them."""
         yield from self.variants()
 
     def read(self, variant: Variant, stage: str) -> bytes | None:
-        """The content of a stage; None if the variant does not have it."""
-        reader, own = self._home(variant)
-        return reader.read(own, stage)
+        """Return the content of a stage, or None if the variant does not have it."""
+        reader, original = self._home(variant)
+        return reader.read(original, stage)
 
     def attached(self, variant: Variant) -> dict[str, Artifact]:
-        """The attachments of the variant by name."""
-        reader, own = self._home(variant)
-        return reader.attached(own)
+        """Return the attachments of the variant by name."""
+        reader, original = self._home(variant)
+        return reader.attached(original)
 
     def passes(self, variant: Variant) -> tuple[Pass, ...]:
-        """The compiler passes in the order in which they ran; none if they were not recorded."""
-        reader, own = self._home(variant)
-        return reader.passes(own)
+        """Return the compiler passes in the order in which they ran; none if they were not recorded."""
+        reader, original = self._home(variant)
+        return reader.passes(original)
 
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
-        """Triton's own linear layouts: type -> bases; None if they were not recorded."""
-        reader, own = self._home(variant)
-        return reader.layouts(own)
+        """Return Triton's own linear layouts: type -> bases; None if they were not recorded."""
+        reader, original = self._home(variant)
+        return reader.layouts(original)
 
     def content(self, artifact: Artifact) -> bytes:
-        """The content of an artifact of any capture. Raises UserError if it is damaged."""
+        """Return the content of an artifact of any capture. Raises UserError if it is damaged."""
         for reader in self._readers[:-1]:
             with suppress(UserError):  # another capture has it
                 return reader.content(artifact)
         return self._readers[-1].content(artifact)
 
     def blob(self, artifact: Artifact) -> Blob:
-        """An artifact of any capture as stored. Raises UserError if it is damaged."""
+        """Return an artifact of any capture as stored. Raises UserError if it is damaged."""
         for reader in self._readers[:-1]:
             with suppress(UserError):  # another capture has it
                 return reader.blob(artifact)
         return self._readers[-1].blob(artifact)
 
     def fact_blocks(self) -> Iterator[FactBlock]:
-        """The facts of all variants by column, some variants at a time."""
+        """Yield the facts of all variants by column, some variants at a time."""
         for index, reader in enumerate(self._readers):
             for block in reader.fact_blocks():
                 yield replace(block, ids=[self._number(index, id_) for id_ in block.ids])
 
     def _shared(self, kernel: Kernel) -> Kernel:
-        """The kernel under a number that it shares with equal ones of other captures."""
+        """Return the kernel under a number that it shares with equal ones of other captures."""
         return self._kernels.setdefault(replace(kernel, id=0), replace(kernel, id=len(self._kernels) + 1))
 
     def _home(self, variant: Variant) -> tuple[CaptureReader, Variant]:
-        """The reader that has a variant, and the variant as it knows it."""
+        """Return the reader that has a variant, and the variant as it knows it."""
         index, id_ = self._homes.get(variant.id, (0, variant.id))
         return self._readers[index], replace(variant, id=id_)
 
     def _number(self, index: int, id_: int) -> int:
-        """The number of a variant; the same whenever it is asked for."""
-        place = index, id_
-        if place not in self._numbers:
-            taken = max(self._homes, default=0)
-            self._numbers[place] = id_ if index == 0 and id_ not in self._homes else taken + 1
-            self._homes[self._numbers[place]] = place
-        return self._numbers[place]
+        """Return the number of a variant; the same whenever it is asked for."""
+        home = index, id_
+        if home not in self._numbers:
+            largest = max(self._homes, default=0)
+            self._numbers[home] = id_ if index == 0 and id_ not in self._homes else largest + 1
+            self._homes[self._numbers[home]] = home
+        return self._numbers[home]

@@ -25,8 +25,8 @@ def remember(digests: Collection[str]) -> None:
     with contextlib.suppress(OSError):
         path = _file()
         content = path.read_bytes() if path.is_file() else b""
-        known = set(content.decode("ascii", "replace").split("\n"))
-        new = sorted({digest[:_DIGITS] for digest in digests} - known)
+        remembered = set(content.decode("ascii", "replace").split("\n"))
+        new = sorted({digest[:_DIGITS] for digest in digests} - remembered)
         if not new:
             return
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -39,10 +39,10 @@ def remember(digests: Collection[str]) -> None:
 def is_remembered(digests: Collection[str]) -> bool:
     """Return True if all these hashes, at least one, are remembered."""
     try:
-        known = set(_file().read_text(encoding="ascii", errors="replace").split("\n"))
+        remembered = set(_file().read_text(encoding="ascii", errors="replace").split("\n"))
     except OSError:
         return False
-    return bool(digests) and all(digest[:_DIGITS] in known for digest in digests)
+    return bool(digests) and all(digest[:_DIGITS] in remembered for digest in digests)
 
 
 def _forget_older_half(path: Path, content: bytes) -> None:

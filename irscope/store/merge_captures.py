@@ -28,9 +28,9 @@ from irscope.store.writer import CaptureWriter
 
 
 def copied_blob(writer: CaptureWriter, capture: CaptureReader, artifact: Artifact) -> Blob:
-    """An artifact as stored; without its content if `writer` has it, checked, from another variant.
+    """Return an artifact as stored, without its content if `writer` has it from another variant.
 
-    Raises UserError if it is damaged.
+    The content is checked. Raises UserError if it is damaged.
     """
     if writer.has_blob(artifact.digest):
         return Blob(artifact.digest, artifact.size, b"")
@@ -38,22 +38,22 @@ def copied_blob(writer: CaptureWriter, capture: CaptureReader, artifact: Artifac
 
 
 def copied_passes(writer: CaptureWriter, capture: CaptureReader, variant: Variant) -> tuple[NewPass, ...]:
-    """The compiler passes of a variant of `capture`. Raises UserError if one is damaged."""
+    """Return the compiler passes of a variant of `capture`. Raises UserError if one is damaged."""
     return tuple(
         NewPass(
-            each.stage,
-            each.name,
-            each.seconds,
-            copied_blob(writer, capture, each.artifact) if each.artifact else None,
+            compiler_pass.stage,
+            compiler_pass.name,
+            compiler_pass.seconds,
+            copied_blob(writer, capture, compiler_pass.artifact) if compiler_pass.artifact else None,
         )
-        for each in capture.passes(variant)
+        for compiler_pass in capture.passes(variant)
     )
 
 
 def copied_attachments(writer: CaptureWriter, capture: CaptureReader, variant: Variant) -> dict[str, Blob]:
-    """The attachments of a variant of `capture`. Raises UserError if one is damaged."""
-    found = capture.attached(variant)
-    return {name: copied_blob(writer, capture, artifact) for name, artifact in found.items()}
+    """Return the attachments of a variant of `capture`. Raises UserError if one is damaged."""
+    attachments = capture.attached(variant)
+    return {name: copied_blob(writer, capture, artifact) for name, artifact in attachments.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +85,12 @@ class _Joined:
 
 
 def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) -> Merged:
-    """Writes all variants of `inputs` to `output`, in order, numbered from 1.
+    """Write all variants of `inputs` to `output`, in order, numbered from 1.
 
-    A variant of several inputs is written once, with the launches and benchmarks of all; a record that
-    compiled has priority over one that failed. The file appears only when it is complete. Raises
-    UserError, and leaves no file, if an input is damaged or `output` exists (unless `force`).
+    A variant of several inputs is written once, with the launches and benchmarks of all; a record
+    that compiled has priority over one that failed. The file appears only when it is complete.
+    Raises UserError, and leaves no file, if an input is damaged or `output` exists (unless
+    `force`).
     """
     target = output_target(output)
     if target.exists() and not force:
@@ -115,7 +116,7 @@ def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) ->
 
 
 def _remove_abandoned(output: Path) -> None:
-    """Removes the unfinished files of killed merges to `output`, which are named after their processes."""
+    """Remove the unfinished files of killed merges to `output`, which are named after processes."""
     for part in output.parent.glob(f"{glob.escape(output.name)}.*.part"):
         process = part.name.removeprefix(f"{output.name}.").removesuffix(".part")
         if process.isdecimal() and not _alive(int(process)):
@@ -123,7 +124,7 @@ def _remove_abandoned(output: Path) -> None:
 
 
 def _alive(process: int) -> bool:
-    """Whether the process exists; True if that is unknown."""
+    """Return True if the process exists, or if that is unknown."""
     if os.name != "posix":  # Windows takes signal 0 for Ctrl-C
         return True
     try:
@@ -136,7 +137,10 @@ def _alive(process: int) -> bool:
 
 
 def _join(captures: Iterable[CaptureReader]) -> tuple[dict[str, list[_Record]], int]:
-    """The records of every variant by its identity, in the order of the captures, and how many were read."""
+    """Group the records of every variant by its identity, and count how many were read.
+
+    They are in the order of the captures.
+    """
     joined: dict[str, list[_Record]] = {}
     read = 0
     for capture in captures:
@@ -151,7 +155,7 @@ def _join(captures: Iterable[CaptureReader]) -> tuple[dict[str, list[_Record]], 
 
 
 def _joined(records: Sequence[_Record]) -> _Joined:
-    """One variant from all records of it."""
+    """Merge all records of one variant."""
     return reduce(_both, (_Joined(record[1], (record,), _stages(record)) for record in records))
 
 
@@ -161,7 +165,7 @@ def _stages(record: _Record) -> dict[str, tuple[CaptureReader, Artifact]]:
 
 
 def _both(first: _Joined, second: _Joined) -> _Joined:
-    """One variant from two records of it: the first, unless only the second compiled."""
+    """Merge two records of one variant: the first, unless only the second compiled."""
     if first.variant.failure and not second.variant.failure:
         first, second = second, first
     ours, theirs = first.variant, second.variant
@@ -179,7 +183,7 @@ def _both(first: _Joined, second: _Joined) -> _Joined:
 
 
 def _write(writer: CaptureWriter, joined: Mapping[str, Sequence[_Record]]) -> int:
-    """Writes the variants, one at a time, and returns the number of their kernels."""
+    """Write the variants, one at a time, and return the number of their kernels."""
     kernels: dict[Kernel, int] = {}
     toolchains: dict[int, int] = {}
     remaining = iter(joined.items())
@@ -193,7 +197,7 @@ def _write(writer: CaptureWriter, joined: Mapping[str, Sequence[_Record]]) -> in
 def _write_variant(
     writer: CaptureWriter, name: str, item: _Joined, kernels: dict[Kernel, int], toolchains: dict[int, int]
 ) -> None:
-    """Writes a variant, of which `name` is the identity.
+    """Write a variant, of which `name` is the identity.
 
     `kernels` and `toolchains` (by `id`) are the numbers of those that were written before.
     """
@@ -208,7 +212,7 @@ def _write_variant(
         "passes": _passes(writer, item),
         "attachments": _attachments(writer, item),
     }
-    names = [each.name for each in fields(NewVariant) if each.name not in more]
+    names = [attribute.name for attribute in fields(NewVariant) if attribute.name not in more]
     new = NewVariant(**{name: getattr(variant, name) for name in names}, **more)
     triton = toolchain.versions.get("triton", "")
     id_ = writer.add_variant(kernels[owner], toolchains[id(toolchain)], triton, new, name=name)
@@ -221,12 +225,12 @@ def _write_variant(
 
 
 def _attachments(writer: CaptureWriter, item: _Joined) -> dict[str, Blob]:
-    """The attachments of all records; of two with one name, the first."""
+    """Return the attachments of all records; of two with one name, the first."""
     copied = (copied_attachments(writer, capture, variant) for capture, variant in item.records)
     return reduce(lambda found, others: others | found, copied, {})
 
 
 def _passes(writer: CaptureWriter, item: _Joined) -> tuple[NewPass, ...]:
-    """The compiler passes of the first record that has them."""
-    found = (copied_passes(writer, capture, variant) for capture, variant in item.records)
-    return next(filter(None, found), ())
+    """Return the compiler passes of the first record that has them."""
+    copied = (copied_passes(writer, capture, variant) for capture, variant in item.records)
+    return next(filter(None, copied), ())

@@ -16,7 +16,7 @@ _DESCRIPTOR = "tensordesc<"
 
 
 def _parts(variant: Variant) -> dict[str, str]:
-    """Everything that can distinguish a variant: name -> text, in the order used in names."""
+    """Return everything that can distinguish a variant: name -> text, in the order used in names."""
     return _parts_with(variant, _argument_texts(variant.specialization))
 
 
@@ -28,7 +28,7 @@ def _argument_texts(arguments: Iterable[Argument]) -> dict[str, str]:
 
 
 def _parts_with(variant: Variant, arguments: Mapping[str, str]) -> dict[str, str]:
-    """`_parts`, with the specialization as text."""
+    """Return `_parts`, with the specialization as text."""
     parts = {name: sys.intern(format_value(value)) for name, value in variant.config.values}
     parts["target"] = sys.intern(str(variant.target))
     for name, text in arguments.items():
@@ -40,10 +40,10 @@ def _parts_with(variant: Variant, arguments: Mapping[str, str]) -> dict[str, str
 
 
 def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
-    """A readable name for each variant by id: the values in which the variants of its kernel differ.
+    """Map ids to readable names: the values in which the variants of a kernel differ.
 
-    `BLOCK_M=64,num_warps=4`; a single variant has its whole config. Names are unique within a kernel: if
-    nothing else differs, the id is appended.
+    `BLOCK_M=64,num_warps=4`; a single variant has its whole config. Names are unique within a
+    kernel: if nothing else differs, the id is appended.
     """
     names: dict[int, str] = {}
     groups: dict[str, list[Variant]] = {}
@@ -61,28 +61,35 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
     for kernel, group in groups.items():
         # Again below, because 100,000 of them take 200 MB.
         different = [name for name in varying(map(parts, group)) if not _is_implied(name, group)]
-        taken: set[str] = set()
+        used_names: set[str] = set()
         for variant in group:
             part = parts(variant)
             named = [f"{key}={part[key]}" for key in different if key in part]
             name = ",".join(named) or str(variant.config) or kernel
-            name = f"{name},#{variant.id}" if name in taken else name
-            taken.add(name)
+            name = f"{name},#{variant.id}" if name in used_names else name
+            used_names.add(name)
             names[variant.id] = name
     return names
 
 
 def _is_implied(name: str, variants: Sequence[Variant]) -> bool:
-    """Whether a part is a tensor descriptor whose type, of up to 100 characters, follows from the constants.
+    """Check whether a part is a tensor descriptor whose type follows from the constants.
 
-    `x_desc=tensordesc<fp16[64, 64],NVMMASharedLayout(...)>` beside BLOCK=64 tells nothing more.
+    Such a type has up to 100 characters. `x_desc=tensordesc<fp16[64, 64],NVMMASharedLayout(...)>`
+    beside BLOCK=64 tells nothing more.
     """
     types: dict[tuple[str, ...], str] = {}
     for variant in variants:
         arguments = variant.specialization
-        own = next((one.type for one in arguments if one.name == name), "")
-        constants = (str(variant.config), *(str(one) for one in arguments if one.type == "constexpr"))
-        if not own.startswith(_DESCRIPTOR) or types.setdefault(constants, own) != own:
+        descriptor_type = next((argument.type for argument in arguments if argument.name == name), "")
+        constants = (
+            str(variant.config),
+            *(str(argument) for argument in arguments if argument.type == "constexpr"),
+        )
+        if (
+            not descriptor_type.startswith(_DESCRIPTOR)
+            or types.setdefault(constants, descriptor_type) != descriptor_type
+        ):
             return False
     return True
 
@@ -90,16 +97,16 @@ def _is_implied(name: str, variants: Sequence[Variant]) -> bool:
 def select_variants(
     variants: Sequence[Variant], kernel: str | None = None, target: str | None = None
 ) -> list[Variant]:
-    """The variants whose kernel matches the glob `kernel` and whose target matches `target`; None: all.
+    """Return the variants that match the globs `kernel` and `target`; None: all.
 
     Raises UserError, listing what there is, if either matches nothing.
     """
-    for pattern, what, known in (
+    for pattern, what, existing in (
         (kernel, "kernel", [variant.kernel.name for variant in variants]),
         (target, "target", [str(variant.target) for variant in variants]),
     ):
-        if pattern is not None and not any(fnmatchcase(name, pattern) for name in known):
-            names = ", ".join(dict.fromkeys(known)) or "none"
+        if pattern is not None and not any(fnmatchcase(name, pattern) for name in existing):
+            names = ", ".join(dict.fromkeys(existing)) or "none"
             raise UserError(f"no {what} '{pattern}' in the capture; it has: {names}")
     return [
         variant
@@ -110,24 +117,24 @@ def select_variants(
 
 
 def variant_number(text: str) -> int | None:
-    """The number in `3` or `#3`; None for any other text."""
+    """Return the number in `3` or `#3`, or None for any other text."""
     match = re.fullmatch(r"#?(\d{1,18})", text.strip())
     return int(match[1]) if match else None
 
 
 def find_variant(variants: Sequence[Variant], text: str) -> Variant:
-    """The variant that `text` names: `#3`, or any part of a name that only one variant matches.
+    """Find the variant that `text` names: `#3`, or any part of a name that only one variant matches.
 
-    A part is `NAME=VALUE` pairs in any order, the name of a kernel or target, or a piece of the short
-    name. Raises UserError that lists the candidates if none or several match.
+    A part is `NAME=VALUE` pairs in any order, the name of a kernel or target, or a piece of the
+    short name. Raises UserError that lists the candidates if none or several match.
     """
     if match := re.fullmatch(r"#?(\d+)", text.strip()):
         for variant in variants:
             if variant.id == int(match[1]):
                 return variant
         last = max((variant.id for variant in variants), default=0)
-        known = f"there are #1 to #{last}" if last else "the capture has no variants yet"
-        raise UserError(f"no variant #{match[1]}; {known}")
+        available = f"there are #1 to #{last}" if last else "the capture has no variants yet"
+        raise UserError(f"no variant #{match[1]}; {available}")
     names = variant_names(variants)
     exact = [variant for variant in variants if names[variant.id] == text]
     fitting = exact or [variant for variant in variants if _fits(variant, names[variant.id], text)]
@@ -140,9 +147,11 @@ def find_variant(variants: Sequence[Variant], text: str) -> Variant:
 
 
 def _fits(variant: Variant, name: str, text: str) -> bool:
-    own = {f"{key}={value}" for key, value in _parts(variant).items()}
-    own |= {variant.kernel.name, str(variant.target)}
+    variant_parts = {f"{key}={value}" for key, value in _parts(variant).items()}
+    variant_parts |= {variant.kernel.name, str(variant.target)}
     pieces = [
-        piece for entry in split_entries(text) for piece in ([entry] if entry in own else entry.split())
+        piece
+        for entry in split_entries(text)
+        for piece in ([entry] if entry in variant_parts else entry.split())
     ]
-    return all(piece in own for piece in pieces) or text in name
+    return all(piece in variant_parts for piece in pieces) or text in name

@@ -24,12 +24,12 @@ class CaptureOverview:
 
     @property
     def count(self) -> str:
-        """The number of variants: `3`, `1,000+`."""
+        """Return the number of variants: `3`, `1,000+`."""
         return f"{self.variants:,}{'+' if self.more else ''}"
 
 
 def overview(path: Path) -> CaptureOverview:
-    """Reads at most 1,000 rows of a capture. Raises UserError if it is not a sound one."""
+    """Read at most 1,000 rows of a capture. Raises UserError if it is not a sound one."""
     db, deadline = connect_reader(path)
 
     def first(query: str, limit: int) -> list[object]:
@@ -40,6 +40,6 @@ def overview(path: Path) -> CaptureOverview:
         targets = first("SELECT target FROM variant LIMIT ?", _MAX_VARIANTS)
         (count,) = first("SELECT count(*) FROM (SELECT 1 FROM variant LIMIT ?)", _MAX_VARIANTS + 1)
         names = tuple(checked(name) for name in kernels)
-        known = tuple(dict.fromkeys(checked(target) for target in targets))[:_MAX_NAMES]
+        target_names = tuple(dict.fromkeys(checked(target) for target in targets))[:_MAX_NAMES]
         variants = int(str(count))
-    return CaptureOverview(names, known, min(variants, _MAX_VARIANTS), variants > _MAX_VARIANTS)
+    return CaptureOverview(names, target_names, min(variants, _MAX_VARIANTS), variants > _MAX_VARIANTS)

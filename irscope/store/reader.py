@@ -47,12 +47,12 @@ class BlobReader:
         self.close()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         self._closed = True
         self._db.close()
 
     def read(self, variant: Variant, stage: str) -> bytes | None:
-        """The content of a stage; None if the variant does not have it."""
+        """Return the content of a stage, or None if the variant does not have it."""
         for size, data in self._rows(
             "SELECT size, data FROM artifact JOIN blob USING (digest) WHERE variant = ? AND stage = ?",
             (variant.id, stage),
@@ -62,8 +62,8 @@ class BlobReader:
         return None
 
     def attached(self, variant: Variant) -> dict[str, Artifact]:
-        """The attachments of the variant by name; `content` has their bytes."""
-        found = self._rows(
+        """Return the attachments of the variant by name; `content` has their bytes."""
+        stage_rows = self._rows(
             "SELECT stage, artifact.digest, size FROM artifact JOIN blob USING (digest)"
             " WHERE variant = ? AND stage LIKE ?",
             (variant.id, f"{ATTACHMENT}%"),
@@ -71,29 +71,29 @@ class BlobReader:
         with self._damage():
             return {
                 encoding.checked(stage)[1:]: Artifact(stage, encoding.checked(digest), int(size))
-                for stage, digest, size in found
+                for stage, digest, size in stage_rows
             }
 
     def content(self, artifact: Artifact) -> bytes:
-        """The content of an artifact. Raises UserError if it is damaged."""
+        """Return the content of an artifact. Raises UserError if it is damaged."""
         with self._damage():
             return self._checked_blob(artifact)[1]
 
     def blob(self, artifact: Artifact) -> Blob:
-        """An artifact as stored. Raises UserError if it is damaged."""
+        """Return an artifact as stored. Raises UserError if it is damaged."""
         with self._damage():
             return self._checked_blob(artifact)[0]
 
     def intact_blobs(self, digests: Iterable[str]) -> Iterator[Blob]:
-        """The stages with these digests as stored; those that are damaged are left out."""
+        """Yield the stages with these digests as stored; those that are damaged are left out."""
         for some in in_parts(digests):
             query = f"SELECT digest, size, data FROM blob WHERE digest IN ({marks(some)})"  # noqa: S608
             yield from self._intact(self._rows(query, some))
 
     def scanned_blobs(self, digests: Collection[str]) -> Iterator[Blob]:
-        """The same, in order, with one query that reads all stages: quicker for more than a few of them."""
-        found = self._rows("SELECT digest, size, data FROM blob ORDER BY digest")
-        return self._intact(row for row in found if row["digest"] in digests)
+        """Yield the same, in order, with one query that reads all stages: quicker for more than a few."""
+        blob_rows = self._rows("SELECT digest, size, data FROM blob ORDER BY digest")
+        return self._intact(row for row in blob_rows if row["digest"] in digests)
 
     def _intact(self, found: Iterable[Any]) -> Iterator[Blob]:
         for digest, size, data in found:
@@ -106,20 +106,23 @@ class BlobReader:
         return int(version)
 
     def _checked_blob(self, artifact: Artifact) -> tuple[Blob, bytes]:
-        """An artifact as stored, and its content. Raises ValueError if it is damaged."""
+        """Return an artifact as stored, and its content. Raises ValueError if it is damaged."""
         for size, data in self._rows("SELECT size, data FROM blob WHERE digest = ?", (artifact.digest,)):
             return self._checked(artifact.digest, size, data)
         raise ValueError("a stage is missing")
 
     def _checked(self, digest: str, size: int, data: bytes) -> tuple[Blob, bytes]:
-        """A stage as stored, and its content. Raises ValueError if it is damaged."""
+        """Return a stage as stored, and its content. Raises ValueError if it is damaged."""
         content = self._decompress((digest,), size, data)
         if encoding.digest(content) != digest:
             raise ValueError("the content of a stored stage does not match its hash")
         return Blob(digest, size, data), content
 
     def _decompress(self, name: tuple[object, ...], size: int, frame: bytes) -> bytes:
-        """The content of a frame. Raises ValueError beyond the budget; content read again costs nothing."""
+        """Return the content of a frame. Raises ValueError beyond the budget.
+
+        Content that is read again costs nothing.
+        """
         content = encoding.decompress(frame, size)
         if name not in self._read:
             self._read.add(name)
@@ -165,7 +168,7 @@ class CaptureReader(BlobReader):
         self._shared_columns = SharedColumns()
 
     def close(self) -> None:
-        """Closes the file."""
+        """Close the file."""
         super().close()
         if self._second is not None:
             self._second.close()
@@ -173,18 +176,18 @@ class CaptureReader(BlobReader):
 
     @cached_property
     def large(self) -> bool:
-        """Whether the capture has so many variants that they are read when they are asked for."""
+        """Return True if the capture has so many variants that they are read when they are asked for."""
         ((last,),) = self._rows("SELECT coalesce(max(id), 0) FROM variant")
         return int(last) > LARGE
 
     @property
     def empty(self) -> bool:
-        """Whether there is no variant."""
+        """Return True if there is no variant."""
         return not any(True for _ in self._rows("SELECT 1 FROM variant LIMIT 1"))
 
     @cached_property
     def kernels(self) -> Mapping[int, Kernel]:
-        """The kernels by id, in the order of the capture, as of the first access."""
+        """Return the kernels by id, in the order of the capture, as of the first access."""
         kernels = {}
         for id_, name, source, helpers, parameters in self._rows(
             "SELECT id, name, source, helpers, parameters FROM kernel ORDER BY id"
@@ -197,9 +200,10 @@ class CaptureReader(BlobReader):
         return kernels
 
     def variants(self) -> list[Variant]:
-        """Every variant, in order, as they are in the file now.
+        """Return every variant, in order, as they are in the file now.
 
-        Those of a large capture read their large columns when they are asked for, also after it was closed.
+        Those of a large capture read their large columns when they are asked for, also after it was
+        closed.
         """
         self.__dict__.pop("kernels", None)
         self.__dict__.pop("large", None)
@@ -208,12 +212,12 @@ class CaptureReader(BlobReader):
         return self._whole_variants(self.kernels, self.toolchains())
 
     def variant(self, id_: int) -> Variant | None:
-        """The variant with this id as it is in the file now; None if there is none."""
+        """Return the variant with this id as it is in the file now, or None if there is none."""
         for (kernel,) in self._rows("SELECT kernel FROM variant WHERE id = ?", (id_,)):
             if kernel not in self.kernels:
                 self.__dict__.pop("kernels", None)
-        found = self._whole_variants(self.kernels, self.toolchains(), id_, 1)
-        return found[0] if found and found[0].id == id_ else None
+        variants = self._whole_variants(self.kernels, self.toolchains(), id_, 1)
+        return variants[0] if variants and variants[0].id == id_ else None
 
     def _whole_variants(
         self,
@@ -222,20 +226,22 @@ class CaptureReader(BlobReader):
         first: int | None = None,
         most: int = -1,
     ) -> list[Variant]:
-        """Variants with all columns: all, or at most `most` from the id `first` on."""
+        """Return variants with all columns: all, or at most `most` from the id `first` on."""
         start = -(1 << 63) if first is None else first
-        found = list(self._rows("SELECT * FROM variant WHERE id >= ? ORDER BY id LIMIT ?", (start, most)))
-        if not found:
+        variant_rows = list(
+            self._rows("SELECT * FROM variant WHERE id >= ? ORDER BY id LIMIT ?", (start, most))
+        )
+        if not variant_rows:
             return []
-        artifacts = self._artifacts(found[0]["id"], found[-1]["id"])
+        artifacts = self._artifacts(variant_rows[0]["id"], variant_rows[-1]["id"])
         with self._damage():
             return [
                 self._variant(row, kernels[row["kernel"]], toolchains, artifacts.get(row["id"], {}))
-                for row in found
+                for row in variant_rows
             ]
 
     def _artifacts(self, first: int, last: int) -> dict[int, dict[str, Artifact]]:
-        """The artifacts of the variants with these ids and those between."""
+        """Return the artifacts of the variants with these ids and those between."""
         artifacts: dict[int, dict[str, Artifact]] = {}
         with self._damage():
             for variant, stage, digest, size in self._rows(
@@ -264,26 +270,30 @@ class CaptureReader(BlobReader):
             yield StoredVariant.of(row, self._shared_columns.environment(row), details)
 
     def _column(self, name: str, first: int, most: int) -> list[tuple[int, int, Any]]:
-        """A column of at most `most` variants from the id `first` on: (id, mark, value)."""
+        """Return a column of at most `most` variants from the id `first` on: (id, mark, value)."""
         decode = _DECODERS.get(name)
         column = name if decode else "NULL"
         query = f"SELECT id, identity, {column} FROM variant WHERE id >= ? ORDER BY id LIMIT ?"  # noqa: S608
-        found = list(self._rows(query, (first, most)))
+        column_rows = list(self._rows(query, (first, most)))
         if decode:
             with self._damage():
-                return [(id_, mark_of(identity), decode(value)) for id_, identity, value in found]
-        artifacts = self._artifacts(found[0]["id"], found[-1]["id"]) if found else {}
-        return [(id_, mark_of(identity), artifacts.get(id_, {})) for id_, identity, _ in found]
+                return [(id_, mark_of(identity), decode(value)) for id_, identity, value in column_rows]
+        artifacts = self._artifacts(column_rows[0]["id"], column_rows[-1]["id"]) if column_rows else {}
+        return [(id_, mark_of(identity), artifacts.get(id_, {})) for id_, identity, _ in column_rows]
 
     def failed(self) -> dict[int, bool]:
-        """Whether each variant failed, by id, as it is in the file now; takes 1 ms per 10,000 variants."""
-        found = self._rows("SELECT id, failure NOT NULL FROM variant")
-        return {int(id_): bool(failed) for id_, failed in found}
+        """Map the id of each variant to whether it failed, as it is in the file now.
+
+        Takes 1 ms per 10,000 variants.
+        """
+        failure_rows = self._rows("SELECT id, failure NOT NULL FROM variant")
+        return {int(id_): bool(failed) for id_, failed in failure_rows}
 
     def summaries(self) -> Iterator[Variant]:
-        """Every variant, in order, with what names it, its origin and whether it failed; the rest is empty.
+        """Yield every variant, in order, with what names it, its origin and whether it failed.
 
-        A variant takes a twentieth of the memory that all columns need, for captures of 100,000.
+        The rest is empty. A variant takes a twentieth of the memory that all columns need, for
+        captures of 100,000.
         """
         for row in self._summary_rows():
             yield Variant(*row.columns, metadata=row.metadata.values, cache_key=row.key)
@@ -306,7 +316,10 @@ class CaptureReader(BlobReader):
                 yield shared.summary(row, kernels, toolchains)
 
     def _blocks(self, kind: str) -> Iterator[Any]:
-        """The documents of the blocks of a kind; none of a capture that is small, or being written."""
+        """Yield the documents of the blocks of a kind.
+
+        A capture that is small, or being written, has none.
+        """
         if self._version < _WITH_BLOCKS:
             return
         for first, size, data in self._rows(
@@ -315,19 +328,19 @@ class CaptureReader(BlobReader):
             yield encoding.loads(self._decompress((kind, first), size, data).decode())
 
     def cache_keys(self) -> dict[str, int]:
-        """The variants that compiled, by the digest of their cache key (`identity.cache_key_digest`): ids.
+        """Map the digest of a cache key (`identity.cache_key_digest`) to the variant that compiled.
 
         Of variants with equal keys, the first.
         """
-        found: dict[str, int] = {}
+        ids: dict[str, int] = {}
         query = "SELECT id, cache_key FROM variant WHERE failure IS NULL AND cache_key != '{}' ORDER BY id"
         for id_, text in self._rows(query):
             with self._damage():
-                found.setdefault(encoding.digest(encoding.checked(text).encode()), int(id_))
-        return found
+                ids.setdefault(encoding.digest(encoding.checked(text).encode()), int(id_))
+        return ids
 
     def rows_of(self, table: str, ids: Iterable[int]) -> Iterator[Mapping[str, Any]]:
-        """The rows of these variants in a table: the columns by name as they are stored, not decoded."""
+        """Yield the rows of these variants in a table: the columns by name as stored, not decoded."""
         if table in _NEWER_TABLES and self._version < _WITH_PASSES:
             return
         column = "id" if table == "variant" else "variant"
@@ -335,13 +348,13 @@ class CaptureReader(BlobReader):
             yield from self._rows(f"SELECT * FROM {table} WHERE {column} IN ({marks(some)})", some)  # noqa: S608
 
     def equal_stages(self, id_: int) -> Iterator[tuple[int, str, str]]:
-        """Of every variant, its id, its stages, and those whose content is that of the variant `id_`.
+        """Yield every variant's id, its stages, and those whose content is that of the variant `id_`.
 
         The names of stages are separated by commas. Takes 30 ms per 10,000 variants.
         """
-        own = self._artifacts(id_, id_).get(id_, {})
-        cases = f"CASE stage {'WHEN ? THEN ? ' * len(own)}END" if own else "NULL"
-        digests = [text for name, artifact in own.items() for text in (name, artifact.digest)]
+        own_artifacts = self._artifacts(id_, id_).get(id_, {})
+        cases = f"CASE stage {'WHEN ? THEN ? ' * len(own_artifacts)}END" if own_artifacts else "NULL"
+        digests = [text for name, artifact in own_artifacts.items() for text in (name, artifact.digest)]
         for variant, stages, equal in self._rows(
             f"SELECT variant, group_concat(stage), group_concat(CASE digest WHEN {cases} THEN stage END)"  # noqa: S608
             " FROM artifact WHERE stage NOT BETWEEN ? AND ? GROUP BY variant",
@@ -350,10 +363,10 @@ class CaptureReader(BlobReader):
             yield int(variant), str(stages), str(equal or "")
 
     def passes(self, variant: Variant) -> tuple[Pass, ...]:
-        """The compiler passes in the order in which they ran; none if they were not recorded."""
+        """Return the compiler passes in the order in which they ran; none if they were not recorded."""
         if self._version < _WITH_PASSES:
             return ()
-        found = self._rows(
+        pass_rows = self._rows(
             "SELECT stage, name, seconds, digest, size FROM pass LEFT JOIN blob USING (digest)"
             " WHERE variant = ? ORDER BY place",
             (variant.id,),
@@ -366,11 +379,11 @@ class CaptureReader(BlobReader):
                     float(seconds),
                     None if digest is None else Artifact(stage, digest, int(size)),
                 )
-                for stage, name, seconds, digest, size in found
+                for stage, name, seconds, digest, size in pass_rows
             )
 
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
-        """Triton's own linear layouts: type -> bases; None if they were not recorded."""
+        """Return Triton's own linear layouts: type -> bases; None if they were not recorded."""
         if self._version < _WITH_PASSES:
             return None
         for (text,) in self._rows("SELECT layouts FROM layouts WHERE variant = ?", (variant.id,)):
@@ -379,12 +392,15 @@ class CaptureReader(BlobReader):
         return None
 
     def facts(self, version: int) -> dict[int, dict[str, Any]]:
-        """The facts stored with this `version` of the analysis: variant id -> name -> value."""
-        kept = self.facts_kept()
-        return {variant: facts for variant, (of_version, facts) in kept.items() if of_version == version}
+        """Return the facts stored with this `version` of the analysis: variant id -> name -> value."""
+        stored = self.facts_kept()
+        return {variant: facts for variant, (of_version, facts) in stored.items() if of_version == version}
 
     def facts_kept(self) -> dict[int, tuple[int, dict[str, Any]]]:
-        """The facts stored with any version of the analysis: variant id -> version, and name -> value."""
+        """Return the facts stored with any version of the analysis.
+
+        Variant id -> version, and name -> value.
+        """
         return {
             id_: (block.version, facts)
             for block in self.fact_blocks()
@@ -392,7 +408,7 @@ class CaptureReader(BlobReader):
         }
 
     def fact_blocks(self) -> Iterator[FactBlock]:
-        """The facts of all variants by column, some variants at a time."""
+        """Yield the facts of all variants by column, some variants at a time."""
         from irscope.store.blocks import facts_by_column, read_fact_blocks
 
         with self._damage():
@@ -402,14 +418,14 @@ class CaptureReader(BlobReader):
                 yield from read_fact_blocks(document)
             if blocks:
                 return
-            found = self._rows("SELECT variant, version, facts FROM facts")
-            while some := list(islice(found, _DECODED)):
+            fact_rows = self._rows("SELECT variant, version, facts FROM facts")
+            while some := list(islice(fact_rows, _DECODED)):
                 documents = encoding.objects_from_json([text for _, _, text in some])
                 rows = zip(some, documents, strict=True)
                 yield from facts_by_column((int(row[0]), int(row[1]), document) for row, document in rows)
 
     def facts_of(self, variant: Variant) -> tuple[int, dict[str, Any]] | None:
-        """The version of the analysis and the facts of a variant; None if none are stored."""
+        """Return the version of the analysis and the facts of a variant, or None if none are stored."""
         for version, text in self._rows("SELECT version, facts FROM facts WHERE variant = ?", (variant.id,)):
             with self._damage():
                 return int(version), encoding.object_from_json(text)
@@ -435,10 +451,10 @@ class CaptureReader(BlobReader):
         )
 
     def toolchains(self) -> dict[int, Toolchain]:
-        """The toolchains by id."""
-        found = self._rows("SELECT id, versions, command FROM toolchain")
+        """Return the toolchains by id."""
+        toolchain_rows = self._rows("SELECT id, versions, command FROM toolchain")
         with self._damage():
             return {
                 id_: Toolchain(id_, encoding.strings_from_json(text), encoding.checked(command))
-                for id_, text, command in found
+                for id_, text, command in toolchain_rows
             }

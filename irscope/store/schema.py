@@ -112,7 +112,10 @@ class NotACaptureError(Exception):
 
 
 def check_schema(db: sqlite3.Connection) -> None:
-    """Raises NotACaptureError if the database is not a capture or has anything that a capture has not."""
+    """Check that the database is a capture and has nothing that a capture has not.
+
+    Raises NotACaptureError otherwise.
+    """
     (application,) = db.execute("PRAGMA application_id").fetchone()
     if application != APPLICATION_ID:
         raise NotACaptureError("an SQLite database, but not an irscope capture")
@@ -132,7 +135,7 @@ def check_schema(db: sqlite3.Connection) -> None:
 
 
 def statements(script: str) -> list[str]:
-    """The statements of a part of `schema.py`."""
+    """Split a part of `schema.py` into its statements."""
     return [statement for statement in script.split(";\n") if statement.strip()]
 
 
@@ -151,22 +154,22 @@ def _required(version: int) -> set[str]:
 
 
 def schema(version: int) -> str:
-    """The statements that create all tables of a version of the format."""
+    """Return the statements that create all tables of a version of the format."""
     return SCHEMA + "".join(added for since, added in ADDED.items() if since <= version)
 
 
 @cache
 def _tables(version: int) -> dict[str, str]:
-    """Table name -> its statement, normalized."""
-    found = {}
+    """Map each table's name to its statement, normalized."""
+    by_name = {}
     for statement in map(_normalized, statements(schema(version))):
         if match := _NAME.match(statement):
-            found[match[1]] = statement
-    return found
+            by_name[match[1]] = statement
+    return by_name
 
 
 def _normalized(statement: str) -> str:
-    """A statement without comments and layout, which differ between versions."""
+    """Return a statement without comments and layout, which differ between versions."""
     return " ".join(_COMMENT.sub("", statement).split())
 
 

@@ -55,14 +55,14 @@ _KEPT_SUMMARIES = (ORIGIN, EDIT, *LAUNCH_METADATA)
 
 
 def kept_metadata(text: str) -> dict[str, Any]:
-    """The entries of a variant's metadata that stay in memory."""
+    """Return the entries of a variant's metadata that stay in memory."""
     # Not SQLite's json_extract: it refuses NaN, which Python writes and reads.
     values = encoding.object_from_json(text)
     return {name: values[name] for name in _KEPT_SUMMARIES if name in values}
 
 
 def mark_of(identity: str) -> int:
-    """A number by which the row of a variant is recognized, from its identity."""
+    """Return a number by which the row of a variant is recognized, from its identity."""
     return zlib.crc32(identity.encode())
 
 
@@ -102,7 +102,7 @@ class SharedColumns:
     def summary(
         self, row: Mapping[str, Any], kernels: Mapping[int, Kernel], toolchains: Mapping[int, Toolchain]
     ) -> SummaryRow:
-        """What names the variant of a row of the table of variants, with the column `launched`."""
+        """Return what names the variant of a row of the variant table, with the column `launched`."""
         columns = (
             row["id"],
             kernels[row["kernel"]],
@@ -116,26 +116,26 @@ class SharedColumns:
         return SummaryRow(mark_of(row["identity"]), bool(row["launched"]), columns, key, metadata)
 
     def target(self, name: str) -> Target:
-        """A target by its name."""
+        """Return a target by its name."""
         if name not in self._targets:
             self._targets[name] = target_named(name)
         return self._targets[name]
 
     def specialization(self, text: str) -> tuple[Argument, ...]:
-        """The arguments that the kernel was compiled for."""
-        found = self._specializations.get(text)
-        if found is None:
-            found = encoding.specialization_from_json(text)
+        """Return the arguments that the kernel was compiled for."""
+        arguments = self._specializations.get(text)
+        if arguments is None:
+            arguments = encoding.specialization_from_json(text)
             if len(self._specializations) < _MOST_SHARED:
-                self._specializations[text] = found
-        return found
+                self._specializations[text] = arguments
+        return arguments
 
     def config(self, text: str) -> Config:
-        """A config."""
+        """Decode a config."""
         return Config(tuple([self.pair(name, value) for name, value in encoding.loads(text)]))
 
     def pair(self, name: Any, value: Any) -> tuple[str, Value]:
-        """A name and a value of a config, as JSON has them."""
+        """Decode a name and a value of a config, as JSON has them."""
         pair = encoding.checked(name), encoding.value_from_json(value)
         kind = type(value)  # True is not 1
         key = (pair, kind) if kind in _EQUAL_IS_SAME else repr(pair)
@@ -144,20 +144,20 @@ class SharedColumns:
         return self._pairs.get(key, pair)
 
     def key_components(self, cache_key: str) -> Mapping[str, str]:
-        """The components of a cache key that `environment` needs."""
-        found = environment_components(encoding.strings_from_json(cache_key))
-        return self._keys.setdefault(tuple(found.items()), found)
+        """Return the components of a cache key that `environment` needs."""
+        components = environment_components(encoding.strings_from_json(cache_key))
+        return self._keys.setdefault(tuple(components.items()), components)
 
     def environment(self, row: SummaryRow) -> Mapping[str, str]:
-        """The compiler environment of a variant."""
+        """Return the compiler environment of a variant."""
         names = tuple([name for name, _ in row.columns[4].values])
-        place = id(row.key), names
-        if place not in self._environments:
-            self._environments[place] = row.key, environment_of(row.key, names)
-        return self._environments[place][1]
+        cache_entry = id(row.key), names
+        if cache_entry not in self._environments:
+            self._environments[cache_entry] = row.key, environment_of(row.key, names)
+        return self._environments[cache_entry][1]
 
     def metadata(self, text: str) -> SummaryMetadata:
-        """The metadata that stay in memory."""
+        """Return the metadata that stay in memory."""
         some = kept_metadata(text)
         key = repr(some)
         if key not in self._metadata:
@@ -195,7 +195,10 @@ class VariantDetails:
         self._columns: dict[str, _Column] = {}
 
     def of(self, variant: StoredVariant, name: str) -> Any:
-        """A column of a variant. Raises UserError if it is damaged, or not in the file any more."""
+        """Return a column of a variant.
+
+        Raises UserError if it is damaged, or not in the file any more.
+        """
         with self._lock:
             column = self._columns.setdefault(name, _Column())
             if variant.id not in column.kept:
@@ -206,9 +209,9 @@ class VariantDetails:
         return value
 
     def _load(self, name: str, column: _Column, id_: int) -> None:
-        for found, mark, value in self._read(name, id_, BLOCK if id_ == column.next else 1):
-            column.kept[found] = mark, value
-            column.next = found + 1
+        for read_id, mark, value in self._read(name, id_, BLOCK if id_ == column.next else 1):
+            column.kept[read_id] = mark, value
+            column.next = read_id + 1
         for oldest in list(column.kept)[: max(0, len(column.kept) - _KEPT)]:
             del column.kept[oldest]
 
@@ -232,7 +235,7 @@ class StoredVariant(Variant):
 
     @classmethod
     def of(cls, row: SummaryRow, environment: Mapping[str, str], details: VariantDetails) -> StoredVariant:
-        """The variant of a row."""
+        """Return the variant of a row."""
         variant = object.__new__(cls)
         for name, value in zip(_IN_MEMORY, row.columns, strict=True):
             object.__setattr__(variant, name, value)
@@ -255,55 +258,55 @@ class StoredVariant(Variant):
 
     @property
     def metadata(self) -> Mapping[str, Any]:
-        """Triton's own."""
+        """Return Triton's own metadata."""
         value: Mapping[str, Any] = self._details.of(self, "metadata")
         return value
 
     @property
     def seconds(self) -> Mapping[str, float]:
-        """The compile time per stage."""
+        """Return the compile time per stage."""
         value: Mapping[str, float] = self._details.of(self, "seconds")
         return value
 
     @property
     def cache_key(self) -> Mapping[str, str]:
-        """Each component of Triton's cache key."""
+        """Return each component of Triton's cache key."""
         value: Mapping[str, str] = self._details.of(self, "cache_key")
         return value
 
     @property
     def cached(self) -> bool:
-        """Whether it came from Triton's cache."""
+        """Return True if it came from Triton's cache."""
         value: bool = self._details.of(self, "cached")
         return value
 
     @property
     def log(self) -> str | None:
-        """The output of ptxas."""
+        """Return the output of ptxas."""
         value: str | None = self._details.of(self, "log")
         return value
 
     @property
     def output(self) -> str:
-        """Everything else that the compiler printed."""
+        """Return everything else that the compiler printed."""
         value: str = self._details.of(self, "output")
         return value
 
     @property
     def reasons(self) -> str | None:
-        """The log of the coalescing pass."""
+        """Return the log of the coalescing pass."""
         value: str | None = self._details.of(self, "reasons")
         return value
 
     @property
     def artifacts(self) -> Mapping[str, Artifact]:
-        """The output of each stage."""
+        """Return the output of each stage."""
         value: Mapping[str, Artifact] = self._details.of(self, "artifacts")
         return value
 
     @property
     def launches(self) -> tuple[Launch, ...]:
-        """The launches as the program made them."""
+        """Return the launches as the program made them."""
         if not self._launched:  # most variants of a large sweep: a view that asks all reads nothing
             return ()
         value: tuple[Launch, ...] = self._details.of(self, "launches")
@@ -311,26 +314,26 @@ class StoredVariant(Variant):
 
     @property
     def benchmarks(self) -> tuple[Benchmark, ...]:
-        """The benchmarks by the autotuner."""
+        """Return the benchmarks by the autotuner."""
         value: tuple[Benchmark, ...] = self._details.of(self, "benchmarks")
         return value
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment variables and checks it was compiled with."""
+        """Return the environment variables and checks it was compiled with."""
         return dict(self._environment)
 
     @property
     def origin(self) -> Origin | None:
-        """The computation of the kernel, if a framework generated it."""
+        """Return the computation of the kernel, if a framework generated it."""
         return origin_in(self._summary_metadata.values)
 
     @property
     def edit(self) -> Edit | None:
-        """How the variant was built from another one."""
+        """Return how the variant was built from another one."""
         return edit_in(self._summary_metadata.values)
 
     @property
     def launch_metadata(self) -> tuple[str, ...]:
-        """The metadata that a launch depends on, as text."""
+        """Return the metadata that a launch depends on, as text."""
         return self._summary_metadata.launch

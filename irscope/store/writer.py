@@ -42,12 +42,12 @@ class VariantRows:
 
     @property
     def id(self) -> int:
-        """The id of the variant."""
+        """Return the id of the variant."""
         return int(self.variant[0])
 
     @property
     def digests(self) -> set[str]:
-        """The digests of all contents."""
+        """Return the digests of all contents."""
         modules = (row[-1] for row in self.passes if row[-1] is not None)
         return {digest for _, _, digest in self.artifacts}.union(map(str, modules))
 
@@ -69,7 +69,7 @@ class CaptureWriter:
 
     @classmethod
     def create(cls, path: Path, force: bool = False) -> CaptureWriter:
-        """A new capture at `path`; replaces a capture without variants.
+        """Create a capture at `path`; replace a capture without variants.
 
         Raises UserError if the file exists (unless `force`), is being written or cannot be created.
         """
@@ -85,10 +85,10 @@ class CaptureWriter:
 
     @classmethod
     def resume(cls, path: Path, amends: bool = False) -> CaptureWriter:
-        """Opens the capture at `path` to add to it. Raises UserError if it is not one or is being written.
+        """Open the capture at `path` to add to it.
 
-        A capture that an earlier writer left incomplete is complete afterwards, unless this one only `amends`
-        what it has.
+        Raises UserError if it is not one or is being written. A capture that an earlier writer left
+        incomplete is complete afterwards, unless this one only `amends` what it has.
         """
         target = output_target(path)
         if not target.exists():
@@ -114,7 +114,7 @@ class CaptureWriter:
         self.close()
 
     def close(self) -> None:
-        """Checkpoints the log into the file; while readers have it open, an empty log stays next to it.
+        """Checkpoint the log into the file; while readers have it open, an empty log stays next to it.
 
         A large capture gets its blocks first; one with a damaged row is read from its rows.
         """
@@ -132,7 +132,7 @@ class CaptureWriter:
 
     @contextlib.contextmanager
     def batch(self) -> Iterator[None]:
-        """One transaction for all that is added until it ends: a killed process loses all of it."""
+        """Make one transaction of all that is added until it ends: a killed process loses all of it."""
         with self._db:
             self._batch = True
             try:
@@ -144,7 +144,7 @@ class CaptureWriter:
         return contextlib.nullcontext() if self._batch else self._db
 
     def expect(self, variants: int) -> None:
-        """Records that so many new variants will be added, for those who read the file meanwhile."""
+        """Record that so many new variants will be added, for those who read the file meanwhile."""
         self._lock.plan(self.count() + variants)
 
     def leave_incomplete(self, variants: int) -> None:
@@ -157,7 +157,7 @@ class CaptureWriter:
         return self._id("SELECT count(*) FROM variant", ())
 
     def add_toolchain(self, versions: Mapping[str, str], command: str) -> int:
-        """The id of this set of versions (name -> version) and command; adds it if it is new."""
+        """Return the id of this set of versions (name -> version) and command; add it if it is new."""
         # A file that is named in another encoding is in the command, too.
         row = (encoding.dumps(dict(versions)), encoding.storable(command) or "")
         with self._transaction():
@@ -170,7 +170,7 @@ class CaptureWriter:
         helpers: tuple[SourceFunction, ...],
         parameters: tuple[str, ...],
     ) -> int:
-        """The id of the kernel with this source and these helpers; adds it if it is new."""
+        """Return the id of the kernel with this source and these helpers; add it if it is new."""
         columns = kernel_columns(source, helpers, parameters)
         digest = joined_digest(*columns)
         with self._transaction():
@@ -182,12 +182,12 @@ class CaptureWriter:
         return self._id("SELECT id FROM kernel WHERE digest = ?", (digest,))
 
     def finished(self) -> set[str]:
-        """The identities of the variants that compiled and need not be compiled again."""
+        """Return the identities of the variants that compiled and need not be compiled again."""
         rows = self._db.execute("SELECT identity FROM variant WHERE failure IS NULL")
         return {identity for (identity,) in rows}
 
     def known(self, names: Iterable[str]) -> tuple[set[str], dict[str, int]]:
-        """Those of some identities that compiled, and the ids of those that failed, by identity."""
+        """Return which identities compiled, and map those that failed to their ids."""
         query = "SELECT id, failure IS NOT NULL FROM variant WHERE identity = ?"
         finished, failed = set[str](), dict[str, int]()
         for name in names:
@@ -199,11 +199,11 @@ class CaptureWriter:
         return finished, failed
 
     def identity(self, kernel: int, triton_version: str, new: NewVariant) -> str:
-        """The identity of a compilation: equal identities are the same variant."""
+        """Return the identity of a compilation: equal identities are the same variant."""
         return identity(self._kernel_digest(kernel), triton_version, new)
 
     def next_id(self) -> int:
-        """The id of the next new variant."""
+        """Return the id of the next new variant."""
         return self._id("SELECT coalesce(max(id), 0) + 1 FROM variant", ())
 
     def add_variant(
@@ -215,10 +215,10 @@ class CaptureWriter:
         id_: int | None = None,
         name: str = "",
     ) -> int:
-        """Adds (or replaces) a variant with all its artifacts, in one transaction; returns its id.
+        """Add (or replace) a variant with all its artifacts, in one transaction; return its id.
 
-        `id_` is the id for a new variant (default: the next); a replacement keeps the existing id. `name` is
-        its identity, if the caller knows it.
+        `id_` is the id for a new variant (default: the next); a replacement keeps the existing id.
+        `name` is its identity, if the caller knows it.
         """
         name = name or self.identity(kernel, triton_version, new)
         failure = None if new.failure is None else encoding.failure_to_json(new.failure)
@@ -253,14 +253,14 @@ class CaptureWriter:
                 self._compiled.add(self._put(variant, ATTACHMENT + attached, content))
             if new.attachments:
                 self._compiled.add(self._kernel_digest(kernel))
-            for place, each in enumerate(new.passes):
-                module = None if each.content is None else self._put_blob(each.content)
-                row = (variant, place, each.stage, each.name, each.seconds, module)
+            for position, new_pass in enumerate(new.passes):
+                module = None if new_pass.content is None else self._put_blob(new_pass.content)
+                row = (variant, position, new_pass.stage, new_pass.name, new_pass.seconds, module)
                 self._db.execute("INSERT INTO pass VALUES (?, ?, ?, ?, ?, ?)", row)
         return variant
 
     def add_rows(self, variants: Sequence[VariantRows]) -> None:
-        """Adds (or replaces) variants whose contents are stored, in one transaction."""
+        """Add (or replace) variants whose contents are stored, in one transaction."""
         with self.batch():
             for rows in variants:
                 self._forget(str(rows.variant[1]))
@@ -271,7 +271,7 @@ class CaptureWriter:
             self._insert("layouts", [row for rows in variants for row in rows.layouts])
 
     def add_blobs(self, blobs: Sequence[Blob]) -> None:
-        """Adds contents that are not stored yet, in one transaction; fastest in the order of digests."""
+        """Add contents that are not stored yet, in one transaction; fastest in the order of digests."""
         with self.batch():
             self._insert("blob", [(blob.digest, blob.size, blob.frame) for blob in blobs])
 
@@ -280,7 +280,7 @@ class CaptureWriter:
             self._db.executemany(f"INSERT OR IGNORE INTO {table} VALUES ({marks(rows[0])})", rows)  # noqa: S608
 
     def _forget(self, identity: str) -> int | None:
-        """Deletes the variant with this identity, whose contents stay; its id, if there is one."""
+        """Delete the variant with this identity, whose contents stay; return its id, if there is one."""
         old = self._db.execute("SELECT id FROM variant WHERE identity = ?", (identity,)).fetchone()
         if old:
             for statement in _FORGET_VARIANT:
@@ -290,25 +290,25 @@ class CaptureWriter:
     def set_measured(
         self, variant: int, launches: tuple[Launch, ...], benchmarks: tuple[Benchmark, ...]
     ) -> None:
-        """Replaces the launches and benchmarks of an existing variant."""
+        """Replace the launches and benchmarks of an existing variant."""
         row = (encoding.launches_to_json(launches), encoding.benchmarks_to_json(benchmarks), variant)
         with self._transaction():
             self._db.execute("UPDATE variant SET launches = ?, benchmarks = ? WHERE id = ?", row)
             self._db.execute("DELETE FROM facts WHERE variant = ?", (variant,))
 
     def add_artifact(self, variant: int, stage: str, content: bytes) -> None:
-        """Adds a derived stage to an existing variant."""
+        """Add a derived stage to an existing variant."""
         with self._transaction():
             self._put(variant, stage, content)
 
     def add_attachments(self, variant: int, contents: Mapping[str, bytes]) -> None:
-        """Adds (or replaces) attachments of an existing variant."""
+        """Add (or replace) attachments of an existing variant."""
         with self._transaction():
             for name, content in contents.items():
                 self._compiled.add(self._put(variant, ATTACHMENT + name, content))
 
     def add_facts(self, variant: int, version: int, facts: Mapping[str, Any]) -> None:
-        """Stores the facts of a variant, measured by this `version` of the analysis; values must be JSON."""
+        """Store the facts of a variant, measured by this `version` of the analysis; values must be JSON."""
         with self._transaction():
             self._db.execute(
                 "INSERT OR REPLACE INTO facts VALUES (?, ?, ?)",
@@ -316,17 +316,17 @@ class CaptureWriter:
             )
 
     def add_layouts(self, variant: int, layouts: Mapping[str, Any]) -> None:
-        """Stores Triton's own linear layouts of a variant: type -> bases, which must be JSON."""
+        """Store Triton's own linear layouts of a variant: type -> bases, which must be JSON."""
         with self._transaction():
             row = (variant, encoding.dumps(dict(layouts)))
             self._db.execute("INSERT OR REPLACE INTO layouts VALUES (?, ?)", row)
 
     def has_blob(self, digest: str) -> bool:
-        """Whether a stage with this content is stored."""
+        """Return True if a stage with this content is stored."""
         return bool(self._db.execute("SELECT 1 FROM blob WHERE digest = ?", (digest,)).fetchone())
 
     def lacking(self, digests: Iterable[str]) -> set[str]:
-        """Those of the digests of stages that are not stored."""
+        """Return the digests of stages that are not stored."""
         left = set(digests)
         for some in in_parts(sorted(left)):
             query = f"SELECT digest FROM blob WHERE digest IN ({marks(some)})"  # noqa: S608
@@ -340,7 +340,7 @@ class CaptureWriter:
         return digest
 
     def _put_blob(self, content: bytes | Blob) -> str:
-        """Stores `content` if it is new, and returns its digest; a Blob without its content is stored."""
+        """Store `content` if it is new, and return its digest; a Blob without its content is stored."""
         if isinstance(content, bytes):
             digest = encoding.digest(content)
             if self.has_blob(digest):

@@ -71,7 +71,7 @@ class UnknownBackendError(ValueError):
 
 @cache
 def all_backends() -> tuple[Backend, ...]:
-    """The backends of irscope and of plug-ins. Plug-ins that cannot be used are left out."""
+    """Return the backends of irscope and of plug-ins. Plug-ins that cannot be used are left out."""
     from irscope.model.plugins import BACKENDS_GROUP, load_plugins
     from irscope.targets.plugin_checks import check_backend
 
@@ -80,52 +80,54 @@ def all_backends() -> tuple[Backend, ...]:
 
 @cache
 def all_stages() -> tuple[Stage, ...]:
-    """The stages of all front ends and backends, in pipeline order."""
-    own = (stage for backend in all_backends() for stage in backend.stages)
-    return (*source_stages(), *COMMON_STAGES, *own)
+    """Return the stages of all front ends and backends, in pipeline order."""
+    backend_stages = (stage for backend in all_backends() for stage in backend.stages)
+    return (*source_stages(), *COMMON_STAGES, *backend_stages)
 
 
 def layout_dialects() -> frozenset[str]:
-    """The MLIR dialects with layouts of the plug-ins that a capture or target needed so far."""
+    """Return the MLIR dialects with layouts of the plug-ins that a capture or target needed so far."""
     needed = all_backends() if all_backends.cache_info().currsize else ()
     return frozenset(dialect for backend in needed for dialect in backend.layout_dialects)
 
 
 def all_targets() -> tuple[Target, ...]:
-    """The targets of all backends."""
+    """Return the targets of all backends."""
     return tuple(target for backend in all_backends() for target in backend.targets)
 
 
 def backend_named(name: str) -> Backend:
-    """The backend that Triton calls `name`. Raises UnknownBackendError if there is none."""
-    found = _BY_NAME.get(name) or next((own for own in all_backends() if own.name == name), None)
-    if found is None:
+    """Return the backend that Triton calls `name`. Raises UnknownBackendError if there is none."""
+    match = _BY_NAME.get(name) or next(
+        (candidate for candidate in all_backends() if candidate.name == name), None
+    )
+    if match is None:
         raise UnknownBackendError(f"no backend '{name}'; install the plug-in of irscope that has it")
-    return found
+    return match
 
 
 def backend_of(target: Target) -> Backend:
-    """The backend that compiles for `target`."""
+    """Return the backend that compiles for `target`."""
     return backend_named(target.backend)
 
 
 def backend_with_assembly(stage: str) -> Backend | None:
-    """The backend whose assembly text is `stage` ("ptx", "amdgcn"); None for any other stage."""
+    """Return the backend whose assembly text is `stage` ("ptx", "amdgcn"), or None."""
     return next((backend for backend in _backends_with(stage) if backend.assembly == stage), None)
 
 
 def backend_with_machine_code(stage: str) -> Backend | None:
-    """The backend whose machine code is shown by `stage` ("sass", "amdgcn"); None for any other stage."""
+    """Return the backend whose machine code `stage` ("sass", "amdgcn") shows, or None."""
     return next((backend for backend in _backends_with(stage) if backend.machine_code == stage), None)
 
 
 def _backends_with(stage: str) -> tuple[Backend, ...]:
-    """The backends that may have a stage; looks up plug-ins only if irscope does not have it."""
+    """Return the backends that may have a stage; look up plug-ins only if irscope does not have it."""
     return BACKENDS if stage in _STAGE_BY_NAME else all_backends()
 
 
 def instructions_of(stage: str) -> InstructionSet | None:
-    """The kinds of instructions of an assembly or machine code stage; None for any other stage."""
+    """Return the kinds of instructions of an assembly or machine code stage; None for another stage."""
     if (backend := backend_with_assembly(stage)) is not None:
         return backend.instruction_set()
     machine = backend_with_machine_code(stage)
@@ -133,45 +135,46 @@ def instructions_of(stage: str) -> InstructionSet | None:
 
 
 def stage_named(name: str) -> Stage:
-    """The stage called `name`. Raises ValueError that lists the known ones."""
+    """Return the stage called `name`. Raises ValueError that lists the known ones."""
     if name in _STAGE_BY_NAME:
         return _STAGE_BY_NAME[name]
-    known = {stage.name: stage for stage in all_stages()}
-    if name not in known:
-        raise ValueError(f"unknown stage '{name}'; known: {', '.join(known)}")
-    return known[name]
+    by_name = {stage.name: stage for stage in all_stages()}
+    if name not in by_name:
+        raise ValueError(f"unknown stage '{name}'; known: {', '.join(by_name)}")
+    return by_name[name]
 
 
 def is_source_stage(name: str) -> bool:
-    """Whether a stage is an input of the compiler ("source", "helion"), not one of its outputs."""
+    """Return True if a stage is an input of the compiler ("source", "helion"), not an output."""
     if name in _STAGE_BY_NAME:
         return name in _SOURCE_NAMES
     return any(stage.name == name for stage in source_stages())
 
 
 def stages_for(backend: str, names: Collection[str] = ()) -> tuple[Stage, ...]:
-    """The stages that variants for `backend` can have, in pipeline order: first those of the front ends.
+    """Return the stages that variants for `backend` can have, in pipeline order.
 
-    `names` are stages that one has; the front ends of plug-ins are included only if one of those is unknown.
-    One that no installed plug-in has is a binary file.
+    Those of the front ends are first. `names` are stages that one has; the front ends of plug-ins
+    are included only if one of those is unknown. One that no installed plug-in has is a binary
+    file.
     """
-    known = _STAGES_FOR.get(backend)
-    if known is None:
-        known = (*SOURCE_STAGES, *COMMON_STAGES, *backend_named(backend).stages)
-    if {stage.name for stage in known}.issuperset(names):
-        return known
-    known = (*source_stages(), *known[len(SOURCE_STAGES) :])
-    others = sorted(set(names) - {stage.name for stage in known})
-    return (*(Stage(name, None) for name in others if re.fullmatch(STAGE_NAME, name)), *known)
+    stages = _STAGES_FOR.get(backend)
+    if stages is None:
+        stages = (*SOURCE_STAGES, *COMMON_STAGES, *backend_named(backend).stages)
+    if {stage.name for stage in stages}.issuperset(names):
+        return stages
+    stages = (*source_stages(), *stages[len(SOURCE_STAGES) :])
+    unknown = sorted(set(names) - {stage.name for stage in stages})
+    return (*(Stage(name, None) for name in unknown if re.fullmatch(STAGE_NAME, name)), *stages)
 
 
 def stages_of(variant: Variant) -> tuple[Stage, ...]:
-    """The stages that a variant can have, in pipeline order."""
+    """Return the stages that a variant can have, in pipeline order."""
     return stages_for(variant.target.backend, variant.artifacts)
 
 
 def target_named(text: str) -> Target:
-    """The target called `text`, even if Triton cannot compile for it (gfx908, sm_70).
+    """Return the target called `text`, even if Triton cannot compile for it (gfx908, sm_70).
 
     Raises ValueError; UnknownBackendError if there is no such backend.
     """
@@ -186,18 +189,21 @@ def target_named(text: str) -> Target:
 
 
 def parse_target(text: str) -> Target:
-    """The target called `text` ("cuda:90"), if Triton compiles for it. Raises ValueError that lists all."""
-    known = TARGETS if text.partition(":")[0] in _BY_NAME else all_targets()
-    for target in known:
+    """Return the target called `text` ("cuda:90"), if Triton compiles for it.
+
+    Raises ValueError that lists all.
+    """
+    targets = TARGETS if text.partition(":")[0] in _BY_NAME else all_targets()
+    for target in targets:
         if str(target) == text:
             return target
-    meant = _target_meant(text, known)
+    meant = _target_meant(text, targets)
     hint = f"; do you mean {meant}?" if meant else ""
     raise ValueError(f"unknown target '{text}'{hint}; known: {', '.join(map(str, all_targets()))}")
 
 
 def _target_meant(text: str, known: Iterable[Target]) -> Target | None:
-    """The target of an architecture as nvcc, ptxas or rocminfo writes it: `sm_90a`, `90`, `gfx942`."""
+    """Find the target of an architecture as nvcc, ptxas or rocminfo writes it: `sm_90a`, `gfx942`."""
     name = text.lower().removeprefix("cuda").removeprefix("hip").lstrip(":_").removeprefix("sm").lstrip("_")
     return next((target for target in known if str(target.arch) in (name, name.rstrip("af"))), None)
 
@@ -220,16 +226,16 @@ def in_words_of(target: Target, text: str) -> str:
 
 
 def device_of(target: Target, metadata: Mapping[str, Any] | None = None) -> Device | None:
-    """The limits of `target`'s multiprocessor for a kernel with this metadata; None if they are unknown."""
+    """Return the limits of `target`'s multiprocessor for a kernel with this metadata, or None."""
     return backend_of(target).device(target.arch, metadata or {})
 
 
 def reference_device(target: Target) -> ReferenceDevice:
-    """The real device that programs see when they are compiled for `target`.
+    """Return the real device that programs see when they are compiled for `target`.
 
     Raises UserError if the backend describes none.
     """
-    found = backend_of(target).reference_devices.get(target.arch)
-    if found is None:
+    device = backend_of(target).reference_devices.get(target.arch)
+    if device is None:
         raise UserError(f"the backend of {target} describes no device that a program could see")
-    return found
+    return device

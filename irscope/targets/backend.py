@@ -84,7 +84,7 @@ def _no_warnings(log: str | None) -> tuple[str, ...]:
 
 
 def _without_features(arch: Any) -> str:
-    """An architecture of Triton as text; AMD's may carry features: gfx942:sramecc+:xnack-."""
+    """Return an architecture of Triton as text, without AMD's features: gfx942:sramecc+:xnack-."""
     return str(arch).partition(":")[0]
 
 

@@ -44,7 +44,7 @@ def _volta(blocks: int, warps: int, shared_kib: int) -> Device:
 
 
 def _ampere(blocks: int, warps: int, shared_kib: int, barriers: int | None = None) -> Device:
-    """From cc 8.0 on the driver keeps 1 KiB of each block's shared memory for itself."""
+    """Return a device of cc 8.0 or later: the driver keeps 1 KiB of each block's shared memory."""
     return Device(
         warps,
         blocks,
@@ -109,7 +109,10 @@ class KernelInfo(NamedTuple):
 
 
 def kernel_info(content: bytes, kernel: str) -> KernelInfo:
-    """The resources of the kernel named `kernel` in a cubin. Raises ValueError if `content` is damaged."""
+    """Return the resources of the kernel named `kernel` in a cubin.
+
+    Raises ValueError if `content` is damaged.
+    """
     from irscope.targets.elf import sections
 
     by_name = {section.name: section for section in sections(content)}
@@ -134,39 +137,39 @@ def kernel_info(content: bytes, kernel: str) -> KernelInfo:
 
 
 def _attributes(section: ElfSection | None) -> Iterator[tuple[int, bytes]]:
-    """The (attribute, value) pairs of a .nv.info section. Raises ValueError if it is too large."""
+    """Yield the (attribute, value) pairs of a .nv.info section. Raises ValueError if it is too large."""
     from irscope.targets.elf import bounded
 
     data = bounded(section, _MOST_INFO)
-    at = 0
-    while at + 4 <= len(data):
-        form, attribute = data[at], data[at + 1]
-        (size,) = struct.unpack_from("<H", data, at + 2)
+    offset = 0
+    while offset + 4 <= len(data):
+        form, attribute = data[offset], data[offset + 1]
+        (size,) = struct.unpack_from("<H", data, offset + 2)
         if form == _SVAL:
-            yield attribute, data[at + 4 : at + 4 + size]
-            at += 4 + size
+            yield attribute, data[offset + 4 : offset + 4 + size]
+            offset += 4 + size
         else:
-            yield attribute, data[at + 2 : at + (3 if form == _BVAL else 4)]
-            at += 4
+            yield attribute, data[offset + 2 : offset + (3 if form == _BVAL else 4)]
+            offset += 4
 
 
 def _symbol_index(by_name: dict[str, ElfSection], kernel: str) -> int | None:
-    """The index of the function `kernel` in the symbol table; .nv.info names functions by it."""
+    """Return the index of `kernel` in the symbol table; .nv.info names functions by it."""
     from irscope.targets.elf import LONGEST_NAME, symbols
 
     table, names = by_name.get(".symtab"), by_name.get(".strtab")
-    wanted = kernel.encode("utf-8", "replace") + b"\0"
-    if table is None or names is None or len(wanted) > LONGEST_NAME:
+    encoded_name = kernel.encode("utf-8", "replace") + b"\0"
+    if table is None or names is None or len(encoded_name) > LONGEST_NAME:
         return None
     texts = bytes(names.data)
     for index, (name, kind, *_) in enumerate(symbols(table)):
-        if kind & 0xF == _FUNC and texts.startswith(wanted, name):
+        if kind & 0xF == _FUNC and texts.startswith(encoded_name, name):
             return index
     return None
 
 
 def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> Resources:
-    """From the cubin and the log of ptxas, as far as the variant has them and they are undamaged."""
+    """Read the cubin and the log of ptxas, as far as the variant has them and they are undamaged."""
     kernel = str(variant.metadata.get("name", variant.kernel.name))
     registers = stack = barriers = None
     if binary is not None:
@@ -187,21 +190,21 @@ def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> 
 
 
 def ptxas_warnings(log: str | None) -> tuple[str, ...]:
-    """The performance warnings of ptxas without duplicates, in the order of the log."""
+    """Return the performance warnings of ptxas without duplicates, in the order of the log."""
     return tuple(dict.fromkeys(match[1].strip() for match in re.finditer(_WARNING, log or "")))
 
 
 def ptxas_functions(log: str | None) -> tuple[tuple[str, str], ...]:
-    """The functions in the log of `ptxas -v` with what it says of each: "Used 64 registers, ..."."""
-    found: dict[str, list[str]] = {}
+    """Return the functions in the log of `ptxas -v` with its text on each: "Used 64 registers, ..."."""
+    by_function: dict[str, list[str]] = {}
     name = ""
     for line in (log or "").splitlines():
         text = re.sub(_PREFIX, "", line).strip()
         if match := re.fullmatch(_FUNCTION, text):
             name = match[1]
         elif name and ("stack frame" in text or text.startswith("Used ")):
-            found.setdefault(name, []).append(text)
-    return tuple((function, "; ".join(texts)) for function, texts in found.items())
+            by_function.setdefault(name, []).append(text)
+    return tuple((function, "; ".join(texts)) for function, texts in by_function.items())
 
 
 def _instruction_set() -> InstructionSet:

@@ -35,7 +35,11 @@ def _kinds(opcode: str, line: str) -> tuple[InstructionKind, ...]:
 
 @lru_cache(maxsize=4096)
 def _of_opcode(opcode: str, size: int) -> tuple[InstructionKind, ...]:
-    """PTX ISA, chapters 9.7.9 (data movement), 9.7.13 (atomics), 9.7.14 to 9.7.16 (matrix instructions)."""
+    """Classify a PTX opcode.
+
+    PTX ISA, chapters 9.7.9 (data movement), 9.7.13 (atomics), 9.7.14 to 9.7.16 (matrix
+    instructions).
+    """
     parts = opcode.split(".")
     if parts[0] == "cp":
         return _copy(opcode, parts, size)
@@ -43,7 +47,7 @@ def _of_opcode(opcode: str, size: int) -> tuple[InstructionKind, ...]:
 
 
 def _matrix(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
-    """`mma.sync.aligned.m16n8k16...`."""
+    """Classify `mma.sync.aligned.m16n8k16...`."""
     shape = _SHAPE.search(opcode)
     if shape is None or parts[0] not in _MATRIX:
         return ()
@@ -51,7 +55,7 @@ def _matrix(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
 
 
 def _matrix_access(_: str, parts: list[str]) -> tuple[InstructionKind, ...]:
-    """`ldmatrix.sync.aligned.m8n8.x4.shared.b16`: four matrices of 8 x 8, 16 bytes per thread."""
+    """Classify `ldmatrix.sync.aligned.m8n8.x4.shared.b16`: four 8 x 8 matrices, 16 bytes per thread."""
     registers = next((_MATRIX_REGISTERS[part] for part in parts if part in _MATRIX_REGISTERS), 0)
     number = next((int(part[1:]) for part in parts if part in ("x1", "x2", "x4")), 0)
     direction = "load" if parts[0] == "ldmatrix" else "store"
@@ -59,7 +63,7 @@ def _matrix_access(_: str, parts: list[str]) -> tuple[InstructionKind, ...]:
 
 
 def _tensor_memory(_: str, parts: list[str]) -> tuple[InstructionKind, ...]:
-    """`tcgen05.mma`, whose shape is in a descriptor and not in the opcode; `.ld`, `.st` and `.cp`."""
+    """Classify `tcgen05.mma`, whose shape is in a descriptor, not the opcode; `.ld`, `.st` and `.cp`."""
     match parts[1] if len(parts) > 1 else "":
         case "mma":
             kinds = [part for part in parts if part.startswith("kind::")]
@@ -76,7 +80,7 @@ def _tensor_memory(_: str, parts: list[str]) -> tuple[InstructionKind, ...]:
 
 
 def _access(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
-    """`ld.global.v4.b32`: 4 x 4 bytes."""
+    """Classify `ld.global.v4.b32`: 4 x 4 bytes."""
     space = _space(parts, ("global", "shared", "local"))
     width = _width(opcode)
     if space is None or width is None:
@@ -88,10 +92,10 @@ def _access(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
 
 
 def _atomic(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
-    """`red.global.gpu.relaxed.add.v4.f32`: "red.add.f32", 16 bytes; the parts come in any order.
+    """Classify `red.global.gpu.relaxed.add.v4.f32`: "red.add.f32", 16 bytes.
 
-    An address without a state space is generic; Triton makes none, and such addresses are global unless
-    they were converted from shared ones.
+    The parts come in any order. An address without a state space is generic; Triton makes none,
+    and such addresses are global unless they were converted from shared ones.
     """
     if parts[1:2] == ["async"]:  # adds to the shared memory of another block of the cluster
         return (_reduction("shared", "red.async", parts, _width(opcode) or 0, "cluster"),)
@@ -103,7 +107,7 @@ def _atomic(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
 
 
 def _reduction(space: str, unit: str, parts: list[str], width: int, scope: str) -> InstructionKind:
-    """An atomic of the unit `unit`, with the operation, type, scope and order among `parts`."""
+    """Return an atomic of the unit `unit`, with the operation, type, scope and order in `parts`."""
     operation = [part for part in parts if part in _ATOMIC_OPERATIONS][:1]
     return InstructionKind(
         f"{space} atomic",
@@ -115,7 +119,7 @@ def _reduction(space: str, unit: str, parts: list[str], width: int, scope: str) 
 
 
 def _multimem(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
-    """Accesses to the same address of several GPUs: `multimem.ld_reduce`, `.st` and `.red`."""
+    """Classify accesses to one address of several GPUs: `multimem.ld_reduce`, `.st` and `.red`."""
     width = _width(opcode) or 0
     match parts[1] if len(parts) > 1 else "":
         case "red":
@@ -127,7 +131,10 @@ def _multimem(opcode: str, parts: list[str]) -> tuple[InstructionKind, ...]:
 
 
 def _copy(opcode: str, parts: list[str], size: int) -> tuple[InstructionKind, ...]:
-    """`cp.async.cg` always copies 16 bytes, `.ca` names a size; bulk copies are made by the TMA unit."""
+    """Classify async copies.
+
+    `cp.async.cg` always copies 16 bytes, `.ca` names a size; bulk copies are made by the TMA unit.
+    """
     if opcode.startswith("cp.async.cg."):
         return InstructionKind("async copy", "cp.async"), InstructionKind("global load", width=16)
     if opcode.startswith("cp.async.ca."):
@@ -148,13 +155,13 @@ def _copy(opcode: str, parts: list[str], size: int) -> tuple[InstructionKind, ..
 
 
 def _space(parts: list[str], spaces: tuple[str, ...]) -> str | None:
-    """The state space among the parts of an opcode; None for a generic address."""
-    found = [part.partition("::")[0] for part in parts]
-    return next((space for space in spaces if space in found), None)
+    """Return the state space among the parts of an opcode, or None for a generic address."""
+    spaces_in_parts = [part.partition("::")[0] for part in parts]
+    return next((space for space in spaces if space in spaces_in_parts), None)
 
 
 def _width(opcode: str) -> int | None:
-    """The bytes that one thread accesses: `.v4.b32` is 16, `.f16x2` 4; None if the opcode has no type."""
+    """Return the bytes that one thread accesses: `.v4.b32` is 16, `.f16x2` 4; None without a type."""
     kind = _TYPE.search(opcode)
     if kind is None:
         return None
@@ -198,7 +205,10 @@ def _sass_kinds(opcode: str, line: str) -> tuple[InstructionKind, ...]:
 
 @lru_cache(maxsize=4096)
 def _of_sass_opcode(opcode: str) -> tuple[InstructionKind, ...]:
-    """`LDG.E.128`: 16 bytes; without a size, an access has 4 (CUDA Binary Utilities, "Instruction Sets")."""
+    """Classify a SASS opcode: `LDG.E.128` has 16 bytes; without a size, an access has 4.
+
+    See CUDA Binary Utilities, "Instruction Sets".
+    """
     mnemonic, *suffixes = opcode.split(".")
     if kind := _ACCESSES.get(mnemonic):
         width = next((_WIDTHS[suffix] for suffix in suffixes if suffix in _WIDTHS), 4)

@@ -54,7 +54,7 @@ class ElfSection(NamedTuple):
 
 
 def sections(content: bytes) -> list[ElfSection]:
-    """The sections of a 64-bit little-endian ELF file. Raises ValueError for anything else."""
+    """Return the sections of a 64-bit little-endian ELF file. Raises ValueError for anything else."""
     if len(content) < 64 or content[:6] != b"\x7fELF\x02\x01":
         raise ValueError("not a 64-bit little-endian ELF file")
     if len(content) > _MOST_BYTES:
@@ -85,14 +85,17 @@ def sections(content: bytes) -> list[ElfSection]:
 
 
 def bounded(section: ElfSection | None, most: int) -> bytes:
-    """The content of a section, empty without one. Raises ValueError if it has more than `most` bytes."""
+    """Return the content of a section, empty without one.
+
+    Raises ValueError if it has more than `most` bytes.
+    """
     if section is not None and len(section.data) > most:
         raise ValueError(f"the section {section.name} of the ELF file has more than {most:,} bytes")
     return bytes(section.data) if section else b""
 
 
 def symbols(table: ElfSection) -> list[tuple[int, ...]]:
-    """The entries of a symbol table, as in Elf64_Sym. Raises ValueError if there are too many."""
+    """Return the entries of a symbol table, as in Elf64_Sym. Raises ValueError if there are too many."""
     whole = len(table.data) // _SYMBOL.size
     if whole > _MOST_SYMBOLS:
         raise ValueError(f"the ELF file has more than {_MOST_SYMBOLS:,} symbols")
@@ -100,17 +103,17 @@ def symbols(table: ElfSection) -> list[tuple[int, ...]]:
 
 
 def code_digest(content: bytes) -> str:
-    """The sha256 (hex) of the machine code in a cubin or code object: equal for equal instructions.
+    """Return the sha256 (hex) of the machine code in a cubin or code object: equal for equal code.
 
-    Names are left out, so a renamed kernel has an equal digest. Raises ValueError if `content` is not
-    a valid ELF file.
+    Names are left out, so a renamed kernel has an equal digest. Raises ValueError if `content` is
+    not a valid ELF file.
     """
     import hashlib  # here, because listing a capture needs the backends and not this
 
     digest = hashlib.sha256()
-    found = sections(content)
-    descriptors = _descriptor_addresses(found)
-    for section in found:
+    elf_sections = sections(content)
+    descriptors = _descriptor_addresses(elf_sections)
+    for section in elf_sections:
         prefix = next((prefix for prefix in _LOADED if section.name.startswith(prefix)), None)
         if prefix is not None:
             digest.update(f"{prefix} {section.size}\n".encode())
@@ -119,7 +122,7 @@ def code_digest(content: bytes) -> str:
 
 
 def _descriptor_addresses(found: list[ElfSection]) -> list[int]:
-    """The addresses of the kernel descriptors in a code object, in order; none in a cubin."""
+    """Return the addresses of the kernel descriptors in a code object, in order; none in a cubin."""
     # An ELF file has at most one symbol table of this kind (System V ABI, "Sections").
     table = next((table for table in found if table.kind == _SYMBOL_TABLE), None)
     if table is None or table.link >= len(found):
@@ -135,7 +138,7 @@ def _descriptor_addresses(found: list[ElfSection]) -> list[int]:
 
 
 def _without_entry_offsets(section: ElfSection, descriptors: list[int]) -> bytes | memoryview:
-    """The section's content with zeros for the distances in its kernel descriptors.
+    """Return the section's content with zeros for the distances in its kernel descriptors.
 
     Takes those descriptors out of the list: no other section has them.
     """
@@ -171,19 +174,23 @@ _LARGEST = 1 << 40
 
 
 def ptx_line_table(cubin: bytes) -> list[tuple[int, int]]:
-    """The (address, PTX line from 1) rows of the first function; an instruction has the row before it.
+    """Return the (address, PTX line from 1) rows of the first function.
 
-    Empty if the cubin is damaged or was made without line numbers.
+    An instruction has the row before it. Empty if the cubin is damaged or was made without line
+    numbers.
     """
     try:
-        found = next((section for section in sections(cubin) if section.name == _LINE_SECTION), None)
+        line_section = next((section for section in sections(cubin) if section.name == _LINE_SECTION), None)
     except ValueError:
         return []
-    return line_rows(found)
+    return line_rows(line_section)
 
 
 def line_rows(section: ElfSection | None) -> list[tuple[int, int]]:
-    """The (address, line) rows of a line number program (DWARF 2.0.0, section 6.2); none if damaged."""
+    """Return the (address, line) rows of a line number program; none if damaged.
+
+    The format is that of DWARF 2.0.0, section 6.2.
+    """
     if section is None:
         return []
     try:
@@ -193,38 +200,38 @@ def line_rows(section: ElfSection | None) -> list[tuple[int, int]]:
 
 
 def _line_rows(data: bytes) -> list[tuple[int, int]]:
-    """The (address, line) rows of the first sequence of a line number program."""
+    """Return the (address, line) rows of the first sequence of a line number program."""
     length, _, header = struct.unpack_from("<IHI", data)
     minimum, _, base, span, first = struct.unpack_from("<BBbBB", data, 10)
     lengths = data[15 : 15 + first - 1]
-    at, end = 10 + header, min(4 + length, len(data))
+    offset, end = 10 + header, min(4 + length, len(data))
     address, line, rows = 0, 1, []
-    while at < end:
-        code, at = data[at], at + 1
+    while offset < end:
+        code, offset = data[offset], offset + 1
         if code >= first:
             address += (code - first) // span * minimum
             line += base + (code - first) % span
             rows.append((address, line))
         elif code == 0:
-            size, at = _unsigned(data, at)
-            if data[at] == 1:
+            size, offset = _unsigned(data, offset)
+            if data[offset] == 1:
                 return rows
-            at += size
+            offset += size
         elif code == 1:
             rows.append((address, line))
         elif code == 2:
-            step, at = _unsigned(data, at)
+            step, offset = _unsigned(data, offset)
             address += step * minimum
         elif code == 3:
-            step, at = _signed(data, at)
+            step, offset = _signed(data, offset)
             line += step
         elif code == 8:
             address += (255 - first) // span * minimum
         elif code == 9:
-            address, at = address + struct.unpack_from("<H", data, at)[0], at + 2
+            address, offset = address + struct.unpack_from("<H", data, offset)[0], offset + 2
         else:
             for _ in range(lengths[code - 1]):
-                _, at = _unsigned(data, at)
+                _, offset = _unsigned(data, offset)
         if not -_LARGEST < line < _LARGEST or address > _LARGEST:
             raise ValueError("a number of the line table is too large")
     return rows

@@ -82,7 +82,7 @@ SOURCE_STAGES: tuple[Stage, ...] = tuple(stage for frontend in FRONTENDS for sta
 
 @cache
 def all_frontends() -> tuple[Frontend, ...]:
-    """The front ends of plug-ins and of irscope, in pipeline order; looks up the plug-ins."""
+    """Return the front ends of plug-ins and of irscope, in pipeline order; look up the plug-ins."""
     from irscope.model.plugins import FRONTENDS_GROUP, load_plugins
     from irscope.targets.plugin_checks import check_frontend
 
@@ -90,5 +90,5 @@ def all_frontends() -> tuple[Frontend, ...]:
 
 
 def source_stages() -> tuple[Stage, ...]:
-    """The source stages of all front ends, in pipeline order; looks up the plug-ins."""
+    """Return the source stages of all front ends, in pipeline order; look up the plug-ins."""
     return tuple(stage for frontend in all_frontends() for stage in frontend.stages)

@@ -77,11 +77,11 @@ _REFERENCE_DEVICES = {
 
 
 def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> Resources:
-    """From the metadata at the end of the AMDGCN text."""
+    """Read the metadata at the end of the AMDGCN text."""
     text = assembly or ""
     start = text.rfind("amdhsa.kernels:")
-    found = dict(re.findall(_AMDGPU_METADATA, text[start:])) if start >= 0 else {}
-    values = {name: int(value) for name, value in found.items()}
+    by_name = dict(re.findall(_AMDGPU_METADATA, text[start:])) if start >= 0 else {}
+    values = {name: int(value) for name, value in by_name.items()}
     return Resources(
         # A block of a single wave needs no barrier.
         barriers=int(variant.metadata.get("num_warps") != 1),
@@ -95,9 +95,9 @@ def _resources(variant: Variant, binary: bytes | None, assembly: str | None) -> 
 
 
 def register_usage(asm: Mapping[str, Any]) -> tuple[int, int]:
-    """Vector registers and spilled ones, from the same metadata."""
-    found = (re.search(rf"\.{name}:\s+(\d+)", asm["amdgcn"]) for name in ("vgpr_count", "vgpr_spill_count"))
-    registers, spills = (int(match[1]) if match else 0 for match in found)
+    """Return the vector registers and the spilled ones, from the same metadata."""
+    matches = (re.search(rf"\.{name}:\s+(\d+)", asm["amdgcn"]) for name in ("vgpr_count", "vgpr_spill_count"))
+    registers, spills = (int(match[1]) if match else 0 for match in matches)
     return registers, spills
 
 
@@ -108,7 +108,10 @@ def _instruction_set() -> InstructionSet:
 
 
 def _device(arch: str, metadata: Mapping[str, Any]) -> Device | None:
-    """The limits of `arch`; in CU mode a work-group stays on one of its processor's compute units."""
+    """Return the limits of `arch`.
+
+    In CU mode a work-group stays on one of its processor's compute units.
+    """
     device = _DEVICES.get(arch)
     if device in (_RDNA, _RDNA_SMALL) and metadata.get("wgp_cu_mode") == "cu":
         return replace(device, warps=32, blocks=32, shared=64 * KIB, partitions=2, barriers=16)
@@ -116,13 +119,16 @@ def _device(arch: str, metadata: Mapping[str, Any]) -> Device | None:
 
 
 def _wave(arch: str) -> int:
-    """Threads per wave: 64 up to gfx9 (GCN, CDNA), 32 from gfx10 on (RDNA; LLVM, AMDGPU usage)."""
+    """Return the threads per wave.
+
+    64 up to gfx9 (GCN, CDNA), 32 from gfx10 on (RDNA; LLVM, AMDGPU usage).
+    """
     # The last two digits are the minor version and the stepping.
     return 64 if int(arch[3:-2], 16) <= 9 else 32
 
 
 def _capability(arch: str) -> tuple[int, int]:
-    """(9, 4) for gfx942, as HIP has it."""
+    """Return (9, 4) for gfx942, as HIP has it."""
     digits = arch.removeprefix("gfx")
     return int(digits[:-2]), int(digits[-2])
 

@@ -40,7 +40,10 @@ def _kinds(opcode: str, line: str) -> tuple[InstructionKind, ...]:
 
 @lru_cache(maxsize=4096)
 def _of_opcode(opcode: str, spill: bool, to_lds: bool) -> tuple[InstructionKind, ...]:
-    """AMD's ISA documents (CDNA3, CDNA4, RDNA3, RDNA4), chapters on memory and matrix instructions."""
+    """Classify an AMDGCN opcode.
+
+    AMD's ISA documents (CDNA3, CDNA4, RDNA3, RDNA4), chapters on memory and matrix instructions.
+    """
     if opcode.startswith(_MATRIX):
         return (InstructionKind("matrix", opcode),)
     if opcode.startswith("ds_"):
@@ -57,7 +60,10 @@ def _of_opcode(opcode: str, spill: bool, to_lds: bool) -> tuple[InstructionKind,
 
 
 def _of_lds(opcode: str) -> tuple[InstructionKind, ...]:
-    """`ds_read2_b32` moves 8 bytes; `ds_bpermute_b32` and `ds_swizzle_b32` access no memory."""
+    """Classify an LDS opcode.
+
+    `ds_read2_b32` moves 8 bytes; `ds_bpermute_b32` and `ds_swizzle_b32` access no memory.
+    """
     if match := _LDS.match(opcode):
         direction = "load" if match[1] in ("read", "load") else "store"
         # A transposing load (gfx950: ds_read_b64_tr_b16, gfx12: ds_load_tr16_b128) corresponds to ldmatrix.
@@ -72,13 +78,16 @@ def _of_lds(opcode: str) -> tuple[InstructionKind, ...]:
 
 @lru_cache(maxsize=4096)
 def _of_atomic(opcode: str, scope: str) -> tuple[InstructionKind, ...]:
-    """`global_atomic_pk_add_f16`: 4 bytes. The memory order is in the fences around it, not in the opcode."""
+    """Classify an atomic: `global_atomic_pk_add_f16` changes 4 bytes.
+
+    The memory order is in the fences around it, not in the opcode.
+    """
     match = _ATOMIC.match(opcode)
     return (InstructionKind("global atomic", opcode, _atomic_width(match[1]), scope),) if match else ()
 
 
 def _atomic_width(operation: str) -> int:
-    """The bytes that one thread changes: `pk_add_f16` 4, `add_x2` and `add_f64` 8, `add` and `smax` 4."""
+    """Return the bytes that one thread changes: `pk_add_f16` 4, `add_x2` and `add_f64` 8, `add` 4."""
     if operation.endswith("_x2"):
         return 8
     kind = re.search(r"_([a-z]+\d+)$", operation)
@@ -87,12 +96,15 @@ def _atomic_width(operation: str) -> int:
 
 
 def _element_width(name: str) -> int:
-    """The bytes of a type: `u32` 4, `bf16` 2."""
+    """Return the bytes of a type: `u32` 4, `bf16` 2."""
     return int(re.sub(r"\D", "", name)) // 8
 
 
 def _width(suffix: str) -> int:
-    """The bytes in the type at the end of an opcode: dwordx4, b128, ushort, short_d16_hi; 0 if none."""
+    """Return the bytes in the type at the end of an opcode.
+
+    For example dwordx4, b128, ushort, short_d16_hi; 0 if there is none.
+    """
     if match := re.search(r"dword(?:x(\d))?$", suffix):
         return 4 * int(match[1] or 1)
     if match := re.search(r"(?:^|_)[bui](\d+)$", suffix):

@@ -31,7 +31,7 @@ class InstructionKind:
     order: str = ""
 
     def text(self, width: str = "{} B") -> str:
-        """`ldmatrix 16 B`, `red.add.f32 4 B gpu relaxed`; `width` formats the number of bytes."""
+        """Return `ldmatrix 16 B`, `red.add.f32 4 B gpu relaxed`; `width` formats the number of bytes."""
         parts = [self.name, width.format(self.width) if self.width else "", self.scope, self.order]
         return " ".join(part for part in parts if part) or width.format(0)
 
@@ -64,7 +64,7 @@ class InstructionSet(FrozenValue):
 
 
 def scan(text: str, instruction_set: InstructionSet) -> Scan:
-    """The instructions of `text` by kind, from one pass over its lines."""
+    """Classify the instructions of `text` by kind, in one pass over its lines."""
     match_line = instruction_set.pattern.match
     kinds_of = instruction_set.new_reader(text) if instruction_set.new_reader else instruction_set.kinds
     instructions = 0

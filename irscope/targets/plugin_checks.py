@@ -24,21 +24,24 @@ if TYPE_CHECKING:
 
 
 def check_frontend(frontend: Frontend, before: tuple[Frontend, ...]) -> Frontend:
-    """Registers the languages of `frontend` and returns it; `before` are the plug-ins before it.
+    """Register the languages of `frontend` and return it; `before` are the plug-ins before it.
 
     Raises ValueError if it cannot be used.
     """
-    others = (*FRONTENDS, *before)
-    if frontend.name in {other.name for other in others}:
+    all_earlier = (*FRONTENDS, *before)
+    if frontend.name in {earlier.name for earlier in all_earlier}:
         raise ValueError(f"the name '{frontend.name}' is taken")
-    taken = (*COMMON_STAGES, *(stage for other in others for stage in other.stages))
-    check_stages(frontend.stages, taken, frontend.languages)
+    taken_stages = (*COMMON_STAGES, *(stage for earlier in all_earlier for stage in earlier.stages))
+    check_stages(frontend.stages, taken_stages, frontend.languages)
     add_languages(frontend.languages)
     return frontend
 
 
 def check_stages(stages: Iterable[Stage], taken: Iterable[Stage], languages: Collection[str]) -> None:
-    """Raises ValueError if a name of a plug-in's stages is bad or taken, or their language is unknown."""
+    """Check the stages of a plug-in.
+
+    Raises ValueError if a name is bad or taken, or their language is unknown.
+    """
     names = {stage.name for stage in taken}
     for stage in stages:
         if stage.name in names or not re.fullmatch(STAGE_NAME, stage.name):
@@ -52,15 +55,19 @@ _BUILT_IN = (CUDA, HIP)
 
 
 def check_backend(backend: Backend, before: tuple[Backend, ...]) -> Backend:
-    """Registers the languages of `backend` and returns it with functions that never raise.
+    """Register the languages of `backend` and return it with functions that never raise.
 
     `before` are the plug-ins before it. Raises ValueError if it cannot be used.
     """
-    others = (*_BUILT_IN, *before)
-    if not backend.name.isidentifier() or backend.name in {other.name for other in others}:
+    all_earlier = (*_BUILT_IN, *before)
+    if not backend.name.isidentifier() or backend.name in {earlier.name for earlier in all_earlier}:
         raise ValueError(f"the name '{backend.name}' is taken or not an identifier")
-    taken = [*source_stages(), *COMMON_STAGES, *(stage for other in others for stage in other.stages)]
-    check_stages(backend.stages, taken, backend.languages)
+    taken_stages = [
+        *source_stages(),
+        *COMMON_STAGES,
+        *(stage for earlier in all_earlier for stage in earlier.stages),
+    ]
+    check_stages(backend.stages, taken_stages, backend.languages)
     names = {stage.name: stage for stage in backend.stages}
     for role in ("assembly", "binary", "machine_code"):
         if getattr(backend, role) not in names:
@@ -78,7 +85,7 @@ def check_backend(backend: Backend, before: tuple[Backend, ...]) -> Backend:
 
 
 def _guarded(backend: Backend) -> Backend:
-    """`backend` with functions that return a default instead of raising."""
+    """Return `backend` with functions that return a default instead of raising."""
 
     def guard(name: str, instead: Callable[..., Any]) -> Any:
         return guarded(getattr(backend, name), instead, f"{name} of the backend '{backend.name}'")

@@ -80,7 +80,7 @@ class IrscopeApp(HomeVisits):
         self._mouse = True
 
     def get_default_screen(self) -> Screen[None]:
-        """The main screen, the one that waits for the plan of a compilation, or the home screen."""
+        """Return the main screen, the one that waits for the plan of a compilation, or the home screen."""
         if self._workspace is None:
             return self.home_screen(self._start, bottom=True)
         if self._producer is not None:
@@ -99,7 +99,7 @@ class IrscopeApp(HomeVisits):
             self.switch_screen(self.visited(message.workspace))
 
     def _main_screen(self, workspace: Workspace, live: LiveConnection | None = None) -> CompareScreen:
-        """The main screen; it is restored unless it is about a lesson or a compilation."""
+        """Return the main screen; it is restored unless it is about a lesson or a compilation."""
         restored = self._settings.restore and self._lesson is None and live is None
         return CompareScreen(
             workspace,
@@ -114,7 +114,7 @@ class IrscopeApp(HomeVisits):
         )
 
     def on_opening_screen_ready(self, message: OpeningScreen.Ready) -> None:
-        """Shows the main screen once the plan of a compilation is known."""
+        """Show the main screen once the plan of a compilation is known."""
         from irscope.workspace import apply_events  # captures open without it
 
         if self._workspace is not None:
@@ -123,14 +123,14 @@ class IrscopeApp(HomeVisits):
             self.push_screen(self._main_screen(self._workspace, message.live))
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """The colors of A, B and the series of a chart, for themes that do not define them."""
+        """Return the colors of A, B and the series of a chart, for themes that do not define them."""
         theme, colors = self.current_theme, _COLORS
         if theme.ansi:
             colors = _ANSI_DARK if theme.dark else _ANSI_LIGHT
         return colors | {f"series-{number}": color for number, color in enumerate(_SERIES)}
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The commands of the palette: Textual's own (theme, quit) and every action of the screen."""
+        """Yield the commands of the palette: Textual's own (theme, quit) and every action of the screen."""
         for command in super().get_system_commands(screen):
             if command.title not in _REPLACED:
                 yield command
@@ -146,11 +146,11 @@ class IrscopeApp(HomeVisits):
                 self.notify(line, timeout=2, markup=False)
 
     def action_help(self) -> None:
-        """Shows the help, with the keys of the focused panel first."""
+        """Show the help, with the keys of the focused panel first."""
         from irscope.tui.screens.help import HelpScreen  # most runs do not show it
 
-        shown = partial(keys.shown, self, keymap=self._settings.keys)
-        self.push_screen(HelpScreen(keys.help_groups(self.screen), shown))
+        key_text = partial(keys.shown, self, keymap=self._settings.keys)
+        self.push_screen(HelpScreen(keys.help_groups(self.screen), key_text))
 
     def action_ask_to_quit(self) -> None:
         """Quits; if a capture is open, after a question, which the config file can forbid."""
@@ -186,7 +186,7 @@ class IrscopeApp(HomeVisits):
         self.refresh(layout=True)
 
     def on_mount(self) -> None:
-        """Applies the config file's theme and keys; shows its errors."""
+        """Apply the config file's theme and keys; shows its errors."""
         self.set_class(self._has_few_colors(), "-few-colors")
         theme, keymap = self._settings.theme, self._settings.keys
         if not theme and self._states is not None:
@@ -196,31 +196,36 @@ class IrscopeApp(HomeVisits):
             self.theme = theme
         elif theme:
             problems.append(f"no theme '{theme}'; known: {', '.join(self.available_themes)}")
-        known = {binding.id for group in keys.sections() for binding in group.bindings} if keymap else set()
-        problems += [f"keys: no action '{action}'" for action in keymap if action not in known]
+        action_ids = (
+            {binding.id for group in keys.sections() for binding in group.bindings} if keymap else set()
+        )
+        problems += [f"keys: no action '{action}'" for action in keymap if action not in action_ids]
         problems += keys.conflicts(keymap)
-        self.set_keymap({action: pressed for action, pressed in keymap.items() if action in known})
+        self.set_keymap({action: pressed for action, pressed in keymap.items() if action in action_ids})
         for problem in problems:
             self.notify(problem, title="Config file", severity="warning", markup=False)
 
     def _has_few_colors(self) -> bool:
-        """Whether tints look the same: the terminal has at most 16 colors, or the user wants none."""
+        """Return True if tints look the same.
+
+        The terminal has at most 16 colors, or the user wants none.
+        """
         # Without a terminal, as in tests and pictures, nothing limits the colors.
         limited = self.console.color_system in (None, "standard", "windows")
         return self.no_color or (limited and not self.is_headless and not self.is_web)
 
     def _handle_exception(self, error: Exception) -> None:
-        """Ends the app. If it ends already, a key finds no screen, or one without widgets: no error."""
+        """End the app. If it ends already, a key finds no screen, or one without widgets: no error."""
         cause = error.error if isinstance(error, WorkerFailed) else error
         if not isinstance(cause, NoMatches | ScreenStackError) or (self.is_running and not self._exit):
             super()._handle_exception(error)
 
     def _fatal_error(self) -> None:
-        """Ends the app; `run` raises the error again, instead of pages of local variables."""
+        """End the app; `run` raises the error again, instead of pages of local variables."""
         self._close_messages_no_wait()
 
     def on_unmount(self) -> None:
-        """Ends the background thread."""
+        """End the background thread."""
         self._background.close()
         self.close_opened()
 
@@ -232,7 +237,7 @@ def run(
     start: Start | None = None,
     compiler: VariantCompiler | None = None,
 ) -> Ended:
-    """Runs the app until the user quits, or picks what the caller must open.
+    """Run the app until the user quits, or picks what the caller must open.
 
     `producer` compiles variants into the capture meanwhile; `lesson` is shown next to it; `compiler` compiles
     single variants with other values. Raises UserError if the capture is empty and nothing compiles into it.

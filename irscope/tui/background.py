@@ -27,7 +27,7 @@ class Background:
         threading.Thread(target=self._serve, name="irscope-background", daemon=True).start()
 
     async def run(self, job: Callable[..., Result], *arguments: Any) -> Result:
-        """Returns what `job(*arguments)` returns, or raises what it raises.
+        """Return what `job(*arguments)` returns, or raise what it raises.
 
         The job is never started if the caller is canceled first.
         """
@@ -38,11 +38,11 @@ class Background:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call(), self._loop))
 
     def later(self, job: Callable[[], object]) -> None:
-        """Runs `job` after the ones before it; nobody waits for it."""
+        """Run `job` after the ones before it; nobody waits for it."""
         self._loop.call_soon_threadsafe(job)
 
     def close(self) -> None:
-        """Ends the thread after the current job; does not wait for it."""
+        """End the thread after the current job; does not wait for it."""
         self._loop.call_soon_threadsafe(self._loop.stop)
 
     def _serve(self) -> None:
@@ -70,13 +70,13 @@ class SourceWatch:
         self._last: _State = ()
 
     def follow(self, files: Iterable[Path]) -> None:
-        """Looks at these files from now on; those followed already keep their state."""
+        """Look at these files from now on; those followed already keep their state."""
         before = dict(zip(self._files, self._known, strict=True))
         self._files = tuple(dict.fromkeys(files))
         self._known = self._last = tuple(before.get(file) or _state(file) for file in self._files)
 
     def saved(self) -> bool:
-        """Whether a file changed since the last time that this was true, and not since the last call."""
+        """Return True if a file changed since this was last true, and not since the last call."""
         now = tuple(map(_state, self._files))
         settled, self._last = now == self._last, now
         if not settled or now == self._known:
@@ -86,7 +86,7 @@ class SourceWatch:
 
 
 def _state(file: Path) -> tuple[int, int, int]:
-    """The identity, size and time of a file, which change if it is saved; zeros without a file."""
+    """Return the identity, size and time of a file, which change if it is saved; zeros for no file."""
     try:
         state = os.stat(file)  # noqa: PTH116 - Path.stat takes twice as long
     except OSError:

@@ -18,7 +18,7 @@ class KeyGroup:
 def key(
     keys: str, action: str, tooltip: str, hint: str = "", display: str | None = None, name: str = ""
 ) -> Binding:
-    """A binding. `tooltip` says what it does; with a short `hint`, the bottom line shows it.
+    """Create a binding. `tooltip` says what it does; with a short `hint`, the bottom line shows it.
 
     `name` is what the config file calls the action, if not `action`.
     """

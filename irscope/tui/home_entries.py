@@ -49,11 +49,11 @@ class HomeEntry:
 
     @property
     def capture(self) -> bool:
-        """Whether it is a capture."""
+        """Return True if it is a capture."""
         return self.section in (Section.WRITING, Section.RECENT, Section.HERE)
 
     def matches(self, query: str) -> bool:
-        """Whether each word of `query` is in what the screen shows of it; ignores case."""
+        """Return True if each word of `query` is in what the screen shows of it; ignore case."""
         text = " ".join((self.section.value, self.name, *self.cells, self.detail)).lower()
         return all(word in text for word in query.lower().split())
 
@@ -67,7 +67,7 @@ class EntryOpened(Message):
 
 
 def recent_entries(states: Iterable[CaptureState], folder: Path) -> list[HomeEntry]:
-    """The recent captures, from what was remembered when they were open."""
+    """Return the recent captures, from what was remembered when they were open."""
     return [
         HomeEntry(
             Section.RECENT,
@@ -95,7 +95,10 @@ def writing_entries(paths: Iterable[Path], folder: Path) -> Iterator[HomeEntry]:
 
 
 def folder_entries(folder: Path) -> list[HomeEntry]:
-    """The captures in a folder and in those in it, newest first; `described` adds what is in them."""
+    """Return the captures in a folder and in those in it, newest first.
+
+    `described` adds what is in them.
+    """
     return [
         HomeEntry(Section.HERE, _short(path, folder), ("", "", "", _modified(path)), str(path), path)
         for path in captures_in(folder)
@@ -103,55 +106,62 @@ def folder_entries(folder: Path) -> list[HomeEntry]:
 
 
 def described(entry: HomeEntry) -> HomeEntry:
-    """The entry of a capture with its kernels, targets and variants; opens the file for a moment."""
+    """Add the kernels, targets and variants to the entry of a capture; open the file for a moment."""
     if entry.path is None:
         return entry
     try:
-        found = overview(entry.path)
+        contents = overview(entry.path)
     except UserError as error:
         return replace(entry, detail=str(error))
     return replace(
-        entry, cells=(_list(found.kernels), _list(found.targets), found.count, _modified(entry.path))
+        entry, cells=(_list(contents.kernels), _list(contents.targets), contents.count, _modified(entry.path))
     )
 
 
 def lesson_entries() -> list[HomeEntry]:
-    """The lessons."""
+    """Return the lessons."""
     from irscope.learn.lesson import lessons
 
     return [
         HomeEntry(
             Section.LESSONS,
-            f"{each.number:2}  {each.title}",
-            detail=f"irscope learn {each.number}: {pluralize(len(each.steps), 'question')}; compiles "
-            f"{', '.join(dict.fromkeys(sweep.name for sweep in each.sweeps))}, which takes seconds",
-            lesson=each.number,
+            f"{lesson.number:2}  {lesson.title}",
+            detail=f"irscope learn {lesson.number}: {pluralize(len(lesson.steps), 'question')}; compiles "
+            f"{', '.join(dict.fromkeys(sweep.name for sweep in lesson.sweeps))}, which takes seconds",
+            lesson=lesson.number,
         )
-        for each in lessons()
+        for lesson in lessons()
     ]
 
 
 def sample_entries() -> list[HomeEntry]:
-    """The samples; opening one compiles it."""
+    """Return the samples; opening one compiles it."""
     from irscope.learn.sample_commands import samples
 
     return [
         HomeEntry(
-            Section.SAMPLES, each.path.name, (each.title,), f"{each.title}; Enter compiles it", each.path
+            Section.SAMPLES,
+            sample.path.name,
+            (sample.title,),
+            f"{sample.title}; Enter compiles it",
+            sample.path,
         )
-        for each in samples()
+        for sample in samples()
     ]
 
 
 def manual_entries() -> list[HomeEntry]:
-    """The pages of the manual."""
+    """Return the pages of the manual."""
     from irscope.learn.manual_pages import manual_pages
 
     return [HomeEntry(Section.MANUAL, page.title, (), str(page.path), page.path) for page in manual_pages()]
 
 
 def age(since: float) -> str:
-    """How long ago a time in seconds since 1970 was: `just now`, `5 minutes ago`, `2026-03-01`."""
+    """Return how long ago a time in seconds since 1970 was.
+
+    `just now`, `5 minutes ago`, `2026-03-01`
+    """
     seconds = max(time.time() - since, 0)
     if seconds < 60:
         return "just now"
@@ -162,7 +172,7 @@ def age(since: float) -> str:
 
 
 def _short(path: Path, folder: Path) -> str:
-    """The path without suffix, from `folder` or from the home folder if it is in one of them."""
+    """Return the path without suffix, from `folder` or the home folder if it is in one of them."""
     path = path.with_suffix("") if path.suffix == ".irscope" else path
     for base, prefix in ((folder, ""), (Path.home(), "~/")):
         if path.is_relative_to(base):

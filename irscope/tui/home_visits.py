@@ -67,14 +67,17 @@ class HomeVisits(ThemePreview):
         self.wants_home = False
 
     def home_screen(self, start: Start, bottom: bool) -> HomeScreen:
-        """A home screen; `bottom`: there is no screen to go back to."""
+        """Create a home screen; `bottom`: there is no screen to go back to."""
         from irscope.tui.screens.home import HomeScreen  # most runs do not show it
 
         states = self._states or StateFolder()
         return HomeScreen(self._background, states, start.section, bottom, start.message, start.entry)
 
     def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
-        """Why an action cannot act: a visitor of `irscope serve` does not see the captures of its owner."""
+        """Return why an action cannot act, or "" if it can.
+
+        A visitor of `irscope serve` does not see the captures of its owner.
+        """
         return "The home screen is off in a browser" if action == "home" and self.is_web else ""
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -86,7 +89,7 @@ class HomeVisits(ThemePreview):
         return super().check_action(action, parameters)
 
     def action_home(self) -> None:
-        """Opens the home screen, or returns to it if this capture was opened from it."""
+        """Open the home screen, or return to it if this capture was opened from it."""
         screen = self.screen
         if isinstance(screen, CompareScreen) and screen.check_action("return_home", ()):
             screen.action_return_home()
@@ -109,7 +112,7 @@ class HomeVisits(ThemePreview):
             self.exit()
 
     def _open_capture(self, path: Path) -> None:
-        """Opens a capture over the home screen."""
+        """Open a capture over the home screen."""
         try:
             workspace = Workspace(path)
             if is_abandoned(workspace):
@@ -125,23 +128,23 @@ class HomeVisits(ThemePreview):
             self.push_screen(WaitingScreen(workspace, self._background, partial(self._leave, workspace)))
 
     def visited(self, workspace: Workspace) -> CompareScreen:
-        """The main screen of a capture that was opened from the home screen."""
+        """Create the main screen of a capture that was opened from the home screen."""
         states = self._states if self._settings.restore else None
         leave = partial(self._leave, workspace)
         return CompareScreen(workspace, self._background, self._settings, states=states, go_home=leave)
 
     def _leave(self, workspace: Workspace) -> None:
-        """Returns to the home screen and closes the capture."""
+        """Return to the home screen and close the capture."""
         self.pop_screen()
         self._opened.remove(workspace)
         self._background.later(workspace.close)
 
     def return_home(self) -> None:
-        """Ends the app; its caller shows the home screen."""
+        """End the app; its caller shows the home screen."""
         self.wants_home = True
         self.exit()
 
     def close_opened(self) -> None:
-        """Closes the captures that were opened from the home screen."""
+        """Close the captures that were opened from the home screen."""
         for workspace in self._opened:
             workspace.close()

@@ -170,7 +170,7 @@ class InputApp(App[None]):
             self.notify("Pasted text runs no commands; open a prompt first, as with / or :", timeout=4)
 
     async def on_event(self, event: events.Event) -> None:
-        """Handles what happens to the app; input waits for its turn."""
+        """Handle what happens to the app; input waits for its turn."""
         if self.input.admits(event):
             await super().on_event(event)
 
@@ -195,7 +195,7 @@ class TerminalDriver(LinuxDriver):
     """Reports many characters that arrive at once as one pasted text."""
 
     def run_input_thread(self) -> None:
-        """Reports what is typed and pasted until the app ends."""
+        """Report what is typed and pasted until the app ends."""
         parser = XTermParser(self._debug)
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         pasted_at = 0.0

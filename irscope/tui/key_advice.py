@@ -18,11 +18,14 @@ class Explaining(Protocol):
     """A screen or an app that knows why some of its actions cannot act now."""
 
     def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
-        """Why the action cannot act now, in one line; "" if it can."""
+        """Return why the action cannot act now, in one line, or "" if it can."""
 
 
 def advice(app: App[None], key: str, character: str | None, keymap: Mapping[str, str]) -> str:
-    """Why `key` does nothing on the screen; "" if it does something, or is no key of irscope."""
+    """Return why `key` does nothing on the screen.
+
+    Return "" if it does something, or is no key of irscope.
+    """
     screen = app.screen
     active = screen.active_bindings.get(key)
     if active is not None:
@@ -30,14 +33,14 @@ def advice(app: App[None], key: str, character: str | None, keymap: Mapping[str,
     pressed = character if character and character.isprintable() else key
     for group in keys.sections():
         for binding in group.bindings:
-            if any(one.key == key for one in Binding.make_bindings([keys.as_mapped(binding, keymap)])):
+            if any(mapped.key == key for mapped in Binding.make_bindings([keys.as_mapped(binding, keymap)])):
                 meaning = binding.tooltip.partition(";")[0].lower()
                 return f"{pressed} ({meaning}) does nothing here; ? lists the keys"
     return f"{pressed} does nothing; ? lists the keys" if len(pressed) == 1 else ""
 
 
 def reason(app: App[None], action: str) -> str:
-    """Why `action` of the screen or the app cannot act now; "" if it can or nobody knows."""
+    """Return why `action` of the screen or the app cannot act now, or "" if it can or nobody knows."""
     namespace, name, parameters = parse(action)
     owner: App[None] | Screen[object] = app if namespace == "app" else app.screen
     return owner.unavailable(name, parameters) if isinstance(owner, Explaining) else ""

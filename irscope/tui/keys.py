@@ -145,7 +145,7 @@ _MAIN_PANELS: tuple[type[LineView], ...] = (
 
 
 def sections() -> Sequence[KeyGroup]:
-    """The groups of all keys in the order of the help."""
+    """Return the groups of all keys in the order of the help."""
     return (
         COMPARE,
         *(panel.KEYS for panel in _MAIN_PANELS),
@@ -164,7 +164,10 @@ def sections() -> Sequence[KeyGroup]:
 
 
 def help_groups(screen: Screen[object]) -> list[KeyGroup]:
-    """All groups, in the order of their use on `screen`: the focused panel's, the screen's, the others."""
+    """Return all groups, in the order of their use on `screen`.
+
+    The focused panel's groups come first, then the screen's, then the others.
+    """
     first: list[KeyGroup] = []
     if isinstance(screen.focused, LineView) and screen.focused.KEYS is not MOVE:
         first.append(screen.focused.KEYS)
@@ -177,31 +180,31 @@ def help_groups(screen: Screen[object]) -> list[KeyGroup]:
 
 
 def conflicts(keymap: Mapping[str, str]) -> list[str]:
-    """Messages about keys that `keymap` gives to an action while another one active there has them."""
-    found: dict[str, None] = {}
+    """Return messages about keys that `keymap` gives to an action and another one there also has."""
+    messages: dict[str, None] = {}
     if not keymap:
         return []
     for scope in _scopes():
         owners: dict[str, dict[str, None]] = {}
         for binding in scope:
-            for one in Binding.make_bindings([as_mapped(binding, keymap)]):
-                owners.setdefault(one.key, {})[binding.id or ""] = None
+            for mapped in Binding.make_bindings([as_mapped(binding, keymap)]):
+                owners.setdefault(mapped.key, {})[binding.id or ""] = None
         for pressed, actions in owners.items():
             if len(actions) > 1 and not actions.keys().isdisjoint(keymap):
-                found[f"'{pressed}' is a key of {' and of '.join(actions)}"] = None
-    return list(found)
+                messages[f"'{pressed}' is a key of {' and of '.join(actions)}"] = None
+    return list(messages)
 
 
 def shown(app: App[None], binding: Binding, keymap: Mapping[str, str]) -> str:
-    """The names of a binding's keys; those in the user's keymap replace its own."""
+    """Return the names of a binding's keys; those in the user's keymap replace its own."""
     bindings = Binding.make_bindings([as_mapped(binding, keymap)])
-    return ", ".join(app.get_key_display(one) for one in bindings)
+    return ", ".join(app.get_key_display(mapped) for mapped in bindings)
 
 
 def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
-    """The palette's commands: every action of the screen and its panels. `keymap` has the user's keys.
+    """Yield the palette's commands: every action of the screen and its panels.
 
-    An action runs in the panel that owns it, which gets the focus.
+    `keymap` has the user's keys. An action runs in the panel that owns it, which gets the focus.
     """
     if isinstance(screen, (*overlays(), ReadingScreen)):
         yield from _commands(screen, _own_groups(screen), keymap)
@@ -225,19 +228,22 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[Syst
 
 
 def _scopes() -> Iterator[Sequence[Binding]]:
-    """The bindings that are active at the same time: in a panel of the main screen, or of another screen."""
+    """Yield the bindings that are active at the same time.
+
+    They are those in a panel of the main screen, or of another screen.
+    """
     for panel in _MAIN_PANELS:
         yield [*MAIN, *EVERYWHERE, *MOVE.bindings, *panel.KEYS.bindings]
     yield [*IN_HOME.bindings, *FILTER_KEYS, *LEAVE.bindings, *MOVE.bindings, *EVERYWHERE]
     for overlay in overlays():
-        own = [binding for group in _own_groups(overlay) for binding in group.bindings]
-        yield own
+        screen_bindings = [binding for group in _own_groups(overlay) for binding in group.bindings]
+        yield screen_bindings
         for panel in overlay.PANELS:
-            yield [*own, *panel.KEYS.bindings, *MOVE.bindings]
+            yield [*screen_bindings, *panel.KEYS.bindings, *MOVE.bindings]
 
 
 def _own_groups(overlay: type[Overlay] | Overlay | ReadingScreen[object]) -> list[KeyGroup]:
-    """The groups of a screen itself, without those of its panels."""
+    """Return the groups of a screen itself, without those of its panels."""
     panels = [panel.KEYS for panel in overlay.PANELS]
     kind = overlay if isinstance(overlay, type) else type(overlay)
     read = [READ] if issubclass(kind, ReadingScreen) else []
@@ -273,6 +279,6 @@ class _Run:
 
 
 def as_mapped(binding: Binding, keymap: Mapping[str, str]) -> Binding:
-    """The binding with the user's keys, if the config file has any for it."""
-    own = keymap.get(binding.id or "")
-    return binding if own is None else replace(binding, key=own, key_display=None)
+    """Return the binding with the user's keys, if the config file has any for it."""
+    user_keys = keymap.get(binding.id or "")
+    return binding if user_keys is None else replace(binding, key=user_keys, key_display=None)

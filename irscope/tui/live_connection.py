@@ -20,11 +20,11 @@ class Producer(Protocol):
 
     @property
     def name(self) -> str:
-        """The kernel being compiled: FILE.py::KERNEL."""
+        """Return the kernel being compiled: FILE.py::KERNEL."""
 
     @property
     def files(self) -> Sequence[Path]:
-        """The files that the user named."""
+        """Return the files that the user named."""
 
     def begin(self, publish: Publish) -> None:
         """Plans, and compiles the variants that the capture lacks; returns at once.
@@ -34,7 +34,7 @@ class Producer(Protocol):
         """
 
     def add_options(self, options: str) -> str:
-        """Takes options of `irscope compile` for the next plan; returns the problem with them, "" if none."""
+        """Take options of `irscope compile` for the next plan; returns the problem with them, "" if none."""
 
 
 class VariantCompiler(Protocol):
@@ -42,10 +42,10 @@ class VariantCompiler(Protocol):
 
     @property
     def trusted(self) -> Path | None:
-        """The file that the user named to be compiled; None if each file needs the user's consent."""
+        """Return the file that the user named to be compiled; None if each file needs consent."""
 
     def prepare(self) -> None:
-        """Starts to load the compiler, but executes no file; returns at once."""
+        """Start to load the compiler, but execute no file; returns at once."""
 
     def begin(self, what_if: WhatIf, publish: Publish) -> None:
         """Compiles the variants of a what-if, which executes its file; returns at once.
@@ -60,7 +60,7 @@ class VariantCompiler(Protocol):
         """
 
     def edit(self, edit: StageEdit, publish: Publish) -> None:
-        """Builds a variant from an edited stage, which executes no file; returns at once.
+        """Build a variant from an edited stage, which executes no file; returns at once.
 
         Calls `publish` with Added and VariantFinished, or with EditRejected or NotAdded.
         """
@@ -77,7 +77,7 @@ class EventQueue:
         self._arrived = asyncio.Event()
 
     def publisher(self) -> Publish:
-        """A function that other threads call with events."""
+        """Return a function that other threads call with events."""
         loop = asyncio.get_running_loop()
 
         def publish(event: Event) -> None:
@@ -87,7 +87,7 @@ class EventQueue:
         return publish
 
     async def take(self) -> Event:
-        """Waits for the next event."""
+        """Wait for the next event."""
         await self._arrived.wait()
         event = self._events.pop(0)
         if not self._events:
@@ -95,7 +95,7 @@ class EventQueue:
         return event
 
     async def take_all(self) -> list[Event]:
-        """Waits for at least one event; returns all that arrived."""
+        """Wait for at least one event; returns all that arrived."""
         await self._arrived.wait()
         await asyncio.sleep(self._SECONDS)
         events, self._events = self._events, []

@@ -54,20 +54,21 @@ class Minimap:
 
     @cached_property
     def _groups(self) -> Sequence[_Group]:
-        """The groups, from top to bottom; one per line if the text is shorter than the panel."""
+        """Return the groups from top to bottom; one per line if the text is shorter than the panel."""
         lines, rows = self.layout.lines, len(self.layout.page.rows)
         count = max(len(lines), self.height)
-        starts = [-(-place * count // self.height) for place in range(self.height)]
-        firsts = [(at, lines[at].row) for at in starts if at < len(lines)]
+        starts = [-(-index * count // self.height) for index in range(self.height)]
+        firsts = [(line, lines[line].row) for line in starts if line < len(lines)]
         # Both lines of a row can be on a screen line of their own, in two groups.
         ends = [max(row, after) for (_, row), (_, after) in pairwise(firsts)]
         return [
-            _Group(at, row, max(end, row + 1)) for (at, row), end in zip(firsts, [*ends, rows], strict=True)
+            _Group(line, row, max(end, row + 1))
+            for (line, row), end in zip(firsts, [*ends, rows], strict=True)
         ]
 
     @cached_property
     def signs(self) -> Sequence[str]:
-        """The signs of each group: of its changes, and of its instructions."""
+        """Return the signs of each group: of its changes, and of its instructions."""
         return [self._change(group) + self._instruction(group) for group in self._groups]
 
     @cached_property
@@ -78,24 +79,27 @@ class Minimap:
         ]
 
     def cells(self, place: int, top: int, shown: int) -> str:
-        """The cells of a group (from 0). `shown` screen lines from `top` on are on screen."""
+        """Return the cells of a group (from 0). `shown` screen lines from `top` on are on screen."""
         groups = self._groups
         if place >= len(groups):
             return " " * WIDTH
         end = groups[place + 1].line if place + 1 < len(groups) else len(self.layout.lines)
-        seen = shown < len(self.layout.lines) and groups[place].line < top + shown and top < end
-        return self.signs[place] + _PLACES[self._hot[place], seen]
+        on_screen = shown < len(self.layout.lines) and groups[place].line < top + shown and top < end
+        return self.signs[place] + _PLACES[self._hot[place], on_screen]
 
     @cached_property
     def _changes(self) -> Sequence[bool]:
         return [self._first_run(group) is not None for group in self._groups]
 
     def changed(self, place: int) -> bool:
-        """Whether a group has a change."""
+        """Return True if a group has a change."""
         return place < len(self._changes) and self._changes[place]
 
     def target(self, place: int) -> int:
-        """The row to go to from a group: its first change, spill or matrix instruction, else its first."""
+        """Return the row to go to from a group.
+
+        It is the first change, spill or matrix instruction, or else the first row.
+        """
         if place >= len(self._groups):
             return max(len(self.layout.page.rows) - 1, 0)
         group = self._groups[place]
@@ -105,20 +109,20 @@ class Minimap:
         for right, marks in enumerate(self.marks):
             for lines in (marks.spills, marks.matrix):
                 first, end = self._lines(group, right)
-                found = bisect_left(lines, first)
-                if found < len(lines) and lines[found] < end:
-                    return self.layout.page.row_of(lines[found], bool(right))
+                index = bisect_left(lines, first)
+                if index < len(lines) and lines[index] < end:
+                    return self.layout.page.row_of(lines[index], bool(right))
         return group.first
 
     def _lines(self, group: _Group, right: int) -> tuple[int, int]:
-        """The lines of a side in a group, as the first and the one after the last."""
+        """Return the lines of a side in a group, as the first and the one after the last."""
         page = self.layout.page
         return page.line_before(group.first, bool(right)), page.line_before(group.end, bool(right))
 
     def _first_run(self, group: _Group) -> tuple[int, int] | None:
         runs = self.layout.page.runs
-        place = bisect_right(runs, group.first, key=lambda run: run[1])
-        return runs[place] if place < len(runs) and runs[place][0] < group.end else None
+        index = bisect_right(runs, group.first, key=lambda run: run[1])
+        return runs[index] if index < len(runs) and runs[index][0] < group.end else None
 
     def _change(self, group: _Group) -> str:
         run = self._first_run(group)
@@ -141,13 +145,13 @@ class Minimap:
 
 
 def _has(lines: Sequence[int], first: int, end: int) -> bool:
-    place = bisect_left(lines, first)
-    return place < len(lines) and lines[place] < end
+    index = bisect_left(lines, first)
+    return index < len(lines) and lines[index] < end
 
 
 def _overlaps(ranges: Sequence[range], first: int, end: int) -> bool:
-    place = bisect_right(ranges, first, key=lambda lines: lines.stop)
-    return place < len(ranges) and ranges[place].start < end
+    index = bisect_right(ranges, first, key=lambda lines: lines.stop)
+    return index < len(ranges) and ranges[index].start < end
 
 
 STYLE_CLASSES = ("gauge", "gauge--peak")
@@ -163,7 +167,7 @@ _PEAK = "◂"
 def segments(
     pressure: Pressure | None, line: int, at_cursor: bool, base: Style, styles: Styles, part: int = 0
 ) -> list[Segment]:
-    """The gauge of a line (from 0), in WIDTH cells."""
+    """Draw the gauge of a line (from 0), in WIDTH cells."""
     number = pressure.by_line.get(line) if pressure and not part else None
     if pressure is None or number is None:
         return [Segment(" " * GAUGE_WIDTH, base)]
@@ -174,7 +178,7 @@ def segments(
 
 
 def bar(number: float, limit: int) -> str:
-    """A bar of _BAR cells, full at `limit`; never empty for a register or more."""
+    """Draw a bar of _BAR cells, full at `limit`; it is never empty for a register or more."""
     eighths = min(round(number * 8 * _BAR / max(limit, 1)), 8 * _BAR)
     eighths = max(eighths, 1 if number else 0)
     whole, rest = divmod(eighths, 8)
@@ -189,7 +193,7 @@ class LineFlags:
 
     @property
     def pressure(self) -> Pressure | None:
-        """The register pressure, if it is known."""
+        """Return the register pressure, if it is known."""
         return self.marks.pressure
 
     @cached_property
@@ -197,9 +201,9 @@ class LineFlags:
         return [lines.start for lines in self.marks.hot]
 
     def is_hot(self, line: int) -> bool:
-        """Whether a line (from 0) is in the hot loop."""
-        place = bisect_right(self._starts, line) - 1
-        return place >= 0 and line in self.marks.hot[place]
+        """Return True if a line (from 0) is in the hot loop."""
+        index = bisect_right(self._starts, line) - 1
+        return index >= 0 and line in self.marks.hot[index]
 
 
 NO_FLAGS = LineFlags()

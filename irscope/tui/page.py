@@ -25,24 +25,24 @@ class PageSide:
 
     @cached_property
     def longest(self) -> int:
-        """The length of the longest line in characters."""
+        """Return the length of the longest line in characters."""
         return max(map(len, self.lines), default=0)
 
     def number(self, line: int) -> str:
-        """The number of a line, "" if it has none."""
+        """Return the number of a line, or "" if it has none."""
         if self.numbers is None:
             return str(line + 1)
         return str(self.numbers[line]) if self.numbers[line] else ""
 
     def line_numbered(self, number: int) -> int | None:
-        """The first line (from 0) with this number; None if there is none."""
+        """Return the first line (from 0) with this number, or None if there is none."""
         if self.numbers is None:
             return number - 1 if 0 < number <= len(self.lines) else None
         return self.numbers.index(number) if number and number in self.numbers else None
 
     @cached_property
     def number_width(self) -> int:
-        """The width of the widest line number."""
+        """Return the width of the widest line number."""
         return len(str(max(self.numbers or (len(self.lines),), default=0)))
 
 
@@ -64,43 +64,43 @@ class Page:
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
-        """The ranges of rows that differ, as (first, end)."""
+        """Return the ranges of rows that differ, as (first, end)."""
         if not self.compared:
             return []
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         first = -1
         for index, row in enumerate(self.rows):
             if row.change is not Change.EQUAL:  # faster than the truth of a flag
                 first = index if first < 0 else first
             elif first >= 0:
-                found.append((first, index))
+                ranges.append((first, index))
                 first = -1
         if first >= 0:
-            found.append((first, len(self.rows)))
-        return found
+            ranges.append((first, len(self.rows)))
+        return ranges
 
     def text(self, row: Row, right: bool) -> str | None:
-        """The line of one side of a row; None if it has none."""
+        """Return the line of one side of a row, or None if it has none."""
         side = self.right if right else self.left
         line = row.right if right else row.left
         return None if side is None or line is None else side.lines[line]
 
     def row_of(self, line: int, right: bool) -> int:
-        """The row of a line of one side; the last row if the line does not exist."""
+        """Return the row of a line of one side, or the last row if the line does not exist."""
         return min(bisect_left(_Lines(self.rows, right), line), max(len(self.rows) - 1, 0))
 
     def line_before(self, row: int, right: bool) -> int:
-        """The number of lines that one side has in the rows above `row`."""
+        """Return the number of lines that one side has in the rows above `row`."""
         return _Lines(self.rows, right)[row - 1] + 1
 
     def matches(self, query: str, located: bool) -> list[int]:
-        """The rows with a line that contains `query`, with smart case.
+        """Return the rows with a line that contains `query`, with smart case.
 
         Source locations are searched if they are on screen: if `located`, and in raw text.
         """
-        found = searcher(query)
+        is_match = searcher(query)
         located = located or self.raw
-        hits = [_hits(side, found, located) if side else set() for side in (self.left, self.right)]
+        hits = [_hits(side, is_match, located) if side else set() for side in (self.left, self.right)]
         if not any(hits):
             return []
         return [i for i, row in enumerate(self.rows) if row.left in hits[0] or row.right in hits[1]]
@@ -143,7 +143,7 @@ class _UnalignedRows(Sequence[Row]):
 
 
 def _hits(side: PageSide, found: Callable[[str], bool], located: bool) -> set[int]:
-    """The lines (from 0) that match, with or without their locations."""
+    """Return the lines (from 0) that match, with or without their locations."""
     hits = {index for index, line in enumerate(side.lines) if found(line)}
     language = side.language
     if located or not language:
@@ -152,7 +152,7 @@ def _hits(side: PageSide, found: Callable[[str], bool], located: bool) -> set[in
 
 
 def searcher(query: str) -> Callable[[str], bool]:
-    """Tests whether a line contains `query`; smart case: case matters only if the query has capitals."""
+    """Test whether a line contains `query`; smart case: case matters only if the query has capitals."""
     if query != query.lower():
         return lambda line: query in line
     return lambda line: query in line.lower()
@@ -190,7 +190,7 @@ class _Piece(NamedTuple):
 
     @property
     def height(self) -> int:
-        """The number of screen lines."""
+        """Return the number of screen lines."""
         return 1 if self.kind is Kind.FOLD else self.rows
 
 
@@ -218,13 +218,13 @@ class _ScreenLines(Sequence[ScreenLine]):
         return ScreenLine(piece.row + index - piece.start, piece.kind)
 
     def find(self, row: int) -> int:
-        """The first screen line of `row`, or its fold."""
-        place = bisect_right(self._pieces, row, key=lambda piece: piece.row) - 1
-        while place > 0 and self._pieces[place - 1].row == row:
-            place -= 1
-        if place < 0:
+        """Return the first screen line of `row`, or its fold."""
+        index = bisect_right(self._pieces, row, key=lambda piece: piece.row) - 1
+        while index > 0 and self._pieces[index - 1].row == row:
+            index -= 1
+        if index < 0:
             return 0
-        piece = self._pieces[place]
+        piece = self._pieces[index]
         return piece.start + min(row - piece.row, piece.height - 1)
 
 
@@ -237,7 +237,7 @@ class ScreenLayout:
         self.lines = _ScreenLines(self._lay_out(_folds(page, opened) if folded and page.compared else []))
 
     def find(self, row: int) -> int:
-        """The index of the screen line that shows `row`, or of its fold."""
+        """Return the index of the screen line that shows `row`, or of its fold."""
         return self.lines.find(row)
 
     def _lay_out(self, folds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Kind, int]]:
@@ -271,7 +271,10 @@ class ScreenLayout:
 
 
 def _folds(page: Page, opened: Collection[int]) -> list[tuple[int, int]]:
-    """The ranges of equal rows to fold, except those whose first row is in `opened`; none in equal texts."""
+    """Return the ranges of equal rows to fold, except those whose first row is in `opened`.
+
+    Equal texts have none.
+    """
     if not page.runs:
         return []
     edges = [0, *(edge for run in page.runs for edge in run), len(page.rows)]

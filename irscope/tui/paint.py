@@ -59,10 +59,10 @@ class Styles(Protocol):
     """A panel, which knows the style classes of irscope.tcss."""
 
     def style(self, *names: str) -> Style:
-        """The style of a class, with the panel's background."""
+        """Return the style of a class, with the panel's background."""
 
     def ink(self, name: str) -> Style:
-        """The attributes that a style class itself sets, to add to another style."""
+        """Return the attributes that a style class itself sets, to add to another style."""
 
 
 def code(
@@ -116,7 +116,10 @@ def code(
 
 
 def wrap_starts(text: str, width: int) -> Sequence[int]:
-    """The starts of the screen lines of `width` cells that `text` takes; after blanks if possible."""
+    """Return the starts of the screen lines of `width` cells that `text` takes.
+
+    They follow blanks if possible.
+    """
     width = max(width, 1)
     if len(text) > _LONGEST_WRAPPED:
         return range(0, len(text), width)
@@ -131,7 +134,7 @@ def wrap_starts(text: str, width: int) -> Sequence[int]:
 
 
 def _fitting(piece: str, width: int) -> str:
-    """The start of `piece` that takes at most `width` cells."""
+    """Return the start of `piece` that takes at most `width` cells."""
     while not piece.isascii() and (excess := cell_len(piece) - width) > 0:
         piece = piece[: -max(1, excess // 2)]  # a character takes at most two cells
     return piece
@@ -153,7 +156,10 @@ def _visible(text: str, start: int, width: int, wrapped: bool) -> tuple[str, boo
 
 
 def fitted(segments: list[Segment], width: int, base: Style, cells: int | None = None) -> list[Segment]:
-    """`segments` padded, or cut with an ellipsis, to `width` cells; `cells` is their width if known."""
+    """Pad `segments`, or cut them with an ellipsis, to `width` cells.
+
+    `cells` is their width if known.
+    """
     if cells is None:
         cells = sum(cell_len(segment.text) for segment in segments)
     if cells < width:
@@ -163,54 +169,57 @@ def fitted(segments: list[Segment], width: int, base: Style, cells: int | None =
         return [*segments, Segment(blank, base)]
     if cells <= width or not width:
         return segments if cells <= width else []
-    kept = Segment.adjust_line_length(segments, width - 1, base)
-    return [*kept, Segment(ELLIPSIS, kept[-1].style if kept else base)]
+    cut = Segment.adjust_line_length(segments, width - 1, base)
+    return [*cut, Segment(ELLIPSIS, cut[-1].style if cut else base)]
 
 
 def occurrences(text: str, query: str, start: int, width: int) -> list[Span]:
-    """The occurrences of `query` in the part of `text` on screen; with smart case, as in `page.searcher`."""
+    """Return the occurrences of `query` in the part of `text` on screen.
+
+    Case is smart, as in `page.searcher`.
+    """
     if not query:
         return []
     begin, end = max(start - len(query), 0), start + width + len(query)
     piece = text[begin:end] if query != query.lower() else text[begin:end].lower()
-    found = []
-    place = piece.find(query)
-    while place >= 0:
-        found.append((begin + place, begin + place + len(query)))
-        place = piece.find(query, place + len(query))
-    return found
+    spans = []
+    index = piece.find(query)
+    while index >= 0:
+        spans.append((begin + index, begin + index + len(query)))
+        index = piece.find(query, index + len(query))
+    return spans
 
 
 def _runs(text: str, language: str | None, start: int, width: int) -> list[_Run]:
-    """The styled pieces of `text[start : start + width]`; positions count from `start`."""
+    """Return the styled pieces of `text[start : start + width]`; positions count from `start`."""
     if language is None:
         return []
     begin = _boundary(text, start - _LEAD) if start > _LEAD else 0
     end = start + width
-    found = _lex(text[begin:end], language)
+    styled_runs = _lex(text[begin:end], language)
     shift = start - begin
-    return [(max(a - shift, 0), b - shift, name) for a, b, name in found if b > shift]
+    return [(max(a - shift, 0), b - shift, name) for a, b, name in styled_runs if b > shift]
 
 
 def _boundary(text: str, near: int) -> int:
-    """The first blank from `near` on; `near` if the next _LEAD characters have none."""
+    """Return the first blank from `near` on, or `near` if the next _LEAD characters have none."""
     blank = text.find(" ", near, near + _LEAD)
     return near if blank < 0 else blank
 
 
 @lru_cache(maxsize=4096)
 def _lex(piece: str, language: str) -> tuple[_Run, ...]:
-    found: list[_Run] = []
-    for place, kind, value in _lexer(language).get_tokens_unprocessed(piece):
+    runs: list[_Run] = []
+    for start, kind, value in _lexer(language).get_tokens_unprocessed(piece):
         name = _style_class(kind)
         if name is None:
             continue
-        end = place + len(value)
-        if found and found[-1][2] == name and place - found[-1][1] <= _BETWEEN:
-            found[-1] = (found[-1][0], end, name)
+        end = start + len(value)
+        if runs and runs[-1][2] == name and start - runs[-1][1] <= _BETWEEN:
+            runs[-1] = (runs[-1][0], end, name)
         else:
-            found.append((place, end, name))
-    return tuple(found)
+            runs.append((start, end, name))
+    return tuple(runs)
 
 
 @cache
@@ -237,7 +246,10 @@ class Target(NamedTuple):
     room: int
 
     def visible(self, x: int) -> bool:
-        """Whether the span is on screen if `x` is the first character; its start if it is too long."""
+        """Return True if the span is on screen if `x` is the first character.
+
+        Of a span that is too long, only the start needs to be on screen.
+        """
         first = x + (_EDGE if x else 0)
         last = x + self.room - (_EDGE if self.length > x + self.room else 0)
         if self.end - self.start >= self.room - 2 * _EDGE:
@@ -246,13 +258,16 @@ class Target(NamedTuple):
 
     @property
     def least(self) -> int:
-        """The least x at which the span and what follows it are on screen."""
+        """Return the least x at which the span and what follows it are on screen."""
         end = min(self.end + _CONTEXT + _EDGE, self.length)
         return max(min(end - self.room, self.start - _CONTEXT), 0)
 
 
 def aimed(targets: list[Target], x: int = 0) -> int:
-    """The first character to show: `x` if all targets are visible there, else as little as possible."""
+    """Return the first character to show: `x` if all targets are visible there.
+
+    Otherwise scroll as little as possible.
+    """
     if all(target.visible(x) for target in targets):
         return x
     least = max(target.least for target in targets)
@@ -261,7 +276,10 @@ def aimed(targets: list[Target], x: int = 0) -> int:
 
 
 def change_targets(row: Row, texts: Sequence[str], rooms: Sequence[int], raw: bool) -> list[Target]:
-    """The spans to show of a row that differs: the first change, or all of a line that has no match."""
+    """Return the spans to show of a row that differs.
+
+    They are the first change, or all of a line that has no match.
+    """
     if not row.change:
         return []
     if row.left is None or row.right is None:
@@ -274,10 +292,10 @@ def change_targets(row: Row, texts: Sequence[str], rooms: Sequence[int], raw: bo
 
 
 def match_targets(query: str, texts: Sequence[str], rooms: Sequence[int]) -> list[Target]:
-    """The first match of a search in each text that has one."""
-    found = [occurrences(text, query, 0, len(text))[:1] for text in texts]
+    """Return the first match of a search in each text that has one."""
+    first_spans = [occurrences(text, query, 0, len(text))[:1] for text in texts]
     return [
         Target(*spans[0], len(text), room)
-        for spans, text, room in zip(found, texts, rooms, strict=True)
+        for spans, text, room in zip(first_spans, texts, rooms, strict=True)
         if spans
     ]

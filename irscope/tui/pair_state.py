@@ -56,7 +56,7 @@ class PairState:
         self._pages: dict[tuple[str, Detail], tuple[StageDiff, Page]] = {}
 
     def renewed(self) -> PairState:
-        """The same pair in its current state; notes are kept if a stage's texts did not change."""
+        """Return the same pair in its current state; notes are kept if a stage's texts did not change."""
         fresh = PairState(self.workspace, *(self.workspace.by_id(variant.id) for variant in (self.a, self.b)))
         for stage in fresh.stages:
             if stage in self.notes and fresh.keys[stage] == self.keys[stage]:
@@ -70,7 +70,7 @@ class PairState:
 
     @property
     def single(self) -> bool:
-        """Whether A and B are the same variant."""
+        """Return True if A and B are the same variant."""
         return self.a.id == self.b.id
 
     @cached_property
@@ -81,21 +81,21 @@ class PairState:
 
     @property
     def has_passes(self) -> bool:
-        """Whether the compiler passes of A or B were recorded."""
+        """Return True if the compiler passes of A or B were recorded."""
         return len(self.without_passes) < (1 if self.single else 2)
 
     @property
     def growing(self) -> bool:
-        """Whether A or B is still being compiled."""
+        """Return True if A or B is still being compiled."""
         return any(variant.id in self.workspace.in_progress for variant in (self.a, self.b))
 
     @property
     def failed(self) -> frozenset[int]:
-        """The ids of those of A and B that failed."""
+        """Return the ids of those of A and B that failed."""
         return frozenset(variant.id for variant in (self.a, self.b) if variant.failure is not None)
 
     def first_stage(self) -> str:
-        """The stage to open with: the error if A or B failed."""
+        """Return the stage to open with: the error if A or B failed."""
         if self.failed:
             return ERROR
         available = [
@@ -106,7 +106,7 @@ class PairState:
         return _FIRST if _FIRST in available else available[0] if available else PYTHON
 
     def open_tasks(self, current: str, in_order: bool) -> Iterator[str]:
-        """The stages to compare or to disassemble: in order, or with `current` first.
+        """Yield the stages to compare or to disassemble: in order, or with `current` first.
 
         A stage that must be disassembled is included only if it is `current`.
         """
@@ -120,7 +120,7 @@ class PairState:
                 yield stage
 
     def derive_texts(self, stage: str) -> None:
-        """Derives the texts of a stage that are not stored.
+        """Derive the texts of a stage that are not stored.
 
         Takes up to seconds. Raises UserError if a text cannot be derived.
         """
@@ -129,7 +129,7 @@ class PairState:
                 self.workspace.text(variant, stage)
 
     def compare_stage(self, stage: str) -> StageDiff | None:
-        """Compares the texts of a stage; None without a pair to compare.
+        """Compare the texts of a stage; None without a pair to compare.
 
         Takes up to seconds. Raises UserError if a text is damaged or cannot be derived.
         """
@@ -139,11 +139,11 @@ class PairState:
         return self.workspace.diff(self.a, self.b, stage)
 
     def opens_with(self, diff: StageDiff | None) -> bool:
-        """Whether a stage is one to open with: it differs in more than shapes and constants."""
+        """Return True if a stage is one to open with: it differs in more than shapes and constants."""
         return diff is not None and differs_materially(diff) and not self.failed
 
     def findings(self) -> tuple[list[FindingRow], int]:
-        """The findings as rows, and how many of them are shown by default.
+        """Return the findings as rows, and how many of them are shown by default.
 
         Compares all stages. Raises UserError if one is damaged.
         """
@@ -153,11 +153,11 @@ class PairState:
         return finding_rows(comparison, comparison.findings), len(comparison.main_findings)
 
     def note(self, stage: str, diff: StageDiff | None) -> None:
-        """Notes the result of comparing a stage."""
+        """Note the result of comparing a stage."""
         self.notes[stage] = short_label(diff) if diff else self._initial_note(stage)
 
     def page(self, stage: str, detail: Detail = Detail.SHAPES) -> Page:
-        """The page of a stage: aligned if it has been compared, else the plain texts."""
+        """Return the page of a stage: aligned if it has been compared, else the plain texts."""
         if stage == ERROR:
             return self._error_page()
         diff = None if self.single else self.workspace.known_diff(self.a, self.b, stage)
@@ -175,36 +175,36 @@ class PairState:
         return Page(left, right, rows, compared=True, raw=True)
 
     def prepare_details(self, stage: str) -> None:
-        """Makes the pages of a stage for every level of detail, so that switching takes no time."""
+        """Make the pages of a stage for every level of detail, so that switching takes no time."""
         if not self.single and (diff := self.workspace.known_diff(self.a, self.b, stage)) is not None:
             for detail in Detail:
                 _ = self._compared_page(stage, detail, diff).runs
 
     def _compared_page(self, stage: str, detail: Detail, diff: StageDiff) -> Page:
-        known = self._pages.get((stage, detail))
-        if known is not None and known[0] is diff:
-            return known[1]
+        cached = self._pages.get((stage, detail))
+        if cached is not None and cached[0] is diff:
+            return cached[1]
         left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
         rows = rows_at(detail, rows_in_place(diff), left.lines, right.lines)
         raw, operands = detail is Detail.RAW, OperandNotes(diff)
         page = Page(left, right, rows, compared=True, raw=raw, layouts=diff.layouts, operands=operands)
         # Pages of 50,000 lines take MB, and users change the detail of the stage that they are reading.
-        pages = {key: kept for key, kept in self._pages.items() if key[0] == stage}
+        pages = {key: page_entry for key, page_entry in self._pages.items() if key[0] == stage}
         self._pages = {**pages, (stage, detail): (diff, page)}
         return page
 
     def _error_page(self) -> Page:
-        """The errors, with the stages that A and B have."""
+        """Return the errors, with the stages that A and B have."""
         pair = [(self.a, self.b)] if self.single else [(self.a, self.b), (self.b, self.a)]
         sides = [
-            PageSide(failure_lines(variant, None if self.single else other))
-            for variant, other in pair
+            PageSide(failure_lines(variant, None if self.single else counterpart))
+            for variant, counterpart in pair
             if variant.failure is not None
         ]
         return plain_page(sides[0], sides[1] if len(sides) > 1 else None)
 
     def only_variant(self, stage: str) -> Variant | None:
-        """The variant that is shown without the other; None if both are.
+        """Return the variant that is shown without the other, or None if both are.
 
         It is the only one that has the stage, or that has an error.
         """
@@ -220,7 +220,7 @@ class PairState:
         return self.a if lacking[0] is self.b else self.b
 
     def summary(self, stage: str) -> str:
-        """The differences in a stage, in one line."""
+        """Return the differences in a stage, in one line."""
         if stage in (PYTHON, ERROR) or self.single:
             return ""
         diff = self.workspace.known_diff(self.a, self.b, stage)
@@ -234,9 +234,10 @@ class PairState:
         return "comparing..." if self.notes[stage] == UNKNOWN and self.is_available(stage) else ""
 
     def operation_text(self, stage: str, left: int | None, right: int | None) -> str:
-        """The operations that start at these lines (from 0) of A and B, with their regions.
+        """Return the operations that start at these lines (from 0) of A and B, with their regions.
 
-        As a diff if they are not the same text. "" if there are none. May parse the stage, which takes long.
+        If they are not the same text, return a diff; if there are none, "". May parse the stage, which
+        takes long.
         """
         only = self.only_variant(stage)
         ours = self._operation(only or self.a, stage, left)
@@ -246,7 +247,7 @@ class PairState:
         return "\n".join([*(f"-{line}" for line in ours), *(f"+{line}" for line in theirs)])
 
     def headings(self) -> tuple[str, str]:
-        """The titles of the two sides: only the values in which A and B differ."""
+        """Return the titles of the two sides: only the values in which A and B differ."""
         if self.single:
             return self._heading("A=B", self.a, [self.a]), ""
         # With one config they differ in their source, which `age` says.
@@ -276,7 +277,7 @@ class PairState:
         return workspace.operation_lines(variant, stage, line)
 
     def _key(self, variant: Variant, stage: str) -> str:
-        """Identifies the text that a variant shows in a stage."""
+        """Identify the text that a variant shows in a stage."""
         if stage in (PYTHON, ERROR):
             return stage
         return self.workspace.key(variant, stage) or self.workspace.in_progress.status(variant.id)
@@ -296,7 +297,7 @@ class PairState:
         return EQUAL if left == right else UNKNOWN
 
     def is_available(self, stage: str) -> bool:
-        """Whether the texts of a stage are stored, or were derived before."""
+        """Return True if the texts of a stage are stored, or were derived before."""
         return all(
             self.workspace.available(variant, stage) or not self.workspace.derivable(variant, stage)
             for variant in (self.a, self.b)
@@ -304,7 +305,7 @@ class PairState:
 
 
 def same_config(a: Variant, b: Variant) -> bool:
-    """Whether two variants of a kernel differ at most in its source."""
+    """Return True if two variants of a kernel differ at most in its source."""
     return (a.kernel.name, a.target, a.specialization, a.config) == (
         b.kernel.name,
         b.target,
@@ -314,7 +315,7 @@ def same_config(a: Variant, b: Variant) -> bool:
 
 
 def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
-    """The content of a tab: the text, or the reason for its absence."""
+    """Return the content of a tab: the text, or the reason for its absence."""
     if stage == PYTHON:
         source = python_source(variant)
         return PageSide(source.texts, "python", source.numbers)
@@ -331,7 +332,7 @@ def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
 
 
 def _tabs(workspace: Workspace, a: Variant, b: Variant) -> list[str]:
-    """The Python source and every text stage that A or B has, can derive or will have."""
+    """Return the Python source and every text stage that A or B has, can derive or will have."""
     backends = dict.fromkeys(stage for v in (a, b) for stage in stages_of(v))
     texts = [stage.name for stage in backends if not stage.binary]
     progress = workspace.in_progress

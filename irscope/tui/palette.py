@@ -61,17 +61,17 @@ class ThemePreview(InputApp):
     chosen_theme = ""
 
     def choose_theme(self, name: str) -> None:
-        """Uses a theme that the user picked, also in an earlier run; ignores unknown ones."""
+        """Use a theme that the user picked, also in an earlier run; ignores unknown ones."""
         if name in self.available_themes:
             self.theme = self.chosen_theme = name
 
     def search_themes(self) -> None:
-        """Opens the list of themes."""
+        """Open the list of themes."""
         self._theme_before = self.theme
         self.push_screen(Palette(providers=[ThemeProvider], placeholder="Search for themes…"))
 
     def action_command_palette(self) -> None:
-        """Opens the palette."""
+        """Open the palette."""
         if self.use_command_palette and not isinstance(self.screen, Palette):
             self.push_screen(Palette())
 

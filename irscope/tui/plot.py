@@ -60,7 +60,7 @@ class Plot:
         }
 
     def nearest(self, x: int, y: int) -> Point | None:
-        """The point nearest to a cell."""
+        """Return the point nearest to a cell."""
 
         def distance(point: Point) -> int:
             column, row = self._places[point.variant.id]
@@ -71,7 +71,10 @@ class Plot:
         return min(self.chart.points, key=distance, default=None)
 
     def draw(self, cursor: int, pair: tuple[int, int]) -> list[list[PlotCell]]:
-        """The cells, line by line; `cursor` and `pair` are ids of the variant under the cursor, A and B."""
+        """Draw the cells, line by line.
+
+        `cursor` and `pair` are ids of the variant under the cursor, A and B.
+        """
         grid = [
             [PlotCell("─", "grid") if row in self._labels else PlotCell() for _ in range(self._width)]
             for row in range(self._rows + self._unknown)
@@ -96,7 +99,7 @@ class Plot:
     # Positions.
 
     def _column(self, tick: float, number: int) -> float:
-        """The column of a tick for a series: the middle of the tick's band, shifted."""
+        """Return the column of a tick for a series: the middle of the tick's band, shifted."""
         band = self._width / len(self.chart.ticks)
         count = len(self.chart.series)
         apart = min(_APART, 0.8 * band / count)
@@ -138,7 +141,7 @@ class Plot:
         grid[y // 4][x // 2] = PlotCell(chr(_BRAILLE + (bits | _DOTS[x % 2][y % 4])), style)
 
     def _with_label(self, row: int, cells: list[PlotCell]) -> list[PlotCell]:
-        """A row with its label on the left."""
+        """Return a row with its label on the left."""
         label = self._labels.get(row, "")
         if row == self._rows:
             label = "?"
@@ -148,18 +151,18 @@ class Plot:
         ] + cells
 
     def _x_axis(self) -> Iterator[list[PlotCell]]:
-        """The axis, with a notch for each tick whose label has room, and the labels."""
+        """Yield the axis, with a notch for each tick whose label has room, and the labels."""
         line, labels = ["─"] * self._width, [" "] * self._width
         free = 0
         for tick, text in enumerate(self.chart.ticks):
-            shown = display_line(text)
-            shown = shown if len(shown) <= _LONGEST_LABEL else f"{shown[: _LONGEST_LABEL - 1]}…"
+            label = display_line(text)
+            label = label if len(label) <= _LONGEST_LABEL else f"{label[: _LONGEST_LABEL - 1]}…"
             middle = int((tick + 0.5) * self._width / len(self.chart.ticks))
-            start = min(max(middle - len(shown) // 2, 0), self._width - len(shown))
+            start = min(max(middle - len(label) // 2, 0), self._width - len(label))
             if start >= free:
                 line[middle] = "┴"
-                labels[start : start + len(shown)] = shown
-                free = start + len(shown) + 1
+                labels[start : start + len(label)] = label
+                free = start + len(label) + 1
         edge = " " * (self._left - 1)
         for text in (f"{edge}└{''.join(line)}", f"{edge} {''.join(labels)}"):
             yield [PlotCell(character, "axis") for character in text]

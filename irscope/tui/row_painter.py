@@ -77,14 +77,14 @@ class Columns:
     gauge: int
 
     def width_of(self, right: bool) -> int:
-        """The width of a side's column."""
+        """Return the width of a side's column."""
         if not self.two:
             return self.width
         half = (self.width - 1) // 2
         return self.width - 1 - half if right else half
 
     def room(self, right: bool) -> int:
-        """The cells for the text of a side."""
+        """Return the cells for the text of a side."""
         sides = [side for side in (self.page.left, self.page.right) if side]
         if self.page.compared and not self.two:
             gutter = sum(1 + side.number_width for side in sides) + 4
@@ -116,7 +116,7 @@ class RowPainter:
     flags: tuple[LineFlags, LineFlags] = (NO_FLAGS, NO_FLAGS)
 
     def height(self, line: ScreenLine) -> int:
-        """The number of screen lines that a line takes."""
+        """Return the number of screen lines that a line takes."""
         if not self.wrapped or line.kind is Kind.FOLD:
             return 1
         row = self.page.rows[line.row]
@@ -144,9 +144,9 @@ class RowPainter:
         ]
 
     def texts(self, row: Row) -> tuple[str, str]:
-        """The lines of both sides of a row, as they are drawn; "" for a side that has none.
+        """Return the lines of both sides of a row, as they are drawn; "" for a side that has none.
 
-        Of two layouts that do not fit, only the fields that differ.
+        Of two layouts that do not fit, only the fields that differ are drawn.
         """
         left, right = self.text(row, False), self.text(row, True)
         if (
@@ -163,7 +163,7 @@ class RowPainter:
         return elided_layouts(left, right)
 
     def text(self, row: Row, right: bool) -> str:
-        """The line of one side of a row."""
+        """Return the line of one side of a row."""
         text = self.page.text(row, right) or ""
         side = self.page.right if right else self.page.left
         if side is not None and side.language and not (self.located or self.page.raw):
@@ -171,12 +171,12 @@ class RowPainter:
         return display_line(text)
 
     def start(self, row: Row, text: str, right: bool) -> int:
-        """The first character on screen of a side's text."""
+        """Return the first character on screen of a side's text."""
         shortened = bool(self.x) and len(text) <= self.columns.room(right) and text != self.text(row, right)
         return 0 if self.wrapped or shortened else self.x
 
     def _draws(self, line: ScreenLine, row: Row, right: bool) -> bool:
-        """Whether a screen line shows this side of its row."""
+        """Return True if a screen line shows this side of its row."""
         if line.kind is Kind.BOTH:
             return (row.right if right else row.left) is not None
         return right is (line.kind is Kind.RIGHT)
@@ -210,14 +210,16 @@ class RowPainter:
         self, row: Row, left: _Half | None, right: _Half | None, at_right: bool, at_cursor: bool, part: int
     ) -> list[Segment]:
         """Draws the only column: both line numbers, the mark, and the line of one side."""
-        shown = right if at_right else left
-        if shown is None:
+        drawn_half = right if at_right else left
+        if drawn_half is None:
             return []
         numbers = ""
         for half, side in ((left, self.page.left), (right, self.page.right)):
-            own = half is not None and (half is shown or not row.change)
-            numbers += half.number if half and own else " " * (1 + (side.number_width if side else 0))
-        return self._line(shown, numbers, _unified_mark(row.change, at_right), row.change, at_cursor, part)
+            has_number = half is not None and (half is drawn_half or not row.change)
+            numbers += half.number if half and has_number else " " * (1 + (side.number_width if side else 0))
+        return self._line(
+            drawn_half, numbers, _unified_mark(row.change, at_right), row.change, at_cursor, part
+        )
 
     def _line(
         self, half: _Half, numbers: str, mark: str, change: Change, at_cursor: bool, part: int
@@ -242,7 +244,7 @@ class RowPainter:
         return fitted(segments, width, base)
 
     def _gutter(self, half: _Half, numbers: str, mark: str, base: Style, part: int) -> list[Segment]:
-        """The line number, whether the line is in the hot loop, and the mark."""
+        """Draw the line number, whether the line is in the hot loop, and the mark."""
         highlighted = half.line in self.highlighted[half.right]
         ink = base + self.styles.ink("number--highlighted" if highlighted else "number")
         if part:
@@ -261,7 +263,10 @@ class RowPainter:
         return [Segment(f"{numbers} ", ink), Segment(mark, gutter)]
 
     def _part(self, half: _Half, room: int, part: int) -> Span | None:
-        """The first character of a part of a line and the one after the last; None if it has fewer parts."""
+        """Return the first character of a part of a line and the one after the last.
+
+        Return None if the line has fewer parts.
+        """
         if not self.wrapped:
             return half.start, len(half.text)
         starts = wrap_starts(half.text, room)
@@ -272,7 +277,7 @@ class RowPainter:
         return starts[part], starts[part + 1] if part + 1 < len(starts) else len(half.text)
 
     def _tinted(self, change: Change, right: bool) -> Style:
-        """The background of a row; real changes, which are few, are tinted."""
+        """Return the background of a row; real changes, which are few, are tinted."""
         if change & Change.ADDED:
             return self.styles.style("row--added")
         if change & Change.REMOVED:
@@ -300,7 +305,7 @@ GAP: Piece = ("   ", "")
 
 
 def pieces(page: Page, row: Row, left: str, right: str) -> Iterator[Piece]:
-    """The change of a row, whose lines are `left` and `right`; nothing for equal lines."""
+    """Yield the change of a row, whose lines are `left` and `right`; nothing for equal lines."""
     change = row.change
     if not page.compared or not change:
         return
@@ -319,14 +324,14 @@ def pieces(page: Page, row: Row, left: str, right: str) -> Iterator[Piece]:
 
 
 def _content(text: str) -> str:
-    """A line without its indentation and address, and with single blanks."""
+    """Return a line without its indentation and address, and with single blanks."""
     return " ".join(text[slice(*content_span(text))].split())
 
 
 def _changed(page: Page, row: Row, left: str, right: str) -> Iterator[Piece]:
-    found = line_changes(left, right, page.raw)[:_MOST]
-    if found:
-        yield from _each(found)
+    changes = line_changes(left, right, page.raw)[:_MOST]
+    if changes:
+        yield from _each(changes)
     elif row.change & Change.LAYOUT and (layouts := _layouts(page, left, right)):
         yield "same text, other layout  ", "detail--label"
         yield from _each(layouts)
@@ -351,7 +356,7 @@ def _each(changes: Iterable[LineChange]) -> Iterator[Piece]:
 
 
 def _layouts(page: Page, left: str, right: str) -> Sequence[LineChange]:
-    """The fields that differ of the layouts in two lines."""
+    """Return the fields that differ of the layouts in two lines."""
     return [
         LineChange(f"{layout.left.alias} {name}", before, after)
         for layout in page.layouts
@@ -361,22 +366,22 @@ def _layouts(page: Page, left: str, right: str) -> Sequence[LineChange]:
 
 
 def notes(flags: tuple[LineFlags, LineFlags], row: Row, compared: bool) -> Iterator[Piece]:
-    """The hot loop that the lines of a row are in, and the registers that are occupied."""
+    """Yield the hot loop that the lines of a row are in, and the registers that are occupied."""
     sides = [
-        (letter if compared else "", own, line)
-        for letter, own, line in zip("AB", flags, (row.left, row.right), strict=True)
+        (letter if compared else "", side_flags, line)
+        for letter, side_flags, line in zip("AB", flags, (row.left, row.right), strict=True)
         if line is not None
     ]
-    loops = [(letter, own.marks.loop) for letter, own, line in sides if own.is_hot(line)]
+    loops = [(letter, side_flags.marks.loop) for letter, side_flags, line in sides if side_flags.is_hot(line)]
     if loops:
         yield "┃ ", "hot"
         yield f"in the hot loop{_sides(loops)}", "detail--label"
     counts = [
-        (letter, _count(own.pressure, line))
-        for letter, own, line in sides
-        if own.pressure and line in own.pressure.by_line
+        (letter, _count(side_flags.pressure, line))
+        for letter, side_flags, line in sides
+        if side_flags.pressure and line in side_flags.pressure.by_line
     ]
-    pressures = [own.pressure for own in flags if own.pressure]
+    pressures = [side_flags.pressure for side_flags in flags if side_flags.pressure]
     if counts:
         if loops:
             yield GAP
@@ -384,13 +389,13 @@ def notes(flags: tuple[LineFlags, LineFlags], row: Row, compared: bool) -> Itera
 
 
 def _sides(texts: Sequence[tuple[str, str]]) -> str:
-    """`: A of line 87, B of line 88`; one text for both if they agree."""
-    known = [(letter, text) for letter, text in texts if text]
-    if not known:
+    """Return `: A of line 87, B of line 88`, or one text for both if they agree."""
+    nonempty = [(letter, text) for letter, text in texts if text]
+    if not nonempty:
         return ""
-    if len({text for _, text in known}) == 1 and len(known) == len(texts):
-        return f": {known[0][1]}"
-    return f": {', '.join(f'{letter} {text}'.strip() for letter, text in known)}"
+    if len({text for _, text in nonempty}) == 1 and len(nonempty) == len(texts):
+        return f": {nonempty[0][1]}"
+    return f": {', '.join(f'{letter} {text}'.strip() for letter, text in nonempty)}"
 
 
 def _count(pressure: Pressure, line: int) -> str:
@@ -410,7 +415,7 @@ def _origin(pressure: Pressure) -> str:
 
 
 def rows(found: Iterable[Piece], width: int, base: Style, styles: Styles) -> list[list[Segment]]:
-    """The pieces on screen lines of at most `width` cells; a piece that is longer is split."""
+    """Lay the pieces out on screen lines of at most `width` cells; split a piece that is longer."""
     lines: list[list[Segment]] = [[]]
     free = width
     for text, name in found:

@@ -45,7 +45,7 @@ class Settings:
 
 
 def config_path() -> Path:
-    """The path that IRSCOPE_CONFIG names, else `config.toml` in the platform's folder for irscope."""
+    """Return the path that IRSCOPE_CONFIG names, else `config.toml` in the platform's folder."""
     if named := os.environ.get("IRSCOPE_CONFIG"):
         return Path(named)
     from platformdirs import user_config_path
@@ -54,9 +54,10 @@ def config_path() -> Path:
 
 
 def load(path: Path) -> Settings:
-    """The settings in the file at `path`; none if it does not exist.
+    """Read the settings in the file at `path`; none if it does not exist.
 
-    Raises UserError, one line that starts with the path, if the file cannot be read or has an error.
+    Raises UserError, one line that starts with the path, if the file cannot be read or has an
+    error.
     """
     try:
         if path.stat().st_size > _LARGEST:
@@ -91,8 +92,8 @@ def _settings(document: dict[str, Any]) -> Settings:
     if not isinstance(theme, str):
         raise ValueError("theme is not a name in quotes")
     if stage and not (isinstance(stage, str) and _is_text_stage(stage)):
-        known = (PYTHON, *(each.name for each in all_stages() if not each.binary))
-        raise ValueError(f"unknown stage {stage!r}; known: {', '.join(known)}")
+        stage_names = (PYTHON, *(known_stage.name for known_stage in all_stages() if not known_stage.binary))
+        raise ValueError(f"unknown stage {stage!r}; known: {', '.join(stage_names)}")
     if not isinstance(keys, dict):
         raise ValueError('keys is not a table: [keys], then lines such as swap = "X"')
     for action, key in keys.items():
@@ -160,12 +161,12 @@ class StateFolder:
         self._folder = folder or _default_folder()
 
     def load(self, capture: Path) -> CaptureState | None:
-        """How a capture was left; None if that is not known."""
+        """Return how a capture was left, or None if that is not known."""
         state = _read(self._file(capture))
         return state if state is not None and state.path == os.path.realpath(capture) else None
 
     def save(self, state: CaptureState) -> None:
-        """Stores a state, and forgets the oldest ones beyond the limit."""
+        """Store a state, and forgets the oldest ones beyond the limit."""
         content = json.dumps({"version": _VERSION, **asdict(_bounded(state))})
         file = self._file(Path(state.path))
         with contextlib.suppress(OSError):
@@ -176,7 +177,7 @@ class StateFolder:
             self._forget_oldest()
 
     def recent(self, limit: int = _MAX_FILES) -> list[CaptureState]:
-        """The states of at most `limit` captures, the one opened last first."""
+        """Return the states of at most `limit` captures, the one opened last first."""
         with contextlib.suppress(OSError):
             newest = sorted(self._folder.glob("*.json"), key=_modified, reverse=True)
             states = filter(None, map(_read, newest[:limit]))
@@ -184,7 +185,7 @@ class StateFolder:
         return []
 
     def theme(self) -> str:
-        """The theme that was chosen in one of the captures opened last; "" if none was."""
+        """Return the theme that was chosen in one of the captures opened last, or "" if none was."""
         return next((state.theme for state in self.recent(_RECENT_THEMES) if state.theme), "")
 
     def _forget_oldest(self) -> None:
@@ -197,18 +198,18 @@ class StateFolder:
 
 
 def fingerprint(variant: Variant) -> str:
-    """Identifies what was compiled, but not the source: an edited kernel keeps its A and B."""
+    """Identify what was compiled, but not the source: an edited kernel keeps its A and B."""
     parts = (variant.kernel.name, variant.target, variant.specialization, variant.config)
     return hashlib.sha256(repr(parts).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def now() -> float:
-    """The time in seconds since 1970."""
+    """Return the time in seconds since 1970."""
     return time.time()
 
 
 def _bounded(state: CaptureState) -> CaptureState:
-    """The state without what makes its file too large; paths are kept whole."""
+    """Return the state without what makes its file too large; paths are kept whole."""
     return replace(
         state,
         kernels=_clip(state.kernels),
@@ -224,18 +225,21 @@ def _clip(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _read(file: Path) -> CaptureState | None:
-    """The state in a file; None if it is damaged."""
+    """Read the state in a file, or return None if it is damaged."""
     with contextlib.suppress(OSError, ValueError, TypeError, RecursionError):
         if file.stat().st_size > _MAX_BYTES:
             return None
-        found = json.loads(file.read_text(encoding="utf-8"))
-        if isinstance(found, dict) and found.pop("version", None) == _VERSION:
-            return _checked(found)
+        document = json.loads(file.read_text(encoding="utf-8"))
+        if isinstance(document, dict) and document.pop("version", None) == _VERSION:
+            return _checked(document)
     return None
 
 
 def _checked(found: dict[str, object]) -> CaptureState:
-    """The state with these values. Raises TypeError if one has another type than its field."""
+    """Return the state with these values.
+
+    Raises TypeError if one has another type than its field.
+    """
     blank = CaptureState("", 0.0)
     values: dict[str, object] = {}
     for state_field in fields(CaptureState):

@@ -65,7 +65,7 @@ class TableModel:
         self._scoped: list[Variant] = []
 
     def load(self, workspace: Workspace, stored: Mapping[int, Mapping[str, Fact]]) -> None:
-        """Takes the variants of a capture and the facts that it stores."""
+        """Take the variants of a capture and the facts that it stores."""
         self._workspace = workspace
         self.all = list(workspace.variants)
         with cycles_not_collected():
@@ -77,7 +77,7 @@ class TableModel:
             keep_from_search()
 
     def replace(self, workspace: Workspace, ids: Collection[int]) -> None:
-        """Takes variants that changed."""
+        """Take variants that changed."""
         fresh = {variant.id: workspace.by_id(variant.id) for variant in self.all if variant.id in ids}
         for id_ in fresh:
             self.facts.remove(id_)
@@ -85,7 +85,7 @@ class TableModel:
         self.refresh()
 
     def refresh(self) -> None:
-        """Determines the columns and the rows again, after variants, facts or the scope changed."""
+        """Determine the columns and the rows again, after variants, facts or the scope changed."""
         workspace = self._workspace
         if workspace is None:
             return
@@ -120,7 +120,10 @@ class TableModel:
         self._widths.clear()
 
     def width(self, place: int) -> int:
-        """The width of a column: of its title and its longest cell. Measured when it is first on screen."""
+        """Return the width of a column: of its title and its longest cell.
+
+        It is measured when the column is first on screen.
+        """
         if place not in self._widths:
             self._widths[place] = self._measured_width(place)
         return self._widths[place]
@@ -135,16 +138,16 @@ class TableModel:
         return max(len(column.title), min(max(self._longest[place], *grouped, 1), MAX_CELL))
 
     def column_named(self, name: str) -> Column | None:
-        """A column by its name; None if there is none."""
+        """Return a column by its name, or None if there is none."""
         return next((column for column in self.columns if column.name == name), None)
 
     def index_of(self, variant: int) -> int | None:
-        """The row that has the variant with this id; None if it is hidden."""
-        found = (i for i, row in enumerate(self.rows) if any(v.id == variant for v in row.variants))
-        return next(found, None)
+        """Return the row that has the variant with this id, or None if it is hidden."""
+        indices = (i for i, row in enumerate(self.rows) if any(v.id == variant for v in row.variants))
+        return next(indices, None)
 
     def cell(self, row: TableRow, column: Column) -> str:
-        """The text of a cell: of a folded row, all values of its variants."""
+        """Return the text of a cell: of a folded row, all values of its variants."""
         variant = row.variant
         if column.name == "state" and row.equal:
             return equal_text(row.equal)
@@ -154,7 +157,10 @@ class TableModel:
         return column.text(variant) if measured else UNMEASURED
 
     def problem(self, variant: Variant) -> str:
-        """Why a variant has no facts to compare: its error, or how far its compilation is; "" if it has."""
+        """Return why a variant has no facts to compare, or "" if it has.
+
+        The reason is its error, or how far its compilation is.
+        """
         workspace = self._workspace
         if workspace is not None and variant.id in workspace.in_progress:
             return workspace.in_progress.status(variant.id)
@@ -169,12 +175,12 @@ class TableModel:
 
     @property
     def duplicates_folded(self) -> int:
-        """How many variants are folded into the row of an equal one."""
+        """Return how many variants are folded into the row of an equal one."""
         return len(self.matching) - len(self.rows)
 
     @property
     def count_text(self) -> str:
-        """How many variants are shown of how many: `3 of 10 match warps=8  matmul_kernel cuda:90`."""
+        """Return how many variants are shown of how many: `3 of 10 match warps=8  matmul_kernel cuda:90`."""
         parts = []
         if self.query:
             parts.append(f"{len(self.matching):,} of {len(self._scoped):,} match {self.query}")
@@ -186,5 +192,5 @@ class TableModel:
 
     @property
     def constants_text(self) -> str:
-        """The values that the variants have in common; "" while these columns are shown too."""
+        """Return the values that the variants have in common; "" while these columns are shown too."""
         return "" if self.constants else constants_text(self.columns, self.summaries, len(self._scoped))

@@ -78,17 +78,17 @@ class MatchedVariants(FrozenValue):
 
     @property
     def worse(self) -> tuple[FactChange, ...]:
-        """The facts that got worse."""
+        """Return the facts that got worse."""
         return tuple(change for change in self.changes if change.worse)
 
     @property
     def better(self) -> tuple[FactChange, ...]:
-        """The facts that got better."""
+        """Return the facts that got better."""
         return tuple(change for change in self.changes if not change.worse)
 
     @property
     def weight(self) -> float:
-        """The size of the regression; improvements do not count."""
+        """Return the size of the regression; improvements do not count."""
         return sum(change.weight for change in self.worse)
 
 
@@ -113,10 +113,10 @@ class CaptureDiff(FrozenValue):
 def matched_variants(
     a: Sequence[Variant], b: Sequence[Variant], facts_a: FactsById, facts_b: FactsById
 ) -> CaptureDiff:
-    """Matches the variants of OLD (`a`) and NEW (`b`) and compares each pair; facts by variant id.
+    """Match the variants of OLD (`a`) and NEW (`b`) and compare each pair; facts by variant id.
 
-    Variants match by kernel, specialization and config, and by target unless the captures have none in
-    common.
+    Variants match by kernel, specialization and config, and by target unless the captures have
+    none in common.
     """
     by_target = bool({variant.target for variant in a} & {variant.target for variant in b})
     renamed = _renamed(a, b, facts_a, facts_b)
@@ -137,7 +137,10 @@ def matched_variants(
 def _renamed(
     a: Sequence[Variant], b: Sequence[Variant], facts_a: FactsById, facts_b: FactsById
 ) -> dict[str, str]:
-    """Kernels that NEW has under another name: with the same source except for the name, or the same code."""
+    """Map kernels of OLD to their new names in NEW.
+
+    Such kernels have the same source except for the name, or the same code.
+    """
     olds, news = _by_kernel(a), _by_kernel(b)
     renamed: dict[str, str] = {}
     free = [name for name in news if name not in olds]
@@ -155,10 +158,10 @@ def _renamed(
 
 
 def _by_kernel(variants: Iterable[Variant]) -> dict[str, list[Variant]]:
-    found: dict[str, list[Variant]] = {}
+    groups: dict[str, list[Variant]] = {}
     for variant in variants:
-        found.setdefault(variant.kernel.name, []).append(variant)
-    return found
+        groups.setdefault(variant.kernel.name, []).append(variant)
+    return groups
 
 
 def _nameless(kernel: Kernel) -> str:
@@ -170,7 +173,7 @@ def _codes(variants: Iterable[Variant], facts: FactsById) -> set[FactValue]:
 
 
 def compare_pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> MatchedVariants:
-    """A variant and its counterpart, with the facts that got better or worse."""
+    """Compare a variant with its counterpart: which facts got better or worse."""
     identical = are_duplicates(a, b, facts_a, facts_b)
     changes = [*_lost(a, b, facts_a, facts_b)]
     if not identical:
@@ -182,7 +185,7 @@ def compare_pair(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> Matc
 
 
 def _lost(a: Variant, b: Variant, facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:
-    """A change if only one of the two compiles or can be launched."""
+    """Yield a change if only one of the two compiles or can be launched."""
     was, now = (variant.failure.summary if variant.failure else None for variant in (a, b))
     if (was is None) != (now is None):
         yield FactChange("failure", was, now, now is not None, _FAILURE_WEIGHT)
@@ -218,13 +221,15 @@ def _hardware_use(facts_a: Facts, facts_b: Facts) -> Iterable[FactChange]:
 
 
 def _timed(pairs: Sequence[MatchedVariants]) -> list[tuple[float, float]]:
-    """The compile times of both variants of each pair for which they are known, in seconds.
+    """Return the compile times, in seconds, of both variants of each pair for which they are known.
 
     The columns of a large capture are read in the order of its variants, once.
     """
     old = {pair.a.id: sum(pair.a.seconds.values()) for pair in _by_id(pairs) if pair.a.seconds}
-    found = ((old.get(pair.a.id), pair.b.seconds) for pair in pairs)
-    return [(before, sum(seconds.values())) for before, seconds in found if before is not None and seconds]
+    candidates = ((old.get(pair.a.id), pair.b.seconds) for pair in pairs)
+    return [
+        (before, sum(seconds.values())) for before, seconds in candidates if before is not None and seconds
+    ]
 
 
 def _by_id(pairs: Sequence[MatchedVariants]) -> list[MatchedVariants]:
@@ -289,17 +294,17 @@ class CaptureComparison:
 
     @property
     def worse(self) -> list[MatchedVariants]:
-        """The pairs in which a fact got worse, worst first."""
+        """Return the pairs in which a fact got worse, worst first."""
         return [pair for pair in self.diff.pairs if pair.worse]
 
     @property
     def better(self) -> list[MatchedVariants]:
-        """The pairs in which a fact got better and none got worse, most important first."""
+        """Return the pairs in which a fact got better and none got worse, most important first."""
         pairs = [pair for pair in self.diff.pairs if pair.better and not pair.worse]
         return sorted(pairs, key=lambda pair: -sum(change.weight for change in pair.better))
 
     def summary(self, index: int) -> str:
-        """OLD (0) or NEW (1) in one line: path, variants, targets, versions of Triton."""
+        """Describe OLD (0) or NEW (1) in one line: path, variants, targets, versions of Triton."""
         variants = self.variants[index]
         targets = ", ".join(dict.fromkeys(str(variant.target) for variant in variants))
         versions = dict.fromkeys(variant.toolchain.versions.get("triton", "unknown") for variant in variants)
@@ -308,13 +313,13 @@ class CaptureComparison:
 
     @property
     def matched(self) -> str:
-        """How many variants were matched, and by what."""
+        """Say how many variants were matched, and by what."""
         target = ", config and target" if self.diff.by_target else " and config (they share no target)"
         return f"{pluralize(len(self.diff.pairs), 'variant')}, by kernel, specialization{target}"
 
     @property
     def counts(self) -> list[str]:
-        """How many pairs are identical, unchanged, worse and better, and the compile times."""
+        """Count the pairs that are identical, unchanged, worse and better; add the compile times."""
         diff = self.diff
         identical = sum(pair.identical for pair in diff.pairs)
         unchanged = sum(not pair.identical and not pair.changes for pair in diff.pairs)
@@ -334,11 +339,11 @@ class CaptureComparison:
 
     @property
     def unmatched(self) -> list[str]:
-        """Environments that differ, renamed kernels, and what only one of the captures has, by kernel."""
+        """List the environments that differ, renamed kernels, and what only one capture has, by kernel."""
         return [*_environments(self.diff), *_unmatched(self.diff, self.variants)]
 
     def pair_text(self, pair: MatchedVariants) -> str:
-        """A pair in one line: what got worse and better; only what got better if nothing got worse."""
+        """Describe a pair in one line: what got worse and better; only the better if nothing got worse."""
         ids = f"#{pair.a.id} -> #{pair.b.id}" if pair.a.id != pair.b.id else f"#{pair.a.id}"
         changes = [change_text(change, pair) for change in pair.worse or pair.better]
         if pair.worse and pair.better:
@@ -347,7 +352,7 @@ class CaptureComparison:
 
 
 def compare_captures(old: Workspace, new: Workspace) -> CaptureComparison:
-    """Compares two open captures variant by variant. Raises UserError if one is damaged."""
+    """Compare two open captures variant by variant. Raises UserError if one is damaged."""
     variants = old.variants, new.variants
     diff = matched_variants(*variants, old.all_facts(), new.all_facts())
     return CaptureComparison(
@@ -368,7 +373,7 @@ def _by_fact(changes: Iterable[FactChange]) -> str:
 
 
 def _environments(diff: CaptureDiff) -> Iterator[str]:
-    """The environment variables that differ between matched variants, and in how many pairs."""
+    """Yield the environment variables that differ between matched variants, and in how many pairs."""
     changes: Counter[tuple[str, str, str]] = Counter()
     for pair in diff.pairs:
         a, b = pair.a.environment, pair.b.environment
@@ -383,7 +388,7 @@ def _unmatched(diff: CaptureDiff, variants: tuple[Sequence[Variant], Sequence[Va
     for old, new in diff.renamed.items():
         yield f"Renamed  {old} -> {new}"
     before = {new: old for old, new in diff.renamed.items()}
-    for title, left, others, capture, names in (
+    for title, left, candidates, capture, names in (
         ("Only in OLD", diff.only_a, variants[1], "NEW", diff.renamed),
         ("Only in NEW", diff.only_b, variants[0], "OLD", before),
     ):
@@ -391,24 +396,24 @@ def _unmatched(diff: CaptureDiff, variants: tuple[Sequence[Variant], Sequence[Va
         for variant in left:
             kernels.setdefault(variant.kernel.name, []).append(variant)
         for kernel, group in kernels.items():
-            why = _why_unmatched(group[0], closest(group[0], others, names.get(kernel)), capture)
+            why = _why_unmatched(group[0], closest(group[0], candidates, names.get(kernel)), capture)
             yield f"{title}  {kernel}: {pluralize(len(group), 'variant')}{why}"
 
 
 def _why_unmatched(variant: Variant, found: tuple[Variant, Sequence[Difference]] | None, capture: str) -> str:
-    """In what a variant differs from the closest one of the other capture."""
+    """Say in what a variant differs from the closest one of the other capture."""
     if found is None:
         return ", the whole kernel"
-    other, differences = found
+    nearest, differences = found
     if not differences:
-        return f"; #{variant.id} equals #{other.id} of {capture}, which has another match"
+        return f"; #{variant.id} equals #{nearest.id} of {capture}, which has another match"
     listed = ", ".join(map(str, differences[:_MAX_DIFFERENCES]))
     more = ", ..." if len(differences) > _MAX_DIFFERENCES else ""
-    return f"; #{variant.id} and its closest in {capture}, #{other.id}, differ in {listed}{more}"
+    return f"; #{variant.id} and its closest in {capture}, #{nearest.id}, differ in {listed}{more}"
 
 
 def change_text(change: FactChange, pair: MatchedVariants) -> str:
-    """A change as views print it: `Registers 64 -> 72`, `does not compile: ...`."""
+    """Return a change as views print it: `Registers 64 -> 72`, `does not compile: ...`."""
     if change.name == FAILURE:
         return f"does not compile: {change.b}" if change.worse else "compiles now"
     if change.name == "launchable":

@@ -44,12 +44,13 @@ Pair = tuple[Variant, Variant]
 def match_variants(
     a: Sequence[Variant], b: Sequence[Variant], renamed: Mapping[str, str], by_target: bool
 ) -> tuple[list[Pair], list[Variant], list[Variant]]:
-    """The pairs in NEW's order, and the variants of OLD (`a`) and NEW (`b`) without a counterpart.
+    """Match OLD (`a`) with NEW (`b`); return the pairs in NEW's order and the unmatched of both.
 
-    Equal properties match first, then equal hashes of Triton, then configs that are equal with the
-    defaults filled in, then variants that differ only in the compiler environment, then those whose
-    parameters were renamed, added or removed, at last imported variants by what the import has. `renamed`
-    maps kernels of OLD to NEW's names. `by_target`: variants only match if their targets do.
+    Equal properties match first, then equal hashes of Triton, then configs that are equal with
+    the defaults filled in, then variants that differ only in the compiler environment, then
+    those whose parameters were renamed, added or removed, at last imported variants by what the
+    import has. `renamed` maps kernels of OLD to NEW's names. `by_target`: variants only match if
+    their targets do.
     """
     old, new = list(a), list(b)
     pairs: list[Pair] = []
@@ -57,20 +58,20 @@ def match_variants(
         pairs += _by_key(old, new, key)
     pairs += _by_common_parameters(old, new, renamed, by_target)
     pairs += _by_import(old, new, renamed, by_target)
-    place = {id(variant): index for index, variant in enumerate(b)}
-    return sorted(pairs, key=lambda pair: place[id(pair[1])]), old, new
+    position = {id(variant): index for index, variant in enumerate(b)}
+    return sorted(pairs, key=lambda pair: position[id(pair[1])]), old, new
 
 
 def _keys(renamed: Mapping[str, str], by_target: bool) -> Iterator[_Key]:
-    """The keys of the rounds of matching; a key of None matches nothing."""
+    """Yield the keys of the rounds of matching; a key of None matches nothing."""
     # The variants of a large capture share their specializations.
     arguments: dict[int, frozenset[str]] = {}
 
     def base(variant: Variant) -> tuple[Hashable, ...]:
-        kernel, place = variant.kernel.name, id(variant.specialization)
-        if place not in arguments:
-            arguments[place] = frozenset(map(repr, variant.specialization))
-        return renamed.get(kernel, kernel), arguments[place], variant.target if by_target else None
+        kernel, identity = variant.kernel.name, id(variant.specialization)
+        if identity not in arguments:
+            arguments[identity] = frozenset(map(repr, variant.specialization))
+        return renamed.get(kernel, kernel), arguments[identity], variant.target if by_target else None
 
     def given(variant: Variant) -> Hashable:
         return frozenset([(name, repr(value)) for name, value in variant.config.values])
@@ -92,7 +93,7 @@ def _keys(renamed: Mapping[str, str], by_target: bool) -> Iterator[_Key]:
 
 
 def _by_key(old: list[Variant], new: list[Variant], key: _Key) -> list[Pair]:
-    """Removes pairs with the same key from the lists, in order."""
+    """Remove pairs with the same key from the lists, in order."""
     if not old or not new:
         return []
     waiting: dict[Hashable, list[Variant]] = defaultdict(list)
@@ -105,17 +106,18 @@ def _by_key(old: list[Variant], new: list[Variant], key: _Key) -> list[Pair]:
 
 
 def _remove(old: list[Variant], new: list[Variant], pairs: Iterable[Pair]) -> None:
-    taken = {id(variant) for pair in pairs for variant in pair}
-    old[:] = [variant for variant in old if id(variant) not in taken]
-    new[:] = [variant for variant in new if id(variant) not in taken]
+    matched = {id(variant) for pair in pairs for variant in pair}
+    old[:] = [variant for variant in old if id(variant) not in matched]
+    new[:] = [variant for variant in new if id(variant) not in matched]
 
 
 def _by_common_parameters(
     old: list[Variant], new: list[Variant], renamed: Mapping[str, str], by_target: bool
 ) -> list[Pair]:
-    """Removes pairs whose kernels have other parameters, and that agree in all that both have.
+    """Remove pairs whose kernels have other parameters, and that agree in all that both have.
 
-    Only if there is one such pair: a new parameter with two values leaves open which was meant before.
+    Only if there is one such pair: a new parameter with two values leaves open which was meant
+    before.
     """
     kernels: dict[str, tuple[list[Variant], list[Variant]]] = {}
     for variant in old:
@@ -128,26 +130,26 @@ def _by_common_parameters(
         if olds and news:
             before, after = (set(side[0].kernel.parameters) for side in (olds, news))
             if before != after and before & after:
-                other = frozenset(before ^ after)
-                pairs += _only_pairs(olds, news, partial(_without, names=other, by_target=by_target))
+                changed = frozenset(before ^ after)
+                pairs += _only_pairs(olds, news, partial(_without, names=changed, by_target=by_target))
     _remove(old, new, pairs)
     return pairs
 
 
 def _only_pairs(old: Sequence[Variant], new: Sequence[Variant], key: _Key) -> Iterator[Pair]:
-    """The pairs with the same key, which no other variant has."""
+    """Yield the pairs with the same key, which no other variant has."""
     sides: tuple[dict[Hashable, list[Variant]], ...] = (defaultdict(list), defaultdict(list))
     for side, variants in zip(sides, (old, new), strict=True):
         for variant in variants:
             side[key(variant)].append(variant)
     for name, (first, *more) in sides[0].items():
-        if not more and len(found := sides[1].get(name, [])) == 1:
-            yield first, found[0]
+        if not more and len(partners := sides[1].get(name, [])) == 1:
+            yield first, partners[0]
 
 
 def _without(variant: Variant, names: frozenset[str], by_target: bool) -> Hashable:
-    """The identity of a variant among those of its kernel, ignoring the parameters in `names`."""
-    arguments = frozenset(repr(each) for each in variant.specialization if each.name not in names)
+    """Return the identity of a variant among those of its kernel, ignoring the parameters in `names`."""
+    arguments = frozenset(repr(argument) for argument in variant.specialization if argument.name not in names)
     config = frozenset((name, text) for name, text in _filled_config(variant).items() if name not in names)
     environment = frozenset(variant.environment.items())
     return arguments, config, environment, variant.target if by_target else None
@@ -156,7 +158,7 @@ def _without(variant: Variant, names: frozenset[str], by_target: bool) -> Hashab
 def _by_import(
     old: list[Variant], new: list[Variant], renamed: Mapping[str, str], by_target: bool
 ) -> list[Pair]:
-    """Removes pairs with an imported variant whose known values agree, if there is only one such pair."""
+    """Remove pairs with an imported variant whose known values agree, if there is only one such pair."""
     if not any(IMPORTED in variant.toolchain.versions for variant in (*old, *new)):
         return []
     groups: dict[Hashable, list[Variant]] = defaultdict(list)
@@ -166,21 +168,21 @@ def _by_import(
         id(v): [o for o in groups.get(_run_time(v, renamed, by_target), ()) if _agree(o, v)] for v in new
     }
     uses: dict[int, int] = defaultdict(int)
-    for found in candidates.values():
-        for variant in found:
+    for matches in candidates.values():
+        for variant in matches:
             uses[id(variant)] += 1
     pairs = [
-        (found[0], v)
+        (matches[0], v)
         for v in new
-        for found in [candidates[id(v)]]
-        if len(found) == 1 and uses[id(found[0])] == 1
+        for matches in [candidates[id(v)]]
+        if len(matches) == 1 and uses[id(matches[0])] == 1
     ]
     _remove(old, new, pairs)
     return pairs
 
 
 def _run_time(variant: Variant, renamed: Mapping[str, str], by_target: bool) -> Hashable:
-    """Kernel, target, options and run-time arguments, which an import has."""
+    """Return kernel, target, options and run-time arguments, which an import has."""
     kernel = variant.kernel.name
     options = {name: value for name, value in _filled_config(variant).items() if name in _defaults(variant)}
     return (
@@ -192,7 +194,7 @@ def _run_time(variant: Variant, renamed: Mapping[str, str], by_target: bool) -> 
 
 
 def _agree(a: Variant, b: Variant) -> bool:
-    """Whether an import and another variant have no constant with different values."""
+    """Check that an import and another variant have no constant with different values."""
     if not any(IMPORTED in variant.toolchain.versions for variant in (a, b)):
         return False
     ours, theirs = _constants(a), _constants(b)
@@ -200,7 +202,11 @@ def _agree(a: Variant, b: Variant) -> bool:
 
 
 def _constants(variant: Variant) -> dict[str, str]:
-    fixed = {each.name: repr(each.value) for each in variant.specialization if each.type == "constexpr"}
+    fixed = {
+        argument.name: repr(argument.value)
+        for argument in variant.specialization
+        if argument.type == "constexpr"
+    }
     meta = {name: repr(value) for name, value in variant.config.values if name not in INVENTED}
     return fixed | {name: text for name, text in meta.items() if name not in _defaults(variant)}
 
@@ -210,18 +216,18 @@ def _defaults(variant: Variant) -> Mapping[str, int | None]:
 
 
 def _by_position(variant: Variant) -> Hashable:
-    """The specialization and the config with the positions of parameters instead of their names."""
-    place = {name: str(index) for index, name in enumerate(variant.kernel.parameters)}
+    """Return specialization and config with the positions of parameters instead of their names."""
+    positions = {name: str(index) for index, name in enumerate(variant.kernel.parameters)}
     arguments = [
-        (place.get(each.name, each.name), repr((each.type, each.key, each.value)))
-        for each in variant.specialization
+        (positions.get(argument.name, argument.name), repr((argument.type, argument.key, argument.value)))
+        for argument in variant.specialization
     ]
-    config = [(place.get(name, name), text) for name, text in _filled_config(variant).items()]
+    config = [(positions.get(name, name), text) for name, text in _filled_config(variant).items()]
     return frozenset(arguments), frozenset(config)
 
 
 def _filled_config(variant: Variant) -> dict[str, str]:
-    """The config with the defaults filled in, as text, in which True is not 1."""
+    """Return the config with the defaults filled in, as text, in which True is not 1."""
     values = {**_defaults(variant), **dict(variant.config.values)}
     return {name: format_value(value) for name, value in values.items()}
 
@@ -229,40 +235,45 @@ def _filled_config(variant: Variant) -> dict[str, str]:
 def closest(
     variant: Variant, others: Sequence[Variant], kernel: str | None = None
 ) -> tuple[Variant, list[Difference]] | None:
-    """The variant of the same kernel that differs in the fewest components, and these; None if there is none.
+    """Find the variant of the same kernel with the fewest differences, and these; None without one.
 
-    The differences have the value of `variant` first. `kernel` is the kernel's name among the others,
-    if it was renamed.
+    The differences have the value of `variant` first. `kernel` is the kernel's name among the
+    others, if it was renamed.
     """
     name = kernel or variant.kernel.name
-    known = [other for other in others if other.kernel.name == name][:_MAX_CANDIDATES]
-    if not known:
+    candidates = [candidate for candidate in others if candidate.kernel.name == name][:_MAX_CANDIDATES]
+    if not candidates:
         return None
-    own = _components(variant)
-    found = [(other, _differences(own, _components(other), variant, other)) for other in known]
-    return min(found, key=lambda item: len(item[1]))
+    components = _components(variant)
+    differences = [
+        (candidate, _differences(components, _components(candidate), variant, candidate))
+        for candidate in candidates
+    ]
+    return min(differences, key=lambda item: len(item[1]))
 
 
 def _differences(
     a: Mapping[str, str], b: Mapping[str, str], first: Variant, second: Variant
 ) -> list[Difference]:
-    """The components that differ; what an import does not have does not count."""
+    """Return the components that differ; what an import does not have does not count."""
     # The environment of an import is known, if only as unset.
-    known = set(first.environment) | set(second.environment)
+    environment = set(first.environment) | set(second.environment)
     imported = [IMPORTED in variant.toolchain.versions for variant in (first, second)]
     return [
         Difference(name, a.get(name, _UNSET), b.get(name, _UNSET))
         for name in dict.fromkeys([*a, *b])
         if a.get(name) != b.get(name)
-        and not (imported[0] and name not in a and name not in known)
-        and not (imported[1] and name not in b and name not in known)
+        and not (imported[0] and name not in a and name not in environment)
+        and not (imported[1] and name not in b and name not in environment)
     ]
 
 
 def _components(variant: Variant) -> dict[str, str]:
-    """Everything that identifies a variant of a kernel, as text by name."""
+    """Return everything that identifies a variant of a kernel, as text by name."""
     config = {name: text for name, text in _filled_config(variant).items() if name not in INVENTED}
     arguments = {
-        f"argument {each.name}": str(each) for each in variant.specialization if each.name not in config
+        f"argument {argument.name}": str(argument)
+        for argument in variant.specialization
+        if argument.name not in config
     }
     return {"target": str(variant.target), **config, **arguments, **variant.environment}

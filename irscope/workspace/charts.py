@@ -37,7 +37,7 @@ class Point(FrozenValue):
 
     @property
     def counts(self) -> bool:
-        """Whether it has a number and the variant can be launched."""
+        """Return True if it has a number and the variant can be launched."""
         return self.y is not None and not self.trouble
 
 
@@ -69,19 +69,19 @@ class Chart(FrozenValue):
 
     @property
     def points(self) -> list[Point]:
-        """Every point from left to right: by tick, then by series, then from low to high."""
-        every = [(point, number) for number, one in enumerate(self.series) for point in one.points]
+        """Return every point from left to right: by tick, then by series, then from low to high."""
+        every = [(point, number) for number, series in enumerate(self.series) for point in series.points]
         every.sort(key=lambda item: (item[0].tick, item[1], item[0].y is not None, item[0].y or 0.0))
         return [point for point, _ in every]
 
     @property
     def crowded(self) -> bool:
-        """Whether a line leaves out points that are candidates."""
-        return any(sum(point.counts for point in one.points) > len(one.line) for one in self.series)
+        """Return True if a line leaves out points that are candidates."""
+        return any(sum(point.counts for point in series.points) > len(series.line) for series in self.series)
 
 
 def axes(variants: Sequence[Variant]) -> dict[str, Axis]:
-    """The properties in which `variants` differ, the one with the most values first; EACH is the last.
+    """Return the properties in which `variants` differ, most values first; EACH is the last.
 
     Triton's version comes second, where views split a chart by it: a series per version.
     """
@@ -101,46 +101,49 @@ def axes(variants: Sequence[Variant]) -> dict[str, Axis]:
 
 
 def chartable_facts(variants: Sequence[Variant], facts: FactsById) -> list[FactKind]:
-    """The facts that are a number for at least one of `variants`; those that vary come first."""
-    known = [facts[variant.id] for variant in variants if variant.id in facts]
-    kinds = dict.fromkeys(fact.kind for own in known for fact in own.values())
-    numbers = {kind: {_number(own.get(kind.name)) for own in known} - {None} for kind in kinds}
+    """Return the facts that are a number for some of `variants`; those that vary come first."""
+    known_facts = [facts[variant.id] for variant in variants if variant.id in facts]
+    kinds = dict.fromkeys(fact.kind for variant_facts in known_facts for fact in variant_facts.values())
+    numbers = {
+        kind: {_number(variant_facts.get(kind.name)) for variant_facts in known_facts} - {None}
+        for kind in kinds
+    }
     return sorted((kind for kind in kinds if numbers[kind]), key=lambda kind: len(numbers[kind]) == 1)
 
 
 def chart(variants: Sequence[Variant], facts: FactsById, kind: FactKind, axis: str, split: str = "") -> Chart:
-    """`kind` of each variant over `axis`, with a series per value of `split`; both are keys of `axes`.
+    """Chart `kind` over `axis`, with a series per value of `split`; both are keys of `axes`.
 
     Ticks are ordered by value; on EACH, by the fact, the best first.
     """
-    found = axes(variants)
+    axis_of = axes(variants)
     numbers = {variant.id: _number(facts.get(variant.id, {}).get(kind.name)) for variant in variants}
     if axis == EACH:
         ordered = sorted(variants, key=lambda v: _rank(numbers[v.id], _trouble(v, facts.get(v.id, {})), kind))
         ticks = [f"#{variant.id}" for variant in ordered]
-        places = {variant.id: place for place, variant in enumerate(ordered)}
+        tick_index = {variant.id: position for position, variant in enumerate(ordered)}
     else:
-        ticks = _in_order(map(found[axis], variants))
-        tick_of = {text: place for place, text in enumerate(ticks)}
-        places = {variant.id: tick_of[_text(found[axis](variant))] for variant in variants}
+        ticks = _in_order(map(axis_of[axis], variants))
+        tick_of = {text: position for position, text in enumerate(ticks)}
+        tick_index = {variant.id: tick_of[_text(axis_of[axis](variant))] for variant in variants}
     groups: dict[str, list[Point]] = {
-        value: [] for value in (_in_order(map(found[split], variants)) if split else [""])
+        value: [] for value in (_in_order(map(axis_of[split], variants)) if split else [""])
     }
     for variant in variants:
         trouble = _trouble(variant, facts.get(variant.id, {}))
-        point = Point(variant, places[variant.id], numbers[variant.id], trouble)
-        groups[_text(found[split](variant)) if split else ""].append(point)
+        point = Point(variant, tick_index[variant.id], numbers[variant.id], trouble)
+        groups[_text(axis_of[split](variant)) if split else ""].append(point)
     series = [Series(value, tuple(points), _line(points, kind)) for value, points in groups.items()]
     return Chart(kind, axis, split, tuple(ticks), tuple(series))
 
 
 def lines_text(variants: Sequence[Variant], axis: str, split: str) -> str:
-    """Says in one sentence which variants the lines of charts over `axis` join."""
+    """Say in one sentence which variants the lines of charts over `axis` join."""
     same = f" with the same {split}" if split else ""
     if axis == EACH:
         return f"{'A' if split else 'The'} line joins the variants{same}, from best to worst."
-    others = [name for name in axes(variants) if name not in (axis, split, EACH)]
-    differ = f"; along a line, {', '.join(others)} may differ too" if others else ""
+    other_axes = [name for name in axes(variants) if name not in (axis, split, EACH)]
+    differ = f"; along a line, {', '.join(other_axes)} may differ too" if other_axes else ""
     which = f"best variant{same} that can be launched"
     return f"{'A' if split else 'The'} line joins the {which} at each {axis}{differ}."
 
@@ -154,13 +157,13 @@ def _text(value: Value) -> str:
 
 
 def _in_order(values: Iterable[Value]) -> list[str]:
-    """The distinct values as text: numbers by size, then words."""
+    """Return the distinct values as text: numbers by size, then words."""
     ordered = sorted(values, key=lambda v: (0, v, "") if isinstance(v, int | float) else (1, 0, _text(v)))
     return list(dict.fromkeys(map(_text, ordered)))
 
 
 def plotted(value: FactValue | Value) -> int | float | None:
-    """The number that charts draw for a value; None if it is no number or too large."""
+    """Return the number that charts draw for a value; None if it is not a number or too large."""
     return value if isinstance(value, int | float) and abs(value) < _MAX_NUMBER else None
 
 
@@ -179,7 +182,7 @@ def _rank(number: float | None, trouble: str, kind: FactKind) -> tuple[bool, boo
 
 
 def _line(points: Sequence[Point], kind: FactKind) -> tuple[tuple[int, float], ...]:
-    """The best point of each tick: the highest if high is good, else the lowest."""
+    """Return the best point of each tick: the highest if high is good, else the lowest."""
     best: dict[int, float] = {}
     choose = max if kind.better == "high" else min
     for point in points:
@@ -200,7 +203,7 @@ class AxisScale(NamedTuple):
     step: float
 
     def label(self, value: float, unit: str) -> str:
-        """The label of a value: `128`, `16k`, `0.25`, `50%`."""
+        """Return the label of a value: `128`, `16k`, `0.25`, `50%`."""
         if unit == "fraction":
             return format_fraction(value)
         for size, letter in ((1e9, "G"), (1e6, "M"), (1e4, "k")):
@@ -209,13 +212,16 @@ class AxisScale(NamedTuple):
         return f"{value:.{max(0, -math.floor(math.log10(self.step)))}f}"
 
     def values(self) -> Iterator[float]:
-        """The values with a label, from low to high."""
+        """Yield the values with a label, from low to high."""
         for number in range(round((self.high - self.low) / self.step) + 1):
             yield self.low + number * self.step
 
 
 def axis_scale(low: float, high: float, labels: int) -> AxisScale:
-    """Round numbers around [low, high] with at most `labels` steps; from 0 unless `low` is far above it."""
+    """Return round numbers around [low, high] with at most `labels` steps.
+
+    The scale starts at 0 unless `low` is far above it.
+    """
     if 0 <= low < 0.6 * high:
         low = 0.0
     span = high - low

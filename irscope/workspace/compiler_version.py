@@ -32,7 +32,7 @@ class CompilerVersion:
 
     @property
     def name(self) -> str:
-        """Triton's version: `Triton 3.8.0`."""
+        """Return Triton's version: `Triton 3.8.0`."""
         return f"Triton {self.triton}"
 
     def __str__(self) -> str:
@@ -40,7 +40,7 @@ class CompilerVersion:
 
 
 def compiler_version(variant: Variant) -> CompilerVersion:
-    """The version that compiled a variant."""
+    """Return the version that compiled a variant."""
     triton, ptxas = variant.toolchain.versions.get("triton", "?"), variant.environment.get(PTXAS, "")
     return _version(triton, ptxas)
 
@@ -61,27 +61,30 @@ def _version(triton: str, ptxas: str) -> CompilerVersion:
 
 
 def chosen_values(variant: Variant) -> dict[str, Value]:
-    """The settings of a variant and Triton's version: what can differ between two variants to compare."""
+    """Return a variant's settings and Triton's version: what can differ between two variants."""
     triton = variant.toolchain.versions.get("triton")
     return {**variant.settings, **({} if triton is None else {"triton": triton})}
 
 
 def _order(text: str) -> tuple[tuple[int, int, str], ...]:
-    """3.10.0 comes after 3.9.0, and 3.9.0 after 3.9.0rc1."""
+    """Return a sort key: 3.10.0 comes after 3.9.0, and 3.9.0 after 3.9.0rc1."""
     parts = re.findall(r"\d+|[a-z]+", text)
     order = [(1, int(part[:9]), "") if part.isdecimal() else (0, 0, part) for part in parts]
     return (*order, (0, 1, "")) if order else ()
 
 
 def version_name(workspace: Workspace, variant: Variant) -> str:
-    """The file that has a variant; the age of its source if one capture is open, "" if it has one source."""
+    """Return the file that has a variant, or the age of its source if only one capture is open.
+
+    "" if the capture has only one source of the kernel.
+    """
     if len(workspace.captures) < 2:
         return workspace.age(variant)
     return file_names(workspace.captures)[workspace.capture_index(variant)]
 
 
 def file_names(paths: Sequence[Path]) -> list[str]:
-    """The names of the files, with their folders if several have one name."""
+    """Return the names of the files, with their folders if several have one name."""
     names = [path.name for path in paths]
     if len(set(names)) == len(names):
         return names

@@ -92,7 +92,7 @@ class Unmet(FrozenValue):
 
 
 def parse_expectation(text: str, changes: bool = False) -> tuple[FactComparison, ...]:
-    """Return the comparisons that `text` joins with `and`; their values may be changes if `changes`.
+    """Parse the comparisons that `text` joins with `and`; their values may be changes if `changes`.
 
     Raises UserError if it is malformed.
     """
@@ -167,7 +167,10 @@ def _malformed(text: str, position: int) -> UserError:
 
 
 def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) -> Iterator[Unmet]:
-    """The comparisons that do not hold for a variant's facts; a comparison of an unknown fact never holds."""
+    """Yield the comparisons that do not hold for a variant's facts.
+
+    A comparison of an unknown fact never holds.
+    """
     for comparison in comparisons:
         fact = facts.get(comparison.fact)
         value = fact.value if fact is not None else None
@@ -194,15 +197,15 @@ def _comparison_of_fact(match: re.Match[str], changes: bool) -> FactComparison:
 
 def _comparison(match: re.Match[str], fact: str, changes: bool = False) -> FactComparison | None:
     """Return the comparison that was written; None if it needs a number and has none."""
-    sign, written = match[2], match[3]
+    sign, value_text = match[2], match[3]
     value: float | str | None = None
-    change = _CHANGE.fullmatch(written) if changes else None
-    if sign != "contains" and not written.startswith('"'):
-        value = float(change[1]) if change else _number(written)
+    change = _CHANGE.fullmatch(value_text) if changes else None
+    if sign != "contains" and not value_text.startswith('"'):
+        value = float(change[1]) if change else _number(value_text)
     if value is None:
         if sign in _ORDERED:
             return None
-        change, value = None, written.strip('"')
+        change, value = None, value_text.strip('"')
     return FactComparison(match[0].strip(), fact, sign, value, (change[2] or "+") if change else "")
 
 
@@ -216,7 +219,10 @@ def _number(text: str) -> float | None:
 
 
 def failure_of(comparison: FactComparison, value: FactValue | Value, before: FactValue = None) -> str:
-    """Why the comparison does not hold; "" if it does. `before` is the value that a change is from."""
+    """Say why the comparison does not hold; "" if it does.
+
+    `before` is the value that a change is from.
+    """
     sign, expected = comparison.operator, _expected(comparison, before)
     if value is None or expected is None:
         return UNKNOWN
@@ -234,7 +240,7 @@ def failure_of(comparison: FactComparison, value: FactValue | Value, before: Fac
 
 
 def _expected(comparison: FactComparison, before: FactValue) -> float | str | None:
-    """The value to compare with; None if it is a change from a value that is not a number."""
+    """Return the value to compare with; None if it is a change from a value that is not a number."""
     value = comparison.value
     if not comparison.change or isinstance(value, str):
         return value
@@ -266,20 +272,20 @@ class CheckFailure:
 
     @property
     def text(self) -> str:
-        """The failure in one line."""
+        """Return the failure in one line."""
         variant, unmet = self.variant, self.unmet
         where = f"{variant.kernel.name} #{variant.id} {self.name} {variant.target}"
         return one_line(f"{where}: expected {unmet.comparison.text}, {self.found}")
 
     @property
     def found(self) -> str:
-        """The value that was found: `load_width is 8`."""
+        """Return the value that was found: `load_width is 8`."""
         value = "unknown" if self.unmet.value is None else f"{self.unmet.value}"
         return f"{self.unmet.comparison.fact} is {value}{self._reason}"
 
     @property
     def _reason(self) -> str:
-        """Why a value is unknown, or cannot be compared."""
+        """Return why a value is unknown, or cannot be compared."""
         if self.unmet.value is None:
             failure = self.variant.failure
             return f": it did not compile: {failure.summary}" if failure else ": no stage has it"
@@ -297,12 +303,12 @@ class CheckResult:
 
     @property
     def variants(self) -> int:
-        """The number of variants that were checked."""
+        """Number of variants that were checked."""
         return len(self.checked)
 
     @property
     def lines(self) -> list[str]:
-        """A line per failure, then the totals."""
+        """Return a line per failure, then the totals."""
         failed = len({failure.variant.id for failure in self.failures})
         variants, comparisons = pluralize(self.variants, "variant"), pluralize(self.comparisons, "comparison")
         if not failed:
@@ -312,7 +318,7 @@ class CheckResult:
 
 
 def check(workspace: Workspace, rules: Sequence[CheckRule]) -> CheckResult:
-    """Checks a capture. Raises UserError if a rule cannot be parsed or selects no variant."""
+    """Check a capture. Raises UserError if a rule cannot be parsed or selects no variant."""
     parsed = [tuple(map(parse_expectation, rule.that)) for rule in rules]
     selected = [_selected(workspace.variants, rule) for rule in rules]
     checked = {variant.id: variant for variants in selected for variant in variants}
@@ -326,13 +332,16 @@ def check(workspace: Workspace, rules: Sequence[CheckRule]) -> CheckResult:
         for variant in variants:
             for expectation in expectations:
                 comparisons += len(expectation)
-                found = unmet(expectation, facts[variant.id])
-                failures += [CheckFailure(variant, workspace.names[variant.id], one) for one in found]
+                failed = unmet(expectation, facts[variant.id])
+                failures += [
+                    CheckFailure(variant, workspace.names[variant.id], unmet_comparison)
+                    for unmet_comparison in failed
+                ]
     return CheckResult(str(workspace.path), tuple(checked.values()), comparisons, failures)
 
 
 def read_rules(path: Path) -> list[CheckRule]:
-    """The rules in a TOML file: [[expect]] tables. Raises UserError if the file is malformed."""
+    """Read the rules in a TOML file: [[expect]] tables. Raises UserError if the file is malformed."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -373,7 +382,7 @@ def _selected(variants: Sequence[Variant], rule: CheckRule) -> list[Variant]:
         and rule.target in (None, str(variant.target))
     ]
     if not matching:
-        known = ", ".join(dict.fromkeys(f"{v.kernel.name} {v.target}" for v in variants)) or "none"
-        wanted = f"kernel {rule.kernel or '*'} and target {rule.target or '*'}"
-        raise UserError(f"no variant matches {wanted}; the capture has: {known}")
+        available = ", ".join(dict.fromkeys(f"{v.kernel.name} {v.target}" for v in variants)) or "none"
+        request = f"kernel {rule.kernel or '*'} and target {rule.target or '*'}"
+        raise UserError(f"no variant matches {request}; the capture has: {available}")
     return matching if rule.variant is None else [find_variant(matching, rule.variant)]

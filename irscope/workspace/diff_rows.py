@@ -61,7 +61,7 @@ class RowSide(FrozenValue):
 
 
 def hunks(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -> Iterator[Hunk]:
-    """The rows that `shows` selects with up to `context` rows before and after each, in order.
+    """Yield the rows that `shows` selects with up to `context` rows before and after each, in order.
 
     A last hunk without rows has the number of rows folded at the end.
     """
@@ -74,7 +74,7 @@ def hunks(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -> 
 
 
 def row_sides(diff: StageDiff, row: Row) -> tuple[RowSide | None, RowSide | None]:
-    """The two sides of a row; a changed pair has the spans in which its texts differ."""
+    """Return the two sides of a row; a changed pair has the spans in which its texts differ."""
     left = None if row.left is None else _text(diff.left, row.left)
     right = None if row.right is None else _text(diff.right, row.right)
     spans: tuple[Sequence[Span], Sequence[Span]] = ((), ())
@@ -87,9 +87,10 @@ def row_sides(diff: StageDiff, row: Row) -> tuple[RowSide | None, RowSide | None
 
 
 def rows_in_place(diff: StageDiff) -> Sequence[Row]:
-    """The rows of a diff with the change of an operation on the lines that differ.
+    """Return the rows of a diff with the change of an operation on the lines that differ.
 
-    An operation with regions can differ on a later line only: `} {tt.flatten}`. Then its first line is equal.
+    An operation with regions can differ on a later line only: `} {tt.flatten}`. Then its first
+    line is equal.
     """
     if not language_named(diff.left.language).has_regions:
         return diff.rows
@@ -111,17 +112,20 @@ def _differs_only_below(diff: StageDiff, row: Row) -> bool:
 
     from irscope.diff.classify import classify  # the app opens without a diff
 
-    index, other = diff.left.operation_of_line.get(row.left), diff.right.operation_of_line.get(row.right)
-    if index is None or other is None:
+    index, right_index = (
+        diff.left.operation_of_line.get(row.left),
+        diff.right.operation_of_line.get(row.right),
+    )
+    if index is None or right_index is None:
         return False
-    left, right = diff.left.operations[index], diff.right.operations[other]
+    left, right = diff.left.operations[index], diff.right.operations[right_index]
     if left.end <= row.left + 1 or right.end <= row.right + 1:
         return False
     if row.change & ~classify(left.normalized, right.normalized, diff.left.language):
         return False
     if _texts_differ(diff, row.left, row.right):
         return False
-    return _texts_differ(diff, left.end - 1, right.end - 1) or _labels_differ(diff, index, other)
+    return _texts_differ(diff, left.end - 1, right.end - 1) or _labels_differ(diff, index, right_index)
 
 
 def _labels_differ(diff: StageDiff, index: int, other: int) -> bool:
@@ -141,7 +145,7 @@ def _own_labels(document: Document, index: int) -> list[str]:
 
 
 def reads_differently(diff: StageDiff, row: Row) -> bool:
-    """Whether the texts of a changed row differ; not if only the definition of its layout changed."""
+    """Check whether the texts of a changed row differ; not if only its layout's definition changed."""
     if row.change is not Change.LAYOUT or row.left is None or row.right is None:
         return bool(row.change)
     return _texts_differ(diff, row.left, row.right)
@@ -152,19 +156,19 @@ def _texts_differ(diff: StageDiff, left: int, right: int) -> bool:
 
 
 def change_names(change: Change) -> list[str]:
-    """The names of the kinds in a change: "shape", "layout", ..."""
+    """Return the names of the kinds in a change: "shape", "layout", ..."""
     return [str(kind.name).lower() for kind in CHANGES if kind in change]
 
 
 def count_changes(rows: Iterable[Row]) -> Mapping[Change, int]:
-    """How many rows have each kind of change, most first; a moved operation counts where it was."""
+    """Count the rows with each kind of change, most first; a moved operation counts where it was."""
     once = (row for row in rows if not (row.change & Change.MOVED and row.left is None))
     counts = Counter(kind for row in once for kind in CHANGES if kind in row.change)
     return dict(counts.most_common())
 
 
 def counts_text(counts: Mapping[Change, int]) -> str:
-    """Counts of changes by kind: "3 shapes, 1 layout, 2 added"."""
+    """Write counts of changes by kind: "3 shapes, 1 layout, 2 added"."""
     return ", ".join(
         f"{number:,} {str(kind.name).lower()}"
         if kind in _PARTICIPLES
@@ -174,18 +178,21 @@ def counts_text(counts: Mapping[Change, int]) -> str:
 
 
 def hunk_range(rows: Sequence[Row], left: bool) -> str:
-    """The lines of a hunk on one side as unified diffs write them: first line, number of lines."""
+    """Return a hunk's lines on one side as unified diffs write them: first line, number of lines."""
     numbers = [number for row in rows if (number := row.left if left else row.right) is not None]
     return f"{numbers[0] + 1},{len(numbers)}" if numbers else "0,0"
 
 
 def source_line_counts(diff: StageDiff) -> list[LineChange]:
-    """The instructions per source line that changed; none for MLIR and Python: their rows show it."""
+    """Return the instructions per source line that changed.
+
+    None for MLIR and Python: their rows show it.
+    """
     return [] if diff.left.language in (MLIR.name, PYTHON.name) else by_source_line(diff)
 
 
 def _ranges(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -> Iterator[Span]:
-    """The ranges of rows to show, as (start, end); adjacent ranges are merged."""
+    """Yield the ranges of rows to show, as (start, end); adjacent ranges are merged."""
     start = end = -1
     for index, row in enumerate(rows):
         if not shows(row):
@@ -218,13 +225,16 @@ class Detail(enum.Enum):
 
     @property
     def next(self) -> Detail:
-        """The next level; the first after the last."""
+        """Return the next level; the first after the last."""
         every = list(Detail)
         return every[(every.index(self) + 1) % len(every)]
 
 
 def rows_at(detail: Detail, rows: Sequence[Row], left: Sequence[str], right: Sequence[str]) -> Sequence[Row]:
-    """The rows of a diff; changes that do not count become equal. `left` and `right` are the lines."""
+    """Return the rows of a diff; changes that do not count become equal.
+
+    `left` and `right` are the lines.
+    """
     if detail is Detail.SHAPES:
         return rows
     if detail is Detail.RAW:
@@ -237,7 +247,7 @@ def rows_at(detail: Detail, rows: Sequence[Row], left: Sequence[str], right: Seq
 
 
 def differs_materially(diff: StageDiff) -> bool:
-    """Whether a stage of the compiler differs in more than shapes and constants."""
+    """Check whether a stage of the compiler differs in more than shapes and constants."""
     return diff.structural and not is_source_stage(diff.stage) and not diff.constants_only
 
 
@@ -262,11 +272,11 @@ class OperandNotes:
         if not row.change & Change.CONSTANT or row.left is None or row.right is None:
             return ""
         left, right = self._diff.left, self._diff.right
-        index, other = left.operation_of_line.get(row.left), right.operation_of_line.get(row.right)
-        if index is None or other is None:
+        index, right_index = left.operation_of_line.get(row.left), right.operation_of_line.get(row.right)
+        if index is None or right_index is None:
             return ""
         notes = []
-        for was, now in zip(self._constants(0, index), self._constants(1, other), strict=False):
+        for was, now in zip(self._constants(0, index), self._constants(1, right_index), strict=False):
             if was and now and was[1].normalized != now[1].normalized:
                 notes.append(f"{was[0]}: {_value(left, was[1])} -> {_value(right, now[1])}")
         return "; ".join(dict.fromkeys(notes))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def pair_estimate_lines(comparison: Comparison) -> list[TextLine]:
-    """The estimates of A and B, term by term; a term's line goes to the code behind it."""
+    """Return the estimates of A and B, term by term; a term's line goes to the code behind it."""
     workspace, single = comparison.workspace, comparison.single
     lines = []
     if not single:

@@ -45,7 +45,7 @@ class EstimateLine(FrozenValue):
 
 
 def estimate_lines(estimate: Estimate) -> list[EstimateLine]:
-    """The estimate of one launch."""
+    """Return the lines of the estimate of one launch."""
     time = microseconds_text(estimate.microseconds)
     return [
         EstimateLine(f"{time} us estimated on {estimate.device}; bound by {estimate.bound}"),
@@ -55,7 +55,7 @@ def estimate_lines(estimate: Estimate) -> list[EstimateLine]:
 
 
 def estimate_difference(a: Estimate, b: Estimate) -> str:
-    """How B compares with A in one sentence: "B is 1.4x slower by estimate: shared memory 2.1x, ..."."""
+    """Compare B with A in one sentence: "B is 1.4x slower by estimate: shared memory 2.1x, ..."."""
     times = f"{microseconds_text(a.microseconds)} -> {microseconds_text(b.microseconds)} us"
     if are_equal(a, b):
         return f"A and B are equally fast by estimate ({times})"
@@ -68,20 +68,20 @@ def estimate_difference(a: Estimate, b: Estimate) -> str:
 
 
 def are_equal(a: Estimate, b: Estimate) -> bool:
-    """Whether the times differ by less than measurements do."""
+    """Check whether the times differ by less than measurements do."""
     return abs(b.microseconds - a.microseconds) <= _EQUAL * a.microseconds
 
 
 def difference_evidence(a: Estimate, b: Estimate) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
-    """The lines of A and of B that show the term that changed most."""
+    """Return the lines of A and of B that show the term that changed most."""
     names = _changed(a, b)
-    found = [estimate.term(names[0]) if names else None for estimate in (a, b)]
-    of_a, of_b = (term.evidence if term else () for term in found)
+    terms = [estimate.term(names[0]) if names else None for estimate in (a, b)]
+    of_a, of_b = (term.evidence if term else () for term in terms)
     return of_a, of_b
 
 
 def _causes(a: Estimate, b: Estimate) -> list[str]:
-    """The terms that explain the difference, at most two."""
+    """Return the terms that explain the difference, at most two."""
     causes = []
     for name in _changed(a, b)[:2]:
         before, after = (_time(estimate, name) for estimate in (a, b))
@@ -97,7 +97,7 @@ def _factor(ratio: float) -> str:
 
 
 def _changed(a: Estimate, b: Estimate) -> list[str]:
-    """The terms that changed in the direction of the whole, the largest change first."""
+    """Return the terms that changed in the direction of the whole, the largest change first."""
     sign = 1 if b.microseconds > a.microseconds else -1
     bounds = {a.bound, b.bound}
     every = dict.fromkeys(term.name for term in (*a.terms, *b.terms))
@@ -127,22 +127,22 @@ def _term(term: Term, width: int, longest: float) -> EstimateLine:
 
 
 def bar_text(share: float, width: int) -> str:
-    """A bar of `share` (0 to 1) of `width` characters, padded with blanks."""
+    """Draw a bar of `share` (0 to 1) of `width` characters, padded with blanks."""
     eighths = round(max(0.0, min(share, 1.0)) * width * 8)
     part = _PARTS[eighths % 8] if eighths % 8 else ""
     return (_FULL * (eighths // 8) + part).ljust(width)
 
 
 def evidence_ranges(evidence: Sequence[Evidence]) -> str:
-    """The lines in short: `ptx 120-131, 140`; "" without any."""
+    """Return the lines in short: `ptx 120-131, 140`; "" without any."""
     by_stage: dict[str, list[int]] = {}
-    for one in evidence:
-        by_stage.setdefault(one.stage, []).append(one.line + 1)
+    for item in evidence:
+        by_stage.setdefault(item.stage, []).append(item.line + 1)
     parts = []
     for stage, lines in by_stage.items():
         ordered = sorted(set(lines))
-        shown = ", ".join(map(str, ordered[:3])) + (", ..." if len(ordered) > 3 else "")
-        parts.append(f"{stage} {shown}")
+        ranges = ", ".join(map(str, ordered[:3])) + (", ..." if len(ordered) > 3 else "")
+        parts.append(f"{stage} {ranges}")
     return "; ".join(parts)
 
 
@@ -159,12 +159,12 @@ class PairEstimates(FrozenValue):
 
     @property
     def text(self) -> str:
-        """How B compares with A, in one sentence."""
+        """Compare B with A in one sentence."""
         return f"{estimate_difference(self.a, self.b)}, for {self.problem}"
 
 
 def pair_estimates(comparison: Comparison) -> PairEstimates | None:
-    """The estimates of a pair; None if the two were not launched for the same problem, or there are none."""
+    """Return a pair's estimates; None if the two share no problem, or if there are none."""
     if comparison.mismatch or comparison.single:
         return None
     shared = shared_launch(comparison.a, comparison.b)
@@ -183,7 +183,7 @@ def pair_estimates(comparison: Comparison) -> PairEstimates | None:
 
 
 def estimate_findings(comparison: Comparison) -> Iterator[Finding]:
-    """The finding that B is slower or faster than A by estimate, and because of which resource."""
+    """Yield the finding that B is slower or faster than A by estimate, and because of which resource."""
     pair = comparison.estimates
     if pair is None or comparison.duplicate or are_equal(pair.a, pair.b):
         return
@@ -193,11 +193,11 @@ def estimate_findings(comparison: Comparison) -> Iterator[Finding]:
 
 
 def shared_launch(a: Variant, b: Variant) -> tuple[Launch, Launch] | None:
-    """The first launch of A and one of B that are for the same problem."""
+    """Return the first launch of A and one of B that are for the same problem."""
     if not a.launches or not b.launches:
         return None
     from irscope.workspace.problems import problem_text
 
     of_b = {problem_text(b, launch): launch for launch in reversed(b.launches)}
     shared = ((launch, of_b.get(problem_text(a, launch))) for launch in a.launches)
-    return next(((one, other) for one, other in shared if other is not None), None)
+    return next(((launch_a, launch_b) for launch_a, launch_b in shared if launch_b is not None), None)

@@ -38,26 +38,26 @@ class Estimates:
     def of(
         self, variant: Variant, launch: Launch, device: DeviceRates | None = None, fit: Fit | None = None
     ) -> Estimate:
-        """The estimate of a launch; takes about 0.1 s if it was never made.
+        """Return the estimate of a launch; takes about 0.1 s if it was never made.
 
         `fit` has the constants of the model (None: those of the device, or the user's own).
 
         Raises UserError if there is none, such as for a variant without machine code.
         """
         key = (variant.id, launch, repr((device, fit)))
-        found = self._known.get(key)
-        if found is None:
+        result = self._known.get(key)
+        if result is None:
             try:
-                found = self._stored_or_made(variant, launch, device, fit)
+                result = self._stored_or_made(variant, launch, device, fit)
             except UserError as error:
-                found = error
-            self._known[key] = found
-        if isinstance(found, UserError):
-            raise UserError(str(found))
-        return found
+                result = error
+            self._known[key] = result
+        if isinstance(result, UserError):
+            raise UserError(str(result))
+        return result
 
     def facts(self, variant: Variant) -> dict[str, Fact]:
-        """The facts ESTIMATE_KINDS of the first launch, by name; unknown if there is no estimate."""
+        """Return the facts ESTIMATE_KINDS of the first launch, by name; unknown without an estimate."""
         estimate: Estimate | None = None
         if variant.launches:
             with suppress(UserError):
@@ -73,16 +73,16 @@ class Estimates:
         }
 
     def forget(self, ids: Iterable[int]) -> None:
-        """Drops the estimates of variants that changed."""
+        """Drop the estimates of variants that changed."""
         changed = set(ids)
         for key in [key for key in self._known if key[0] in changed]:
             self._known.pop(key, None)
 
     def save(self) -> None:
-        """Keeps what was made in the user's cache folder."""
+        """Keep what was made in the user's cache folder."""
         with self._lock:
-            made, self._made = self._made, {}
-        self._cache.write(made)
+            contents, self._made = self._made, {}
+        self._cache.write(contents)
 
     def _stored_or_made(
         self, variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None
@@ -91,23 +91,23 @@ class Estimates:
 
         name = _cache_name(variant, launch, device, fit)
         stored = self._cache.read(name)
-        if stored is not None and (known := _from_json(stored)) is not None:
-            return known
+        if stored is not None and (cached := _from_json(stored)) is not None:
+            return cached
         read: Callable[[str], bytes | None] = partial(self._workspace.find_content, variant)
         try:
-            made = estimate(variant, launch, read, device, fit)
+            result = estimate(variant, launch, read, device, fit)
         except (ArithmeticError, LookupError, ValueError, RecursionError) as error:
             # Machine code that the model cannot follow costs only its own estimate.
             raise UserError(f"#{variant.id}: no estimate: {type(error).__name__}: {error}") from error
         with self._lock:
-            self._made[name] = json.dumps(asdict(made)).encode()
-        return made
+            self._made[name] = json.dumps(asdict(result)).encode()
+        return result
 
 
 def estimate_of(
     workspace: Workspace, variant: Variant, launch: Launch | str | None, device: str | None
 ) -> Estimate:
-    """The estimate of a launch; see `Workspace.estimate`."""
+    """Return the estimate of a launch; see `Workspace.estimate`."""
     from irscope.workspace.picking import device_named
 
     if isinstance(launch, str):
@@ -119,7 +119,7 @@ def estimate_of(
 
 
 def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None) -> str:
-    """The name of an estimate in the cache folder: everything that it depends on."""
+    """Return the name of an estimate in the cache folder: everything that it depends on."""
     from irscope.estimating.constants import fit_of, rates_of
 
     device = device or rates_of(variant.target)
@@ -132,18 +132,18 @@ def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fi
 
 @cache
 def _model_digest() -> str:
-    """A hash of the model's code: an estimate of another version of it is made again."""
+    """Return a hash of the model's code: an estimate of another version of it is made again."""
     return code_digest(Path(irscope.estimating.__file__).parent)
 
 
 def code_digest(folder: Path) -> str:
-    """A hash of the modules in a folder and below it."""
+    """Return a hash of the modules in a folder and below it."""
     files = sorted(folder.rglob("*.py"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def _from_json(content: bytes) -> Estimate | None:
-    """The estimate that was stored; None if it is damaged."""
+    """Return the estimate that was stored; None if it is damaged."""
     from irscope.estimating.terms import Estimate, Term
 
     try:

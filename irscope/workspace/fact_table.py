@@ -43,31 +43,31 @@ class FactTable:
         self._with_problem: set[int] = set()
 
     def add(self, variant: Variant, facts: Mapping[str, Fact]) -> None:
-        """Adds the facts of a variant."""
+        """Add the facts of a variant."""
         self.add_all([variant], {variant.id: facts})
 
     def add_all(self, variants: Iterable[Variant], facts: Mapping[int, Mapping[str, Fact]]) -> None:
-        """Adds the facts of those variants that have some, by their ids."""
-        found = [variant for variant in variants if variant.id in facts]
-        for variant in found:
+        """Add the facts of those variants that have some, by their ids."""
+        measured = [variant for variant in variants if variant.id in facts]
+        for variant in measured:
             if variant.id in self._facts:
                 self.remove(variant.id)
-        rows = [facts[variant.id] for variant in found]
-        self._facts.update(zip([variant.id for variant in found], rows, strict=True))
+        rows = [facts[variant.id] for variant in measured]
+        self._facts.update(zip([variant.id for variant in measured], rows, strict=True))
         codes, launches, *signs = columns_of(rows, _INDEXED)
-        for variant, code, launch in zip(found, codes, launches, strict=True):
+        for variant, code, launch in zip(measured, codes, launches, strict=True):
             if code is not None:
                 self._codes[variant.id] = code
                 self._by_code.setdefault(code, {})[variant.id] = variant
                 self._changed.add(code)
             if variant.failure is not None or (isinstance(launch, Status) and not launch.ok):
                 self._with_problem.add(variant.id)
-        for place in {place for sign in signs for place, value in enumerate(sign) if value}:
-            if spills(rows[place]):
-                self._spilling.add(found[place].id)
+        for index in {index for sign in signs for index, value in enumerate(sign) if value}:
+            if spills(rows[index]):
+                self._spilling.add(measured[index].id)
 
     def remove(self, variant: int) -> None:
-        """Removes the facts of a variant that changed."""
+        """Remove the facts of a variant that changed."""
         code = self._codes.pop(variant, None)
         if code is not None:
             del self._by_code[code][variant]
@@ -79,36 +79,36 @@ class FactTable:
 
     @property
     def known(self) -> Mapping[int, Mapping[str, Fact]]:
-        """The facts of the measured variants, by id and name."""
+        """Return the facts of the measured variants, by id and name."""
         return self._facts
 
     @property
     def spilling(self) -> Set[int]:
-        """The ids of the variants that spill registers."""
+        """Return the ids of the variants that spill registers."""
         return self._spilling
 
     @property
     def with_problem(self) -> Set[int]:
-        """The ids of the measured variants that failed or cannot be launched."""
+        """Return the ids of the measured variants that failed or cannot be launched."""
         return self._with_problem
 
     def __contains__(self, variant: int) -> bool:
         return variant in self._facts
 
     def get(self, variant: int, name: str) -> Fact | None:
-        """A fact; None if the variant does not have it or is not measured yet."""
+        """Return a fact; None if the variant does not have it or is not measured yet."""
         return self._facts.get(variant, {}).get(name)
 
     def value(self, variant: int, name: str) -> FactValue:
-        """The value of a fact; None if it is unknown."""
+        """Return the value of a fact; None if it is unknown."""
         return value_named(self._facts.get(variant, _NONE), name)
 
     def column(self, name: str, variants: Sequence[Variant]) -> list[FactValue]:
-        """The values of a fact of several variants; None if unknown."""
+        """Return the values of a fact of several variants; None if unknown."""
         return column_of(self._rows(variants), name)
 
     def columns(self, names: Sequence[str], variants: Sequence[Variant]) -> list[Sequence[FactValue]]:
-        """The values of several facts of several variants; None if unknown."""
+        """Return the values of several facts of several variants; None if unknown."""
         return columns_of(self._rows(variants), names)
 
     def _rows(self, variants: Sequence[Variant]) -> list[Mapping[str, Fact]]:
@@ -116,28 +116,30 @@ class FactTable:
         return [facts.get(variant.id, _NONE) for variant in variants]
 
     def status(self, variant: Variant) -> Status | None:
-        """Whether a variant compiled and can be launched; None if that is unknown."""
+        """Return whether a variant compiled and can be launched; None if that is unknown."""
         return status_of(variant, self._facts.get(variant.id, {}))
 
     def problem(self, variant: Variant) -> str:
-        """Why a variant failed or cannot be launched, in one line; "" if it can."""
+        """Say in one line why a variant failed or cannot be launched; "" if it can."""
         status = self.status(variant)
         return "" if status is None else status.problem
 
     def duplicate_of(self, variant: Variant) -> int | None:
-        """The id of the first measured variant with the same machine code; None if that is this one."""
+        """Return the id of the first measured variant with the same machine code; None if it is this one."""
         if self._changed:
             self._group_duplicates()
         return self._firsts.get(variant.id)
 
     def _group_duplicates(self) -> None:
-        """Groups the variants of all codes that changed, which is faster than one code at a time."""
+        """Group the variants of all codes that changed, which is faster than one code at a time."""
         changed = [variant for code in self._changed for variant in self._by_code[code].values()]
         changed.sort(key=lambda variant: variant.id)
         for variant in changed:
             self._firsts.pop(variant.id, None)
         groups = duplicate_groups(changed, self._facts)
-        self._firsts.update((other.id, first.id) for first, *others in groups for other in others)
+        self._firsts.update(
+            (duplicate.id, first.id) for first, *duplicates in groups for duplicate in duplicates
+        )
         self._changed.clear()
 
 
@@ -149,25 +151,25 @@ class MeasuredFacts:
         self._known: dict[int, Mapping[str, Fact]] = {}
 
     def of(self, variant: Variant) -> Mapping[str, Fact]:
-        """The facts of a variant by name in table order; measured again while it is being compiled."""
+        """Return a variant's facts by name in table order; measure again while it is being compiled."""
         from irscope.facts.measure import measure
 
-        known = self._known.get(variant.id)
-        if known is not None:
-            return known
-        found = self._known[variant.id] = measure(variant, partial(self._read, variant))
+        cached = self._known.get(variant.id)
+        if cached is not None:
+            return cached
+        measured = self._known[variant.id] = measure(variant, partial(self._read, variant))
         # Checked after the assignment: the variant may have been compiled while this thread measured it.
         if variant.id in self._workspace.in_progress or self._workspace.is_outdated(variant):
             self._known.pop(variant.id, None)
-        return found
+        return measured
 
     def forget(self, ids: Iterable[int]) -> None:
-        """Drops the facts of variants that changed."""
+        """Drop the facts of variants that changed."""
         for id_ in ids:
             self._known.pop(id_, None)
 
     def _read(self, variant: Variant, stage: str) -> bytes | None:
-        """A stage that is stored; an assembly that only a disassembler has (SPIR-V) is derived."""
+        """Return a stored stage; derive assembly that only a disassembler has (SPIR-V)."""
         workspace = self._workspace
         if stage == backend_of(variant.target).assembly and workspace.derivable(variant, stage):
             with suppress(UserError):
@@ -176,7 +178,7 @@ class MeasuredFacts:
 
 
 def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> None:
-    """Measures the facts that a capture does not store yet and stores them, which closes the workspace.
+    """Measure the facts that a capture does not store yet and store them; close the workspace.
 
     `report` receives the number of variants done and in total.
     """

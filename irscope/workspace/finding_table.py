@@ -64,7 +64,7 @@ class FindingTarget:
 
 
 def finding_rows(pair: Comparison, findings: Sequence[Finding]) -> list[FindingRow]:
-    """The findings as rows, in their order."""
+    """Return the findings as rows, in their order."""
     return [_row(pair, finding) for finding in findings]
 
 
@@ -75,12 +75,12 @@ def _row(pair: Comparison, finding: Finding) -> FindingRow:
 
 
 def sign_of(finding: Finding) -> str:
-    """The sign of a finding's severity."""
+    """Return the sign of a finding's severity."""
     return next(sign for severity, sign in _SIGNS if finding.severity >= severity)
 
 
 def split_sentence(text: str) -> tuple[str, str, str]:
-    """`What: a -> b and more` as (What, a, b and more); (text, "", "") for any other sentence.
+    """Split `What: a -> b and more` into (What, a, b and more); else return (text, "", "").
 
     Only a colon, a blank and an arrow are left out.
     """
@@ -97,7 +97,7 @@ def split_sentence(text: str) -> tuple[str, str, str]:
 
 
 def finding_target(pair: Comparison, finding: Finding) -> FindingTarget:
-    """The target of a finding: every finding has one."""
+    """Return the target of a finding: every finding has one."""
     line = evidence_line(finding)
     if line is not None:
         return FindingTarget(line)

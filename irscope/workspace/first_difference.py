@@ -29,43 +29,51 @@ _MANY = 50
 
 
 def first_difference(a: Variant | None, b: Variant) -> str:
-    """The first stage whose content differs between A and B: "ttgir", or "nothing".
+    """Return the first stage whose content differs between A and B: "ttgir", or "nothing".
 
-    "python" if they are compilations of different sources. "" if B is A itself or failed, or if there is
-    no A. The difference can be in shapes only; `Comparison.first_difference` looks into the texts.
+    "python" if they are compilations of different sources. "" if B is A itself or failed, or if
+    there is no A. The difference can be in shapes only; `Comparison.first_difference` looks into
+    the texts.
     """
     if a is None:
         return ""
-    if (known := _without_stages(a, b)) is not None:
-        return known
-    artifacts, others = a.artifacts, b.artifacts  # those of a large capture are read now
-    equal = {name for name, one in artifacts.items() if name in others and others[name].digest == one.digest}
-    return _first_unequal(a, b, artifacts.keys() | others.keys(), equal)
+    if (answer := _without_stages(a, b)) is not None:
+        return answer
+    artifacts, other_artifacts = a.artifacts, b.artifacts  # those of a large capture are read now
+    equal = {
+        name
+        for name, artifact in artifacts.items()
+        if name in other_artifacts and other_artifacts[name].digest == artifact.digest
+    }
+    return _first_unequal(a, b, artifacts.keys() | other_artifacts.keys(), equal)
 
 
 def first_differences(workspace: Workspace, a: Variant | None, variants: Sequence[Variant]) -> list[str]:
-    """The `first_difference` of A and each of the variants; 10,000 of a large capture take 0.1 s."""
+    """Return the `first_difference` of A and each of the variants.
+
+    10,000 of a large capture take 0.1 s.
+    """
     stages = workspace.equal_stages(a) if a is not None and len(variants) > _MANY else {}
     if a is None or not stages:
         return [first_difference(a, variant) for variant in variants]
-    own = set(stages.get(a.id, ("", ""))[0].split(","))
+    own_stages = set(stages.get(a.id, ("", ""))[0].split(","))
     answers: dict[tuple[object, ...], str] = {}  # few variants differ in which stages are equal
-    found = []
+    differences = []
     for variant in variants:
         answer = _without_stages(a, variant) if variant.id in stages else first_difference(a, variant)
         if answer is None:
             names, equal = stages[variant.id]
             key = variant.target.backend, names, equal
             if key not in answers:
-                every = own | set(names.split(","))
+                every = own_stages | set(names.split(","))
                 answers[key] = _first_unequal(a, variant, every, set(equal.split(",")))
             answer = answers[key]
-        found.append(answer)
-    return found
+        differences.append(answer)
+    return differences
 
 
 def _without_stages(a: Variant, b: Variant) -> str | None:
-    """The answer if it does not depend on the stages; None if it does."""
+    """Return the answer if it does not depend on the stages; None if it does."""
     if a.id == b.id or b.failure is not None:
         return ""
     if a.kernel.id != b.kernel.id and a.kernel.source.text != b.kernel.source.text:
@@ -74,7 +82,7 @@ def _without_stages(a: Variant, b: Variant) -> str | None:
 
 
 def _first_unequal(a: Variant, b: Variant, stages: AbstractSet[str], equal: AbstractSet[str]) -> str:
-    """The first of the `stages` that either has which is not in `equal`."""
+    """Return the first of the `stages` that either has which is not in `equal`."""
     for stage in dict.fromkeys((*stages_of(a), *stages_of(b))):
         if not is_source_stage(stage.name) and stage.name in stages and stage.name not in equal:
             return stage.name
@@ -85,7 +93,7 @@ _T = TypeVar("_T")
 
 
 def equal_text(variants: Sequence[Variant]) -> str:
-    """A group of duplicates, by the values in which they differ: `3 equal: num_stages=2,3,4`.
+    """Describe a group of duplicates by the values in which they differ: `3 equal: num_stages=2,3,4`.
 
     By their numbers if they do not differ in their configs.
     """
@@ -99,7 +107,7 @@ def equal_text(variants: Sequence[Variant]) -> str:
 
 
 def joined(values: Iterable[_T], write: Callable[[_T], str]) -> str:
-    """The texts of the different values, in ascending order if they are numbers: `2,3,4`."""
+    """Join the texts of the different values, in ascending order if they are numbers: `2,3,4`."""
     texts: dict[str, _T] = {}
     for value in values:
         texts.setdefault(write(value), value)
@@ -108,7 +116,7 @@ def joined(values: Iterable[_T], write: Callable[[_T], str]) -> str:
 
 
 def state(variant: Variant, facts: FactTable, in_progress: InProgress) -> str:
-    """`ok`, `=#3` for a duplicate of variant 3, `!failed`, `!launch`, or how far the compilation is."""
+    """Return `ok`, `=#3` for a duplicate of 3, `!failed`, `!launch`, or the compilation's progress."""
     if variant.id in in_progress:
         return in_progress.status(variant.id)
     if variant.failure is not None:

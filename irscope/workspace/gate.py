@@ -121,10 +121,10 @@ class GatePair:
 
     @property
     def variant(self) -> Variant:
-        """The variant that a view names: that of NEW if there is one."""
-        found = self.b or self.a
-        assert found is not None  # noqa: S101 - one of them exists
-        return found
+        """Return the variant that a view names: that of NEW if there is one."""
+        existing = self.b or self.a
+        assert existing is not None  # noqa: S101 - one of them exists
+        return existing
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +138,12 @@ class Violation:
 
     @property
     def weight(self) -> float:
-        """The size of the regression of its pair; 0 for a variant without a counterpart."""
+        """Return the size of the regression of its pair; 0 for a variant without a counterpart."""
         return self.pair.matched.weight if self.pair.matched else 0.0
 
     @property
     def where(self) -> str:
-        """Kernel, variant and target: `matmul_kernel #3 BLOCK_M=64 cuda:90`."""
+        """Return kernel, variant and target: `matmul_kernel #3 BLOCK_M=64 cuda:90`."""
         variant = self.pair.variant
         return f"{variant.kernel.name} #{variant.id} {self.name} {variant.target}"
 
@@ -166,27 +166,32 @@ class GateResult:
 
     @property
     def failed(self) -> bool:
-        """Whether a condition is true for a variant, or nothing could be compared."""
+        """Return True if a condition is true for a variant, or nothing could be compared."""
         return bool(self.violations or self.problems)
 
     @property
     def summary(self) -> str:
-        """The outcome in one line."""
+        """Return the outcome in one line."""
         conditions = pluralize(len(self.conditions), "condition")
         checked = f"{pluralize(self.pairs, 'variant')} compared, {conditions}"
         if not self.failed:
             return f"{checked}: none is true"
         if not self.violations:
             return f"{checked}: failed, because the comparison is incomplete"
-        variants = len({(one.pair.a is None, one.pair.variant.id) for one in self.violations})
-        kernels = len({one.pair.variant.kernel.name for one in self.violations})
+        variants = len(
+            {(violation.pair.a is None, violation.pair.variant.id) for violation in self.violations}
+        )
+        kernels = len({violation.pair.variant.kernel.name for violation in self.violations})
         return f"{checked}: failed for {pluralize(variants, 'variant')} of {pluralize(kernels, 'kernel')}"
 
     @property
     def lines(self) -> list[str]:
-        """A line per problem and violation, worst first, then the notes and the summary."""
-        found = (f"{one.where}: {one.condition.text}: {one.text}" for one in self.violations)
-        return [*self.problems, *found, *self.notes, self.summary]
+        """Return a line per problem and violation, worst first, then the notes and the summary."""
+        violation_lines = (
+            f"{violation.where}: {violation.condition.text}: {violation.text}"
+            for violation in self.violations
+        )
+        return [*self.problems, *violation_lines, *self.notes, self.summary]
 
 
 @dataclass(frozen=True)
@@ -210,7 +215,7 @@ class _Sides:
 def gate_captures(
     old: Workspace, new: Workspace, comparison: CaptureComparison, fail_on: Sequence[str]
 ) -> GateResult:
-    """Checks how two captures differ. Raises UserError if a condition is malformed."""
+    """Check how two captures differ. Raises UserError if a condition is malformed."""
     conditions = parse_conditions(fail_on)
     diff = comparison.diff
     pairs = [
@@ -225,7 +230,7 @@ def gate_captures(
 
 
 def gate_pair(comparison: Comparison, fail_on: Sequence[str]) -> GateResult:
-    """Checks how variant B differs from A. Raises UserError if a condition is malformed."""
+    """Check how variant B differs from A. Raises UserError if a condition is malformed."""
     conditions = parse_conditions(fail_on)
     workspace, (a, b) = comparison.workspace, comparison.variants
     facts = _facts(workspace, conditions, (a, b))
@@ -237,12 +242,13 @@ def gate_pair(comparison: Comparison, fail_on: Sequence[str]) -> GateResult:
 def _facts(
     workspace: Workspace, conditions: Iterable[Condition], variants: Iterable[Variant] | None = None
 ) -> dict[int, Facts]:
-    """The facts of variants (None: all), with estimates if a condition is about one."""
+    """Return the facts of variants (None: all), with estimates if a condition is about one."""
     facts: dict[int, Facts] = dict(workspace.all_facts(variants))
     estimated = {kind.name for kind in ESTIMATE_KINDS}
     if any(estimated.intersection(condition.facts) for condition in conditions):
         return {
-            id_: {**known, **workspace.estimates.facts(workspace.by_id(id_))} for id_, known in facts.items()
+            id_: {**variant_facts, **workspace.estimates.facts(workspace.by_id(id_))}
+            for id_, variant_facts in facts.items()
         }
     return facts
 
@@ -254,15 +260,15 @@ def _result(
     notes: Sequence[str],
     edits: tuple[tuple[str, str], ...],
 ) -> GateResult:
-    found = [one for condition in conditions for one in _violations(condition, sides)]
+    violations = [one for condition in conditions for one in _violations(condition, sides)]
     order = {condition: index for index, condition in enumerate(conditions)}
-    found.sort(key=lambda one: (-one.weight, order[one.condition]))
+    violations.sort(key=lambda one: (-one.weight, order[one.condition]))
     matched = [pair.b for pair in sides.pairs if pair.matched and pair.b is not None]
     if matched:
         problems = [text for condition in conditions for text in _unmeasured(condition, sides)]
     added = [pair.b for pair in sides.pairs if pair.a is None and pair.b is not None]
     return GateResult(
-        conditions, len(matched), [*matched, *added], found, tuple(problems), tuple(notes), edits
+        conditions, len(matched), [*matched, *added], violations, tuple(problems), tuple(notes), edits
     )
 
 
@@ -273,7 +279,7 @@ def _violations(condition: Condition, sides: _Sides) -> Iterator[Violation]:
 
 
 def _true_for(condition: Condition, pair: GatePair, sides: _Sides) -> str:
-    """The values that make the condition true for a pair; "" if it is false."""
+    """Return the values that make the condition true for a pair; "" if it is false."""
     if condition.comparisons:
         return "" if pair.b is None else _compared(condition, pair, sides)
     return _WORD_CHECKS[condition.text](pair, sides)
@@ -281,10 +287,10 @@ def _true_for(condition: Condition, pair: GatePair, sides: _Sides) -> str:
 
 def _compared(condition: Condition, pair: GatePair, sides: _Sides) -> str:
     old, new = sides.facts_of(pair)
-    found = outcome(condition, old, new)
-    if found:
+    result = outcome(condition, old, new)
+    if result:
         return ", ".join(_values(name, old, new) for name in condition.facts)
-    if found is False or old is None:
+    if result is False or old is None:
         return ""
     # A value that was known and is not any more must not pass.
     lost = [name for name in unknown_facts(condition, new) if value_named(old, name) is not None]
@@ -294,7 +300,7 @@ def _compared(condition: Condition, pair: GatePair, sides: _Sides) -> str:
 
 
 def _values(name: str, old: Facts | None, new: Facts) -> str:
-    """A fact in OLD and NEW: "Regs 64 -> 120 (+87.5%)"; "Spills 24, as in OLD"."""
+    """Write a fact in OLD and NEW: "Regs 64 -> 120 (+87.5%)"; "Spills 24, as in OLD"."""
     estimated = {kind.name: kind for kind in ESTIMATE_KINDS}
     kind = estimated.get(name) or facts_named([name])[name]
     value = value_named(new, name)
@@ -314,13 +320,13 @@ def _percentage(before: FactValue, value: FactValue) -> str:
 
 def _worse(pair: GatePair, _: _Sides) -> str:
     matched = pair.matched
-    return ", ".join(change_text(one, matched) for one in matched.worse) if matched else ""
+    return ", ".join(change_text(change, matched) for change in matched.worse) if matched else ""
 
 
 def _new_failure(pair: GatePair, sides: _Sides) -> str:
     if pair.matched is not None:
-        worse = [one for one in pair.matched.worse if one.name in _NEW_FAILURES]
-        return ", ".join(change_text(one, pair.matched) for one in worse)
+        worse = [change for change in pair.matched.worse if change.name in _NEW_FAILURES]
+        return ", ".join(change_text(change, pair.matched) for change in worse)
     status = status_of(pair.b, sides.facts_of(pair)[1]) if pair.b is not None else None
     return f"new variant: {status}" if status is not None and not status.ok else ""
 
@@ -331,7 +337,7 @@ def _changed(pair: GatePair, sides: _Sides) -> str:
         return ""
     if any(facts is None or value_of(facts, CODE) is None for facts in sides.facts_of(pair)):
         return "machine code unknown"
-    changes = ", ".join(change_text(one, matched) for one in matched.changes)
+    changes = ", ".join(change_text(change, matched) for change in matched.changes)
     return f"other machine code{': ' if changes else ''}{changes}"
 
 
@@ -353,7 +359,7 @@ _WORD_CHECKS = {
 
 
 def _unmeasured(condition: Condition, sides: _Sides) -> Iterator[str]:
-    """Why a condition could be checked for no matched variant; nothing if it could."""
+    """Say why a condition could be checked for no matched variant; yield nothing if it could."""
     if not condition.comparisons:
         return
     unknown: set[str] = set()
@@ -370,7 +376,7 @@ def _unmeasured(condition: Condition, sides: _Sides) -> Iterator[str]:
 
 
 def _nothing_matched(comparison: CaptureComparison) -> str:
-    """Why no variant was compared."""
+    """Say why no variant was compared."""
     for index, side in enumerate(("OLD", "NEW")):
         if not comparison.variants[index]:
             return f"nothing was compared: {side} ({comparison.paths[index]}) has no variants"

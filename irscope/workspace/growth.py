@@ -37,23 +37,26 @@ class Growth(FrozenValue):
 
     @property
     def running(self) -> bool:
-        """Whether a process is still writing the capture."""
+        """Return True if a process is still writing the capture."""
         return self.writer is not None and self.writer.running
 
     @property
     def unfinished(self) -> bool:
-        """Whether variants may be added: a process writes the capture, or ended before it was complete."""
+        """Return True if variants may be added.
+
+        A process writes the capture, or ended before it was complete.
+        """
         return self.writer is not None
 
     def count(self, variants: int) -> str:
-        """`10 variants`; `7 of 10 variants` if the writer will add, or would have added, the others."""
+        """Write `10 variants`; `7 of 10 variants` if the writer will, or would have, added the others."""
         planned = self.writer.planned if self.writer is not None else None
         if planned is None or planned <= variants:
             return pluralize(variants, "variant")
         return f"{variants:,} of {pluralize(planned, 'variant')}"
 
     def state(self, variants: int) -> str:
-        """`still compiling`, `still being written`, `incomplete`; "" if the capture is complete."""
+        """Return `still compiling`, `still being written`, `incomplete`; "" if the capture is complete."""
         if self.writer is None:
             return ""
         planned = self.writer.planned
@@ -62,13 +65,16 @@ class Growth(FrozenValue):
         return "incomplete" if planned is None or planned > variants else ""
 
     def progress(self, variants: int) -> str:
-        """`7 of 10, still compiling`; "" if the capture is complete."""
+        """Write `7 of 10, still compiling`; "" if the capture is complete."""
         state, planned = self.state(variants), self.writer.planned if self.writer is not None else None
         of = f" of {planned:,}" if planned is not None and planned > variants else ""
         return f"{variants:,}{of}, {state}" if state else ""
 
     def ended(self, variants: int) -> str:
-        """The message for a capture whose writer was killed; "" if it has every variant, or is written."""
+        """Return the message for a capture whose writer was killed.
+
+        "" if it has every variant, or is being written.
+        """
         if self.writer is None or self.running or not self.state(variants):
             return ""
         command = next((name for name in _RESUMING if f" {name} " in self.writer.holder), _RESUMING[0])
@@ -94,7 +100,7 @@ class GrowthWatch:
         self._seen = self._state()
 
     def look(self) -> tuple[Growth, bool]:
-        """The process that writes the capture now, and whether its files changed since the last call."""
+        """Find the process that writes the capture now; say if files changed since the last call."""
         growth, state = Growth(find_writer(self._path)), self._state()
         changed, self._seen = state != self._seen, state
         return growth, changed
@@ -104,12 +110,12 @@ class GrowthWatch:
 
 
 def is_abandoned(workspace: Workspace) -> bool:
-    """Whether a capture is empty and no other process compiles into it."""
+    """Check whether a capture is empty and no other process compiles into it."""
     return not workspace.variants and not GrowthWatch(workspace.path).look()[0].running
 
 
 def _file_state(path: Path) -> tuple[int, int, int]:
-    """The identity, size and time of a file, which change if it is written; zeros without a file."""
+    """Return a file's identity, size and time, which change if it is written; zeros without a file."""
     try:
         state = path.stat()
     except OSError:
@@ -123,9 +129,12 @@ _MAX_ENTRIES, _MAX_CAPTURES = 5000, 100
 
 
 def captures_in(folder: Path) -> list[Path]:
-    """The captures in a folder and in the folders in it, newest first; the first 100 that are found."""
-    found = list(islice(_captures(folder), _MAX_CAPTURES))
-    return sorted(found, key=_modified, reverse=True)
+    """Return the captures in a folder and in the folders in it, newest first.
+
+    At most the first 100 that are found.
+    """
+    captures = list(islice(_captures(folder), _MAX_CAPTURES))
+    return sorted(captures, key=_modified, reverse=True)
 
 
 def _captures(folder: Path) -> Iterator[Path]:
@@ -143,7 +152,7 @@ def _captures(folder: Path) -> Iterator[Path]:
 
 
 def _entries(folder: Path, left: list[int]) -> Iterator[os.DirEntry[str]]:
-    """The entries of a folder, while `left` has some of the allowed number left."""
+    """Yield the entries of a folder, while `left` has some of the allowed number left."""
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
             if left[0] <= 0:

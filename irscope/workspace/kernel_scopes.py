@@ -31,7 +31,7 @@ class Scope(FrozenValue):
         return self.kernel in (None, variant.kernel.name) and self.target in (None, str(variant.target))
 
     def __str__(self) -> str:
-        """The scope in one line: `matmul_kernel cuda:90`."""
+        """Return the scope in one line: `matmul_kernel cuda:90`."""
         if self.kernel is None:
             return "all kernels" if self.target is None else f"all kernels {self.target}"
         return one_line(self.kernel if self.target is None else f"{self.kernel} {self.target}")
@@ -47,10 +47,10 @@ class ScopeCount(FrozenValue):
 
 
 def scope_counts(variants: Sequence[Variant]) -> list[ScopeCount]:
-    """Everything that can be chosen: all, then each kernel with its targets, in the order of the capture."""
+    """Count everything that can be chosen: all, then each kernel with its targets, in capture order."""
     if not variants:
         return []
-    found: dict[Scope, list[int]] = {}
+    counts_of: dict[Scope, list[int]] = {}
     targets = {str(variant.target) for variant in variants}
     several = len({variant.kernel.name for variant in variants}) > 1
     pairs = dict.fromkeys((variant.kernel.name, str(variant.target)) for variant in variants)
@@ -58,21 +58,21 @@ def scope_counts(variants: Sequence[Variant]) -> list[ScopeCount]:
     if several and len(targets) > 1:
         order += [Scope(None, target) for target in dict.fromkeys(target for _, target in pairs)]
     for kernel in dict.fromkeys(name for name, _ in pairs):
-        own = [target for name, target in pairs if name == kernel]
-        order += [Scope(kernel)] if len(own) > 1 else []
-        order += [Scope(kernel, target) for target in own]
-    found = {scope: [0, 0] for scope in order}
+        kernel_targets = [target for name, target in pairs if name == kernel]
+        order += [Scope(kernel)] if len(kernel_targets) > 1 else []
+        order += [Scope(kernel, target) for target in kernel_targets]
+    counts_of = {scope: [0, 0] for scope in order}
     for variant in variants:
         kernel, target = variant.kernel.name, str(variant.target)
         for scope in (Scope(), Scope(None, target), Scope(kernel), Scope(kernel, target)):
-            if scope in found:
-                found[scope][0] += 1
-                found[scope][1] += variant.failure is not None
-    return [ScopeCount(scope, *counts) for scope, counts in found.items()]
+            if scope in counts_of:
+                counts_of[scope][0] += 1
+                counts_of[scope][1] += variant.failure is not None
+    return [ScopeCount(scope, *counts) for scope, counts in counts_of.items()]
 
 
 def scope_of(a: Variant, b: Variant) -> Scope:
-    """The kernel and target that two variants share; of what they do not share, all."""
+    """Return the kernel and target that two variants share; of what they do not share, all."""
     return Scope(
         a.kernel.name if a.kernel.name == b.kernel.name else None,
         str(a.target) if a.target == b.target else None,
@@ -80,7 +80,7 @@ def scope_of(a: Variant, b: Variant) -> Scope:
 
 
 def mismatch(a: Variant, b: Variant) -> str:
-    """Says that A and B are different kernels or for different targets; "" if they can be compared."""
+    """Say that A and B are different kernels or for different targets; "" if they can be compared."""
     parts = []
     if a.kernel.name != b.kernel.name:
         parts.append(f"A and B are different kernels: {a.kernel.name} and {b.kernel.name}")
@@ -90,7 +90,7 @@ def mismatch(a: Variant, b: Variant) -> str:
 
 
 def kernel_place(kernel: Kernel) -> tuple[str, int]:
-    """The kernel's file as `relative_file` names it, and the line of its `def`, from 1."""
+    """Return the kernel's file as `relative_file` names it, and the line of its `def`, from 1."""
     from irscope.facts.source.tokens import def_index  # here because `irscope list` does not need it
 
     source = kernel.source
@@ -98,7 +98,7 @@ def kernel_place(kernel: Kernel) -> tuple[str, int]:
 
 
 def relative_file(file: str) -> str:
-    """A path relative to the working directory if it is in it, else the path itself."""
+    """Return a path relative to the working directory if it is in it, else the path itself."""
     path = Path(file)
     if not path.is_absolute():
         return os.path.normpath(file) if file else file
@@ -109,7 +109,7 @@ def relative_file(file: str) -> str:
 
 
 def plugin_uses() -> list[tuple[Plugin, str]]:
-    """Each installed plug-in with what it adds: "backend example for example:x1, example:x2".
+    """Return each installed plug-in with what it adds: "backend example for example:x1, example:x2".
 
     The reason why one cannot be used is printed on stderr.
     """

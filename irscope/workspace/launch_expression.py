@@ -50,7 +50,7 @@ class _Written:
 
     @property
     def names(self) -> set[str]:
-        """The names that it uses, other than functions."""
+        """Return the names that it uses, other than functions."""
         return names_in(self.node) - _FUNCTIONS.keys() - {"triton", "tl"}
 
 
@@ -62,18 +62,25 @@ class LaunchExpression:
     values: Mapping[str, _Written]
 
     def launch_of(self, variant: Variant) -> Launch:
-        """The launch of `variant`. Raises UserError if a value is missing or is not what it must be."""
+        """Return the launch of `variant`. Raises UserError if a value is missing or of a wrong kind."""
         names: dict[str, Known] = _constants(variant)
         pending = dict(self.values)
         while pending:  # in the order in which they need each other
-            ready = [name for name, own in pending.items() if not own.names & (pending.keys() - {name})]
+            ready = [
+                name
+                for name, expression in pending.items()
+                if not expression.names & (pending.keys() - {name})
+            ]
             for name in ready or list(pending)[:1]:
                 names[name] = _value(pending.pop(name), names)
         return Launch(_grid(self.grid, names), tuple(_arguments(variant, names, self.values)))
 
 
 def parse_launch(text: str) -> LaunchExpression:
-    """Parses `grid=(...), NAME=VALUE, ...`. Raises UserError, which names the part, if it is malformed."""
+    """Parse `grid=(...), NAME=VALUE, ...`.
+
+    Raises UserError, which names the part, if it is malformed.
+    """
     if len(text) > _MAX_TEXT:
         raise UserError(f"--launch: longer than {_MAX_TEXT:,} characters")
     parts: dict[str, _Written] = {}
@@ -98,7 +105,7 @@ def _parsed(text: str) -> _Written:
 
 
 def _value(written: _Written, names: Mapping[str, Known]) -> Known:
-    """The value of an expression. Raises UserError, which names what is unknown, if it has none."""
+    """Evaluate an expression. Raises UserError, which names what is unknown, if it has no value."""
     lookup = partial(_named, names)
     value = Evaluator(_dotted)(written.node, lookup)
     items = list(value) if isinstance(value, tuple | list) else [value]
@@ -106,32 +113,35 @@ def _value(written: _Written, names: Mapping[str, Known]) -> Known:
         return tuple(items) if isinstance(value, tuple | list) else value
     text = clipped(written.text, _MAX_QUOTED)
     if missing := sorted(name for name in written.names if lookup(name) is UNKNOWN):
-        known = ", ".join(sorted(names)) or "nothing"
-        raise UserError(f"--launch: '{missing[0]}' in '{text}' has no value; known: {known}")
+        known_names = ", ".join(sorted(names)) or "nothing"
+        raise UserError(f"--launch: '{missing[0]}' in '{text}' has no value; known: {known_names}")
     raise UserError(
         f"--launch: '{text}' is not a number; use numbers, names, + - * // %, {', '.join(_FUNCTIONS)}"
     )
 
 
 def _named(names: Mapping[str, Known], name: str) -> Known:
-    """The value of a name. The parameter of a grid's lambda, which has the config, is called as people do."""
+    """Return the value of a name.
+
+    The parameter of a grid's lambda, which has the config, is called as people do.
+    """
     if name not in names and name.lower() in ("meta", "args", "kwargs", "config", "cfg"):
         return dict(names)
     return names.get(name, UNKNOWN)
 
 
 def _dotted(node: ast.expr) -> str:
-    """The full name of a function: `cdiv`, `triton.cdiv` and `tl.cdiv` are the same."""
+    """Return the full name of a function: `cdiv`, `triton.cdiv` and `tl.cdiv` are the same."""
     name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     return _FUNCTIONS.get(name, "")
 
 
 def _constants(variant: Variant) -> dict[str, Known]:
-    """The numbers that the variant was compiled with, by name."""
+    """Return the numbers that the variant was compiled with, by name."""
     constants = {a.name: a.value for a in variant.specialization if a.type == "constexpr"}
     options = {name: variant.metadata.get(name) for name in OPTION_NAMES}
-    known = options | constants | dict(variant.config.values)
-    return {name: value for name, value in known.items() if isinstance(value, int | float)}
+    values = options | constants | dict(variant.config.values)
+    return {name: value for name, value in values.items() if isinstance(value, int | float)}
 
 
 def _grid(written: _Written, names: Mapping[str, Known]) -> tuple[int, ...]:
@@ -145,18 +155,20 @@ def _grid(written: _Written, names: Mapping[str, Known]) -> tuple[int, ...]:
 def _arguments(
     variant: Variant, names: Mapping[str, Known], given: Mapping[str, _Written]
 ) -> list[tuple[str, str]]:
-    """The run-time arguments as `model.Launch` has them; of those compiled for the value 1 too."""
-    known = [argument for argument in variant.specialization if argument.name in variant.kernel.parameters]
-    missing = [a.name for a in known if a.name not in names and _is_integer(a.type)]
+    """Return the run-time arguments as `model.Launch` has them; also those compiled for the value 1."""
+    parameters = [
+        argument for argument in variant.specialization if argument.name in variant.kernel.parameters
+    ]
+    missing = [a.name for a in parameters if a.name not in names and _is_integer(a.type)]
     if missing:
         raise UserError(f"--launch: give the value of {', '.join(missing)}, for example {missing[0]}=4096")
-    _check_constants(known, names)
-    passed = [a for a in known if a.type != "constexpr" or a.name in given or a.value == 1]
+    _check_constants(parameters, names)
+    passed = [a for a in parameters if a.type != "constexpr" or a.name in given or a.value == 1]
     return [(a.name, _argument_text(a, names.get(a.name))) for a in passed]
 
 
 def _check_constants(arguments: list[Argument], names: Mapping[str, Known]) -> None:
-    """Raises UserError if the machine code was compiled for another value."""
+    """Raise UserError if the machine code was compiled for another value."""
     for argument in arguments:
         value = names.get(argument.name)
         if argument.type == "constexpr" and value != argument.value and isinstance(value, int | float):
@@ -170,7 +182,7 @@ def _check_constants(arguments: list[Argument], names: Mapping[str, Known]) -> N
 
 
 def _is_integer(type_: str) -> bool:
-    """Whether the value of an argument decides what a kernel does; pointers and floats do not."""
+    """Check whether an argument's value decides what a kernel does; pointers and floats do not."""
     return type_[:1] in ("i", "u") and type_[1:].isdigit()
 
 
@@ -191,7 +203,7 @@ def _argument_text(argument: Argument, value: Known) -> str:
 
 
 def add_launches(path: Path, text: str, ids: Collection[int] | None = None) -> None:
-    """Stores a launch, written as for `irscope pick --launch`, for each variant that has none.
+    """Store a launch, written as for `irscope pick --launch`, for each variant that has none.
 
     `ids`: only of these variants. Raises UserError if the text does not fit a variant.
     """

@@ -39,7 +39,7 @@ class ValuePair:
 
     @property
     def tensor(self) -> Tensor:
-        """A's value; B's if A has none."""
+        """Return A's value; B's if A has none."""
         tensor = self.a or self.b
         if tensor is None:
             raise ValueError("a value of neither side")
@@ -47,14 +47,14 @@ class ValuePair:
 
     @property
     def name(self) -> str:
-        """The value as a user names it: `acc %acc_90 (line 90)`, `%cst`."""
+        """Return the value as a user names it: `acc %acc_90 (line 90)`, `%cst`."""
         tensor = self.tensor
         line = f" (line {tensor.line})" if tensor.line else ""
         return " ".join(filter(None, (tensor.python, tensor.name))) + line
 
     @property
     def differs(self) -> bool:
-        """Whether both sides have the value, in different layouts."""
+        """Return True if both sides have the value, in different layouts."""
         if self.a is None or self.b is None:
             return False
         return self.a.attribute.text != self.b.attribute.text or self.a.whole != self.b.whole
@@ -79,38 +79,40 @@ class ValueMatcher:
                 self._named[tensor.python, tensor.kind].append(tensor)
 
     def counterpart(self, tensor: Tensor) -> Tensor | None:
-        """The result of the same operation, else the same variable with the most similar type."""
+        """Return the result of the same operation, else the same variable with the most similar type."""
         line = self._lines.get(tensor.index)
         results = self._others.get(line, ()) if line is not None else ()
-        same = [other for other in results if _alike(other, tensor)]
+        same = [result for result in results if _alike(result, tensor)]
         if same:
-            place = [one.name for one in self._own[tensor.index] if _alike(one, tensor)].index(tensor.name)
-            return same[min(place, len(same) - 1)]
+            position = [
+                tensor_here.name for tensor_here in self._own[tensor.index] if _alike(tensor_here, tensor)
+            ].index(tensor.name)
+            return same[min(position, len(same) - 1)]
         return _most_similar(tensor, self._named.get((tensor.python, tensor.kind), ()))
 
 
 def value_pairs(
     sides: tuple[Groups, Groups], documents: tuple[Document, Document], lines: Mapping[int, int], named: bool
 ) -> Iterator[ValuePair]:
-    """A pair per group of A's tensors, in order, then those that only B has.
+    """Yield a pair per group of A's tensors, in order, then those that only B has.
 
-    `sides` are groups of tensors with the same variable and type; `documents` have their operations; `lines`
-    and `named` as in ValueMatcher.
+    `sides` are groups of tensors with the same variable and type; `documents` have their
+    operations; `lines` and `named` as in ValueMatcher.
     """
     every = [[tensor for group in groups for tensor in group] for groups in sides]
     to_b = ValueMatcher(every[0], every[1], lines, named)
     to_a = ValueMatcher(every[1], every[0], {right: left for left, right in lines.items()}, named)
     pairs = [_first_pair(group, to_b) for group in sides[0]]
-    taken = {id(pair.b) for pair in pairs}
+    matched = {id(pair.b) for pair in pairs}
     left = [
         group[0]
         for group in sides[1]
-        if not any(id(tensor) in taken or to_a.counterpart(tensor) for tensor in group)
+        if not any(id(tensor) in matched or to_a.counterpart(tensor) for tensor in group)
     ]
     alike = _only_alike([pair.tensor for pair in pairs if pair.b is None], left, documents)
     yield from (pair if pair.b else ValuePair(pair.a, alike.get(id(pair.a))) for pair in pairs)
-    found = {id(tensor) for tensor in alike.values()}
-    yield from (ValuePair(None, tensor) for tensor in left if id(tensor) not in found)
+    matched_alike = {id(tensor) for tensor in alike.values()}
+    yield from (ValuePair(None, tensor) for tensor in left if id(tensor) not in matched_alike)
 
 
 def _first_pair(group: Sequence[Tensor], matcher: ValueMatcher) -> ValuePair:
@@ -123,15 +125,18 @@ def _first_pair(group: Sequence[Tensor], matcher: ValueMatcher) -> ValuePair:
 def _only_alike(
     left: Sequence[Tensor], right: Sequence[Tensor], documents: tuple[Document, Document]
 ) -> dict[int, Tensor]:
-    """B's values by id of A's: constants and the like, if each side has only one with its opcode and type."""
+    """Map A's value ids to B's values if each side has only one with their opcode and type.
+
+    These are constants and the like.
+    """
     kinds: list[dict[tuple[object, ...], list[Tensor]]] = []
     for tensors, document in zip((left, right), documents, strict=True):
-        found: dict[tuple[object, ...], list[Tensor]] = defaultdict(list)
+        groups: dict[tuple[object, ...], list[Tensor]] = defaultdict(list)
         for tensor in tensors:
             if not tensor.python:
                 opcode = document.lines[tensor.index].partition(" = ")[2].partition(" ")[0]
-                found[opcode, tensor.kind, tensor.element, len(tensor.shape)].append(tensor)
-        kinds.append(found)
+                groups[opcode, tensor.kind, tensor.element, len(tensor.shape)].append(tensor)
+        kinds.append(groups)
     return {
         id(ours[0]): kinds[1][kind][0]
         for kind, ours in kinds[0].items()
@@ -140,28 +145,31 @@ def _only_alike(
 
 
 def _by_line(tensors: Sequence[Tensor]) -> Mapping[int, Sequence[Tensor]]:
-    found: dict[int, list[Tensor]] = defaultdict(list)
+    groups: dict[int, list[Tensor]] = defaultdict(list)
     for tensor in tensors:
-        found[tensor.index].append(tensor)
-    return dict(found)
+        groups[tensor.index].append(tensor)
+    return dict(groups)
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:
-    """Whether two results of one operation are the same value: only layout, type and sizes may differ."""
+    """Check whether two results of one operation are the same value.
+
+    Only layout, type and sizes may differ.
+    """
     return one.kind == other.kind and len(one.shape) == len(other.shape)
 
 
 def _most_similar(tensor: Tensor, others: Sequence[Tensor]) -> Tensor | None:
-    """Of the other variant's values of the same variable, the one with the most similar layout."""
+    """Return the same variable's value in the other variant with the most similar layout."""
     # Another block size changes the shape, but no dimension to or from 1, as tt.expand_dims does.
     for same in (
         lambda t: (t.element, _is_one(t), t.attribute.kind, t.alias),
         lambda t: (t.element, _is_one(t), t.attribute.kind),
         lambda t: (t.element, _is_one(t)),
     ):
-        for other in others:
-            if same(other) == same(tensor):
-                return other
+        for candidate in others:
+            if same(candidate) == same(tensor):
+                return candidate
     return None
 
 
@@ -195,7 +203,7 @@ class LayoutComparison:
         return value_pairs((groups[0], groups[1]), (a, b), self._lines, self._named)
 
     def _pair_of(self, tensor: Tensor, right: bool) -> ValuePair:
-        """A value of A, or of B if `right`, with its counterpart."""
+        """Return a value of A, or of B if `right`, with its counterpart."""
         if len(self.sides) < 2:
             return ValuePair(tensor, None)
         ours, theirs = (side.kernel.tensors for side in self.sides)
@@ -205,15 +213,15 @@ class LayoutComparison:
         return ValuePair(ValueMatcher(theirs, ours, back, self._named).counterpart(tensor), tensor)
 
     def find(self, names: Iterable[str], right: bool) -> int:
-        """The index in `values` of the first value of A, or of B if `right`, that one of `names` names.
+        """Return the index in `values` of the first value of A (B if `right`) that a name refers to.
 
-        Adds the value to `values` if it is not among them. If nothing matches: the first accumulator of a
-        matrix product, or value, whose layouts differ.
+        Adds the value to `values` if it is not among them. If nothing matches: the first accumulator
+        of a matrix product, or value, whose layouts differ.
         """
         kernel = self.sides[-1 if right else 0].kernel
         for name in names:
-            for found in find_tensors(kernel.tensors, name)[:1]:
-                pair = self._pair_of(found, right)
+            for tensor in find_tensors(kernel.tensors, name)[:1]:
+                pair = self._pair_of(tensor, right)
                 keys = [_key(value) for value in self.values]
                 if _key(pair) not in keys:
                     self.values.insert(0, pair)
@@ -225,7 +233,10 @@ class LayoutComparison:
         return (products or named or differing or [0])[0]
 
     def difference(self, value: ValuePair) -> str:
-        """How B's layout of a value differs from A's, or which side has no such value; "" for one variant."""
+        """Describe how B's layout of a value differs from A's, or which side has no such value.
+
+        "" for one variant.
+        """
         if len(self.sides) < 2:
             return ""
         if value.a is None or value.b is None:
@@ -234,13 +245,13 @@ class LayoutComparison:
         return layout_difference(value.a, value.b, self._linear(0, value.a), self._linear(1, value.b))
 
     def differences(self) -> Iterator[tuple[str, str]]:
-        """Each value whose layout differs or that only one side has, with how; equal lines once."""
-        found: dict[tuple[str, str], None] = {}
+        """Yield each value whose layout differs or that only one side has, with how; equal lines once."""
+        changes: dict[tuple[str, str], None] = {}
         for value in self.values:
             how = self.difference(value)
             if how and how != SAME:
-                found[value.name, how] = None
-        yield from found
+                changes[value.name, how] = None
+        yield from changes
 
     def _linear(self, side: int, tensor: Tensor) -> LinearLayout | None:
         with suppress(UnknownLayoutError):
@@ -248,44 +259,47 @@ class LayoutComparison:
         return None
 
     def notable(self, most: int) -> list[ValuePair]:
-        """At most `most` values to draw, whose layouts differ; of one variant, of any layout.
+        """Return at most `most` values to draw, whose layouts differ; of one variant, of any layout.
 
-        Accumulators of matrix products first, then buffers in shared memory, then other values; the kernel's
-        variables before values without a name, and of values with the same difference only the first.
+        Accumulators of matrix products first, then buffers in shared memory, then other values; the
+        kernel's variables before values without a name, and of values with the same difference only
+        the first.
         """
         single = len(self.sides) < 2
-        found = [value for value in self.values if single or value.differs]
-        found.sort(key=_drawing_rank)
+        candidates = [value for value in self.values if single or value.differs]
+        candidates.sort(key=_drawing_rank)
         distinct: dict[object, ValuePair] = {}
-        for value in found:
-            own = (value.tensor.attribute.text, value.tensor.shape)
-            distinct.setdefault(own if single else self.difference(value), value)
+        for value in candidates:
+            layout = (value.tensor.attribute.text, value.tensor.shape)
+            distinct.setdefault(layout if single else self.difference(value), value)
         return list(distinct.values())[:most]
 
     def access_count(self, value: ValuePair) -> int:
-        """The number of accesses to a buffer whose bank conflicts are known."""
+        """Return the number of accesses to a buffer whose bank conflicts are known."""
         side = self.sides[0] if value.a is not None else self.sides[-1]
         return len(side.known_accesses(value.tensor))
 
     def draw(self, value: ValuePair, options: DrawingOptions) -> list[LayoutDrawing]:
-        """The value in A, and in B."""
+        """Draw the value in A, and in B."""
         tensors = (value.a, value.b)[: len(self.sides)]
-        return [self._draw(side, own, options) for side, own in zip(self.sides, tensors, strict=True)]
+        return [self._draw(side, tensor, options) for side, tensor in zip(self.sides, tensors, strict=True)]
 
     def color_choices(self, value: ValuePair) -> Sequence[ColorBy]:
-        """The meanings that glyphs can have in the compact view of a value; () if its layouts are unknown."""
-        for index, own in enumerate((value.a, value.b)[: len(self.sides)]):
-            linear = self._linear(index, own) if own is not None else None
+        """Return the meanings that glyphs can have in a value's compact view; () for unknown layouts."""
+        for index, tensor in enumerate((value.a, value.b)[: len(self.sides)]):
+            linear = self._linear(index, tensor) if tensor is not None else None
             if linear is not None:
                 return color_choices(linear)
         return ()
 
     def shapes(self, value: ValuePair) -> list[tuple[int, ...]]:
-        """The shapes that the compact views of A and B cover."""
-        return [layout_shape(own) for own in (value.a, value.b)[: len(self.sides)] if own is not None]
+        """Return the shapes that the compact views of A and B cover."""
+        return [
+            layout_shape(tensor) for tensor in (value.a, value.b)[: len(self.sides)] if tensor is not None
+        ]
 
     def _draw(self, side: VariantLayouts, own: Tensor | None, options: DrawingOptions) -> LayoutDrawing:
-        """The drawing of one side; an empty one with the reason if there is nothing to draw."""
+        """Draw one side; return an empty drawing with the reason if there is nothing to draw."""
         try:
             if own is None:
                 raise UserError("no such value")
@@ -296,7 +310,7 @@ class LayoutComparison:
 
 
 def _matching_lines(pair: Comparison, stages: Sequence[str]) -> Mapping[int, int]:
-    """Line of A's stage -> line of B's (from 0) with the operation that corresponds to it."""
+    """Map lines of A's stage to lines of B's (from 0) with the operation that corresponds."""
     if pair.single or stages[0] != stages[1]:
         return {}
     stage, workspace = stages[0], pair.workspace
@@ -314,11 +328,11 @@ def _drawing_rank(value: ValuePair) -> tuple[bool, bool, int, int]:
 
 
 def _shown(tensor: Tensor) -> bool:
-    """Masks and pointers are left out."""
+    """Leave out masks and pointers."""
     return tensor.element != "i1" and not tensor.element.startswith("!")
 
 
 def _key(value: ValuePair) -> tuple[object, ...]:
-    """The key by which `distinct` groups tensors; of one without a variable also its name."""
+    """Return the key by which `distinct` groups tensors; of one without a variable also its name."""
     tensor = value.tensor
     return value.a is None, tensor.python or tensor.name, tensor.shape, tensor.key, tensor.element

@@ -43,17 +43,17 @@ class LineChange:
 
     @property
     def text(self) -> str:
-        """`threadsPerWarp: [4, 8] -> [2, 16]`."""
+        """Return `threadsPerWarp: [4, 8] -> [2, 16]`."""
         sides = f"{self.before or 'nothing'} -> {self.after or 'nothing'}"
         return f"{self.label}: {sides}" if self.label else sides
 
 
 @lru_cache(maxsize=256)
 def line_spans(left: str, right: str, raw: bool = False) -> tuple[Sequence[Span], Sequence[Span]]:
-    """The spans in which two lines differ.
+    """Return the spans in which two lines differ.
 
-    `raw`: every difference counts, even of names and locations; the spans are then what is between the common
-    start and the common end.
+    `raw`: every difference counts, even of names and locations; the spans are then what is
+    between the common start and the common end.
     """
     if not raw:
         return changed_spans(left, right)
@@ -63,38 +63,38 @@ def line_spans(left: str, right: str, raw: bool = False) -> tuple[Sequence[Span]
 
 @lru_cache(maxsize=256)
 def first_change(left: str, right: str, raw: bool = False) -> tuple[Span, Span] | None:
-    """The first pieces of two lines that replace each other; None if only names and locations differ."""
+    """Return the first pieces that replace each other; None if only names and locations differ."""
     left, right = left[:_LONGEST], right[:_LONGEST]
-    found = next(iter(_raw_pairs(left, right) if raw else changed_pairs(left, right)), None)
-    return found and (_piece(left, found[0]), _piece(right, found[1]))
+    pair = next(iter(_raw_pairs(left, right) if raw else changed_pairs(left, right)), None)
+    return pair and (_piece(left, pair[0]), _piece(right, pair[1]))
 
 
 @lru_cache(maxsize=256)
 def line_changes(left: str, right: str, raw: bool = False) -> tuple[LineChange, ...]:
-    """The changed pieces of two aligned lines, in order."""
+    """Return the changed pieces of two aligned lines, in order."""
     left, right = left[:_LONGEST], right[:_LONGEST]
-    found: list[LineChange] = []
+    changes: list[LineChange] = []
     ends = (0, 0)
     for ours, theirs in _raw_pairs(left, right) if raw else changed_pairs(left, right):
         if ours[0] < ends[0] and theirs[0] < ends[1]:
             continue  # part of the piece before
-        piece, other = _piece(left, ours), _piece(right, theirs)
-        ends = piece[1], other[1]
-        label = _label(left, piece[0]) or _label(right, other[0])
-        found.append(LineChange(label, left[slice(*piece)].strip(), right[slice(*other)].strip()))
-    return tuple(dict.fromkeys(found))
+        piece, right_piece = _piece(left, ours), _piece(right, theirs)
+        ends = piece[1], right_piece[1]
+        label = _label(left, piece[0]) or _label(right, right_piece[0])
+        changes.append(LineChange(label, left[slice(*piece)].strip(), right[slice(*right_piece)].strip()))
+    return tuple(dict.fromkeys(changes))
 
 
 def content_span(text: str) -> Span:
-    """The span of a line without its indentation and address."""
-    found = _LEAD.match(text)
+    """Return the span of a line without its indentation and address."""
+    lead = _LEAD.match(text)
     end = len(text.rstrip())
-    return min(found.end() if found else 0, end), end
+    return min(lead.end() if lead else 0, end), end
 
 
 @lru_cache(maxsize=512)
 def elided_layouts(left: str, right: str) -> tuple[str, str]:
-    """Two lines that define layouts, with an ellipsis for the fields that are equal in both.
+    """Replace fields that are equal in two lines that define layouts with an ellipsis.
 
     Other lines, and layouts without an equal or without a different field, stay as they are.
     """
@@ -109,16 +109,16 @@ def elided_layouts(left: str, right: str) -> tuple[str, str]:
 
 
 def _elided(match: re.Match[str], fields: Sequence[str], equal: set[str]) -> str:
-    kept: list[str] = []
+    parts: list[str] = []
     for field in fields:
-        shown = _ELIDED if field in equal else field
-        if not (shown == _ELIDED and kept and kept[-1] == _ELIDED):
-            kept.append(shown)
-    return f"{match[1]}{', '.join(kept)}{match[3]}"
+        text = _ELIDED if field in equal else field
+        if not (text == _ELIDED and parts and parts[-1] == _ELIDED):
+            parts.append(text)
+    return f"{match[1]}{', '.join(parts)}{match[3]}"
 
 
 def _raw_pairs(left: str, right: str) -> list[tuple[Span, Span]]:
-    """The part between the common start and the common end of two lines."""
+    """Return the part between the common start and the common end of two lines."""
     if left == right:
         return []
     head = _common(left, right)
@@ -127,13 +127,16 @@ def _raw_pairs(left: str, right: str) -> list[tuple[Span, Span]]:
 
 
 def _common(left: str, right: str) -> int:
-    """The length of the common start."""
-    unequal = (place for place, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
+    """Return the length of the common start."""
+    unequal = (index for index, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
     return next(unequal, min(len(left), len(right)))
 
 
 def _piece(text: str, span: Span) -> Span:
-    """The innermost list around a span, else its words, and what a span of several words has of them."""
+    """Return the innermost list around a span, else its words.
+
+    A span of several words keeps what it has of them.
+    """
     start, end = span
     left, right = _list_start(text, start), _list_end(text, end)
     if left is not None and right is not None:
@@ -146,26 +149,26 @@ def _piece(text: str, span: Span) -> Span:
 
 
 def _list_start(text: str, place: int) -> int | None:
-    """The opening of the list around `place`, if it is near; a list that closes before it is skipped."""
+    """Find the opening of the list around `place`, if near; skip a list that closes before it."""
     depth = 0
-    for at in range(place - 1, max(place - 1 - _REACH, -1), -1):
-        depth += (text[at] in _CLOSING) - (text[at] in _OPENING)
+    for offset in range(place - 1, max(place - 1 - _REACH, -1), -1):
+        depth += (text[offset] in _CLOSING) - (text[offset] in _OPENING)
         if depth < 0:
-            return at if text[at] == "[" else None
+            return offset if text[offset] == "[" else None
     return None
 
 
 def _list_end(text: str, place: int) -> int | None:
-    """Behind the bracket that closes the list around `place`."""
+    """Return the offset behind the bracket that closes the list around `place`."""
     depth = 0
-    for at in range(place, min(place + _REACH, len(text))):
-        depth += (text[at] in _OPENING) - (text[at] in _CLOSING)
+    for offset in range(place, min(place + _REACH, len(text))):
+        depth += (text[offset] in _OPENING) - (text[offset] in _CLOSING)
         if depth < 0:
-            return at + 1 if text[at] == "]" else None
+            return offset + 1 if text[offset] == "]" else None
     return None
 
 
 def _label(text: str, start: int) -> str:
-    """The attribute whose value starts at `start`."""
-    found = _LABEL.search(text, max(start - _REACH, 0), start)
-    return found[1].strip('"') if found else ""
+    """Return the attribute whose value starts at `start`."""
+    match = _LABEL.search(text, max(start - _REACH, 0), start)
+    return match[1].strip('"') if match else ""

@@ -41,7 +41,7 @@ class LintSettings:
 
 
 def lint(paths: Sequence[Path], select: Sequence[str] = (), ignore: Sequence[str] = ()) -> LintResult:
-    """Lints files, folders and captures; `select` (empty: all) and `ignore` are names or codes of rules.
+    """Lint files, folders and captures; `select` (empty: all) and `ignore` are rules' names or codes.
 
     A file's pyproject.toml applies as well. Raises UserError if a path or rule does not exist.
     """
@@ -70,13 +70,16 @@ def lint(paths: Sequence[Path], select: Sequence[str] = (), ignore: Sequence[str
 
 
 def settings_for(file: Path) -> LintSettings:
-    """The settings of the nearest pyproject.toml above a file. Raises UserError if they are invalid."""
+    """Return the settings of the nearest pyproject.toml above a file.
+
+    Raises UserError if they are invalid.
+    """
     return _settings(file.resolve().parent)
 
 
 def _check_names(names: Sequence[str], where: str) -> None:
-    known = {name for rule in RULES for name in (rule.name, rule.code)}
-    if unknown := [name for name in names if name not in known]:
+    rule_names = {name for rule in RULES for name in (rule.name, rule.code)}
+    if unknown := [name for name in names if name not in rule_names]:
         rules = ", ".join(rule.name for rule in RULES)
         raise UserError(f"{where}: no rule '{unknown[0]}'; known rules: {rules}")
 

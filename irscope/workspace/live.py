@@ -172,7 +172,7 @@ class LiveUpdates:
 
 
 def apply_events(workspace: Workspace, events: Iterable[Event]) -> LiveUpdates:
-    """Applies events to the workspace, in order."""
+    """Apply events to the workspace, in order."""
     updates = LiveUpdates()
     for event in events:
         if isinstance(event, EditRejected):
@@ -278,25 +278,25 @@ class InProgress:
 
     @property
     def waiting(self) -> int:
-        """The number of variants whose compilation has not started."""
+        """Return the number of variants whose compilation has not started."""
         return sum(status == WAITING for status in self._statuses.values())
 
     def status(self, id_: int) -> str:
-        """`waiting`, `compiling`, `compiling ptx` (the next stage); "" if it is not in progress."""
+        """Return `waiting`, `compiling`, `compiling ptx` (the next stage); "" if not in progress."""
         return self._statuses.get(id_, "")
 
     def add(self, id_: int, extra: bool = False) -> None:
-        """Adds a variant that will be compiled; an `extra` one is not part of the sweep."""
+        """Add a variant that will be compiled; an `extra` one is not part of the sweep."""
         self._statuses[id_] = WAITING
         if extra:
             self._extra.add(id_)
 
     def start(self, id_: int) -> None:
-        """Records that the compilation of a variant started."""
+        """Record that the compilation of a variant started."""
         self._statuses[id_] = COMPILING
 
     def with_stage(self, variant: Variant, stage: str, content: bytes) -> Variant:
-        """The variant with one more stage, whose content is kept here."""
+        """Return the variant with one more stage, whose content is kept here."""
         artifact = Artifact(stage, digest(content), len(content))
         self._contents.setdefault(variant.id, {})[artifact.digest] = content
         if stage == "source" and _GLUON_MARK in content:
@@ -306,32 +306,32 @@ class InProgress:
         return grown
 
     def expected_stages(self, variant: Variant) -> list[str]:
-        """The stages that a variant will have unless it fails: those of its front end and its backend."""
+        """Return the stages that a variant will have unless it fails: of its front end and its backend."""
         absent = {_NOT_GLUON} if variant.id in self._gluon else set()
         absent |= {stage.name for stage in source_stages()} - {stage.name for stage in TRITON.stages}
         return [stage.name for stage in stages_for(variant.target.backend) if stage.name not in absent]
 
     def _next_stage(self, variant: Variant) -> str:
-        """The stage after those that the variant has; "" after the last one."""
+        """Return the stage after those that the variant has; "" after the last one."""
         derived = {stage.name for stage in stages_for(variant.target.backend) if stage.derived_from}
         names = [name for name in self.expected_stages(variant) if name not in derived]
         last = max((names.index(name) for name in variant.artifacts if name in names), default=0)
         return names[last + 1] if last + 1 < len(names) else ""
 
     def content(self, variant: Variant, stage: str) -> bytes | None:
-        """The content of a stage that the capture does not have yet; None if it is not kept here."""
+        """Return the content of a stage that the capture does not have yet; None if it is not kept here."""
         artifact = variant.artifacts.get(stage)
         return self._contents.get(variant.id, {}).get(artifact.digest) if artifact else None
 
     def remove(self, id_: int) -> None:
-        """Forgets a variant that is in the capture now, or will not be compiled."""
+        """Forget a variant that is in the capture now, or will not be compiled."""
         self._statuses.pop(id_, None)
         self._contents.pop(id_, None)
         self._gluon.discard(id_)
         self._extra.discard(id_)
 
     def clear(self) -> set[int]:
-        """Forgets the variants of the sweep; returns their ids."""
+        """Forget the variants of the sweep; return their ids."""
         removed = self._statuses.keys() - self._extra
         for id_ in removed:
             self.remove(id_)
@@ -350,18 +350,21 @@ class SourceAges:
             self.renew(kernel)
 
     def renew(self, kernel: Kernel) -> None:
-        """Makes `kernel` the current source among those of the same name and file."""
+        """Make `kernel` the current source among those of the same name and file."""
         self._sources[kernel.id] = self._first.setdefault(kernel.own_functions, kernel)
-        others = self._ids.get(_name_and_file(kernel), ())
-        self._ids[_name_and_file(kernel)] = [*(id_ for id_ in others if id_ != kernel.id), kernel.id]
+        earlier_ids = self._ids.get(_name_and_file(kernel), ())
+        self._ids[_name_and_file(kernel)] = [*(id_ for id_ in earlier_ids if id_ != kernel.id), kernel.id]
 
     def keep(self, kernels: Iterable[Kernel]) -> None:
-        """Forgets all sources except those of `kernels`."""
+        """Forget all sources except those of `kernels`."""
         left = {kernel.id for kernel in kernels}
         self._ids = {name: [id_ for id_ in ids if id_ in left] for name, ids in self._ids.items()}
 
     def of(self, kernel: Kernel) -> str:
-        """How many source edits ago it was current: `now`, `before`, `2 before`; "" if it is the only one."""
+        """Say how many source edits ago it was current: `now`, `before`, `2 before`.
+
+        "" if it is the only source.
+        """
         ids = self._ids[_name_and_file(kernel)]
         if len(ids) < 2 or kernel.id not in ids:
             return ""
@@ -373,5 +376,5 @@ class SourceAges:
 
 
 def _name_and_file(kernel: Kernel) -> tuple[str, str]:
-    """The identity of a kernel, which an edit of its source leaves unchanged."""
+    """Return the identity of a kernel, which an edit of its source leaves unchanged."""
     return kernel.name, kernel.source.file

@@ -33,11 +33,12 @@ class _Candidate(FrozenValue):
 
 
 def rank_pairs(variants: Sequence[Variant], facts: _FactsById, most: int) -> list[VariantPair]:
-    """At most `most` pairs of `variants`, judged by their facts; `facts` by variant id.
+    """Return at most `most` pairs of `variants`, judged by their facts; `facts` by variant id.
 
-    The variants of a pair have the same kernel and target, can be launched and are not duplicates. For
-    each value that varies (of the config, an argument, Triton's version), the pair is the one that differs
-    in that value and the fewest others, and most in its facts. Kernels take turns.
+    The variants of a pair have the same kernel and target, can be launched and are not
+    duplicates. For each value that varies (of the config, an argument, Triton's version), the
+    pair is the one that differs in that value and the fewest others, and most in its facts.
+    Kernels take turns.
     """
     groups: dict[Hashable, list[Variant]] = defaultdict(list)
     for variant in variants:
@@ -49,20 +50,20 @@ def rank_pairs(variants: Sequence[Variant], facts: _FactsById, most: int) -> lis
 
 
 def _usable(variant: Variant, facts: _FactsById) -> bool:
-    known = facts.get(variant.id, {})
-    status = status_of(variant, known)
-    return LAUNCHABLE.name in known and (status is None or status.ok)
+    variant_facts = facts.get(variant.id, {})
+    status = status_of(variant, variant_facts)
+    return LAUNCHABLE.name in variant_facts and (status is None or status.ok)
 
 
 def _ranked(group: Sequence[Variant], facts: _FactsById) -> list[VariantPair]:
-    """The pairs of a group by weight; each varies a value that no other pair varies."""
+    """Return the pairs of a group by weight; each varies a value that no other pair varies."""
     covered: set[str] = set()
-    kept = []
+    chosen = []
     for candidate in sorted(_candidates(group, facts), key=lambda c: (len(c.names), -c.weight)):
         if not candidate.names <= covered:
             covered |= candidate.names
-            kept.append(candidate)
-    return [candidate.pair for candidate in sorted(kept, key=lambda candidate: -candidate.weight)]
+            chosen.append(candidate)
+    return [candidate.pair for candidate in sorted(chosen, key=lambda candidate: -candidate.weight)]
 
 
 def _candidates(group: Sequence[Variant], facts: _FactsById) -> Iterator[_Candidate]:
@@ -78,33 +79,33 @@ def _candidates(group: Sequence[Variant], facts: _FactsById) -> Iterator[_Candid
 
 
 def _neighbors(group: Sequence[Variant], values: Mapping[int, Mapping[str, str]]) -> list[VariantPair]:
-    """The pairs that differ in only one value, at most _MOST_PAIRS."""
+    """Return the pairs that differ in only one value, at most _MOST_PAIRS."""
     names = varying(values.values())
-    found: list[VariantPair] = []
+    result: list[VariantPair] = []
     for name in names:
-        others = [other for other in names if other != name]
+        other_names = [axis for axis in names if axis != name]
         alike: dict[Hashable, list[Variant]] = defaultdict(list)
         for variant in group:
-            alike[tuple(map(values[variant.id].get, others))].append(variant)
-        found += _spread(list(alike.values()), _MOST_PAIRS // len(names))
-    return found
+            alike[tuple(map(values[variant.id].get, other_names))].append(variant)
+        result += _spread(list(alike.values()), _MOST_PAIRS // len(names))
+    return result
 
 
 def _spread(groups: Sequence[Sequence[Variant]], most: int) -> list[VariantPair]:
-    """The pairs within each group; if there are more than `most`, a sample of `most` from all groups."""
+    """Return the pairs within each group; a sample of `most` from all groups if there are more."""
     if sum(len(group) * (len(group) - 1) // 2 for group in groups) <= most:
         return [pair for group in groups for pair in combinations(group, 2)]
     # The first with each other one, and each with the next: extremes and steps.
     pairs = [
         pair
         for group in groups
-        for pair in (*((group[0], other) for other in group[1:]), *pairwise(group[1:]))
+        for pair in (*((group[0], later) for later in group[1:]), *pairwise(group[1:]))
     ]
     return pairs[:: 1 + len(pairs) // most]
 
 
 def _values(variant: Variant) -> dict[str, str]:
-    """The values that a variant was compiled for, except for its kernel and target."""
+    """Return the values that a variant was compiled for, except for its kernel and target."""
     arguments = {f"argument {argument.name}": str(argument) for argument in variant.specialization}
     constants = {name: format_value(value) for name, value in variant.config.values}
     for name in constants:
@@ -113,16 +114,16 @@ def _values(variant: Variant) -> dict[str, str]:
 
 
 def _weight(a: Variant, b: Variant, facts: _FactsById) -> float:
-    """The total weight of the findings; 0 for duplicates."""
+    """Return the total weight of the findings; 0 for duplicates."""
     ours, theirs = facts[a.id], facts[b.id]
-    found = findings(PairContext(a, b, ours, theirs))
-    if any(finding.kind == "identical" for finding in found):
+    pair_findings = findings(PairContext(a, b, ours, theirs))
+    if any(finding.kind == "identical" for finding in pair_findings):
         return 0
-    return sum(finding.weight for finding in found) + _time(ours, theirs)
+    return sum(finding.weight for finding in pair_findings) + _time(ours, theirs)
 
 
 def _time(a: Facts, b: Facts) -> float:
-    """The weight of two measured times, if they are for the same problem."""
+    """Return the weight of two measured times, if they are for the same problem."""
     was, now = number_of(a, MS), number_of(b, MS)
     if was is None or now is None or value_of(a, MS_KEY) != value_of(b, MS_KEY):
         return 0

@@ -65,28 +65,28 @@ class PassLine:
 
     @property
     def steps(self) -> list[PassStep]:
-        """The pass in A, in B, or in both."""
+        """Return the pass in A, in B, or in both."""
         return [step for step in (self.a, self.b) if step is not None]
 
     @property
     def step(self) -> PassStep:
-        """A's step; B's if A did not run the pass."""
+        """Return A's step; B's if A did not run the pass."""
         return self.steps[0]
 
     @property
     def changed(self) -> bool:
-        """Whether the pass changed a module."""
+        """Return True if the pass changed a module."""
         return any(step.changed for step in self.steps)
 
     @property
     def options(self) -> str:
-        """The options of the pass, of both sides if they differ."""
+        """Return the options of the pass, of both sides if they differ."""
         left, right = (step.options if step else "" for step in (self.a, self.b))
         return _both(self, left, right, "  ")
 
     @property
     def summary(self) -> str:
-        """The effect of the pass, of both sides if they differ; "" until that is known."""
+        """Return the effect of the pass, of both sides if they differ; "" until that is known."""
         if self.effects is None:
             return ""
         left, right = (
@@ -96,7 +96,7 @@ class PassLine:
         return _both(self, left, right, "   ")
 
     def comparable(self, wanted: str) -> str:
-        """`wanted` (IN_A, IN_B or BOTH) if both sides ran the pass, else the side that did."""
+        """Return `wanted` (IN_A, IN_B or BOTH) if both sides ran the pass, else the side that did."""
         if self.a is None or self.b is None:
             return IN_A if self.b is None else IN_B
         return wanted
@@ -146,7 +146,7 @@ class PassComparison:
         self.lines = [PassLine(left, right) for left, right in aligned_steps(a, b)]
 
     def mark_divergence(self) -> Divergence | None:
-        """Finds where A and B diverge, marks these passes, and returns the first real divergence."""
+        """Find where A and B diverge, mark these passes, and return the first real divergence."""
         for kind, divergence in self._divergences().items():
             passes = divergence.passes if divergence is not None else None
             steps = () if passes is None else (*passes.a, *passes.b)
@@ -156,24 +156,24 @@ class PassComparison:
         return self._pair.divergence.first if self._pair.divergence else None
 
     def differences(self) -> list[PassDifference]:
-        """Each way in which A and B can differ, and what the passes did in which they diverge."""
-        found = []
+        """Return each way in which A and B can differ, and what the passes did in which they diverge."""
+        result = []
         for kind, divergence in self._divergences().items():
             passes = divergence.passes if divergence is not None else None
             sides = (passes.a, passes.b) if passes is not None else ((), ())
             modules = zip(sides, (self._module_a, self._module_b), strict=True)
             lines = ([_describe(step, module) for step in steps] for steps, module in modules)
-            found.append(PassDifference(kind, divergence, *lines))
-        return found
+            result.append(PassDifference(kind, divergence, *lines))
+        return result
 
     def summarize(self, line: PassLine) -> None:
-        """Computes what a pass did, in A and in B."""
+        """Compute what a pass did, in A and in B."""
         sides = zip((line.a, line.b), (self._module_a, self._module_b), strict=True)
         left, right = (summary(step, module) if step else "" for step, module in sides)
         line.effects = left, right
 
     def count_touched(self, line: PassLine, number: int) -> bool:
-        """Counts what a pass did to the operations of a line of Python; returns whether it did anything.
+        """Count what a pass did to the operations of a line of Python; return whether it did anything.
 
         The line is one of B's source.
         """
@@ -183,17 +183,17 @@ class PassComparison:
         return bool(left or right)
 
     def change(self, line: PassLine, wanted: str) -> PassChange:
-        """The changes of a pass in A or in B (`wanted`); with BOTH, the differences of A and B after it."""
-        shown = line.comparable(wanted)
-        step = line.b if shown == IN_B and line.b is not None else line.step
-        left, right = _modules(line, shown)
-        between = shown == BOTH
+        """Return a pass's changes in A or B (`wanted`); with BOTH, how A and B differ after it."""
+        side = line.comparable(wanted)
+        step = line.b if side == IN_B and line.b is not None else line.step
+        left, right = _modules(line, side)
+        between = side == BOTH
         if left is None or right is None:
             return PassChange(step, between, note="the capture does not have this module")
         if left == right and not between:
             return PassChange(step, between, note="changed nothing")
-        before = self._module_b(left) if shown == IN_B else self._module_a(left)
-        after = self._module_a(right) if shown == IN_A else self._module_b(right)
+        before = self._module_b(left) if side == IN_B else self._module_a(left)
+        after = self._module_a(right) if side == IN_A else self._module_b(right)
         if left.language != right.language:
             note = f"no diff between {left.language} and {right.language}"
             return PassChange(step, between, note=note, after=after)
@@ -201,9 +201,9 @@ class PassComparison:
         return PassChange(step, between, diff_stage(step.stage, before, after, lines))
 
     def _divergences(self) -> dict[str, Divergence | None]:
-        """The divergence of each kind, None if there is none; empty without a pair."""
-        found = self._pair.divergence if self.paired else None
-        return {} if found is None else {kind: getattr(found, kind) for kind in KINDS}
+        """Return the divergence of each kind, None if there is none; empty without a pair."""
+        divergence = self._pair.divergence if self.paired else None
+        return {} if divergence is None else {kind: getattr(divergence, kind) for kind in KINDS}
 
     def _module_a(self, module: PassModule) -> Document:
         return self._pair.workspace.module(module, self._pair.a)
@@ -260,21 +260,24 @@ class OperationEvent:
 def pass_report(
     pair: Comparison, *, name: str = "*", changed: bool = False, line: int | None = None
 ) -> PassReport:
-    """The passes of A and B, or of one variant if both are the same.
+    """Report the passes of A and B, or of one variant if both are the same.
 
-    `name` is a glob of passes; `changed` selects those that changed the module; `line` those that touched
-    this line of the Python source. Raises UserError if the passes of a variant were not recorded.
+    `name` is a glob of passes; `changed` selects those that changed the module; `line` those
+    that touched this line of the Python source. Raises UserError if the passes of a variant were
+    not recorded.
     """
     passes = _recorded(pair)
     selected = []
-    for each in passes.lines:
-        if not any(fnmatchcase(step.name, name) for step in each.steps) or (changed and not each.changed):
+    for pass_line in passes.lines:
+        if not any(fnmatchcase(step.name, name) for step in pass_line.steps) or (
+            changed and not pass_line.changed
+        ):
             continue
-        if line is None or passes.count_touched(each, line):
-            passes.summarize(each)
-            selected.append(each)
+        if line is None or passes.count_touched(pass_line, line):
+            passes.summarize(pass_line)
+            selected.append(pass_line)
     sides = 1 if pair.single else 2
-    steps = [each.a for each in passes.lines if each.a is not None]
+    steps = [pass_line.a for pass_line in passes.lines if pass_line.a is not None]
     differences = None if pair.single else passes.differences()
     capture = str(pair.workspace.path)
     return PassReport(
@@ -283,58 +286,59 @@ def pass_report(
 
 
 def pass_changes(pair: Comparison, name: str) -> list[PassChange]:
-    """The diffs of the passes called `name`, or with that number.
+    """Return the diffs of the passes called `name`, or with that number.
 
-    With one variant, the modules before and after the pass; with two, the modules of A and B after it. Of a
-    pass that ran several times, those that changed something. Raises UserError if there is none.
+    With one variant, the modules before and after the pass; with two, the modules of A and B
+    after it. Of a pass that ran several times, those that changed something. Raises UserError if
+    there is none.
     """
     passes = _recorded(pair)
-    found = [
+    matches = [
         line for line in passes.lines if line.a is not None and name in (str(line.a.number), line.a.name)
     ]
-    if not found:
+    if not matches:
         raise UserError(f"no pass '{name}'; irscope passes without --show lists them")
-    active = [line for line in found if line.changed]
-    return [passes.change(line, BOTH if passes.paired else IN_A) for line in active or found]
+    active = [line for line in matches if line.changed]
+    return [passes.change(line, BOTH if passes.paired else IN_A) for line in active or matches]
 
 
 def operation_history(workspace: Workspace, variant: Variant, place: str) -> list[OperationEvent]:
-    """The passes that created or changed the operation at `place`, "STAGE:LINE" with lines from 1.
+    """List the passes that created or changed the operation at `place`, "STAGE:LINE", lines from 1.
 
     Raises UserError if `place` is malformed, or no pass touched an operation there.
     """
     steps = _recorded_steps(workspace, variant)
     stage, colon, line = place.partition(":")
-    known = dict.fromkeys(step.stage for step in steps)
-    if not colon or not line.isdecimal() or int(line) < 1 or stage not in known:
-        raise UserError(f"--operation {place}: not STAGE:LINE; stages with passes: {', '.join(known)}")
+    stages = dict.fromkeys(step.stage for step in steps)
+    if not colon or not line.isdecimal() or int(line) < 1 or stage not in stages:
+        raise UserError(f"--operation {place}: not STAGE:LINE; stages with passes: {', '.join(stages)}")
     events = history(steps, stage, int(line) - 1, partial(workspace.module, variant=variant))
     if not events:
         raise UserError(f"--operation {place}: no pass created or changed an operation there")
-    found = []
+    result = []
     for event in events:
         text = ""
         if event.step.after is not None:
             after = workspace.module(event.step.after, variant)
             text = line_without_location(after.lines[event.line], after.language).strip()
-        found.append(OperationEvent(event.step, event.change, text))
-    return found
+        result.append(OperationEvent(event.step, event.change, text))
+    return result
 
 
 def _recorded(pair: Comparison) -> PassComparison:
-    """The passes of a pair. Raises UserError if those of a variant were not recorded."""
+    """Return the passes of a pair. Raises UserError if those of a variant were not recorded."""
     for variant in pair.variants:
         _recorded_steps(pair.workspace, variant)
     return PassComparison(pair)
 
 
 def _recorded_steps(workspace: Workspace, variant: Variant) -> list[PassStep]:
-    found = workspace.passes(variant)
-    if not found:
+    steps = workspace.passes(variant)
+    if not steps:
         raise UserError(
             f"#{variant.id} has no passes; irscope compile --passes and irscope run --passes record them"
         )
-    return found
+    return steps
 
 
 # The instructions whose counts changed most are named.
@@ -358,9 +362,10 @@ class LlvmReport:
 
 
 def llvm_report(workspace: Workspace, variant: Variant, changed: bool = False) -> LlvmReport:
-    """The report on a variant, whose TTGIR is compiled again; `changed`: only passes that changed the module.
+    """Report LLVM's passes of a variant, whose TTGIR is compiled again.
 
-    Raises UserError if the variant has no TTGIR, another Triton is installed, or the compilation fails.
+    `changed`: only passes that changed the module. Raises UserError if the variant has no TTGIR,
+    another Triton is installed, or the compilation fails.
     """
     check_installed(variant, "LLVM's passes are found")
     backend = backend_of(variant.target)
@@ -372,20 +377,22 @@ def llvm_report(workspace: Workspace, variant: Variant, changed: bool = False) -
         variant.metadata,
         {name: value for name, value in variant.environment.items() if name.isupper()},
     )
-    numbered = tuple((n, each) for n, each in enumerate(passes, 1) if each.changed or not changed)
+    numbered = tuple(
+        (n, llvm_pass) for n, llvm_pass in enumerate(passes, 1) if llvm_pass.changed or not changed
+    )
     return LlvmReport(
         variant,
         workspace.names[variant.id],
         numbered,
         len(passes),
-        sum(each.changed for each in passes),
+        sum(llvm_pass.changed for llvm_pass in passes),
         ptxas_functions(variant.log),
         backend.warnings(variant.log),
     )
 
 
 def effect_text(each: LlvmPass) -> str:
-    """How the counts of instructions changed: "-64 extractelement, +1 phi"."""
+    """Write how the counts of instructions changed: "-64 extractelement, +1 phi"."""
     if not each.changed:
         return "="
     if not each.effect:
@@ -396,9 +403,10 @@ def effect_text(each: LlvmPass) -> str:
 
 
 def llvm_lines(comparison: Comparison) -> list[TextLine]:
-    """LLVM's passes of A and B; those that changed neither module are `rest`.
+    """Return LLVM's passes of A and B; those that changed neither module are `rest`.
 
-    Compiles the TTGIR of both again, which takes seconds. Raises UserError if that is not possible here.
+    Compiles the TTGIR of both again, which takes seconds. Raises UserError if that is not
+    possible here.
     """
     sides = comparison.variants[: 1 if comparison.single else 2]
     reports = [llvm_report(comparison.workspace, variant) for variant in sides]
@@ -415,21 +423,23 @@ def _lines(reports: Sequence[LlvmReport], headings: Sequence[str]) -> Iterator[T
         for warning in report.advice:
             yield TextLine(f"ptxas: {warning}")
     yield TextLine("LLVM's passes, by how many instructions each added or removed", 0, title=True)
-    pairs = list(_aligned(*([each for _, each in report.passes] for report in reports)))
-    changing = [each for pair in pairs for each in pair if each is not None and each.changed]
-    wide = max((len(_name(each)) for each in changing), default=0)
+    pairs = list(_aligned(*([llvm_pass for _, llvm_pass in report.passes] for report in reports)))
+    changing = [
+        llvm_pass for pair in pairs for llvm_pass in pair if llvm_pass is not None and llvm_pass.changed
+    ]
+    wide = max((len(_name(llvm_pass)) for llvm_pass in changing), default=0)
     for number, (a, b) in enumerate(pairs, 1):
         either = a or b
         if either is not None:
             text = f"{number:>3}  {either.stage:<6}  {_name(either):<{wide}}  {_effects(a, b, len(reports))}"
-            yield TextLine(text, rest=not any(each.changed for each in (a, b) if each))
+            yield TextLine(text, rest=not any(llvm_pass.changed for llvm_pass in (a, b) if llvm_pass))
 
 
 def _aligned(
     a: Sequence[LlvmPass], b: Sequence[LlvmPass] = ()
 ) -> Iterator[tuple[LlvmPass | None, LlvmPass | None]]:
-    """The passes of A and B in order, None for a side that did not run one."""
-    names = [[(each.stage, each.name) for each in side] for side in (a, b)]
+    """Yield the passes of A and B in order, None for a side that did not run one."""
+    names = [[(llvm_pass.stage, llvm_pass.name) for llvm_pass in side] for side in (a, b)]
     for _, start_a, end_a, start_b, end_b in SequenceMatcher(
         a=names[0], b=names[1], autojunk=False
     ).get_opcodes():
@@ -437,8 +447,8 @@ def _aligned(
         if names[0][start_a:end_a] == names[1][start_b:end_b]:
             yield from zip(left, right, strict=True)
         else:
-            yield from ((each, None) for each in left)
-            yield from ((None, each) for each in right)
+            yield from ((llvm_pass, None) for llvm_pass in left)
+            yield from ((None, llvm_pass) for llvm_pass in right)
 
 
 def _name(each: LlvmPass) -> str:
@@ -446,8 +456,8 @@ def _name(each: LlvmPass) -> str:
 
 
 def _effects(a: LlvmPass | None, b: LlvmPass | None, sides: int) -> str:
-    """What a pass did, of both sides if they differ."""
-    left, right = ("" if each is None else effect_text(each) for each in (a, b))
+    """Describe what a pass did, of both sides if they differ."""
+    left, right = ("" if llvm_pass is None else effect_text(llvm_pass) for llvm_pass in (a, b))
     if sides == 1 or left == right:
         return left
     return "   ".join(f"{letter} {text}" for letter, text in (("A", left), ("B", right)) if text)

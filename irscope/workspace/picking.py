@@ -57,28 +57,28 @@ class Calibration:
 def calibrate_captures(
     paths: Sequence[Path], output: Path | None = None, device: str | None = None, force: bool = False
 ) -> Calibration:
-    """Fits the constants of a device to the times in captures, and writes them.
+    """Fit the constants of a device to the times in captures, and write them.
 
-    `device` is the name of a device (None: that of the captures' target). Without `output`, the file is the
-    user's own, which estimates use from then on. Raises UserError if the captures have too few times, if they
-    are of several targets, or if `output` exists (unless `force`).
+    `device` is the name of a device (None: that of the captures' target). Without `output`, the
+    file is the user's own, which estimates use from then on. Raises UserError if the captures
+    have too few times, if they are of several targets, or if `output` exists (unless `force`).
     """
     from irscope.estimating.calibrate import Measurements, calibrate
     from irscope.estimating.constants import CONSTANTS, fit_of, user_path, write_fit
 
     if output is not None and output.exists() and not force:
         raise UserError(f"{output} exists; --force replaces it")
-    found, rates = _measurements(paths, device)
-    if not found:
+    measurements, rates = _measurements(paths, device)
+    if not measurements:
         raise UserError(
             f"{', '.join(map(str, paths))}: no measured launches; irscope run on a GPU records what an "
             "autotuner measures"
         )
-    measured = Measurements(found)
+    measured = Measurements(measurements)
     before = fit_of(rates)
-    kernels = ", ".join(sorted({_kernel(one) for one in found}))
+    kernels = ", ".join(sorted({_kernel(item) for item in measurements}))
     provenance = {
-        "fitted": f"{pluralize(len(found), 'launch')} of {kernels}",
+        "fitted": f"{pluralize(len(measurements), 'launch')} of {kernels}",
         "captures": ", ".join(path.name for path in paths),
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
     }
@@ -86,22 +86,27 @@ def calibrate_captures(
     path = output or user_path(rates.name)
     write_fit(after, path)
     constants = tuple(
-        CalibratedConstant(one.name, one.unit, one.meaning, before.values[one.name], after.values[one.name])
-        for one in CONSTANTS
+        CalibratedConstant(
+            item.name, item.unit, item.meaning, before.values[item.name], after.values[item.name]
+        )
+        for item in CONSTANTS
     )
     first, last = (_error(measured, rates, fit.values) for fit in (before, after))
-    return Calibration(rates.name, len(found), measured.problems, constants, first, last, path)
+    return Calibration(rates.name, len(measurements), measured.problems, constants, first, last, path)
 
 
 def device_named(text: str) -> tuple[DeviceRates, Fit | None]:
-    """A device by its name, or by a file that a calibration wrote. Raises UserError if there is neither."""
+    """Find a device by its name, or by a file that a calibration wrote.
+
+    Raises UserError if there is neither.
+    """
     from irscope.estimating.constants import DEVICES, read_fit
 
     path = Path(text)
     fit = read_fit(path) if path.suffix == ".json" or path.is_file() else None
-    wanted = (fit.device if fit else text).lower()
+    device_name = (fit.device if fit else text).lower()
     for name, rates in DEVICES.items():
-        if wanted in (name.lower(), rates.name.lower()):
+        if device_name in (name.lower(), rates.name.lower()):
             return rates, fit
     raise UserError(f"no device '{fit.device if fit else text}'; known: {', '.join(DEVICES)}")
 
@@ -111,24 +116,24 @@ def _measurements(paths: Sequence[Path], device: str | None) -> tuple[list[Measu
     from irscope.estimating.constants import rates_of
     from irscope.workspace.workspace import Workspace
 
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     rates = device_named(device)[0] if device else None
     for path in paths:
         with Workspace(path) as workspace:
             timed = [variant for variant in workspace.variants if variant.benchmarks]
             for variant in timed:
-                own = rates_of(variant.target)
-                rates = rates or own
-                if own is None or rates is None or (device is None and own != rates):
+                variant_rates = rates_of(variant.target)
+                rates = rates or variant_rates
+                if variant_rates is None or rates is None or (device is None and variant_rates != rates):
                     raise UserError(
                         f"{path}: #{variant.id} was measured on {variant.target}; calibrate one device at a "
                         "time, --device says which"
                     )
             read = partial(partial, workspace.find_content)
-            found += measurements_of(timed, read, rates) if rates else []
+            measurements += measurements_of(timed, read, rates) if rates else []
     if rates is None:
         raise UserError(f"{', '.join(map(str, paths))}: nothing was measured")
-    return found, rates
+    return measurements, rates
 
 
 def _kernel(one: Measurement) -> str:
@@ -136,7 +141,7 @@ def _kernel(one: Measurement) -> str:
 
 
 def _error(measured: Measurements, device: DeviceRates, values: Mapping[str, float]) -> float:
-    """The median deviation of estimates from times."""
+    """Return the median deviation of estimates from times."""
     import numpy as np
 
     from irscope.estimating.model import term_times, total_time
@@ -186,7 +191,7 @@ class Choice:
 
     @property
     def bound(self) -> str:
-        """The bound of its estimate, such as "memory"; "" if it has none."""
+        """Return the bound of its estimate, such as "memory"; "" if it has none."""
         return self.estimate.bound if self.estimate else ""
 
 
@@ -228,28 +233,28 @@ class Pick:
 
     @cached_property
     def accepted(self) -> tuple[Choice, ...]:
-        """The configs worth measuring, the most promising first."""
+        """Return the configs worth measuring, the most promising first."""
         return tuple(choice for choice in self.choices if choice.rejected is None)
 
     @property
     def best(self) -> Choice | None:
-        """The config with the shortest estimate; None if none has one."""
+        """Return the config with the shortest estimate; None if none has one."""
         return next((choice for choice in self.accepted if choice.estimate), None)
 
     @property
     def device(self) -> str:
-        """The device that the estimates are for; "" without any."""
+        """Return the device that the estimates are for; "" without any."""
         return next((choice.estimate.device for choice in self.choices if choice.estimate), "")
 
     @property
     def limits(self) -> tuple[str, ...]:
-        """What the model does not know about these kernels, without repetitions."""
+        """Return what the model does not know about these kernels, without repetitions."""
         estimates = (choice.estimate for choice in self.choices if choice.estimate)
         return tuple(dict.fromkeys(text for estimate in estimates for text in estimate.limits))
 
     @property
     def measured(self) -> tuple[tuple[float, float], ...]:
-        """Estimate and measurement, in microseconds, of each config that has both."""
+        """Return estimate and measurement, in microseconds, of each config that has both."""
         return tuple(
             (choice.estimate.microseconds, choice.measured)
             for choice in self.choices
@@ -258,7 +263,10 @@ class Pick:
 
     @property
     def correlation(self) -> float | None:
-        """Spearman's rank correlation of estimates and measurements; None if too few configs have both."""
+        """Return Spearman's rank correlation of estimates and measurements.
+
+        None if too few configs have both.
+        """
         pairs = self.measured
         if len(pairs) < _LEAST_FOR_CORRELATION:
             return None
@@ -266,10 +274,17 @@ class Pick:
 
     @property
     def speed(self) -> float | None:
-        """The speed of the fastest accepted config as a share of the fastest of all, if all are measured."""
+        """Return the speed of the fastest accepted config as a share of the fastest of all.
+
+        None unless all accepted configs are measured.
+        """
         every = [choice.measured for choice in self.choices if choice.measured is not None]
-        own = [choice.measured for choice in self.accepted if choice.measured is not None]
-        return min(every) / min(own) if own and len(own) == len(self.accepted) else None
+        accepted_times = [choice.measured for choice in self.accepted if choice.measured is not None]
+        return (
+            min(every) / min(accepted_times)
+            if accepted_times and len(accepted_times) == len(self.accepted)
+            else None
+        )
 
 
 def picks(
@@ -281,36 +296,39 @@ def picks(
     device: str | None = None,
     report: Report = lambda done, total: None,
 ) -> list[Pick]:
-    """The configs of each problem of a capture, ranked; see `Workspace.pick`."""
+    """Rank the configs of each problem of a capture; see `Workspace.pick`."""
     rates = device_named(device) if device else (None, None)
     variants = [variant for variant in workspace.select(kernel, target) if variant.edit is None]
     share = parse_top(top) if top is not None else None
-    found = _requested(variants, launches) if launches else problems(variants)
-    if not found:
+    requested = _requested(variants, launches) if launches else problems(variants)
+    if not requested:
         raise UserError(NO_LAUNCHES.format(path=workspace.path))
-    total = sum(len(problem.variants) for problem in found)
+    total = sum(len(problem.variants) for problem in requested)
     done = 0
     result = []
-    for problem in found:
+    for problem in requested:
         ranked, trouble = _ranked(workspace, problem, rates, lambda n, before=done: report(before + n, total))  # type: ignore[misc]
         done += len(problem.variants)
-        pick = Pick(problem, tuple(_choice(workspace, problem, one) for one in ranked), trouble)
+        pick = Pick(problem, tuple(_choice(workspace, problem, item) for item in ranked), trouble)
         result.append(pick if share is None or pick.best is None else _limited(pick, share))
     workspace.estimates.save()
     return result
 
 
 def never_launched(workspace: Workspace, kernel: str | None, target: str | None) -> list[str]:
-    """The kernels of a capture without any launch: `picks` without `launches` says nothing about them."""
-    found: dict[str, bool] = {}
+    """List the kernels of a capture without any launch.
+
+    `picks` without `launches` says nothing about them.
+    """
+    launched_by_name: dict[str, bool] = {}
     for variant in workspace.select(kernel, target):
         name = variant.kernel.name
-        found[name] = found.get(name, False) or bool(variant.launches)
-    return [name for name, launched in found.items() if not launched]
+        launched_by_name[name] = launched_by_name.get(name, False) or bool(variant.launches)
+    return [name for name, launched in launched_by_name.items() if not launched]
 
 
 def parse_top(text: str) -> Callable[[int], int]:
-    """Parses --top, "8" or "10%" (rounded up): from the number of configs to the number to keep.
+    """Parse --top, "8" or "10%" (rounded up): from the number of configs to the number to keep.
 
     Raises UserError for anything else.
     """
@@ -329,7 +347,7 @@ def parse_top(text: str) -> Callable[[int], int]:
 
 
 def measured_microseconds(benchmarks: Iterable[Benchmark], arguments: Mapping[str, str]) -> float | None:
-    """The time that the autotuner measured for a problem; None if none of its keys is about it.
+    """Return the time that the autotuner measured for a problem; None if no key of it is about that.
 
     A key names arguments ("M=512, N=64"), and after them the element types of tensors.
     """
@@ -341,12 +359,12 @@ def measured_microseconds(benchmarks: Iterable[Benchmark], arguments: Mapping[st
 
 
 def _requested(variants: Sequence[Variant], texts: Sequence[str]) -> list[Problem]:
-    """The problems that a user wrote. Raises UserError if no variant can be launched so."""
+    """Return the problems that a user wrote. Raises UserError if no variant can be launched so."""
     groups: dict[tuple[str, str, str], list[Variant]] = {}
     for variant in variants:
         key = (variant.kernel.name, variant.kernel.source.file, str(variant.target))
         groups.setdefault(key, []).append(variant)
-    found = []
+    result = []
     for text in texts:
         expression = parse_launch(text)
         error: UserError | None = None
@@ -359,10 +377,10 @@ def _requested(variants: Sequence[Variant], texts: Sequence[str]) -> list[Proble
                     error = error or problem
             fitting = [variant for variant in members if variant.id in launches]
             if fitting:
-                found.append(requested_problem(launches, fitting))
-        if error is not None and not found:
+                result.append(requested_problem(launches, fitting))
+        if error is not None and not result:
             raise error
-    return found
+    return result
 
 
 def _ranked(
@@ -371,7 +389,7 @@ def _ranked(
     rates: tuple[DeviceRates | None, Fit | None],
     report: Callable[[int], None],
 ) -> tuple[Sequence[Ranked], str]:
-    """The ranking, and why no variant has an estimate ("" if one has)."""
+    """Return the ranking, and why no variant has an estimate ("" if one has)."""
     from irscope.estimating.ranking import rank
 
     estimates: dict[int, Estimate] = {}
@@ -400,24 +418,24 @@ def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:
 
 
 def _limited(pick: Pick, share: Callable[[int], int]) -> Pick:
-    """The pick with only its first accepted configs kept, as many as `share` says."""
+    """Keep only a pick's first accepted configs, as many as `share` says."""
     count = share(len(pick.choices))
     best = pick.best
-    kept, others = pick.accepted[:count], pick.accepted[count:]
+    first_choices, later_choices = pick.accepted[:count], pick.accepted[count:]
     rest = [choice for choice in pick.choices if choice.rejected is not None]
-    slower = [replace(choice, rejected=_slower(choice, best), reason=SLOWER) for choice in others]
-    return replace(pick, choices=(*kept, *slower, *rest))
+    slower = [replace(choice, rejected=_slower(choice, best), reason=SLOWER) for choice in later_choices]
+    return replace(pick, choices=(*first_choices, *slower, *rest))
 
 
 def _slower(choice: Choice, best: Choice | None) -> str:
     if choice.estimate is None or best is None or best.estimate is None:
         return "no estimate"
-    own, first = choice.estimate.microseconds, best.estimate.microseconds
-    return f"slower: estimated {microseconds_text(own)} us, {own / first:.2f}x the first"
+    time, first = choice.estimate.microseconds, best.estimate.microseconds
+    return f"slower: estimated {microseconds_text(time)} us, {time / first:.2f}x the first"
 
 
 def _rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
-    """Spearman's: Pearson's correlation of the ranks, equal values sharing theirs."""
+    """Compute Spearman's: Pearson's correlation of the ranks, equal values sharing theirs."""
     first, second = _ranks(a), _ranks(b)
     mean = (len(a) + 1) / 2
     covariance = sum((x - mean) * (y - mean) for x, y in zip(first, second, strict=True))
@@ -427,13 +445,13 @@ def _rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 def _ranks(values: Sequence[float]) -> list[float]:
     order = sorted(range(len(values)), key=values.__getitem__)
-    found = [0.0] * len(values)
+    ranks = [0.0] * len(values)
     start = 0
     while start < len(order):
         end = start
         while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
             end += 1
-        for place in range(start, end + 1):
-            found[order[place]] = (start + end) / 2 + 1
+        for index in range(start, end + 1):
+            ranks[order[index]] = (start + end) / 2 + 1
         start = end + 1
-    return found
+    return ranks

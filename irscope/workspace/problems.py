@@ -25,7 +25,7 @@ _IMPORTS = "import triton\nimport triton.language as tl\n"
 
 @lru_cache(maxsize=64)
 def loaded_parameters(kernel: Kernel) -> frozenset[str] | None:
-    """The parameters that a kernel may load from; None if its text does not say it.
+    """Return the parameters that a kernel may load from; None if its text does not say it.
 
     A parameter counts as loaded from unless the kernel only stores to it, or adds to it, itself.
     """
@@ -46,13 +46,13 @@ def loaded_parameters(kernel: Kernel) -> frozenset[str] | None:
 
 
 def _other_calls(function: ast.FunctionDef, module: PythonModule) -> list[set[str]]:
-    """The names passed on to functions that are not Triton's own."""
-    found = []
+    """Return the names passed on to functions that are not Triton's own."""
+    calls = []
     for node in ast.walk(function):
         if isinstance(node, ast.Call) and not module.dotted(node.func).startswith("triton."):
             arguments = [*node.args, *(keyword.value for keyword in node.keywords)]
-            found.append({part.id for part in arguments if isinstance(part, ast.Name)})
-    return found
+            calls.append({part.id for part in arguments if isinstance(part, ast.Name)})
+    return calls
 
 
 # The block of a tensor descriptor follows from the config, its tensor does not.
@@ -81,18 +81,18 @@ class Problem:
 
     @property
     def text(self) -> str:
-        """The numbers in one line, `M=4096, N=4096`; the shapes of the tensors if there are none."""
+        """Return the numbers in one line, `M=4096, N=4096`; the tensors' shapes if there are none."""
         return _text(self.arguments, self.constants)
 
     @property
     def grid(self) -> tuple[int, ...] | None:
-        """The grid of all launches; None if they differ."""
+        """Return the grid of all launches; None if they differ."""
         grids = {launch.grid for launch in self.launches.values()}
         return grids.pop() if len(grids) == 1 else None
 
 
 def problem_text(variant: Variant, launch: Launch) -> str:
-    """The problem of a launch in one line: its numbers, constants that are not tuned, the tensors it reads.
+    """Describe a launch's problem in one line: numbers, constants not tuned, tensors that it reads.
 
     Equal texts, equal problems.
     """
@@ -105,12 +105,12 @@ def problem_text(variant: Variant, launch: Launch) -> str:
 
 
 def launch_text(variant: Variant, launch: Launch) -> str:
-    """The numbers of a launch in one line, and the constants that are not tuned: `M=4096, N=4096`."""
+    """Return a launch's numbers and constants that are not tuned, in one line: `M=4096, N=4096`."""
     return _text(_arguments(launch), _constants(variant, launch))
 
 
 def problems(variants: Iterable[Variant]) -> list[Problem]:
-    """The problems of the recorded launches: kernel by kernel, in the order of the capture."""
+    """Return the problems of the recorded launches: kernel by kernel, in the order of the capture."""
     kernels: dict[tuple[str, str, str], list[Variant]] = {}
     for variant in variants:
         key = (variant.kernel.name, variant.kernel.source.file, str(variant.target))
@@ -119,22 +119,26 @@ def problems(variants: Iterable[Variant]) -> list[Problem]:
 
 
 def problem_titles(problems: Sequence[Problem]) -> list[str]:
-    """The text of each problem; if those of a kernel are equal, also the tensors in which they differ."""
+    """Return the text of each problem, with the tensors that differ if those of a kernel are equal."""
     titles = []
     for problem in problems:
-        same = [one for one in problems if one.kernel == problem.kernel and one.text == problem.text]
-        others = [dict(one.arguments) for one in same if one is not problem]
+        same = [
+            candidate
+            for candidate in problems
+            if candidate.kernel == problem.kernel and candidate.text == problem.text
+        ]
+        other_arguments = [dict(candidate.arguments) for candidate in same if candidate is not problem]
         differing = [
             f"{name}={value}"
             for name, value in problem.arguments
-            if any(other.get(name) != value for other in others)
+            if any(arguments.get(name) != value for arguments in other_arguments)
         ]
         titles.append(one_line(", ".join([problem.text, *differing])))
     return titles
 
 
 def requested_problem(launches: Mapping[int, Launch], variants: Sequence[Variant]) -> Problem:
-    """The problem of `variants` of one kernel and target, which are to be launched so."""
+    """Return the problem of `variants` of one kernel and target, which are to be launched so."""
     first = variants[0]
     launch = launches[first.id]
     return Problem(
@@ -157,17 +161,17 @@ def _of_kernel(variants: Sequence[Variant]) -> list[Problem]:
                 launches[key][variant.id] = launch
                 members.setdefault(key, []).append(variant)
     _join_by_outputs(variants[0], launches, members)
-    others = [variant for variant in variants if not variant.launches]
+    unlaunched = [variant for variant in variants if not variant.launches]
     return [
         Problem(
             variants[0].kernel.name,
             str(variants[0].target),
             *key,
-            own,
+            launches_by_id,
             tuple(members[key]),
-            tuple(_belonging(others, members[key], list(members.values()))),
+            tuple(_belonging(unlaunched, members[key], list(members.values()))),
         )
-        for key, own in launches.items()
+        for key, launches_by_id in launches.items()
     ]
 
 
@@ -176,9 +180,10 @@ def _join_by_outputs(
     launches: dict[tuple[Pairs, Pairs], dict[int, Launch]],
     members: dict[tuple[Pairs, Pairs], list[Variant]],
 ) -> None:
-    """Joins problems of different configs that differ only in the shapes of what the kernel writes.
+    """Join problems of different configs that differ only in the shapes of what the kernel writes.
 
-    A kernel that splits the work of a program writes partial results, as many as the config says.
+    A kernel that splits the work of a program writes partial results, as many as the config
+    says.
     """
     if len(launches) < 2:
         return
@@ -188,7 +193,10 @@ def _join_by_outputs(
         arguments, constants = key
         inputs = tuple((name, value) for name, value in arguments if not _is_output(name, value, read))
         candidates = firsts.setdefault((inputs, constants), [])
-        first = next((one for one in candidates if not launches[one].keys() & launches[key].keys()), None)
+        first = next(
+            (candidate for candidate in candidates if not launches[candidate].keys() & launches[key].keys()),
+            None,
+        )
         if first is None:
             candidates.append(key)
         else:
@@ -203,10 +211,10 @@ def _is_output(name: str, value: str, read: frozenset[str] | None) -> bool:
 def _belonging(
     others: Sequence[Variant], members: Sequence[Variant], every: Sequence[Sequence[Variant]]
 ) -> Iterable[Variant]:
-    """Those of `others` that the program would launch for the problem of `members`.
+    """Yield those of `others` that the program would launch for the problem of `members`.
 
-    They have the types and constants of a member. A config value that is the same for all members, and
-    another one for another problem, is part of the problem (the size of a head).
+    They have the types and constants of a member. A config value that is the same for all
+    members, and another one for another problem, is part of the problem (the size of a head).
     """
     if not others:
         return
@@ -216,7 +224,7 @@ def _belonging(
     fixed = {
         name: value
         for name, value in shared.items()
-        if any(name in other and other[name] != value for other in differing)
+        if any(name in shared_values and shared_values[name] != value for shared_values in differing)
     }
     for variant in others:
         settings = variant.settings
@@ -225,13 +233,13 @@ def _belonging(
 
 
 def _shared(variants: Sequence[Variant]) -> dict[str, Value]:
-    """The config values that all of `variants` have in common."""
+    """Return the config values that all of `variants` have in common."""
     first, *rest = (variant.settings for variant in variants)
     return {name: value for name, value in first.items() if all(s.get(name) == value for s in rest)}
 
 
 def _types(variant: Variant) -> tuple[object, ...]:
-    """The specialization, without the blocks of tensor descriptors."""
+    """Return the specialization, without the blocks of tensor descriptors."""
     return (
         tuple((a.name, a.type.partition("[")[0], a.key, str(a.value)) for a in variant.specialization),
         _untuned(variant),
@@ -239,14 +247,14 @@ def _types(variant: Variant) -> tuple[object, ...]:
 
 
 def _text(arguments: Pairs, constants: Pairs) -> str:
-    """The numbers, without strides, which follow from them; the shapes of the tensors if there are none."""
+    """Write the numbers without strides, which follow from them; else the shapes of the tensors."""
     every = tuple((name, value) for name, value in arguments if not _is_tensor(value))
     numbers = tuple(pair for pair in every if "stride" not in pair[0]) or every
     return one_line(", ".join(f"{name}={value}" for name, value in (*(numbers or arguments), *constants)))
 
 
 def _is_tensor(value: str) -> bool:
-    """Whether a recorded argument is a tensor: it has a shape, or only an element type (`float16`)."""
+    """Check whether a recorded argument is a tensor: it has a shape, or only a type (`float16`)."""
     return "[" in value or (value[:1].isalpha() and value not in ("True", "False", "None", "nan", "inf"))
 
 
@@ -255,7 +263,7 @@ def _arguments(launch: Launch) -> Pairs:
 
 
 def _constants(variant: Variant, launch: Launch) -> Pairs:
-    """The constants of a launch that are not its arguments."""
+    """Return the constants of a launch that are not its arguments."""
     passed = {name for name, _ in launch.arguments}
     fixed = [
         (argument.name, str(argument))
@@ -266,15 +274,16 @@ def _constants(variant: Variant, launch: Launch) -> Pairs:
 
 
 def _is_constant(variant: Variant, argument: Argument) -> bool:
-    """Whether an argument is a constexpr outside of the config, and not a number that happened to be 1."""
+    """Check whether an argument is a constexpr outside the config, not a number that is 1 by chance."""
     is_one = type(argument.value) is int and argument.value == 1
     return argument.type == "constexpr" and not is_one and argument.name not in variant.settings
 
 
 def _untuned(variant: Variant) -> Pairs:
-    """The values of a config that choose what is computed: flags and types, unless they are tuned.
+    """Return the values of a config that choose what is computed: flags and types, unless tuned.
 
-    The recorded config of a kernel that is not autotuned has every constexpr that it was launched with.
+    The recorded config of a kernel that is not autotuned has every constexpr that it was
+    launched with.
     """
     if variant.benchmarks or any(map(partial(_is_constant, variant), variant.specialization)):
         return ()

@@ -33,35 +33,37 @@ class PythonSource:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The text of each line."""
+        """Return the text of each line."""
         return [line.text for line in self.lines]
 
     @cached_property
     def numbers(self) -> list[int]:
-        """The number of each line in its file; 0 for a heading."""
+        """Return the number of each line in its file; 0 for a heading."""
         return [line.number for line in self.lines]
 
     @cached_property
     def places(self) -> list[SourcePlace | None]:
-        """The file and number of each line; None for a heading."""
+        """Return the file and number of each line; None for a heading."""
         return [line.place for line in self.lines]
 
     def line_of(self, place: SourcePlace) -> int | None:
-        """The line (from 0) of a place; None if the source does not have it."""
+        """Return the line (from 0) of a place; None if the source does not have it."""
         return self.places.index(place) if place in self.places else None
 
     def kernel_line(self, places: Sequence[SourcePlace]) -> int | None:
-        """The line (from 0) of the outermost of `places` that is in the kernel's file.
+        """Return the line (from 0) of the outermost of `places` that is in the kernel's file.
 
         The line of the innermost if none is; None if the source has none of them.
         """
-        found = [line for place in places if (line := self.line_of(place)) is not None]
-        own = [line for line in found if (place := self.places[line]) and place[0] == self.file]
-        return own[-1] if own else found[0] if found else None
+        indices = [line for line_place in places if (line := self.line_of(line_place)) is not None]
+        kernel_lines = [
+            line for line in indices if (line_place := self.places[line]) and line_place[0] == self.file
+        ]
+        return kernel_lines[-1] if kernel_lines else indices[0] if indices else None
 
 
 def python_source(variant: Variant) -> PythonSource:
-    """The Python source of a variant's kernel, then of its helpers.
+    """Return the Python source of a variant's kernel, then of its helpers.
 
     The lines of the program that a generated kernel came from are first.
     """
@@ -70,7 +72,7 @@ def python_source(variant: Variant) -> PythonSource:
 
 
 def python_rows(a: PythonSource, b: PythonSource) -> list[Row]:
-    """The lines of two sources, aligned."""
+    """Align the lines of two sources."""
     from irscope.diff.build_rows import text_rows  # the app opens without a diff
 
     return text_rows(a.texts, b.texts)
@@ -86,12 +88,16 @@ class Listing:
 
     @property
     def ids(self) -> dict[SourcePlace, int]:
-        """The ids of the lines by their places."""
-        return {place: self.first + index for index, place in enumerate(self.source.places) if place}
+        """Return the ids of the lines by their places."""
+        return {
+            source_place: self.first + index
+            for index, source_place in enumerate(self.source.places)
+            if source_place
+        }
 
 
 def listings(a: Variant, b: Variant) -> list[Listing]:
-    """One listing if A and B have the same Python, otherwise one of each."""
+    """Return one listing if A and B have the same Python, otherwise one of each."""
     left, right = python_source(a), python_source(b)
     if left.lines == right.lines:
         return [Listing("AB", left, 0)]
@@ -106,17 +112,17 @@ class SourceMaps:
     right: SourceMap | None = None
 
     def of(self, line: int, right: bool) -> tuple[SourcePlace, ...]:
-        """The places that a line of one side came from, the innermost first."""
+        """Return the places that a line of one side came from, the innermost first."""
         side = self.right if right else self.left
         return side.of_line(line) if side else ()
 
     def counts(self, place: SourcePlace) -> tuple[int, int]:
-        """How many operations came from a place, in A and B."""
+        """Count the operations that came from a place, in A and B."""
         left, right = (side.count(place) if side else 0 for side in (self.left, self.right))
         return left, right
 
     def lines(self, place: SourcePlace) -> tuple[frozenset[int], frozenset[int]]:
-        """The lines of these operations, in A and B."""
+        """Return the lines of these operations, in A and B."""
         left, right = (side.lines(place) if side else () for side in (self.left, self.right))
         return frozenset(left), frozenset(right)
 
@@ -135,7 +141,7 @@ class LineOutcome:
 
 
 def source_maps(pair: Comparison, stage: str) -> SourceMaps:
-    """The source maps of a stage, without sides that are missing, damaged or not disassembled yet.
+    """Return a stage's source maps, without sides that are missing, damaged or not disassembled yet.
 
     A's operations are mapped to the lines of B's source.
     """
@@ -146,55 +152,59 @@ def source_maps(pair: Comparison, stage: str) -> SourceMaps:
 
 
 def line_outcomes(pair: Comparison, stage: str, place: SourcePlace) -> list[LineOutcome]:
-    """The operations of a Python line in a stage: classes whose numbers differ first, then the largest."""
+    """Return a Python line's operations in a stage: classes whose numbers differ first, then largest."""
     maps = source_maps(pair, stage)
     left, right = (side.counts(place) if side else None for side in (maps.left, maps.right))
     opcodes = {**(left or {}), **(right or {})}
-    found = [
+    outcomes = [
         LineOutcome(
             stage, opcode, None if left is None else left[opcode], None if right is None else right[opcode]
         )
         for opcode in opcodes
     ]
-    found.sort(key=lambda one: (one.left == one.right, -max(one.left or 0, one.right or 0), one.opcode))
-    return found
+    outcomes.sort(key=lambda one: (one.left == one.right, -max(one.left or 0, one.right or 0), one.opcode))
+    return outcomes
 
 
 def source_chains(document: Document, ids: Mapping[SourcePlace, int]) -> list[tuple[int, ...]]:
-    """For each line of a stage, the ids of the Python lines that it came from, innermost first."""
+    """Return for each line of a stage the ids of the Python lines it came from, innermost first."""
     source_map = SourceMap(document)
     return [
-        tuple(ids[place] for place in source_map.of_line(line) if place in ids)
+        tuple(ids[source_place] for source_place in source_map.of_line(line) if source_place in ids)
         for line in range(len(document.lines))
     ]
 
 
 def assembly_stage(stages: Iterable[str]) -> str | None:
-    """The stage among `stages` that is assembly; None if there is none."""
+    """Return the stage among `stages` that is assembly; None if there is none."""
     return next((stage for stage in stages if backend_with_assembly(stage)), None)
 
 
 def instruction_counts(document: Document, stage: str) -> InstructionCounts:
-    """How many instructions of each kind came from each line of Python, in an assembly stage.
+    """Count the instructions of each kind that came from each line of Python, in an assembly stage.
 
-    As in SourceMap, an instruction of an inlined helper counts for the helper's line and for each call.
+    As in SourceMap, an instruction of an inlined helper counts for the helper's line and for
+    each call.
     """
-    found: dict[SourcePlace, Counter[InstructionKind]] = defaultdict(Counter)
+    counts: dict[SourcePlace, Counter[InstructionKind]] = defaultdict(Counter)
     backend = backend_with_assembly(stage)
     if backend is not None:
         source_map = SourceMap(document)
         for kind, lines in scan(document.text, backend.instruction_set()).lines.items():
             for line in lines:
-                for place in source_map.of_line(line):
-                    found[place][kind] += 1
-    return found
+                for source_place in source_map.of_line(line):
+                    counts[source_place][kind] += 1
+    return counts
 
 
 def instruction_lines(document: Document, stage: str) -> frozenset[int]:
-    """The lines (from 0) of an assembly stage that move data or multiply matrices; empty for other stages."""
+    """Return the lines (from 0) of an assembly stage that move data or multiply matrices.
+
+    Empty for other stages.
+    """
     backend = backend_with_assembly(stage)
-    found = scan(document.text, backend.instruction_set()).lines if backend else {}
-    return frozenset(line for lines in found.values() for line in lines)
+    lines_by_kind = scan(document.text, backend.instruction_set()).lines if backend else {}
+    return frozenset(line for lines in lines_by_kind.values() for line in lines)
 
 
 def _source_map(pair: Comparison, variant: Variant, stage: str) -> SourceMap | None:

@@ -77,10 +77,11 @@ class StageContents:
         self._later_passes: dict[int, tuple[Pass, ...]] = {}
 
     def close(self) -> None:
-        """Closes the file and stores what had to be derived.
+        """Close the file and store what had to be derived.
 
-        A capture that is read-only or busy stays as it is: derived stages can be made again. Nothing is
-        written to it earlier, because a writer next to an open reader leaves SQLite's log as a second file.
+        A capture that is read-only or busy stays as it is: derived stages can be made again. Nothing
+        is written to it earlier, because a writer next to an open reader leaves SQLite's log as a
+        second file.
         """
         with self._lock:
             for reader in (self._reader, *self._others.values()):
@@ -89,8 +90,8 @@ class StageContents:
             self._store_in_capture()
         elif self._made:
             self._cache.write(self._made)
-        for kept in (self._derived, self._layouts, self._made):
-            kept.clear()
+        for store in (self._derived, self._layouts, self._made):
+            store.clear()
 
     def _store_in_capture(self) -> None:
         from irscope.store import CaptureWriter  # here, because few commands derive anything
@@ -107,12 +108,12 @@ class StageContents:
                     writer.add_layouts(variant, layouts)
 
     def add_capture(self, path: Path, variant: int) -> None:
-        """From now on, the stages of a variant are read from the capture at `path`, which has the same id."""
+        """Read a variant's stages from the capture at `path`, which has the same id, from now on."""
         with self._lock:
             self._homes[variant] = self._other(path)
 
     def add_passes(self, variant: int, path: Path, stored: int) -> None:
-        """From now on, a variant has the passes of the variant `stored` of the capture at `path`."""
+        """Give a variant the passes of the variant `stored` of the capture at `path`, from now on."""
         with self._lock:
             reader = self._other(path)
             recorded = reader.variant(stored)
@@ -125,7 +126,7 @@ class StageContents:
         return self._others[path]
 
     def _home(self, variant: Variant) -> CaptureReader:
-        """The capture that has a variant."""
+        """Return the capture that has a variant."""
         return self._homes.get(variant.id, self._reader)
 
     @cached_property
@@ -135,37 +136,37 @@ class StageContents:
 
     @property
     def large(self) -> bool:
-        """Whether variants are read when they are asked for."""
+        """Return True if variants are read when they are asked for."""
         with self._lock:
             return self._reader.large
 
     def variant(self, id_: int) -> Variant | None:
-        """The variant with this id; None if there is none. Raises UserError if it is damaged."""
+        """Return the variant with this id; None if there is none. Raises UserError if it is damaged."""
         with self._lock:
             return self._reader.variant(id_)
 
     def kernels(self) -> tuple[Kernel, ...]:
-        """The kernels in the file, as of the first access."""
+        """Return the kernels in the file, as of the first access."""
         with self._lock:
             return tuple(self._reader.kernels.values())
 
     @property
     def paths(self) -> tuple[Path, ...]:
-        """The files that are open, in order."""
+        """Return the files that are open, in order."""
         return self._reader.paths if isinstance(self._reader, JoinedReader) else (self._reader.path,)
 
     def place(self, variant: Variant) -> int:
-        """The index in `paths` of the file that has a variant."""
+        """Return the index in `paths` of the file that has a variant."""
         return self._reader.place(variant) if isinstance(self._reader, JoinedReader) else 0
 
     def variants(self) -> dict[int, Variant]:
-        """The variants in the file, by id in its order. Raises UserError if the file is damaged."""
+        """Return the variants in the file, by id in its order. Raises UserError if the file is damaged."""
         with self._lock, cycles_not_collected():
-            found = self._reader.variants()
-            return {variant.id: variant for variant in found if variant.id not in self._homes}
+            stored = self._reader.variants()
+            return {variant.id: variant for variant in stored if variant.id not in self._homes}
 
     def newer(self, known: Mapping[int, Variant]) -> dict[int, Variant]:
-        """The variants in the file that `known` lacks, or has as failed ones that have compiled since.
+        """Return the variants in the file that `known` lacks, or has as failures that compiled since.
 
         By id in the order of the file. Raises UserError if the file is damaged.
         """
@@ -176,22 +177,23 @@ class StageContents:
                 if id_ not in self._homes
                 and (id_ not in known or (known[id_].failure is not None and not failed))
             ]
-            found = {id_: self._reader.variant(id_) for id_ in ids}
-        return {id_: variant for id_, variant in found.items() if variant is not None}
+            candidates = {id_: self._reader.variant(id_) for id_ in ids}
+        return {id_: variant for id_, variant in candidates.items() if variant is not None}
 
     def equal_stages(self, variant: Variant) -> dict[int, tuple[str, str]]:
-        """The stages of the variants in a large file, and those with the content that `variant` has, by id.
+        """Map variants of a large file by id to their stages, and to those that equal `variant`'s.
 
-        Empty if the artifacts of all variants are in memory. Raises UserError if the file is damaged.
+        Empty if the artifacts of all variants are in memory. Raises UserError if the file is
+        damaged.
         """
         if not self.large or variant.id in self._homes:
             return {}
         with self._lock:
-            found = {id_: (stages, equal) for id_, stages, equal in self._reader.equal_stages(variant.id)}
-        return {id_: names for id_, names in found.items() if id_ not in self._homes}
+            names_of = {id_: (stages, equal) for id_, stages, equal in self._reader.equal_stages(variant.id)}
+        return {id_: names for id_, names in names_of.items() if id_ not in self._homes}
 
     def facts(self, variants: Sequence[Variant]) -> dict[int, Mapping[str, Fact]]:
-        """The facts that the file stores for `variants`, by variant id and name; without evidence.
+        """Return the facts that the file stores for `variants`, by variant id and name; without evidence.
 
         Variants that a fact was not measured for, because it is newer, are left out.
         """
@@ -200,20 +202,20 @@ class StageContents:
 
         backends = {variant.id: variant.target.backend for variant in variants}
         columns = {backend: FactColumns(backend, kinds_for(backend)) for backend in set(backends.values())}
-        found: dict[int, Mapping[str, Fact]] = {}
+        result: dict[int, Mapping[str, Fact]] = {}
         with self._lock, cycles_not_collected():
             for block in self._reader.fact_blocks():
                 if block.version != FACTS_VERSION:
                     continue
-                own = [None if id_ in self._homes else backends.get(id_) for id_ in block.ids]
-                for backend in set(filter(None, own)):
+                row_backends = [None if id_ in self._homes else backends.get(id_) for id_ in block.ids]
+                for backend in set(filter(None, row_backends)):
                     rows = rows_from_json(block.columns, columns[backend]) or ()
-                    of_each = zip(block.ids, own, rows, strict=False)
-                    found.update((id_, row) for id_, name, row in of_each if name == backend)
-        return found
+                    of_each = zip(block.ids, row_backends, rows, strict=False)
+                    result.update((id_, row) for id_, name, row in of_each if name == backend)
+        return result
 
     def passes(self, variant: Variant) -> list[PassStep]:
-        """The compiler's passes of a variant in order."""
+        """Return the compiler's passes of a variant in order."""
         with self._lock:
             recorded = self._later_passes.get(variant.id) or self._home(variant).passes(variant)
             if not recorded:
@@ -223,7 +225,7 @@ class StageContents:
             return steps(recorded)
 
     def artifact(self, artifact: Artifact) -> bytes:
-        """The content of an artifact. Raises UserError if it is damaged."""
+        """Return the content of an artifact. Raises UserError if it is damaged."""
         with self._lock:
             for reader in self._others.values():
                 with contextlib.suppress(UserError):
@@ -231,7 +233,7 @@ class StageContents:
             return self._with_short_lines(self._reader.content(artifact), artifact.stage)
 
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
-        """Triton's own linear layouts of a variant; None if nobody asked Triton."""
+        """Return Triton's own linear layouts of a variant; None if nobody asked Triton."""
         if variant.id in self._layouts:
             return self._layouts[variant.id]
         with self._lock:
@@ -242,7 +244,7 @@ class StageContents:
         return stored
 
     def add_layouts(self, variant: Variant, layouts: dict[str, Any]) -> None:
-        """Adds Triton's own linear layouts of a variant."""
+        """Add Triton's own linear layouts of a variant."""
         self._layouts[variant.id] = layouts
         if key := self._layouts_key(variant):
             self._made[key] = json.dumps(layouts).encode()
@@ -254,7 +256,7 @@ class StageContents:
         return derived_key("layouts", origin, version, str(variant.target)) if origin else None
 
     def key(self, variant: Variant, stage: str) -> str | None:
-        """An identifier of a stage's text: equal keys, equal text. None if the variant lacks the stage."""
+        """Return an identifier of a stage's text: equal keys, equal text. None if there is no such stage."""
         if stage in variant.artifacts:
             return variant.artifacts[stage].digest
         source = None if stage in TEXTS else stage_named(stage).derived_from
@@ -263,11 +265,11 @@ class StageContents:
         return f"{stage} of {variant.artifacts[source].digest}"
 
     def available(self, variant: Variant, stage: str) -> bool:
-        """Whether the stage is stored, or was derived before."""
+        """Check whether the stage is stored, or was derived before."""
         return stage in variant.artifacts or (variant.id, stage) in self._derived
 
     def read(self, variant: Variant, stage: str) -> bytes | None:
-        """A stage as it is stored; None if it is not. Raises UserError if it is damaged."""
+        """Return a stage as it is stored; None if it is not. Raises UserError if it is damaged."""
         held = self._in_progress.content(variant, stage)
         if held is not None:
             return held
@@ -290,9 +292,10 @@ class StageContents:
         return content
 
     def find(self, variant: Variant, stage: str) -> bytes | None:
-        """The bytes of a stage, derived if needed; None if the variant lacks it.
+        """Return the bytes of a stage, derived if needed; None if the variant lacks it.
 
-        Raises UserError if the stage is damaged or the disassembler fails, ValueError for an unknown stage.
+        Raises UserError if the stage is damaged or the disassembler fails, ValueError for an unknown
+        stage.
         """
         if stage in variant.artifacts:
             return self.read(variant, stage)
@@ -306,11 +309,11 @@ class StageContents:
         return self._derived[key]
 
     def _derive(self, stage: Stage, origin: bytes) -> bytes:
-        """A stage made from `origin`, or made before."""
+        """Return a stage made from `origin`, or made before."""
         key = derived_key(stage.name, origin)
-        known = self._made.get(key) or self._cache.read(key)
-        if known is not None:
-            return known
+        cached = self._made.get(key) or self._cache.read(key)
+        if cached is not None:
+            return cached
         from pkgutil import resolve_name
 
         disassemble: Disassemble = self._disassemble or resolve_name(stage.disassembler)
@@ -318,7 +321,7 @@ class StageContents:
         return self._made[key]
 
     def content(self, variant: Variant, stage: str) -> bytes:
-        """The bytes of a stage, derived if needed, or of one of TEXTS.
+        """Return the bytes of a stage, derived if needed, or of one of TEXTS.
 
         Raises UserError if the variant lacks it, saying what it has instead.
         """
@@ -339,7 +342,7 @@ _SUFFIX = ".zst"
 
 
 def derived_key(kind: str, origin: bytes, *others: str) -> str:
-    """The name of what is derived from `origin`: its kind, and a hash of everything it depends on."""
+    """Name what is derived from `origin`: its kind, and a hash of everything that it depends on."""
     parts = "\0".join((hashlib.sha256(origin).hexdigest(), *others))
     return f"{kind}-{hashlib.sha256(parts.encode('utf-8', 'replace')).hexdigest()}"
 
@@ -351,7 +354,7 @@ class DerivedCache:
         self._folder = folder or default_folder()
 
     def read(self, key: str) -> bytes | None:
-        """The content stored under `key`; None if there is none, or if it is damaged."""
+        """Return the content stored under `key`; None if there is none, or if it is damaged."""
         import zstandard
 
         path = self._path(key)
@@ -363,7 +366,7 @@ class DerivedCache:
         return None
 
     def write(self, contents: dict[str, bytes]) -> None:
-        """Stores each content under its key, and removes the oldest files beyond the limit."""
+        """Store each content under its key, and remove the oldest files beyond the limit."""
         if not contents:
             return
         with contextlib.suppress(OSError):
@@ -388,7 +391,7 @@ class DerivedCache:
 
 
 def default_folder() -> Path:
-    """The cache folder of the user that runs irscope."""
+    """Return the cache folder of the user that runs irscope."""
     import platformdirs
 
     base = os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope")

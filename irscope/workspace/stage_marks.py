@@ -69,7 +69,7 @@ _MOST_LINES = 200_000
 
 
 def line_marks(workspace: Workspace, variant: Variant, stage: str) -> LineMarks:
-    """The marks of a stage, as far as they can be known; none of a stage with more than 200,000 lines.
+    """Return the marks of a stage, as far as they can be known; none above 200,000 lines.
 
     Takes 10 to 100 ms, and seconds for 50,000 lines. Raises UserError if the capture is damaged.
     """
@@ -90,10 +90,10 @@ def line_marks(workspace: Workspace, variant: Variant, stage: str) -> LineMarks:
 
 
 def _hot_loop(workspace: Workspace, variant: Variant, stage: str) -> Loop | None:
-    """The loop with most of the work, which the machine code or assembly says best."""
+    """Return the loop with most of the work, which the machine code or assembly says best."""
     backend = backend_of(variant.target)
-    own = stage in (backend.machine_code, backend.assembly)
-    measured = stage if own else backend.assembly
+    is_assembly = stage in (backend.machine_code, backend.assembly)
+    measured = stage if is_assembly else backend.assembly
     if workspace.key(variant, measured) and workspace.available(variant, measured):
         return next((loop for loop in workspace.loops(variant, measured) if loop.hot), None)
     if stage not in ("ttir", "ttgir"):
@@ -108,10 +108,10 @@ def _hot_loop(workspace: Workspace, variant: Variant, stage: str) -> Loop | None
 
 
 def _hot_lines(workspace: Workspace, variant: Variant, stage: str, hot: Loop) -> Sequence[range]:
-    """The lines of the hot loop in a stage."""
+    """Return the lines of the hot loop in a stage."""
     if stage in ("ttir", "ttgir"):
-        found = [loop.lines for loop in workspace.loops(variant, stage) if loop.chain == hot.chain]
-        return sorted((lines for own in found for lines in own), key=lambda lines: lines.start)
+        line_groups = [loop.lines for loop in workspace.loops(variant, stage) if loop.chain == hot.chain]
+        return sorted((lines for group in line_groups for lines in group), key=lambda lines: lines.start)
     if not workspace.key(variant, "ttgir"):
         return ()
     document = workspace.document(variant, stage)
@@ -123,7 +123,7 @@ def _hot_lines(workspace: Workspace, variant: Variant, stage: str, hot: Loop) ->
 
 
 def _describe(loop: Loop) -> str:
-    """`line 87, 4 iterations in flight, 2 spill loads per iteration`."""
+    """Describe a loop: `line 87, 4 iterations in flight, 2 spill loads per pass`."""
     parts = [f"line {loop.place[1]}"]
     if loop.pipelined > 1:
         parts.append(f"{pluralize(loop.pipelined, 'iteration')} in flight")
@@ -134,12 +134,14 @@ def _describe(loop: Loop) -> str:
 
 
 def _instructions(document: Document, stage: str) -> tuple[Sequence[int], Sequence[int]]:
-    """The lines of matrix instructions and of accesses to spilled values."""
+    """Return the lines of matrix instructions and of accesses to spilled values."""
     instructions = instructions_of(stage)
     if instructions is None:
         pattern = {"mlir": _MLIR_MATRIX, "llvm": _LLVM_MATRIX}.get(document.language)
         operations = document.operations if pattern else ()
-        return [each.line for each in operations if pattern and pattern.search(each.opcode)], ()
+        return [
+            operation.line for operation in operations if pattern and pattern.search(operation.opcode)
+        ], ()
     matrix: list[int] = []
     spills: list[int] = []
     for kind, lines in scan(document.text, instructions).lines.items():
@@ -152,7 +154,7 @@ def _instructions(document: Document, stage: str) -> tuple[Sequence[int], Sequen
 
 
 def _pressure(workspace: Workspace, variant: Variant, stage: str) -> Pressure | None:
-    """The register pressure of an assembly stage; None for other stages, and if it cannot be known."""
+    """Return the register pressure of an assembly stage; None for other stages, or if unknown."""
     if not (backend_with_machine_code(stage) or backend_with_assembly(stage)):
         return None
     report = workspace.registers(variant, stage)
@@ -165,18 +167,18 @@ def _pressure(workspace: Workspace, variant: Variant, stage: str) -> Pressure | 
 
 
 def _limit(variant: Variant) -> int | None:
-    """The most registers that a thread can have: by the instruction set, by maxnreg, and of a large block.
+    """Return the most registers a thread can have: by instruction set, maxnreg, and a large block.
 
-    A partition of a multiprocessor has `lane_registers` registers per lane for the warps of a block in it.
-    None if the limits of the target are unknown.
+    A partition of a multiprocessor has `lane_registers` registers per lane for the warps of a
+    block in it. None if the limits of the target are unknown.
     """
     device = device_of(variant.target, variant.metadata)
     if device is None:
         return None
     lanes = device.lane_registers
     limits = [device.thread_registers]
-    warps, asked = count(variant, "num_warps"), count(variant, "maxnreg")
+    warps, requested = count(variant, "num_warps"), count(variant, "maxnreg")
     if warps:
         share = lanes // -(-warps // device.partitions)
         limits.append(share // device.register_unit * device.register_unit)
-    return min([*limits, asked] if asked else limits)
+    return min([*limits, requested] if requested else limits)

@@ -42,7 +42,7 @@ class SizedCache(Generic[Value]):
         self._lock = Lock()
 
     def get(self, key: Hashable) -> Value | None:
-        """The value of `key`, None where it is not held."""
+        """Return the value of `key`, None where it is not held."""
         with self._lock:
             if key not in self._values:
                 return None
@@ -50,7 +50,7 @@ class SizedCache(Generic[Value]):
             return self._values[key][0]
 
     def put(self, key: Hashable, value: Value, size: int) -> Value:
-        """Keeps `value`, and returns it."""
+        """Keep `value`, and return it."""
         with self._lock:
             if key in self._values:
                 self._held -= self._values.pop(key)[1]
@@ -85,7 +85,7 @@ class ParsedStages:
         self._frames: dict[tuple[Kernel, str], SourceFrame] = {}
 
     def text(self, variant: Variant, stage: str) -> str:
-        """The text of a stage or of one of TEXTS. Raises UserError if the stage is binary."""
+        """Return the text of a stage or of one of TEXTS. Raises UserError if the stage is binary."""
         if check_stage(stage, with_texts=True).binary:
             raise UserError(f"{stage} is binary; read it with Workspace.content or irscope show -o FILE")
         if stage in TEXTS:
@@ -93,7 +93,7 @@ class ParsedStages:
         return self.lines(variant, stage).text
 
     def lines(self, variant: Variant, stage: str) -> Lines:
-        """The lines of a text stage."""
+        """Return the lines of a text stage."""
         from irscope.languages.document import Lines
 
         key = self._contents.key(variant, stage)
@@ -104,7 +104,7 @@ class ParsedStages:
         return self._texts.put(key, Lines(text), len(text))
 
     def document(self, variant: Variant, stage: str) -> Document:
-        """A stage, parsed; its locations are lines of the captured source."""
+        """Parse a stage; its locations are lines of the captured source."""
         from irscope.languages.language import parse
 
         # Stages in two languages may have the same text, and kernels in two files the same stages.
@@ -118,7 +118,7 @@ class ParsedStages:
         return self._documents.put(key, document, len(document.lines))
 
     def _in_lines_of_assembly(self, document: Document, variant: Variant, stage: str) -> Document:
-        """Machine code with the locations of the assembly that it was made from, if its cubin names them."""
+        """Return machine code located in the assembly that it was made from, if its cubin has lines."""
         from irscope.facts.source.map import in_lines_of_ptx
         from irscope.targets.elf import ptx_line_table
 
@@ -131,7 +131,7 @@ class ParsedStages:
         return in_lines_of_ptx(document, self.document(variant, backend.assembly), table)
 
     def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
-        """The Python lines of a stage's operations: lines of the source of `other` if given."""
+        """Return the Python lines of a stage's operations: lines of the source of `other` if given."""
         from irscope.facts.source.alignment import line_map
         from irscope.facts.source.map import SourceMap
 
@@ -144,7 +144,7 @@ class ParsedStages:
         return self._source_maps.put(key, source_map, len(source_map))
 
     def diff(self, a: Variant, b: Variant, stage: str) -> StageDiff:
-        """The diff of a stage that both variants have."""
+        """Return the diff of a stage that both variants have."""
         from irscope.diff.stage_diff import diff_stage
         from irscope.facts.source.alignment import line_map
 
@@ -158,11 +158,11 @@ class ParsedStages:
         return self._diffs.put(self._diff_key(a, b, stage), diff, len(diff.rows))
 
     def known_diff(self, a: Variant, b: Variant, stage: str) -> StageDiff | None:
-        """The diff of a stage if it is in memory."""
+        """Return the diff of a stage if it is in memory."""
         return self._diffs.get(self._diff_key(a, b, stage))
 
     def module(self, module: PassModule, variant: Variant) -> Document:
-        """A module between two passes of a variant, parsed; located in the captured source."""
+        """Parse a module between two passes of a variant; it is located in the captured source."""
         from irscope.languages.language import parse
 
         key = (module.artifact.digest, module.language, variant.kernel)
@@ -176,14 +176,14 @@ class ParsedStages:
         return self._modules.put(key, document, min(len(document.lines), _HELD_LINES // _HELD_MODULES))
 
     def operation_lines(self, variant: Variant, stage: str, line: int) -> list[str]:
-        """The lines of the operation that starts at `line` (from 0), with its regions; else that line."""
+        """Return the lines of the operation that starts at `line` (from 0), with regions; else that line."""
         document = self.document(variant, stage)
         index = document.operation_of_line.get(line)
         end = line + 1 if index is None else max(document.operations[index].end, line + 1)
         return [document.lines[number] for number in range(line, end)]
 
     def _frame(self, variant: Variant) -> SourceFrame:
-        """The places of a variant's functions in the captured source, by the first stage that has them."""
+        """Locate a variant's functions in the captured source, by the first stage that has them."""
         from irscope.facts.source.frame import LOCATING_STAGES, SourceFrame, ir_functions
 
         stage = next((name for name in LOCATING_STAGES if name in variant.artifacts), "")
@@ -198,14 +198,14 @@ class ParsedStages:
 
 
 def _needed_for_findings(stage: str) -> bool:
-    """Whether findings need the operations of a stage; of the others, views need only the rows."""
+    """Check whether findings need the operations of a stage; of the others, views need only the rows."""
     if stage in ("ttir", "ttgir"):
         return True
     return (backend_with_assembly(stage) or backend_with_machine_code(stage)) is not None
 
 
 def _unparsed(document: Document) -> Document:
-    """The document without its operations, which take half a kilobyte per line."""
+    """Return the document without its operations, which take half a kilobyte per line."""
     return replace(document, operations=())
 
 
@@ -217,80 +217,81 @@ class StageReader:
         self._parsed = ParsedStages(contents)
 
     def stages(self, variant: Variant) -> list[str]:
-        """The text stages that a variant has or that can be derived, in pipeline order."""
+        """Return the text stages that a variant has or that can be derived, in pipeline order."""
         return text_stages(variant)
 
     def key(self, variant: Variant, stage: str) -> str | None:
-        """An identifier of a stage's text: equal keys, equal text. None if the variant lacks the stage."""
+        """Return an identifier of a stage's text: equal keys, equal text. None if there is no such stage."""
         return self._contents.key(variant, stage)
 
     def available(self, variant: Variant, stage: str) -> bool:
-        """Whether the text can be had without deriving it: stored, or derived before."""
+        """Check whether the text can be had without deriving it: stored, or derived before."""
         return self._contents.available(variant, stage)
 
     def derivable(self, variant: Variant, stage: str) -> bool:
-        """Whether the stage is not stored but can be derived from another one."""
+        """Check whether the stage is not stored but can be derived from another one."""
         return stage not in variant.artifacts and self.key(variant, stage) is not None
 
     def read(self, variant: Variant, stage: str) -> bytes | None:
-        """A stage as it is stored; None if it is not. Raises UserError if it is damaged."""
+        """Return a stage as it is stored; None if it is not. Raises UserError if it is damaged."""
         return self._contents.read(variant, stage)
 
     def content(self, variant: Variant, stage: str) -> bytes:
-        """The bytes of a stage, derived if needed, or of one of TEXTS ("python", "error", ...).
+        """Return the bytes of a stage, derived if needed, or of one of TEXTS ("python", "error", ...).
 
         Raises UserError if the variant lacks it, saying what it has instead.
         """
         return self._contents.content(variant, stage)
 
     def find_content(self, variant: Variant, stage: str) -> bytes | None:
-        """The bytes of a stage, derived if needed; None if the variant lacks it.
+        """Return the bytes of a stage, derived if needed; None if the variant lacks it.
 
-        Raises UserError if the stage is damaged or the disassembler fails, ValueError for an unknown stage.
+        Raises UserError if the stage is damaged or the disassembler fails, ValueError for an unknown
+        stage.
         """
         return self._contents.find(variant, stage)
 
     def derive_stages(self, variant: Variant) -> None:
-        """Derives the stages that are not stored (SASS). They are kept when this closes."""
+        """Derive the stages that are not stored (SASS). They are kept when this closes."""
         for stage in self.stages(variant):
             if self.derivable(variant, stage):
                 self.find_content(variant, stage)
 
     def text(self, variant: Variant, stage: str) -> str:
-        """`content` as text. Raises UserError if the stage is binary or the variant lacks it."""
+        """Return `content` as text. Raises UserError if the stage is binary or the variant lacks it."""
         return self._parsed.text(variant, stage)
 
     def lines(self, variant: Variant, stage: str) -> Lines:
-        """The lines of a text stage. Raises as `content`."""
+        """Return the lines of a text stage. Raises as `content`."""
         return self._parsed.lines(variant, stage)
 
     def document(self, variant: Variant, stage: str) -> Document:
-        """A stage, parsed; its locations are lines of the captured source. Raises as `content`."""
+        """Parse a stage; its locations are lines of the captured source. Raises as `content`."""
         return self._parsed.document(variant, stage)
 
     def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
-        """The Python lines of a stage's operations: lines of the source of `other` if given.
+        """Return the Python lines of a stage's operations: lines of the source of `other` if given.
 
         Raises as `content`.
         """
         return self._parsed.source_map(variant, stage, other)
 
     def operation_lines(self, variant: Variant, stage: str, line: int) -> list[str]:
-        """The lines of the operation that starts at `line` (from 0), with its regions; else that line.
+        """Return the lines of the operation that starts at `line` (from 0), with regions; else that line.
 
         Raises as `content`.
         """
         return self._parsed.operation_lines(variant, stage, line)
 
     def comparable(self, a: Variant, b: Variant, stage: str) -> bool:
-        """Whether both variants have the stage and its texts differ."""
+        """Check whether both variants have the stage and its texts differ."""
         keys = [self.key(variant, stage) for variant in (a, b)]
         return None not in keys and keys[0] != keys[1]
 
     def diff(self, a: Variant, b: Variant, stage: str) -> StageDiff:
-        """The diff of a stage that both variants have. Raises as `content`."""
+        """Return the diff of a stage that both variants have. Raises as `content`."""
         return self._parsed.diff(a, b, stage)
 
     def known_diff(self, a: Variant, b: Variant, stage: str) -> StageDiff | None:
-        """The diff of a stage if it is in memory."""
+        """Return the diff of a stage if it is in memory."""
         return self._parsed.known_diff(a, b, stage)

@@ -61,12 +61,12 @@ class FactColumn(FrozenValue):
 
     @cached_property
     def numeric(self) -> bool:
-        """Whether the values are numbers."""
+        """Return True if the values are numbers."""
         return not any(isinstance(cell.value, str | Status) for cell in self.cells)
 
     @property
     def shown_together(self) -> bool:
-        """Whether the column is shown only together with the others in SHOWN_TOGETHER."""
+        """Return True if the column is shown only together with the others in SHOWN_TOGETHER."""
         return self.kind.name in SHOWN_TOGETHER
 
 
@@ -85,12 +85,12 @@ class TableView(FrozenValue):
 
     @property
     def entries(self) -> tuple[TableEntry, ...]:
-        """The rows."""
+        """Return the rows."""
         return self.section.entries
 
     @cached_property
     def varying_facts(self) -> tuple[FactColumn, ...]:
-        """The facts of which the variants that compiled have several values."""
+        """Return the facts that differ between the compiled variants."""
         compiled = [index for index, entry in enumerate(self.entries) if entry.variant.failure is None]
         return tuple(
             column for column in self.facts if len({column.cells[index].text for index in compiled}) > 1
@@ -98,28 +98,28 @@ class TableView(FrozenValue):
 
     @property
     def constants(self) -> list[str]:
-        """The values that all compiled variants share: `num_ctas=1`, `Stack 0 B`."""
+        """Return the values that all compiled variants share: `num_ctas=1`, `Stack 0 B`."""
         chosen = [entry.chosen for entry in self.entries]
         first = chosen[0]
         names = [name for name in first if all(name in c and c[name] == first[name] for c in chosen)]
-        shown = {column.name for column in self.configs}
+        column_names = {column.name for column in self.configs}
         compiled = [index for index, entry in enumerate(self.entries) if entry.variant.failure is None]
         facts = [column for column in self.facts if column not in self.varying_facts] if compiled else []
         texts = [(column.kind, column.cells[compiled[0]].text) for column in facts]
         return [
-            *(f"{name}={format_value(first[name])}" for name in names if name not in shown),
+            *(f"{name}={format_value(first[name])}" for name in names if name not in column_names),
             *(" ".join(filter(None, (kind.title, text, kind.abbreviated_unit))) for kind, text in texts),
         ]
 
     @property
     def duplicates(self) -> int:
-        """How many launchable variants have the machine code of an earlier one; edits are not counted."""
-        own = (entry for entry in self.entries if entry.variant.edit is None)
-        return sum(entry.duplicate_of is not None and not entry.problem for entry in own)
+        """Number of launchable variants with the machine code of an earlier one, not counting edits."""
+        compiled = (entry for entry in self.entries if entry.variant.edit is None)
+        return sum(entry.duplicate_of is not None and not entry.problem for entry in compiled)
 
     @property
     def stage_reuse(self) -> StageReuse:
-        """The variants that reused stages of another one, and the seconds that saved."""
+        """Return the variants that reused stages of another one, and the seconds that saved."""
         facts = {entry.variant.id: entry.facts for entry in self.entries}
         # In the capture's order, in which the columns of a large one are read by the block.
         variants = sorted((entry.variant for entry in self.entries), key=lambda variant: variant.id)
@@ -127,20 +127,23 @@ class TableView(FrozenValue):
 
 
 def table_view(section: TableSection, kinds: Sequence[FactKind] | None = None) -> TableView:
-    """A section with the columns of `kinds` (None: those that a person is shown)."""
-    shown = default_kinds(section) if kinds is None else kinds
-    facts = tuple(_fact_column(section, kind) for kind in shown)
+    """Return a section with the columns of `kinds` (None: those that a person is shown)."""
+    selected = default_kinds(section) if kinds is None else kinds
+    facts = tuple(_fact_column(section, kind) for kind in selected)
     return TableView(section, _config_columns(section), facts, _identified(section))
 
 
 def _identified(section: TableSection) -> bool:
-    """Whether no two variants have the same config."""
-    seen = {tuple(entry.chosen.items()) for entry in section.entries}
-    return len(seen) == len(section.entries)
+    """Check that no two variants have the same config."""
+    configs = {tuple(entry.chosen.items()) for entry in section.entries}
+    return len(configs) == len(section.entries)
 
 
 def _config_columns(section: TableSection) -> tuple[ConfigColumn, ...]:
-    """Equal values share a cell: a table of 100,000 variants has millions of cells."""
+    """Return the config columns; equal values share a cell.
+
+    A table of 100,000 variants has millions of cells.
+    """
     shared: dict[object, TableCell] = {}
     absent = TableCell("")
     columns: dict[str, list[TableCell]] = {name: [] for name in config_names(section)}
@@ -159,7 +162,7 @@ def _config_columns(section: TableSection) -> tuple[ConfigColumn, ...]:
 
 
 def _fact_column(section: TableSection, kind: FactKind) -> FactColumn:
-    """Equal values share a cell."""
+    """Return the column of a fact; equal values share a cell."""
     top = best(section, kind)
     shared: dict[object, TableCell] = {}
     cells = []
@@ -175,13 +178,13 @@ def _fact_column(section: TableSection, kind: FactKind) -> FactColumn:
 
 
 def config_names(section: TableSection) -> list[str]:
-    """The config values and environment that vary within the section; all of them if none does."""
+    """Return the config values and environment that vary within the section; all if none does."""
     names = varying(entry.chosen for entry in section.entries)
     return names or list(dict.fromkeys(name for entry in section.entries for name in entry.chosen))
 
 
 def best(section: TableSection, kind: FactKind) -> FactValue:
-    """The best value of a fact among variants that can launch; None if there is nothing to choose.
+    """Return the best value of a fact among variants that can launch; None without a choice.
 
     A variant that spills has few registers, and many resident warps, only because of that.
     """
@@ -200,7 +203,7 @@ def best(section: TableSection, kind: FactKind) -> FactValue:
 
 
 def can_be_best(entry: TableEntry, kind: FactKind) -> bool:
-    """Whether the value of a variant can be the best of its column."""
+    """Check whether the value of a variant can be the best of its column."""
     return not entry.problem and not (kind in IMPROVED_BY_SPILLS and spills(entry.facts))
 
 

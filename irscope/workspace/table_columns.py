@@ -68,25 +68,28 @@ class Column:
     joins: bool = False
 
     def value(self, variant: Variant) -> ColumnValue:
-        """The value of one variant; None if it is unknown."""
+        """Return the value of one variant; None if it is unknown."""
         return self.values((variant,))[0]
 
     def text(self, variant: Variant) -> str:
-        """The cell of a variant, without a mark; "" if the value is unknown."""
+        """Return the cell of a variant, without a mark; "" if the value is unknown."""
         return self.write(self.value(variant))
 
     def joined_text(self, variants: Sequence[Variant]) -> str:
-        """The cell of variants that share a row: all values if the column joins them, else the first one."""
+        """Return the cell of variants that share a row.
+
+        It has all values if the column joins them, else the first.
+        """
         if not self.joins:
             return self.text(variants[0])
         return joined((value for value in self.values(variants) if value is not None), self.write)
 
     def key(self, variant: Variant) -> SortKey:
-        """Sorts by the value: numbers, then text, then unknown values."""
+        """Return a sort key of the value: numbers, then text, then unknown values."""
         return sort_key(self.value(variant))
 
     def constant_text(self, value: ColumnValue) -> str:
-        """How the column is written if all variants have this value: `num_ctas=1`, `Stack 0 B`."""
+        """Write the column as if all variants have this value: `num_ctas=1`, `Stack 0 B`."""
         if self.fact is not None:
             return " ".join(filter(None, (self.fact.title, self.write(value), self.fact.abbreviated_unit)))
         return f"{self.name} {value}" if self.name in _NOUNS else f"{self.name}={value}"
@@ -107,16 +110,16 @@ class ColumnSummary:
 
     @cached_property
     def _extremes(self) -> tuple[float, float, int]:
-        """The least and the greatest number, and how many variants may have a value that is marked."""
+        """Return the least and greatest number, and how many variants may have a marked value."""
         numbers = [number for number in self.ranked if isinstance(number, int | float)]
         return min(numbers, default=0), max(numbers, default=0), max(1, sum(self.ranked.values()) // _RARE)
 
     def constant(self, variants: int) -> bool:
-        """Whether all variants (`variants` is their number) have the same value, or no known one."""
+        """Check whether all variants have the same value, or no known one; `variants` is their number."""
         return not self.counts or (len(self.counts) < 2 and not self.unknown and variants > 1)
 
     def mark(self, column: Column, value: ColumnValue) -> str:
-        """`best` or `worst` if few variants have this value and others have another; "" if not."""
+        """Return `best` or `worst` if few variants have this value and others have another, else ""."""
         better = column.fact.better if column.fact else ""
         if not better or not isinstance(value, int | float):
             return ""
@@ -140,22 +143,22 @@ def columns(
     a: Callable[[], Variant | None] = lambda: None,
     differences: Callable[[Variant, Sequence[Variant]], Sequence[str]] = _one_by_one,
 ) -> list[Column]:
-    """The columns for `variants`, most telling first: number, what was chosen, facts, state.
+    """Return the columns for `variants`, most telling first: number, what was chosen, facts, state.
 
-    `facts` and `in_progress` may change later. `age` is how old a variant's source is, or which file
-    has it; `a` is the variant that the others are compared with, and `differences` the first stage in which
-    each differs from it.
+    `facts` and `in_progress` may change later. `age` is how old a variant's source is, or which
+    file has it; `a` is the variant that the others are compared with, and `differences` the
+    first stage in which each differs from it.
     """
-    known: dict[tuple[int, int], str] = {}  # of many variants, artifacts are read from the file
+    first_stages: dict[tuple[int, int], str] = {}  # of many variants, artifacts are read from the file
 
     def differs(some: Sequence[Variant]) -> list[str]:
         first = a()
         if first is None:
             return [""] * len(some)
-        unknown = [variant for variant in some if (first.id, variant.id) not in known]
+        unknown = [variant for variant in some if (first.id, variant.id) not in first_stages]
         for variant, stage in zip(unknown, differences(first, unknown), strict=True):
-            known[first.id, variant.id] = stage
-        return [known[first.id, variant.id] for variant in some]
+            first_stages[first.id, variant.id] = stage
+        return [first_stages[first.id, variant.id] for variant in some]
 
     before = [kind for name in _BEFORE for kind in kinds if kind.name == name]
     after = [kind for name in _AFTER for kind in kinds if kind.name == name]
@@ -174,24 +177,24 @@ def columns(
 def summarize_columns(
     columns: Sequence[Column], variants: Sequence[Variant], facts: FactTable
 ) -> list[ColumnSummary]:
-    """Counts the values of each column; none for the stages that differ, which are shown anyway."""
+    """Count the values of each column; none for the stages that differ, which are shown anyway."""
     names = [column.name for column in columns if column.fact]
     values = dict(zip(names, facts.columns(names, variants), strict=True))
     unmeasured = sum(variant.failure is not None or variant.id not in facts for variant in variants)
-    found = []
+    summaries = []
     for column in columns:
         if column.fact is not None:
-            found.append(_summarize_fact(column.fact, values[column.name], unmeasured, variants, facts))
+            summaries.append(_summarize_fact(column.fact, values[column.name], unmeasured, variants, facts))
         elif column.name == DIFFERS:
-            found.append(ColumnSummary({}))
+            summaries.append(ColumnSummary({}))
         else:
             counts = _count_texts(column.values(variants), column.write)
-            found.append(ColumnSummary(counts, counts.pop("", 0)))
-    return found
+            summaries.append(ColumnSummary(counts, counts.pop("", 0)))
+    return summaries
 
 
 def _count_texts(values: Sequence[ColumnValue], write: Callable[[ColumnValue], str]) -> Counter[ColumnValue]:
-    """How many values are written as each text."""
+    """Count how many values are written as each text."""
     if not _WRITTEN_ALIKE.issuperset(set(map(type, values))):
         return Counter(map(write, values))
     counts: Counter[ColumnValue] = Counter()
@@ -224,26 +227,26 @@ def _summarize_fact(
 def shown_columns(
     columns: Sequence[Column], summaries: Sequence[ColumnSummary], variants: int, constants: bool = False
 ) -> list[int]:
-    """The places of the columns to show: those that vary, and the constant ones if `constants`.
+    """Return the places of the columns to show: those that vary, and constant ones if `constants`.
 
-    The state is shown if some variants have equal machine code; problems have their own text in the row.
-    If nothing varies (one variant), all columns are shown that say something.
+    The state is shown if some variants have equal machine code; problems have their own text in
+    the row. If nothing varies (one variant), all columns are shown that say something.
     """
-    found = []
-    for place, (column, summary) in enumerate(zip(columns, summaries, strict=True)):
+    indices = []
+    for index, (column, summary) in enumerate(zip(columns, summaries, strict=True)):
         if column.name == STATE:
             if any(str(text).startswith("=") for text in summary.counts):
-                found.append(place)
+                indices.append(index)
         elif column.name in _ALWAYS or not summary.constant(variants):
             if informative(column, summary):
-                found.append(place)
+                indices.append(index)
         elif constants and informative(column, summary):
-            found.append(place)
-    return found
+            indices.append(index)
+    return indices
 
 
 def informative(column: Column, summary: ColumnSummary) -> bool:
-    """Whether a column says something: a fact must be known and not 0 or absent for some variant.
+    """Check whether a column says something: a fact is known and not 0 or absent for some variant.
 
     A stack of 0 is informative, because registers without it mislead.
     """
@@ -255,7 +258,7 @@ def informative(column: Column, summary: ColumnSummary) -> bool:
 
 
 def constants_text(columns: Sequence[Column], summaries: Sequence[ColumnSummary], variants: int) -> str:
-    """The values common to all variants: `all: num_ctas=1, target cuda:90, Stack 0`; "" if nothing."""
+    """Return the values of all variants: `all: num_ctas=1, target cuda:90, Stack 0`; "" if none."""
     parts: list[tuple[int, str]] = []
     for column, summary in zip(columns, summaries, strict=True):
         if column.name in (STATE, *_ALWAYS) or not summary.constant(variants) or not summary.counts:
@@ -269,17 +272,17 @@ def constants_text(columns: Sequence[Column], summaries: Sequence[ColumnSummary]
 
 
 def sort_key(value: ColumnValue) -> SortKey:
-    """Sorts numbers, then text with its numbers as numbers, then unknown values."""
+    """Order numbers first, then text with its numbers as numbers, then unknown values."""
     if value is None:
         return UNKNOWN_KEY
     return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, natural_key(str(value)))
 
 
 def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[Column]:
-    """The choices made for each variant: kernel, target, versions, config values, argument types."""
+    """Return the choices made for each variant: kernel, target, versions, config, argument types."""
     settings = {variant.id: variant.settings for variant in variants}
     names = dict.fromkeys(name for chosen in settings.values() for name in chosen)
-    found = [
+    result = [
         _per_variant("kernel", "kernel", lambda variant: variant.kernel.name),
         _per_variant("target", "target", lambda variant: str(variant.target)),
         Column("triton", "triton", _tritons, joins=True),
@@ -289,9 +292,9 @@ def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[
     # The variants of a capture share equal specializations: each is hashed once.
     specializations = set({id(v.specialization): v.specialization for v in variants}.values())
     if len(specializations) > 1:
-        arguments = dict.fromkeys(one.name for arguments in specializations for one in arguments)
-        found += [_argument(name) for name in arguments if name not in names]
-    return found
+        arguments = dict.fromkeys(argument.name for arguments in specializations for argument in arguments)
+        result += [_argument(name) for name in arguments if name not in names]
+    return result
 
 
 def _tritons(variants: Sequence[Variant]) -> Sequence[ColumnValue]:
@@ -304,15 +307,15 @@ def _per_variant(title: str, name: str, text: Callable[[Variant], str]) -> Colum
 
 def _setting(name: str, settings: Mapping[int, Mapping[str, Value]]) -> Column:
     def values(some: Sequence[Variant]) -> Sequence[ColumnValue]:
-        own = [settings.get(variant.id) or variant.settings for variant in some]
-        return [_known(chosen[name]) if name in chosen else None for chosen in own]
+        settings_of_each = [settings.get(variant.id) or variant.settings for variant in some]
+        return [_known(chosen[name]) if name in chosen else None for chosen in settings_of_each]
 
     numeric = str not in {type(chosen.get(name)) for chosen in settings.values()}
     return Column(_SHORT_TITLES.get(name, name), name, values, _setting_text, numeric, joins=True)
 
 
 def _known(value: Value) -> ColumnValue:
-    """A config value; None is a value too, and not an unknown one."""
+    """Return a config value; None is a value too, and not an unknown one."""
     return "None" if value is None else value
 
 

@@ -28,7 +28,7 @@ class TableRow:
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """Every variant of the row."""
+        """Return every variant of the row."""
         return self.equal or (self.variant,)
 
 
@@ -40,39 +40,39 @@ class Folding:
     exceptions: frozenset[int] = frozenset()
 
     def hides(self, first: int) -> bool:
-        """Whether the duplicates of this variant are folded into its row."""
+        """Check whether the duplicates of this variant are folded into its row."""
         return self.folded != (first in self.exceptions)
 
     def toggled(self, first: int) -> Folding:
-        """With one group folded or expanded."""
+        """Return a copy with one group folded or expanded."""
         return Folding(self.folded, self.exceptions ^ {first})
 
 
 def sorted_variants(variants: Sequence[Variant], column: Column, descending: bool) -> list[Variant]:
-    """The variants by a column, unknown values last; equal ones stay in their order."""
+    """Sort the variants by a column, unknown values last; equal ones stay in their order."""
     values = column.values(variants)
     texts = {text: sort_key(text) for text in {value for value in values if isinstance(value, str)}}
-    found = [texts[value] if isinstance(value, str) else sort_key(value) for value in values]
-    keys = dict(zip([variant.id for variant in variants], found, strict=True))
+    sort_keys = [texts[value] if isinstance(value, str) else sort_key(value) for value in values]
+    keys = dict(zip([variant.id for variant in variants], sort_keys, strict=True))
     unknown = sort_key(None)[0]
-    known = [variant for variant in variants if keys[variant.id][0] != unknown]
+    with_value = [variant for variant in variants if keys[variant.id][0] != unknown]
     rest = [variant for variant in variants if keys[variant.id][0] == unknown]
-    return sorted(known, key=lambda variant: keys[variant.id], reverse=descending) + rest
+    return sorted(with_value, key=lambda variant: keys[variant.id], reverse=descending) + rest
 
 
 def rows(variants: Sequence[Variant], facts: FactTable, folding: Folding) -> list[TableRow]:
-    """The rows of variants in their order; duplicates are in or below the row of the first of them."""
+    """Return the rows of variants in order; duplicates are in or below the row of the first of them."""
     groups: dict[int, list[Variant]] = {}
     for variant in variants:
         first = facts.duplicate_of(variant)
         groups.setdefault(variant.id if first is None else first, []).append(variant)
-    found = []
+    result = []
     for first, group in groups.items():
         if len(group) > 1 and folding.hides(first):
-            found.append(TableRow(group[0], tuple(group)))
+            result.append(TableRow(group[0], tuple(group)))
         else:
-            found += [TableRow(variant, expanded=place > 0) for place, variant in enumerate(group)]
-    return found
+            result += [TableRow(variant, expanded=index > 0) for index, variant in enumerate(group)]
+    return result
 
 
 _Searched = tuple[Column, Mapping[ColumnValue, int] | None]
@@ -84,26 +84,26 @@ def matching(
     variants: Sequence[Variant],
     summaries: Sequence[ColumnSummary] | None = None,
 ) -> list[Variant]:
-    """Return the variants that match every comparison and word of `query`, in order.
+    """Return the variants that match every word of `query`, in order.
 
-    A comparison names a column by its name, or by its title with or without the unit. Any other word must
-    occur in one of the columns, in any case, other than the stage that differs from A. `summaries` of the
-    columns save time: a column without a matching value is skipped.
+    A condition names a column by its name, or by its title with or without the unit. Any other
+    word must occur in one of the columns, in any case, other than the stage that differs from A.
+    `summaries` of the columns save time: a column without a matching value is skipped.
     """
-    found = list(variants)
+    matches = list(variants)
     searched = [
-        (column, summaries[place].counts if summaries else None)
-        for place, column in enumerate(columns)
+        (column, summaries[index].counts if summaries else None)
+        for index, column in enumerate(columns)
         if column.name != DIFFERS
     ]
     titled = ((c.name, c.fact.title if c.fact else c.title, c.title) for c in columns)
     for item in parse_filter(query.lower(), spellings(titled)):
         if isinstance(item, str):
-            found = _containing(item, searched, found)
+            matches = _containing(item, searched, matches)
         else:
             column = next(column for column in columns if column.name == item.fact)
-            found = _passing(column, item, found)
-    return found
+            matches = _passing(column, item, matches)
+    return matches
 
 
 def _passing(column: Column, comparison: FactComparison, variants: Sequence[Variant]) -> list[Variant]:
@@ -118,8 +118,8 @@ def _passing(column: Column, comparison: FactComparison, variants: Sequence[Vari
 
 
 def _containing(word: str, columns: Sequence[_Searched], variants: Sequence[Variant]) -> list[Variant]:
-    """The variants with the word in any column."""
-    found: set[int] = set()
+    """Return the variants with the word in any column."""
+    matching_ids: set[int] = set()
     left: Sequence[Variant] = variants
     for column, counts in columns:
         if not left or (counts is not None and not _occurs(word, column, counts)):
@@ -127,12 +127,12 @@ def _containing(word: str, columns: Sequence[_Searched], variants: Sequence[Vari
         values = column.values(left)
         hits = {value for value in set(values) if word in column.write(value).lower()}
         if hits:
-            found.update(v.id for v, value in zip(left, values, strict=True) if value in hits)
+            matching_ids.update(v.id for v, value in zip(left, values, strict=True) if value in hits)
             left = [v for v, value in zip(left, values, strict=True) if value not in hits]
-    return [variant for variant in variants if variant.id in found]
+    return [variant for variant in variants if variant.id in matching_ids]
 
 
 def _occurs(word: str, column: Column, values: Iterable[ColumnValue]) -> bool:
-    """Whether any value contains a word; those of a column that is no fact are texts already."""
+    """Check whether any value contains a word; those of a column without a fact are texts already."""
     texts = map(str, values) if column.fact is None else map(column.write, values)
     return any(word in text.lower() for text in texts)

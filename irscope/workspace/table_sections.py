@@ -52,17 +52,17 @@ class TableEntry(FrozenValue):
 
     @property
     def chosen(self) -> Mapping[str, Value]:
-        """The config values and the environment; Triton's version if it varies among the variants."""
-        own = self.variant.settings
-        return own if self.triton is None else {**own, "triton": self.triton}
+        """Return the config values and the environment; also Triton's version if it varies."""
+        settings = self.variant.settings
+        return settings if self.triton is None else {**settings, "triton": self.triton}
 
     def value(self, name: str) -> FactValue:
-        """The value of the fact called `name`; None if it is unknown."""
+        """Return the value of the fact called `name`; None if it is unknown."""
         return value_named(self.facts, name)
 
     @property
     def note(self) -> str:
-        """The variant's state in a narrow column: `failed`, `no launch`, `= #2` or nothing."""
+        """Return the state for a narrow column: `failed`, `no launch`, `= #2` or nothing."""
         if self.variant.failure:
             return "failed"
         if self.problem:
@@ -83,19 +83,19 @@ class TableSection(FrozenValue):
 
     @property
     def backend(self) -> str:
-        """The target's backend, which determines the facts."""
+        """Return the target's backend, which determines the facts."""
         return self.entries[0].variant.target.backend
 
     @property
     def title(self) -> str:
-        """Kernel, target and number of variants."""
+        """Return kernel, target and number of variants."""
         return f"{self.kernel}  {self.target}  {pluralize(len(self.entries), 'variant')}"
 
     @property
     def origin(self) -> str:
-        """The computation of a generated kernel, if that of all variants is the same; "" if not."""
-        found = {entry.variant.origin for entry in self.entries}
-        origin = found.pop() if len(found) == 1 else None
+        """Return a generated kernel's computation, if that of all variants is the same; "" if not."""
+        origins = {entry.variant.origin for entry in self.entries}
+        origin = origins.pop() if len(origins) == 1 else None
         return one_line(origin.sentence) if origin else ""
 
 
@@ -107,46 +107,48 @@ def capture_sections(
     kinds: Sequence[FactKind] | None,
     estimate: bool,
 ) -> list[TableSection]:
-    """The sections of a capture; see `Workspace.sections`."""
+    """Return the sections of a capture; see `Workspace.sections`."""
     variants = workspace.select(kernel, target)
     facts = workspace.all_facts(variants)
     if estimate:
         facts = {v.id: {**facts[v.id], **workspace.estimates.facts(v)} for v in variants}
     if kinds is None:
-        own = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
-        kinds = (*ESTIMATE_KINDS, *own) if estimate else own
+        backend_kinds = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
+        kinds = (*ESTIMATE_KINDS, *backend_kinds) if estimate else backend_kinds
     return sections(entries(variants, workspace.names, facts), sort, kinds)
 
 
 def entries(
     variants: Sequence[Variant], names: Mapping[int, str], facts: Mapping[int, Mapping[str, Fact]]
 ) -> list[TableEntry]:
-    """The entries of `variants`; `names` and `facts` are by variant id."""
+    """Return the entries of `variants`; `names` and `facts` are by variant id."""
     groups = duplicate_groups(variants, facts)
-    duplicates = {later.id: first.id for first, *others in groups for later in others}
+    duplicates = {
+        later.id: first.id for first, *duplicates_of_first in groups for later in duplicates_of_first
+    }
     versions = {variant.toolchain.versions.get("triton", "") for variant in variants}
     return [
         TableEntry(
             variant,
             names[variant.id],
-            own,
-            _problem(variant, own),
+            variant_facts,
+            _problem(variant, variant_facts),
             duplicates.get(variant.id),
             variant.toolchain.versions.get("triton", "") if len(versions) > 1 else None,
         )
         for variant in variants
-        for own in [facts.get(variant.id, {})]
+        for variant_facts in [facts.get(variant.id, {})]
     ]
 
 
 def sections(
     entries: Sequence[TableEntry], sort: str | None, kinds: Sequence[FactKind]
 ) -> list[TableSection]:
-    """The entries by kernel and target, each section sorted by `sort`.
+    """Group the entries by kernel and target, each section sorted by `sort`.
 
-    `sort` is the name of a fact or config value (None: the capture's order). The best or smallest value
-    comes first, unknown values after known ones, variants with a problem last. Raises UserError, listing the
-    known names, if `sort` is unknown.
+    `sort` is the name of a fact or config value (None: the capture's order). The best or
+    smallest value comes first, unknown values after known ones, variants with a problem last.
+    Raises UserError, listing the known names, if `sort` is unknown.
     """
     if sort is not None:
         _check_sort(entries, sort, kinds)
@@ -160,12 +162,12 @@ def sections(
 
 
 def values_of(entries: Sequence[TableEntry], name: str) -> list[FactValue]:
-    """The values of the fact called `name`; None if one is unknown."""
+    """Return the values of the fact called `name`; None if one is unknown."""
     return column_of([entry.facts for entry in entries], name)
 
 
 def ranked_pairs(sections: Sequence[TableSection], most: int) -> list[tuple[Variant, Variant]]:
-    """At most `most` pairs that differ in few values and much in their facts."""
+    """Return at most `most` pairs that differ in few values and much in their facts."""
     from irscope.workspace.pair_ranking import rank_pairs
 
     entries = [entry for section in sections for entry in section.entries]
@@ -180,10 +182,10 @@ def _problem(variant: Variant, facts: Mapping[str, Fact]) -> str:
 
 
 def _check_sort(entries: Sequence[TableEntry], sort: str, kinds: Sequence[FactKind]) -> None:
-    known = [kind.name for kind in kinds]
-    known += [name for entry in entries for name in entry.chosen]
-    if sort not in known:
-        raise UserError(f"cannot sort by '{sort}'; known names: {', '.join(dict.fromkeys(known))}")
+    sort_names = [kind.name for kind in kinds]
+    sort_names += [name for entry in entries for name in entry.chosen]
+    if sort not in sort_names:
+        raise UserError(f"cannot sort by '{sort}'; known names: {', '.join(dict.fromkeys(sort_names))}")
 
 
 def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKind]) -> list[TableEntry]:
@@ -206,38 +208,41 @@ SHOWN_TOGETHER = ("registers", "stack", "n_spills")
 
 
 def chosen_kinds(names: Sequence[str]) -> list[FactKind]:
-    """The kinds called `names`, in that order. Raises UserError, listing the known ones.
+    """Return the kinds called `names`, in that order. Raises UserError, listing the known ones.
 
     If one of SHOWN_TOGETHER is named, all of them are included.
     """
-    known = {**facts_named(names), **{kind.name: kind for kind in ESTIMATE_KINDS}}
+    available = {**facts_named(names), **{kind.name: kind for kind in ESTIMATE_KINDS}}
     chosen: dict[str, FactKind] = {}
     for name in names:
-        if name not in known:
-            raise UserError(f"no column '{name}'; known columns: {', '.join(known)}")
-        for other in SHOWN_TOGETHER if name in SHOWN_TOGETHER else (name,):
-            chosen[other] = known[other]
+        if name not in available:
+            raise UserError(f"no column '{name}'; known columns: {', '.join(available)}")
+        for companion in SHOWN_TOGETHER if name in SHOWN_TOGETHER else (name,):
+            chosen[companion] = available[companion]
     return list(chosen.values())
 
 
 def all_kinds(sections: Sequence[TableSection]) -> list[FactKind]:
-    """The kinds of all facts that the sections' backends have."""
+    """Return the kinds of all facts that the sections' backends have."""
     measured = kinds_of(dict.fromkeys(section.backend for section in sections))
     return with_estimates((entry for section in sections for entry in section.entries), measured)
 
 
 def with_estimates(entries: Iterable[TableEntry], kinds: Iterable[FactKind]) -> list[FactKind]:
-    """`kinds` and those of estimates, if any of `entries` has them; what they are for comes last."""
+    """Add the kinds of estimates to `kinds` if any of `entries` has them.
+
+    What the estimates are for comes last.
+    """
     if not any(ESTIMATE.name in entry.facts for entry in entries):
         return list(kinds)
     return [ESTIMATE, BOUND_BY, *kinds, ESTIMATE_KEY]
 
 
 def default_kinds(section: TableSection) -> list[FactKind]:
-    """The kinds that a person is shown: those of the backend with at least one known value.
+    """Return the kinds that a person is shown: those of the backend with at least one known value.
 
-    Without the facts that the notes contain: whether a variant can launch, and its machine code; and
-    without those of things that no variant has, such as atomics.
+    Without the facts that the notes contain: whether a variant can launch, and its machine code;
+    and without those of things that no variant has, such as atomics.
     """
     hidden = {"launchable", "code"}
     if not varying_kinds(section, [ESTIMATE_KEY]):
@@ -251,23 +256,23 @@ def default_kinds(section: TableSection) -> list[FactKind]:
 
 
 def varying_kinds(section: TableSection, kinds: Sequence[FactKind]) -> list[FactKind]:
-    """Those of `kinds` whose values vary within the section; of SHOWN_TOGETHER, all or none."""
+    """Return those of `kinds` whose values vary within the section; of SHOWN_TOGETHER, all or none."""
     names = {kind.name for kind in kinds}
     if names.intersection(SHOWN_TOGETHER):
         names.update(SHOWN_TOGETHER)
-    found = {name for name in names if len(set(map(_key, values_of(section.entries, name)))) > 1}
-    if found.intersection(SHOWN_TOGETHER):
-        found.update(SHOWN_TOGETHER)
-    return [kind for kind in kinds if kind.name in found]
+    varying_names = {name for name in names if len(set(map(_key, values_of(section.entries, name)))) > 1}
+    if varying_names.intersection(SHOWN_TOGETHER):
+        varying_names.update(SHOWN_TOGETHER)
+    return [kind for kind in kinds if kind.name in varying_names]
 
 
 def _key(value: FactValue) -> object:
-    """Equal keys, equal values: True is not 1, and every NaN is the same."""
+    """Return a key that is equal for equal values: True is not 1, and every NaN is the same."""
     return type(value), repr(value) if isinstance(value, float) else value
 
 
 def minor(kind: FactKind) -> bool:
-    """Whether a fact is secondary: the time of one stage, a size, what a time was measured for."""
+    """Check whether a fact is secondary: a stage's time, a size, what a time was measured for."""
     return kind.name.endswith(("_seconds", "_size", "_key"))
 
 
@@ -275,10 +280,11 @@ PlainValue = int | float | str | None
 
 
 def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
-    """The sections as plain rows: id, kernel, target, name, config values, facts, problem, duplicate_of.
+    """Return the sections as plain rows.
 
-    A config value that has the name of another column appears as `config.NAME`. Element types and the
-    launch status are text.
+    Their keys are id, kernel, target, name, config values, facts, problem, duplicate_of. A
+    config value that has the name of another column appears as `config.NAME`. Element types and
+    the launch status are text.
     """
     rows: list[dict[str, PlainValue]] = []
     for entry in (entry for section in sections for entry in section.entries):
@@ -291,9 +297,9 @@ def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
         }
         kinds = with_estimates([entry], kinds_for(variant.target.backend))
         facts = {kind.name: _plain(entry.value(kind.name)) for kind in kinds}
-        taken = {*row, *facts, "problem", "duplicate_of"}
+        used_names = {*row, *facts, "problem", "duplicate_of"}
         for name, value in entry.chosen.items():
-            row[f"config.{name}" if name in taken else name] = _plain(value)
+            row[f"config.{name}" if name in used_names else name] = _plain(value)
         row |= facts
         row |= {"problem": entry.problem or None, "duplicate_of": entry.duplicate_of}
         rows.append(row)

@@ -15,7 +15,7 @@ TEXTS = (PYTHON, ERROR, "log", "output", "reasons")
 
 
 def check_stage(name: str, with_texts: bool = False) -> Stage:
-    """The stage called `name`; with `with_texts`, also a text stage for each of TEXTS.
+    """Return the stage called `name`; with `with_texts`, also a text stage for each of TEXTS.
 
     Raises UserError, listing the known names, if there is none.
     """
@@ -29,7 +29,7 @@ def check_stage(name: str, with_texts: bool = False) -> Stage:
 
 
 def text_stages(variant: Variant) -> list[str]:
-    """The text stages that a variant has or that can be derived, in pipeline order."""
+    """Return the text stages that a variant has or that can be derived, in pipeline order."""
     return [
         stage.name
         for stage in stages_of(variant)
@@ -38,31 +38,31 @@ def text_stages(variant: Variant) -> list[str]:
 
 
 def written_stage(variant: Variant) -> str | None:
-    """The stage with the layouts as a Gluon kernel writes them; None for other kernels."""
+    """Return the stage with the layouts as a Gluon kernel writes them; None for other kernels."""
     return gluon_stage(variant.artifacts)
 
 
 def variant_texts(variant: Variant) -> dict[str, str]:
-    """The TEXTS that a variant has, by name.
+    """Return the TEXTS that a variant has, by name.
 
-    "python": the source of the kernel and of the jit functions that it calls, after the lines of the program
-    that a generated kernel came from; "error": the failure with the
-    compiler's whole message; "log": what ptxas printed; "output": everything else the compiler printed;
+    "python": the source of the kernel and of the jit functions that it calls, after the lines of
+    the program that a generated kernel came from; "error": the failure with the compiler's whole
+    message; "log": what ptxas printed; "output": everything else the compiler printed;
     "reasons": the coalescing pass's log for each load and store.
     """
     failure, functions = variant.failure, (variant.kernel.source, *variant.kernel.helpers)
-    found = {
+    texts = {
         PYTHON: "\n\n".join([*_program(variant), *map(_with_place, functions)]),
         "error": f"{failure.kind}: {failure.summary}\n\n{failure.message.rstrip()}\n" if failure else None,
         "log": variant.log,
         "output": variant.output,
         "reasons": variant.reasons,
     }
-    return {name: text for name, text in found.items() if text}
+    return {name: text for name, text in texts.items() if text}
 
 
 def missing_text(variant: Variant, name: str) -> str:
-    """Why a variant has no stage or text called `name`, and what it has instead."""
+    """Say why a variant has no stage or text called `name`, and what it has instead."""
     failure = variant.failure
     if failure and name not in TEXTS:
         return (
@@ -70,12 +70,12 @@ def missing_text(variant: Variant, name: str) -> str:
             "irscope show --stage error prints the whole message"
         )
     names = [stage.name for stage in stages_of(variant) if stage.name in variant.artifacts]
-    known = ", ".join([*names, *variant_texts(variant)])
-    return f"#{variant.id} ({variant.target}) has no {name}; it has: {known}"
+    available = ", ".join([*names, *variant_texts(variant)])
+    return f"#{variant.id} ({variant.target}) has no {name}; it has: {available}"
 
 
 def failure_lines(variant: Variant, other: Variant | None = None) -> list[str]:
-    """How a variant failed: the summary, the stages that it has, and the compiler's whole message.
+    """Say how a variant failed: the summary, its stages, and the compiler's whole message.
 
     After its own stages come those of `other` if that one compiled. Empty if it did not fail.
     """
@@ -96,12 +96,12 @@ def _stored_stages(variant: Variant) -> str:
 
 
 def encoded(text: str) -> bytes:
-    """`text` in UTF-8, with question marks for lone surrogates."""
+    """Encode `text` in UTF-8, with question marks for lone surrogates."""
     return text.encode("utf-8", "replace")
 
 
 def _program(variant: Variant) -> list[str]:
-    """The computation of a generated kernel and the lines of the program that it came from."""
+    """Return a generated kernel's computation and the lines of the program that it came from."""
     if variant.origin is None:
         return []
     from irscope.facts.source.map import origin_lines
@@ -114,5 +114,5 @@ def _program(variant: Variant) -> list[str]:
 
 def _with_place(function: SourceFunction) -> str:
     # One line: a line feed in a file name must not end the comment.
-    place = f"# {function.file}:{function.line}".replace("\n", " ").replace("\r", " ")
-    return f"{place}\n{function.text.rstrip()}\n"
+    header = f"# {function.file}:{function.line}".replace("\n", " ").replace("\r", " ")
+    return f"{header}\n{function.text.rstrip()}\n"

@@ -59,7 +59,7 @@ class TimelineStep:
 
     @property
     def text(self) -> str:
-        """The step in two lines."""
+        """Return the step in two lines."""
         return f"Version {self.number} of {self.total}: {self.label}\n{self.changes}"
 
 
@@ -76,24 +76,26 @@ class Timeline:
         self.versions = list(_versions(workspace, groups, variant))
 
     def index(self, variant: Variant) -> int:
-        """The index of the version that has a variant."""
-        return next(n for n, one in enumerate(self.versions) if any(v.id == variant.id for v in one.variants))
+        """Return the index of the version that has a variant."""
+        return next(
+            n for n, version in enumerate(self.versions) if any(v.id == variant.id for v in version.variants)
+        )
 
     def chain(self, variant: Variant) -> Mapping[int, Variant]:
-        """The same variant in every version that has it, by the version's index."""
-        found = {self.index(variant): variant}
+        """Return the same variant in every version that has it, by the version's index."""
+        variants = {self.index(variant): variant}
         for direction in (1, -1):
-            place = self.index(variant)
-            while 0 <= (after := place + direction) < len(self.versions):
-                known = found[max(found) if direction > 0 else min(found)]
-                match = self._counterpart(known, self.versions[after].variants)
+            position = self.index(variant)
+            while 0 <= (after := position + direction) < len(self.versions):
+                latest = variants[max(variants) if direction > 0 else min(variants)]
+                match = self._counterpart(latest, self.versions[after].variants)
                 if match is not None:
-                    found[after] = match
-                place = after
-        return found
+                    variants[after] = match
+                position = after
+        return variants
 
     def step(self, a: Variant, b: Variant, direction: int) -> TimelineStep | str:
-        """The next (1) or previous (-1) two versions of B; a line that says why there are none.
+        """Return the next (1) or previous (-1) two versions of B; a line that says why there are none.
 
         If A is not the version before B, the first step is to B and its neighbor.
         """
@@ -101,11 +103,11 @@ class Timeline:
             return "There is one version; irscope tui OLD NEW opens several captures as a timeline"
         chain = self.chain(b)
         order = sorted(chain)
-        place = order.index(self.index(b))
+        position = order.index(self.index(b))
         if len(order) < 2:
             return self._no_counterpart(b)
-        adjacent = place > 0 and chain[order[place - 1]].id == a.id
-        last = place + direction if adjacent else place + (direction > 0)
+        adjacent = position > 0 and chain[order[position - 1]].id == a.id
+        last = position + direction if adjacent else position + (direction > 0)
         if not adjacent:
             last = min(max(last, 1), len(order) - 1)
         if not 1 <= last < len(order):
@@ -114,11 +116,11 @@ class Timeline:
         return self._step(chain[order[last - 1]], chain[order[last]], order[last])
 
     def first(self) -> TimelineStep | None:
-        """The first variant of the first version that a later version has too, in both; None if none."""
+        """Return the first variant of the first version that a later one has too, in both; None if none."""
         for variant in self.versions[0].variants if self.versions else ():
-            found = self.step(variant, variant, 1)
-            if isinstance(found, TimelineStep):
-                return found
+            step = self.step(variant, variant, 1)
+            if isinstance(step, TimelineStep):
+                return step
         return None
 
     def _step(self, a: Variant, b: Variant, index: int) -> TimelineStep:
@@ -136,15 +138,17 @@ class Timeline:
         return pairs[0][1] if pairs else None
 
     def _no_counterpart(self, variant: Variant) -> str:
-        """Why no other version has a variant: how the closest variant differs."""
-        own = self.index(variant)
-        others = [v for n, one in enumerate(self.versions) if n != own for v in one.variants]
-        found = closest(variant, others)
-        if found is None:
+        """Say why no other version has a variant: how the closest variant differs."""
+        own_index = self.index(variant)
+        candidates = [
+            v for n, version in enumerate(self.versions) if n != own_index for v in version.variants
+        ]
+        match = closest(variant, candidates)
+        if match is None:
             return f"No other version has {variant.kernel.name}"
-        other, differences = found
-        listed = ", ".join(str(each) for each in differences[:_MAX_CHANGES])
-        return f"No other version has #{variant.id}; the closest, #{other.id}, differs in {listed}"
+        nearest, differences = match
+        listed = ", ".join(str(difference) for difference in differences[:_MAX_CHANGES])
+        return f"No other version has #{variant.id}; the closest, #{nearest.id}, differs in {listed}"
 
 
 def _by_capture(workspace: Workspace) -> list[tuple[Variant, ...]]:
@@ -155,27 +159,27 @@ def _by_capture(workspace: Workspace) -> list[tuple[Variant, ...]]:
 
 
 def _by_source(workspace: Workspace, variant: Variant) -> list[tuple[Variant, ...]]:
-    """The variants of a kernel by source and Triton: the kernels of this name in a file of this name."""
+    """Group a kernel's variants by source and Triton: kernels of this name in a file of this name."""
     groups: dict[Hashable, list[Variant]] = {}
     sources: dict[int, Hashable] = {}
     name, file = variant.kernel.name, base_name(variant.kernel.source.file)
-    for each in workspace.variants:
-        if each.kernel.name == name and base_name(each.kernel.source.file) == file:
-            functions = sources.setdefault(each.kernel.id, each.kernel.own_functions)
-            groups.setdefault((functions, compiler_version(each)), []).append(each)
+    for candidate in workspace.variants:
+        if candidate.kernel.name == name and base_name(candidate.kernel.source.file) == file:
+            functions = sources.setdefault(candidate.kernel.id, candidate.kernel.own_functions)
+            groups.setdefault((functions, compiler_version(candidate)), []).append(candidate)
     return [tuple(group) for group in groups.values()]
 
 
 def _versions(
     workspace: Workspace, groups: Sequence[tuple[Variant, ...]], variant: Variant
 ) -> Iterator[Version]:
-    """The groups with what names them: the file, Triton, the source, the date of the file."""
+    """Yield the groups with what names them: the file, Triton, the source, the date of the file."""
     several = len(workspace.captures) > 1
     files = file_names(workspace.captures)
     for index, group in enumerate(groups):
-        own = [v for v in group if v.kernel.name == variant.kernel.name] or list(group)
-        tritons = ", ".join(dict.fromkeys(str(compiler_version(v)) for v in own if _triton(v)))
-        source = f"source {_source_hash(own[0])}" if own else ""
+        kernel_variants = [v for v in group if v.kernel.name == variant.kernel.name] or list(group)
+        tritons = ", ".join(dict.fromkeys(str(compiler_version(v)) for v in kernel_variants if _triton(v)))
+        source = f"source {_source_hash(kernel_variants[0])}" if kernel_variants else ""
         parts = [tritons, source]
         if several:
             parts = [files[index], *parts, _date(workspace.captures[index])]
@@ -188,20 +192,20 @@ def _triton(variant: Variant) -> str:
 
 
 def _source_hash(variant: Variant) -> str:
-    """Identifies the source of a kernel and the functions that it calls."""
+    """Hash the source of a kernel and the functions that it calls."""
     texts = [function.text for function in variant.kernel.own_functions]
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()[:_HASH]
 
 
 def _date(path: Path) -> str:
-    """The date of the file's last change, in UTC; "" if it is unknown."""
+    """Return the date of the file's last change, in UTC; "" if it is unknown."""
     with suppress(OSError, OverflowError, ValueError):
         return datetime.fromtimestamp(path.stat().st_mtime, timezone.utc).strftime("%Y-%m-%d")
     return ""
 
 
 def _changes(pair: MatchedVariants) -> str:
-    """The facts that got worse and better; if none did, whether the machine code is identical."""
+    """List the facts that got worse and better; without any, say if the machine code is identical."""
     if pair.identical:
         return "identical machine code"
     parts = []
@@ -230,14 +234,14 @@ class FactMovement:
     changes: tuple[tuple[MatchedVariants, FactChange], ...]
 
     def text(self, configs: int) -> str:
-        """`Registers 128 -> 168 in 4 of 10 configs`; of different changes, the largest.
+        """Return `Registers 128 -> 168 in 4 of 10 configs`; of different changes, the largest.
 
         `configs` is how many there are.
         """
         pair, first = self.changes[0]
         number = f"in {len(self.changes)} of {pluralize(configs, 'config')}"
         change = change_text(first, pair)
-        if len({(each.a, each.b) for _, each in self.changes}) == 1:
+        if len({(change_of_pair.a, change_of_pair.b) for _, change_of_pair in self.changes}) == 1:
             return f"{change} {number}"
         return f"{change} at most (#{pair.a.id} -> #{pair.b.id}), {number}"
 
@@ -260,22 +264,22 @@ class VersionStep:
 
     @property
     def identical(self) -> int:
-        """How many pairs have identical machine code."""
+        """Number of pairs with identical machine code."""
         return sum(pair.identical for pair in self.pairs)
 
     @property
     def worse(self) -> int:
-        """How many pairs have a fact that got worse."""
+        """Number of pairs with a fact that got worse."""
         return sum(bool(pair.worse) for pair in self.pairs)
 
     @property
     def better(self) -> int:
-        """How many pairs have a fact that got better, and none that got worse."""
+        """Number of pairs with a fact that got better, and none that got worse."""
         return sum(bool(pair.better) and not pair.worse for pair in self.pairs)
 
     @property
     def heading(self) -> str:
-        """The versions: `Triton 3.7.1 -> 3.8.0`, `Triton 3.8.0: ptxas own -> 12.9.86`."""
+        """Return the versions: `Triton 3.7.1 -> 3.8.0`, `Triton 3.8.0: ptxas own -> 12.9.86`."""
         if self.old.triton == self.new.triton:
             return f"{self.old.name}: ptxas {self.old.ptxas or 'own'} -> {self.new.ptxas or 'own'}"
         assembler = f", ptxas {self.new.ptxas}" if self.new.ptxas else ""
@@ -283,7 +287,7 @@ class VersionStep:
 
     @property
     def counts(self) -> str:
-        """How many configs got worse, better and stayed, in one line."""
+        """Return in one line how many configs got worse, better and stayed."""
         total = len(self.pairs)
         if not total:
             return "no config in both"
@@ -299,7 +303,7 @@ class VersionStep:
 
     @property
     def first_stages(self) -> str:
-        """The stages that differ first, with counts: `ttgir in 8, llir in 2`; "" if nothing differs."""
+        """Return the stages that differ first with counts: `ttgir in 8, llir in 2`; "" if none differs."""
         names = [f"{stage or 'none but for shapes'} in {number}" for stage, number in self.stages.items()]
         differing = sum(not pair.identical for pair in self.pairs)
         of = f" (of the worst {self.examined})" if self.examined < differing else ""
@@ -319,26 +323,26 @@ class VersionSummary:
 def version_summaries(
     workspace: Workspace, kernel: str | None = None, target: str | None = None
 ) -> list[VersionSummary]:
-    """A summary for each kernel and target that several versions compiled.
+    """Return a summary for each kernel and target that several versions compiled.
 
     `kernel` and `target` select as in `Workspace.select`. Raises UserError if nothing matches.
     """
     groups: dict[tuple[str, str], dict[CompilerVersion, list[Variant]]] = {}
     for variant in workspace.select(kernel, target):
-        place = variant.kernel.name, str(variant.target)
-        groups.setdefault(place, {}).setdefault(compiler_version(variant), []).append(variant)
+        kernel_and_target = variant.kernel.name, str(variant.target)
+        groups.setdefault(kernel_and_target, {}).setdefault(compiler_version(variant), []).append(variant)
     return [
         VersionSummary(name, target_, ordered, tuple(_steps(workspace, ordered)))
-        for (name, target_), found in groups.items()
-        if len(found) > 1
-        for ordered in [{version: tuple(found[version]) for version in sorted(found)}]
+        for (name, target_), by_version in groups.items()
+        if len(by_version) > 1
+        for ordered in [{version: tuple(by_version[version]) for version in sorted(by_version)}]
     ]
 
 
 def _steps(
     workspace: Workspace, versions: Mapping[CompilerVersion, Sequence[Variant]]
 ) -> Iterator[VersionStep]:
-    """Each Triton and the next with the same ptxas, then each ptxas and the next with the same Triton."""
+    """Yield each Triton and the next with the same ptxas, then each ptxas and the next of one Triton."""
     for ptxas in dict.fromkeys(version.ptxas for version in versions):
         for old, new in pairwise([version for version in versions if version.ptxas == ptxas]):
             yield _step(workspace, old, new, versions)
@@ -361,20 +365,20 @@ def _step(
 
 
 def _movements(pairs: Sequence[MatchedVariants]) -> list[FactMovement]:
-    """The facts that moved, those that got worse first, then by total weight."""
-    found: dict[tuple[str, bool], list[tuple[MatchedVariants, FactChange]]] = {}
+    """Return the facts that moved, those that got worse first, then by total weight."""
+    changes_by_fact: dict[tuple[str, bool], list[tuple[MatchedVariants, FactChange]]] = {}
     for pair in pairs:
         for change in pair.changes:
-            found.setdefault((change.name, change.worse), []).append((pair, change))
+            changes_by_fact.setdefault((change.name, change.worse), []).append((pair, change))
     movements = [
         FactMovement(name, worse, tuple(sorted(changes, key=lambda each: -each[1].weight)))
-        for (name, worse), changes in found.items()
+        for (name, worse), changes in changes_by_fact.items()
     ]
     return sorted(movements, key=lambda each: (not each.worse, -sum(c.weight for _, c in each.changes)))
 
 
 def _first_stages(workspace: Workspace, pairs: Sequence[MatchedVariants]) -> tuple[Mapping[str, int], int]:
-    """The first stages that really differ, and the number of pairs that were parsed for that."""
+    """Count the first stages that really differ; return also how many pairs were parsed for that."""
     differing = [pair for pair in pairs if not pair.identical and not (pair.a.failure or pair.b.failure)]
     counts: Counter[str] = Counter()
     examined = 0
@@ -386,10 +390,10 @@ def _first_stages(workspace: Workspace, pairs: Sequence[MatchedVariants]) -> tup
 
 
 def first_stage(workspace: Workspace, a: Variant, b: Variant) -> str:
-    """The first stage that differs in more than shapes and constants; "" if none does, or it is damaged.
+    """Return the first stage that differs in more than shapes and constants.
 
-    The binary, if the operations of every text are equal: A and B have different machine code. Stages after
-    the result are not parsed.
+    "" if none does, or if it is damaged. The binary, if the operations of every text are equal:
+    A and B have different machine code. Stages after the result are not parsed.
     """
     equal = True
     try:

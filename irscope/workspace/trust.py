@@ -61,8 +61,8 @@ def has_kernel(file: Path, kernel: Kernel) -> bool:
         if isinstance(node, ast.FunctionDef) and node.name == kernel.name:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             function, whole = ("".join(lines[start - 1 : node.end_lineno]) for start in (node.lineno, first))
-            for given in (text, dedent(kernel.source.text).strip()):
-                if any(of(function).strip() in given and given in of(whole) for of in (str, dedent)):
+            for captured in (text, dedent(kernel.source.text).strip()):
+                if any(of(function).strip() in captured and captured in of(whole) for of in (str, dedent)):
                     return True
     return False
 

@@ -47,7 +47,7 @@ class LayoutDrawing:
 
     @property
     def description(self) -> str:
-        """The sentences in one line; the grid's notes if there are none."""
+        """Return the sentences in one line; the grid's notes if there are none."""
         return " ".join(self.sentences or self.grid.notes)
 
 
@@ -66,44 +66,49 @@ class VariantLayouts:
 
     @property
     def title(self) -> str:
-        """The variant in one line."""
+        """Return the variant in one line."""
         return f"#{self.variant.id} {self.name}  {self.variant.kernel.name}  {self.variant.target}"
 
     @property
     def tensors(self) -> list[list[Tensor]]:
-        """The tensors and buffers, those with the same variable and type grouped."""
+        """Return the tensors and buffers, those with the same variable and type grouped."""
         return list(distinct(self.kernel.tensors))
 
     @property
     def accesses(self) -> list[AccessConflicts]:
-        """The accesses to shared memory with their bank conflicts."""
+        """Return the accesses to shared memory with their bank conflicts."""
         return self.kernel.accesses
 
     def access(self, number: int) -> AccessConflicts:
-        """The access with this number, from 1. Raises UserError if there is none."""
+        """Return the access with this number, from 1. Raises UserError if there is none."""
         if not 1 <= number <= len(self.accesses):
             raise UserError(f"#{self.variant.id} has no access {number}; it has {len(self.accesses)}")
         return self.accesses[number - 1]
 
     def known_accesses(self, tensor: Tensor) -> list[AccessConflicts]:
-        """The accesses to a buffer whose bank conflicts are known."""
-        return [one for one in self.kernel.accesses_to(tensor) if one.conflicts] if tensor.shared else []
+        """Return the accesses to a buffer whose bank conflicts are known."""
+        return (
+            [access for access in self.kernel.accesses_to(tensor) if access.conflicts]
+            if tensor.shared
+            else []
+        )
 
     def find(self, name: str) -> list[Tensor]:
-        """The tensors that `name` matches, one of each kind, the likeliest first. Raises UserError if none.
+        """Return the tensors that `name` matches, one of each kind, the likeliest first.
 
-        `name` is a variable (a, or a:88 with its line), a line (:88), a value (%a_12) or a layout (#blocked).
+        `name` is a variable (a, or a:88 with its line), a line (:88), a value (%a_12) or a layout
+        (#blocked). Raises UserError if none matches.
         """
-        found = find_tensors(self.kernel.tensors, name)
-        if not found:
+        matches = find_tensors(self.kernel.tensors, name)
+        if not matches:
             variables = dict.fromkeys(tensor.python for tensor in self.kernel.tensors if tensor.python)
             raise UserError(
                 f"#{self.variant.id} has no '{name}'; variables: {', '.join(variables) or 'none'}"
             )
-        return [group[0] for group in distinct(found)]
+        return [group[0] for group in distinct(matches)]
 
     def draw(self, tensor: Tensor, options: DrawingOptions) -> LayoutDrawing:
-        """A tensor, or the banks of an access to it. Raises UserError if the layout is unknown."""
+        """Draw a tensor, or the banks of an access to it. Raises UserError if the layout is unknown."""
         accesses = [] if options.access is None else self.known_accesses(tensor)
         if options.access is not None and accesses:
             return self.draw_access(accesses[min(options.access, len(accesses) - 1)], options.swizzle)
@@ -124,7 +129,7 @@ class VariantLayouts:
             raise UserError(f"unknown layout: {error}") from error
 
     def draw_access(self, access: AccessConflicts, swizzle: bool = True) -> LayoutDrawing:
-        """The worst pass of an access over the banks. Raises UserError if the layout is unknown."""
+        """Draw the worst pass of an access over the banks. Raises UserError if the layout is unknown."""
         try:
             return LayoutDrawing(self.kernel.wavefronts(access, swizzle))
         except UnknownLayoutError as error:
@@ -132,11 +137,11 @@ class VariantLayouts:
 
     def _sentences(self, picture: Picture, options: DrawingOptions) -> list[str]:
         sentences = list(picture.sentences)
-        for one in self.kernel.accesses_to(picture.tensor) if picture.tensor.shared else ():
-            conflicts = one.conflicts if options.swizzle else one.plain
-            line = f" in line {one.access.line}" if one.access.line else ""
-            text = conflicts_text(conflicts) if conflicts else one.why_not
-            sentences.append(f"{one.access.opcode}{line}: {text}.")
+        for access in self.kernel.accesses_to(picture.tensor) if picture.tensor.shared else ():
+            conflicts = access.conflicts if options.swizzle else access.plain
+            line = f" in line {access.access.line}" if access.access.line else ""
+            text = conflicts_text(conflicts) if conflicts else access.why_not
+            sentences.append(f"{access.access.opcode}{line}: {text}.")
         if options.thread is not None and picture.layout.in_registers:
             sentences += describe_thread(picture.layout, options.thread)
         version = self.variant.toolchain.versions.get("triton", "")
@@ -147,6 +152,6 @@ class VariantLayouts:
 
 
 def listed_tensors(tensors: Sequence[Tensor]) -> str:
-    """The names and types of tensors in one line; "" if there are none."""
+    """Return the names and types of tensors in one line; "" if there are none."""
     listed = ", ".join(f"{tensor.name} {tensor.type}" for tensor in tensors[:_MAX_LISTED])
     return f"{listed}{', ...' if len(tensors) > _MAX_LISTED else ''}"

@@ -26,28 +26,30 @@ if TYPE_CHECKING:
 
 
 def variant_registers(workspace: Workspace, variant: Variant, stage: str | None) -> RegisterReport:
-    """The report on `stage`, or on the best one (None). Raises UserError if there is none."""
+    """Report on `stage`, or on the best one (None). Raises UserError if there is none."""
     if stage is not None and not (backend_with_machine_code(stage) or backend_with_assembly(stage)):
-        known = dict.fromkeys(name for own in all_backends() for name in (own.machine_code, own.assembly))
-        raise UserError(f"{stage} has no registers; choose {', '.join(known)}")
+        stage_names = dict.fromkeys(
+            name for backend in all_backends() for name in (backend.machine_code, backend.assembly)
+        )
+        raise UserError(f"{stage} has no registers; choose {', '.join(stage_names)}")
     stage = stage or _best_stage(workspace, variant)
     document = workspace.document(variant, stage)
     number = number_of(workspace.facts(variant), REGISTERS)
     layouts = workspace.layouts(variant) if workspace.key(variant, "ttgir") else None
     assembly = backend_of(variant.target).assembly
-    other = stage != assembly and workspace.key(variant, assembly)
+    has_assembly = stage != assembly and workspace.key(variant, assembly)
     report = register_report(
         variant.kernel,
         document,
         None if number is None else int(number),
         (layouts.document, layouts.layouts) if layouts else None,
-        workspace.document(variant, assembly) if other else None,
+        workspace.document(variant, assembly) if has_assembly else None,
     )
     return replace(report, stage=stage)
 
 
 def _best_stage(workspace: Workspace, variant: Variant) -> str:
-    """The machine code; the assembly if that cannot be had."""
+    """Return the machine code; the assembly if that cannot be had."""
     backend = backend_of(variant.target)
     try:
         workspace.text(variant, backend.machine_code)
@@ -59,7 +61,7 @@ def _best_stage(workspace: Workspace, variant: Variant) -> str:
 
 
 def variant_loops(workspace: Workspace, variant: Variant, stage: str) -> tuple[Loop, ...]:
-    """The loops of a stage; see `Workspace.loops`."""
+    """Return the loops of a stage; see `Workspace.loops`."""
     document = workspace.document(variant, stage)
     ttir = workspace.document(variant, "ttir") if workspace.key(variant, "ttir") else None
     if stage in ("ttir", "ttgir"):
@@ -87,7 +89,7 @@ class CompileTimeInput:
 
 
 def compile_time_inputs(variants: Sequence[Variant]) -> list[CompileTimeInput]:
-    """The constants of a kernel's `variants`, the options that vary, and what is known of each argument.
+    """Return a kernel's constants, the options that vary, and what is known of each argument.
 
     Arguments with equal values share an entry: `a_ptr, b_ptr: *fp16 divisible by 16`.
     """
@@ -95,20 +97,27 @@ def compile_time_inputs(variants: Sequence[Variant]) -> list[CompileTimeInput]:
     inputs = [cache_key_inputs(variant, whole) for variant in variants]
     parameters = dict.fromkeys(name for variant in variants for name in variant.kernel.parameters)
     # An import may know fewer parameters than it has constants.
-    parameters |= dict.fromkeys(one.name for own in inputs for one in own if one.kind == CONSTEXPR)
-    found: list[CompileTimeInput] = []
+    parameters |= dict.fromkeys(
+        key_input.name for group in inputs for key_input in group if key_input.kind == CONSTEXPR
+    )
+    entries: list[CompileTimeInput] = []
     for kind, names in ((CONSTEXPR, parameters), (OPTION, OPTION_NAMES), (ARGUMENT, parameters)):
         groups: dict[tuple[str, ...], list[str]] = {}
         for name in names:
             values = _values(inputs, CacheKeyInput(kind, name))
             if values and (kind != OPTION or len(values) > 1):
                 groups.setdefault(values if kind == ARGUMENT else (name, *values), []).append(name)
-        found += [
-            CompileTimeInput(kind, tuple(own), values if kind == ARGUMENT else values[1:])
-            for values, own in groups.items()
+        entries += [
+            CompileTimeInput(kind, tuple(group), values if kind == ARGUMENT else values[1:])
+            for values, group in groups.items()
         ]
-    return found
+    return entries
 
 
 def _values(inputs: Sequence[dict[CacheKeyInput, str]], name: CacheKeyInput) -> tuple[str, ...]:
-    return tuple(sorted({value_text(name, own[name]) for own in inputs if name in own}, key=natural_key))
+    return tuple(
+        sorted(
+            {value_text(name, key_inputs[name]) for key_inputs in inputs if name in key_inputs},
+            key=natural_key,
+        )
+    )

@@ -45,24 +45,24 @@ class Resource:
 
     @property
     def text(self) -> str:
-        """`registers 255 of 255`, `shared 98,304 of 232,448 B`."""
+        """Return `registers 255 of 255`, `shared 98,304 of 232,448 B`."""
         unit = " B" if self.unit == "bytes" else ""
         limit = "" if self.limit is None else f" of {self.limit:,}"
         return f"{self.name} {self.used:,}{limit}{unit}"
 
 
 def resources(variant: Variant, facts: Facts) -> tuple[Resource, ...]:
-    """The resources that are known; a stack and tensor memory only if they are used."""
+    """Return the resources that are known; a stack and tensor memory only if they are used."""
     return tuple(_resources(variant, facts))
 
 
 def register_limit(device: Device, warps: int) -> int:
-    """The most registers that a thread may have so that one block of `warps` warps fits.
+    """Return the most registers that a thread may have so that one block of `warps` warps fits.
 
     Each partition holds a share of the warps; registers are allocated in units.
     """
-    own = -(-max(warps, 1) // device.partitions)
-    most = device.lane_registers // own // device.register_unit * device.register_unit
+    warps_per_partition = -(-max(warps, 1) // device.partitions)
+    most = device.lane_registers // warps_per_partition // device.register_unit * device.register_unit
     return min(device.thread_registers, most)
 
 
@@ -110,7 +110,7 @@ class KeyPoint:
 
     @property
     def stage_line(self) -> str:
-        """The evidence as `ptx 120`; "" without any."""
+        """Return the evidence as `ptx 120`; "" without any."""
         return f"{self.evidence.stage} {self.evidence.line + 1}" if self.evidence else ""
 
 
@@ -201,7 +201,10 @@ class Verdict:
 
     @property
     def bound(self) -> str:
-        """The estimate in words: "390 us estimated on H100, bound by latency"; or why there is none."""
+        """Return the estimate in words, or why there is none.
+
+        For example "390 us estimated on H100, bound by latency".
+        """
         if self.estimate is None:
             return f"not estimated: {self.no_estimate}"
         time = microseconds_text(self.estimate.microseconds)
@@ -213,15 +216,17 @@ class Verdict:
 def verdict(
     workspace: Workspace, variant: Variant, against: Variant | None = None, launch: Launch | str | None = None
 ) -> Verdict:
-    """The verdict on a variant; see `Workspace.verdict`."""
+    """Return the verdict on a variant; see `Workspace.verdict`."""
     from irscope.workspace.verdict_points import points
     from irscope.workspace.verdict_remedies import remedies
 
     expression = parse_launch(launch) if isinstance(launch, str) else None
-    own = expression.launch_of(variant) if expression else launch if isinstance(launch, Launch) else None
+    known_launch = (
+        expression.launch_of(variant) if expression else launch if isinstance(launch, Launch) else None
+    )
     facts = workspace.facts(variant)
     status = status_of(variant, facts)
-    estimate, no_estimate = _estimate(workspace, variant, own)
+    estimate, no_estimate = _estimate(workspace, variant, known_launch)
     bare = Verdict(
         variant=variant,
         name=workspace.names[variant.id],
@@ -230,7 +235,7 @@ def verdict(
         resources=() if variant.failure else resources(variant, facts),
         occupancy=_number(value_of(facts, OCCUPANCY)),
         limiter=str(value_of(facts, LIMITER) or ""),
-        launch=own or (variant.launches[0] if variant.launches else None),
+        launch=known_launch or (variant.launches[0] if variant.launches else None),
         estimate=estimate,
         no_estimate=no_estimate,
         points=(),
@@ -238,35 +243,37 @@ def verdict(
         remedies=(),
     )
     registers = cache(partial(workspace.registers, variant))
-    found = points(workspace, bare, registers)
-    bare = replace(bare, points=tuple(found))
+    key_points = points(workspace, bare, registers)
+    bare = replace(bare, points=tuple(key_points))
     return replace(
         bare,
-        points=tuple(found[:MOST_POINTS]),
-        more=max(0, len(found) - MOST_POINTS),
+        points=tuple(key_points[:MOST_POINTS]),
+        more=max(0, len(key_points) - MOST_POINTS),
         remedies=tuple(remedies(workspace, bare, expression, registers)),
         pair=None if against is None else _pair(workspace, against, bare, launch),
     )
 
 
 def finding_point(pair: Comparison, finding: Finding) -> KeyPoint:
-    """A finding about a pair as a point, with its line of B's source."""
+    """Return a finding about a pair as a point, with its line of B's source."""
     for variant, evidence in ((pair.b, finding.evidence_b), (pair.a, finding.evidence_a)):
         if evidence:
-            place = python_line(pair.workspace, variant, evidence[0])
-            line = place.line if place else None
+            source_place = python_line(pair.workspace, variant, evidence[0])
+            line = source_place.line if source_place else None
             return KeyPoint(finding.kind, finding.text, line, evidence[0], variant.id)
     return KeyPoint(finding.kind, finding.text)
 
 
 def python_line(workspace: Workspace, variant: Variant, evidence: Evidence) -> SourcePlace | None:
-    """The line of the kernel itself that a line of a stage comes from; None if that is unknown."""
+    """Return the kernel's own line that a line of a stage comes from; None if that is unknown."""
     try:
-        places = workspace.source_map(variant, evidence.stage).of_line(evidence.line)
+        source_places = workspace.source_map(variant, evidence.stage).of_line(evidence.line)
     except (UserError, ValueError):
         return None
-    own = [place for place in places if place.file == variant.kernel.source.file]
-    return own[-1] if own else None
+    kernel_places = [
+        source_place for source_place in source_places if source_place.file == variant.kernel.source.file
+    ]
+    return kernel_places[-1] if kernel_places else None
 
 
 def _pair(workspace: Workspace, against: Variant, own: Verdict, launch: Launch | str | None) -> PairVerdict:
@@ -286,7 +293,7 @@ def _pair(workspace: Workspace, against: Variant, own: Verdict, launch: Launch |
 
 
 def _faster(pair: Comparison, own: Verdict, launch: Launch | str | None) -> tuple[str, int | None]:
-    """The faster one of the pair by estimate, in words and by id; "" if that is unknown."""
+    """Return the faster one of the pair by estimate, in words and by id; "" if that is unknown."""
     from irscope.workspace.estimate_text import are_equal, estimate_difference
 
     if pair.mismatch or pair.single or own.estimate is None:

@@ -66,40 +66,41 @@ _MOST_TEXT = 300
 
 
 def points(workspace: Workspace, verdict: Verdict, registers: Registers) -> list[KeyPoint]:
-    """The points about a variant in order of importance; of one that failed to compile, only the line."""
-    found: list[KeyPoint] = []
+    """Return a variant's points in order of importance; if it failed to compile, only the line."""
+    key_points: list[KeyPoint] = []
     if verdict.variant.failure is not None:
-        found = list(_failure(verdict.variant))
+        key_points = list(_failure(verdict.variant))
     finders: tuple[Finder, ...] = (partial(_spills, registers=registers), *_FINDERS)
     for find in () if verdict.variant.failure else finders:
         with suppress(UserError):  # a stage that is missing or damaged costs only its own sentence
-            found += find(workspace, verdict)
+            key_points += find(workspace, verdict)
     return [
-        KeyPoint(p.kind, clipped(one_line(p.text), _MOST_TEXT), p.line, p.evidence, p.variant) for p in found
+        KeyPoint(p.kind, clipped(one_line(p.text), _MOST_TEXT), p.line, p.evidence, p.variant)
+        for p in key_points
     ]
 
 
 def _failure(variant: Variant) -> Iterator[KeyPoint]:
-    """The line that the compiler's message quotes; the message itself is the verdict's `problem`."""
+    """Yield the line that the compiler's message quotes; the message is the verdict's `problem`."""
     failure = variant.failure
-    at = _AT.search(failure.message) if failure else None
-    if at is None:
+    match = _AT.search(failure.message) if failure else None
+    if match is None:
         return
     text = variant.kernel.source.text.split("\n")
-    index = _def_line(variant) + int(at[1]) - 1
+    index = _def_line(variant) + int(match[1]) - 1
     if 0 <= index < len(text):
         yield KeyPoint("failure", f"in {text[index].strip()}", variant.kernel.source.line + index)
 
 
 def _def_line(variant: Variant) -> int:
-    """The index of the kernel's `def`, below its decorators: Triton counts lines from there."""
+    """Return the index of the kernel's `def`, below its decorators: Triton counts lines from there."""
     from irscope.facts.source.tokens import def_index
 
     return def_index(variant.kernel.source.text.split("\n"))
 
 
 def _spills(workspace: Workspace, verdict: Verdict, registers: Registers) -> Iterator[KeyPoint]:
-    """How much is spilled, of which Python value, and how much of it within loops."""
+    """Say how much is spilled, of which Python value, and how much of it within loops."""
     variant, facts = verdict.variant, workspace.facts(verdict.variant)
     if not spills(facts):
         return
@@ -121,7 +122,10 @@ def _spills(workspace: Workspace, verdict: Verdict, registers: Registers) -> Ite
 
 
 def _spilled(value: SpilledValue) -> str:
-    """`in loops mostly acc of line 90: 695 words, 668 accesses`: values are ranked by accesses in loops."""
+    """Write `in loops mostly acc of line 90: 695 words, 668 accesses`.
+
+    Values are ranked by accesses in loops.
+    """
     name = (
         f"{value.value.name} of line {value.value.line}" if value.value.name else f"line {value.value.line}"
     )
@@ -132,7 +136,7 @@ def _spilled(value: SpilledValue) -> str:
 
 
 def _largest(report: RegisterReport) -> str:
-    """`; acc is 256x256 f32 over 128 threads: 512 registers per thread`; "" without tensors."""
+    """Write `; acc is 256x256 f32 over 128 threads: 512 registers per thread`; "" without tensors."""
     return f"; {report.tensors[0].text}" if report.tensors else ""
 
 
@@ -140,45 +144,47 @@ def _warnings(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     variant = verdict.variant
     assembly = backend_of(variant.target).assembly
     for warning in backend_of(variant.target).warnings(variant.log):
-        at = _PTX_LINE.search(warning)
-        evidence = Evidence(assembly, int(at[1]) - 1) if at else None
-        place = python_line(workspace, variant, evidence) if evidence else None
+        match = _PTX_LINE.search(warning)
+        evidence = Evidence(assembly, int(match[1]) - 1) if match else None
+        source_place = python_line(workspace, variant, evidence) if evidence else None
         text = _PTX_LINE.sub("", warning)
-        yield KeyPoint("ptxas", f"ptxas: {text}", place.line if place else None, evidence, variant.id)
+        yield KeyPoint(
+            "ptxas", f"ptxas: {text}", source_place.line if source_place else None, evidence, variant.id
+        )
 
 
 def _matrix(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
-    """Products that no matrix instruction, or only a slower one, computes, and the known obstacles."""
+    """Yield products that no, or only a slower, matrix instruction computes, and known obstacles."""
     variant = verdict.variant
     if workspace.key(variant, "ttgir") is None:
         return
     ttir = workspace.document(variant, "ttir") if workspace.key(variant, "ttir") else None
     ttgir = workspace.document(variant, "ttgir")
     machine = machine_of(variant, num_warps(ttgir))
-    for place, dot in dots_by_place(ttir, ttgir).items():
+    for source_place, dot in dots_by_place(ttir, ttgir).items():
         path, product = dot.path, dot.product
         if path is None:
             continue
         evidence = Evidence("ttgir", dot.lines[0]) if dot.lines else None
         best = best_instruction(machine.capability)
-        known = obstacles(best, product, machine) if product else []
-        why = f": {' and '.join(map(str, known))}" if known else ""
-        point = partial(KeyPoint, "matrix", line=place.line, evidence=evidence, variant=variant.id)
+        causes = obstacles(best, product, machine) if product else []
+        why = f": {' and '.join(map(str, causes))}" if causes else ""
+        point = partial(KeyPoint, "matrix", line=source_place.line, evidence=evidence, variant=variant.id)
         if path.name == FMA:
-            yield point(f"tl.dot of line {place.line} uses no tensor cores (FMA){why}")
-        elif path.name == MMA_SYNC and best != MMA_SYNC and known:
-            yield point(f"tl.dot of line {place.line} uses mma.sync, not the faster {best}{why}")
+            yield point(f"tl.dot of line {source_place.line} uses no tensor cores (FMA){why}")
+        elif path.name == MMA_SYNC and best != MMA_SYNC and causes:
+            yield point(f"tl.dot of line {source_place.line} uses mma.sync, not the faster {best}{why}")
 
 
 def best_instruction(capability: int) -> str:
-    """The fastest matrix instruction of an NVIDIA target, by compute capability."""
+    """Return the fastest matrix instruction of an NVIDIA target, by compute capability."""
     return WGMMA if 90 <= capability < 100 else TCGEN05 if 100 <= capability < 120 else MMA_SYNC
 
 
 def _lint(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
-    for one in diagnostics(workspace, verdict):
-        own = one.file == verdict.variant.kernel.source.file
-        yield KeyPoint(one.rule.name, one.message, one.line if own else None)
+    for diagnostic in diagnostics(workspace, verdict):
+        in_kernel_file = diagnostic.file == verdict.variant.kernel.source.file
+        yield KeyPoint(diagnostic.rule.name, diagnostic.message, diagnostic.line if in_kernel_file else None)
 
 
 def diagnostics(workspace: Workspace, verdict: Verdict) -> list[Diagnostic]:
@@ -197,15 +203,15 @@ def diagnostics(workspace: Workspace, verdict: Verdict) -> list[Diagnostic]:
 
 
 def _estimated(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
-    """The term of the estimate that limits the launch, with the line that shows it."""
+    """Yield the term of the estimate that limits the launch, with the line that shows it."""
     estimate, variant = verdict.estimate, verdict.variant
     term = estimate.term(estimate.bound) if estimate else None
     if estimate is None or term is None or not term.evidence:
         return
-    place = python_line(workspace, variant, term.evidence[0])
-    line = f", mostly line {place.line}" if place else ""
+    source_place = python_line(workspace, variant, term.evidence[0])
+    line = f", mostly line {source_place.line}" if source_place else ""
     text = f"bound by {estimate.bound} by estimate{line}"
-    yield KeyPoint("bound", text, place.line if place else None, term.evidence[0], variant.id)
+    yield KeyPoint("bound", text, source_place.line if source_place else None, term.evidence[0], variant.id)
 
 
 def _occupancy(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
@@ -217,36 +223,39 @@ def _occupancy(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
 
 
 def _pipeline(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
-    """A loop with matrix products whose loads are not prefetched."""
+    """Yield a loop with matrix products whose loads are not prefetched."""
     variant, facts = verdict.variant, workspace.facts(verdict.variant)
     has_loop, products = number_of(facts, LOOP_INSTRUCTIONS), value_of(facts, MATRIX)
     if number_of(facts, PIPELINE_DEPTH) == 1 and has_loop and products not in (None, "none"):
         stages = variant.metadata.get("num_stages")
-        given = f" (num_stages={stages})" if isinstance(stages, int) else ""
+        suffix = f" (num_stages={stages})" if isinstance(stages, int) else ""
         yield KeyPoint(
-            "pipeline", f"its loop is not pipelined{given}: each iteration waits for its own loads"
+            "pipeline", f"its loop is not pipelined{suffix}: each iteration waits for its own loads"
         )
 
 
 def _narrow_operands(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
-    """Lines in whose loads from shared memory each thread reads less than a register at once.
+    """Yield lines whose loads from shared memory read less than a register per thread at once.
 
-    Operands of products on AMD are read so if their elements are not contiguous along K: `ds_read_u16`.
+    Operands of products on AMD are read so if their elements are not contiguous along K:
+    `ds_read_u16`.
     """
     variant, stage = verdict.variant, backend_of(verdict.variant.target).assembly
     if workspace.key(variant, stage) is None or value_of(workspace.facts(variant), MATRIX) in (None, "none"):
         return
     memory = in_words_of(variant.target, "shared memory")
-    for (kind, place), mix in instructions_by_line(workspace.document(variant, stage), stage).items():
-        narrow = sum(number for own, number in mix.counts.items() if 0 < own.width < _REGISTER)
-        if kind != "shared load" or place is None or narrow < _FEW:
+    for (kind, source_place), mix in instructions_by_line(workspace.document(variant, stage), stage).items():
+        narrow = sum(
+            number for instruction, number in mix.counts.items() if 0 < instruction.width < _REGISTER
+        )
+        if kind != "shared load" or source_place is None or narrow < _FEW:
             continue
-        width = max(own.width for own in mix.counts if 0 < own.width < _REGISTER)
+        width = max(instruction.width for instruction in mix.counts if 0 < instruction.width < _REGISTER)
         text = (
-            f"line {place.line} loads from {memory} {pluralize(width, 'byte')} per thread at once "
+            f"line {source_place.line} loads from {memory} {pluralize(width, 'byte')} per thread at once "
             f"({narrow} instructions): its elements are not contiguous there for a thread"
         )
-        yield KeyPoint("narrow-shared", text, place.line, mix.evidence(stage)[0], variant.id)
+        yield KeyPoint("narrow-shared", text, source_place.line, mix.evidence(stage)[0], variant.id)
 
 
 def _conversions(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
@@ -254,10 +263,10 @@ def _conversions(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     number = int(number_of(facts, CONVERSIONS) or 0)
     evidence = next(iter(evidence_of(facts, CONVERSIONS)), None)
     if number and evidence:
-        place = python_line(workspace, variant, evidence)
-        line = f", the first for line {place.line}" if place else ""
+        source_place = python_line(workspace, variant, evidence)
+        line = f", the first for line {source_place.line}" if source_place else ""
         text = f"{pluralize(number, 'layout conversion')} in TTGIR{line}"
-        yield KeyPoint("conversions", text, place.line if place else None, evidence, variant.id)
+        yield KeyPoint("conversions", text, source_place.line if source_place else None, evidence, variant.id)
 
 
 Finder = Callable[["Workspace", Verdict], Iterator[KeyPoint]]

@@ -39,21 +39,24 @@ _FASTER, _MOST_ESTIMATED = 1.05, 24
 def remedies(
     workspace: Workspace, verdict: Verdict, launch: LaunchExpression | None, registers: Registers
 ) -> list[Remedy]:
-    """The most convincing remedies first, at most three."""
+    """Return the most convincing remedies first, at most three."""
     if verdict.variant.failure is not None:
         return list(_timeout(verdict.variant))
-    found: dict[str, Remedy] = {}
+    by_action: dict[str, Remedy] = {}
     for find in (_duplicate, _launch, partial(_spills, registers=registers), _precision, _pipeline, _lint):
         for remedy in find(workspace, verdict):
-            found.setdefault(remedy.action, remedy)
-    if not any(one.basis in ("capture", "rule") for one in found.values()):
+            by_action.setdefault(remedy.action, remedy)
+    if not any(remedy_found.basis in ("capture", "rule") for remedy_found in by_action.values()):
         for remedy in _faster(workspace, verdict, launch):
-            found.setdefault(remedy.action, remedy)
-    return list(found.values())[:MOST_REMEDIES]
+            by_action.setdefault(remedy.action, remedy)
+    return list(by_action.values())[:MOST_REMEDIES]
 
 
 def _timeout(own: Variant) -> Iterator[Remedy]:
-    """A variant that took too long to compile; other failures need another source."""
+    """Yield a remedy for a variant that took too long to compile.
+
+    Other failures need another source.
+    """
     warps = own.config.get(_WARPS)
     if own.failure is not None and own.failure.kind == "timeout" and isinstance(warps, int):
         reason = "if each thread holds thousands of elements, LLVM and ptxas take minutes"
@@ -61,37 +64,37 @@ def _timeout(own: Variant) -> Iterator[Remedy]:
 
 
 def _duplicate(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
-    own = verdict.variant
-    for other in _comparable(workspace, own):
-        if other.id < own.id and workspace.compare(other, own).duplicate:
+    variant = verdict.variant
+    for candidate in _comparable(workspace, variant):
+        if candidate.id < variant.id and workspace.compare(candidate, variant).duplicate:
             yield Remedy(
                 "dropping it",
-                f"its machine code is identical to that of #{other.id}",
+                f"its machine code is identical to that of #{candidate.id}",
                 "capture",
-                variant=other.id,
+                variant=candidate.id,
             )
             return
 
 
 def _launch(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
-    """A variant that cannot launch: one that can, or fewer stages."""
+    """Yield a remedy for a variant that cannot launch: one that can, or fewer stages."""
     if verdict.launchable is not False:
         return
-    own = verdict.variant
+    variant = verdict.variant
     accept = partial(_launches, workspace)
-    if (found := next(_neighbors(workspace, own, accept), None)) is not None:
-        other, name = found
-        reason = f"#{other.id} can be launched, it differs only in {name}"
-        yield _of_neighbor(other, name, f"{reason}{_shared_text(workspace, other)}")
+    if (neighbor := next(_neighbors(workspace, variant, accept), None)) is not None:
+        launchable, name = neighbor
+        reason = f"#{launchable.id} can be launched, it differs only in {name}"
+        yield _of_neighbor(launchable, name, f"{reason}{_shared_text(workspace, launchable)}")
         return
-    shared, buffers = (number_of(workspace.facts(own), kind) for kind in (SHARED, BUFFERS))
-    device, stages = device_of(own.target, own.metadata), own.metadata.get("num_stages")
+    shared, buffers = (number_of(workspace.facts(variant), kind) for kind in (SHARED, BUFFERS))
+    device, stages = device_of(variant.target, variant.metadata), variant.metadata.get("num_stages")
     if not (shared and buffers and device and isinstance(stages, int)) or shared <= device.block_shared:
         return
     for fewer in range(stages - 1, 0, -1):
         needed = int(shared * fewer / stages)
         if needed <= device.block_shared:
-            memory = in_words_of(own.target, "shared memory")
+            memory = in_words_of(variant.target, "shared memory")
             reason = (
                 f"{int(buffers)} buffers per tile take most of the {int(shared):,} bytes of {memory}; "
                 f"{fewer} need about {needed:,} of {device.block_shared:,}"
@@ -107,19 +110,21 @@ def _shared_text(workspace: Workspace, variant: Variant) -> str:
 
 
 def _spills(workspace: Workspace, verdict: Verdict, registers: Registers) -> Iterator[Remedy]:
-    """A variant that spills: one that does not, more warps, or a smaller block."""
-    own = verdict.variant
-    if not spills(workspace.facts(own)):
+    """Yield remedies for a variant that spills: one that does not, more warps, or a smaller block."""
+    variant = verdict.variant
+    if not spills(workspace.facts(variant)):
         return
-    if isinstance(own.config.get("maxnreg"), int):
-        yield Remedy("without maxnreg", f"maxnreg={own.config.get('maxnreg')} limits its registers", "rule")
+    if isinstance(variant.config.get("maxnreg"), int):
+        yield Remedy(
+            "without maxnreg", f"maxnreg={variant.config.get('maxnreg')} limits its registers", "rule"
+        )
 
     def fits(other: Variant) -> bool:
         return _launches(workspace, other) and not spills(workspace.facts(other))
 
-    neighbors = [_spill_free(workspace, *found) for found in _neighbors(workspace, own, fits)]
-    yield from (one for one in neighbors if one.config[0][0] == _WARPS)
-    yield from _more_room(workspace, own, registers)
+    neighbors = [_spill_free(workspace, *neighbor) for neighbor in _neighbors(workspace, variant, fits)]
+    yield from (remedy for remedy in neighbors if remedy.config[0][0] == _WARPS)
+    yield from _more_room(workspace, variant, registers)
     yield from neighbors[:1]
 
 
@@ -130,7 +135,7 @@ def _spill_free(workspace: Workspace, other: Variant, name: str) -> Remedy:
 
 
 def _more_room(workspace: Workspace, own: Variant, registers: Registers) -> Iterator[Remedy]:
-    """The smallest change after which the tensors fit: more warps, half of a block, or both."""
+    """Yield the smallest change after which the tensors fit: more warps, half of a block, or both."""
     warps, device = own.metadata.get(_WARPS), device_of(own.target, own.metadata)
     if not isinstance(warps, int) or device is None or workspace.key(own, "ttgir") is None:
         return
@@ -159,7 +164,7 @@ def _more_room(workspace: Workspace, own: Variant, registers: Registers) -> Iter
 
 
 def _blocks(variant: Variant, shape: tuple[int, ...]) -> list[tuple[str, int]]:
-    """The config values that are sizes of a tensor, the largest first."""
+    """Return the config values that are sizes of a tensor, the largest first."""
     sizes = [
         (name, value)
         for name, value in variant.config.meta.items()
@@ -169,7 +174,7 @@ def _blocks(variant: Variant, shape: tuple[int, ...]) -> list[tuple[str, int]]:
 
 
 def _precision(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
-    """A product of f32 that no tensor core computes, because they do not multiply as precisely."""
+    """Yield a remedy for an f32 product that no tensor core computes, as they are less precise."""
     lines = [str(point.line) for point in verdict.points if point.kind == "matrix" and IEEE in point.text]
     if lines:
         yield Remedy(
@@ -181,46 +186,46 @@ def _precision(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
 
 
 def _pipeline(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
-    found = any(point.kind == "pipeline" for point in verdict.points)
-    if found and verdict.variant.metadata.get("num_stages") == 1:
+    unpipelined = any(point.kind == "pipeline" for point in verdict.points)
+    if unpipelined and verdict.variant.metadata.get("num_stages") == 1:
         reason = "its loop is not pipelined, so each iteration waits for its own loads"
         yield Remedy("num_stages=3", reason, "rule", (("num_stages", 3),))
 
 
 def _lint(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
-    for one in diagnostics(workspace, verdict):
-        yield Remedy(one.fix, f"{one.rule.name}, line {one.line}", "lint")
+    for diagnostic in diagnostics(workspace, verdict):
+        yield Remedy(diagnostic.fix, f"{diagnostic.rule.name}, line {diagnostic.line}", "lint")
 
 
 def _faster(workspace: Workspace, verdict: Verdict, launch: LaunchExpression | None) -> Iterator[Remedy]:
-    """The config of the same problem with the shortest estimate, if it is clearly shorter."""
-    own, estimate = verdict.variant, verdict.estimate
+    """Yield the config of the same problem with the shortest estimate, if it is clearly shorter."""
+    variant, estimate = verdict.variant, verdict.estimate
     if estimate is None:
         return
     best: tuple[float, Variant, str] | None = None
-    for other in _comparable(workspace, own)[:_MOST_ESTIMATED]:
-        same = _launch_of(verdict, other, launch)
-        if same is None or not _launches(workspace, other):
+    for candidate in _comparable(workspace, variant)[:_MOST_ESTIMATED]:
+        same = _launch_of(verdict, candidate, launch)
+        if same is None or not _launches(workspace, candidate):
             continue
         try:
-            found = workspace.estimate(other, same)
+            candidate_estimate = workspace.estimate(candidate, same)
         except UserError:
             continue
-        if best is None or found.microseconds < best[0]:
-            best = found.microseconds, other, found.bound
+        if best is None or candidate_estimate.microseconds < best[0]:
+            best = candidate_estimate.microseconds, candidate, candidate_estimate.bound
     if best is not None and estimate.microseconds > _FASTER * best[0]:
-        time, other, bound = best
-        changed = _changed(own, other)
+        time, candidate, bound = best
+        changed = _changed(variant, candidate)
         values = ", ".join(f"{name}={format_value(value)}" for name, value in changed)
         reason = (
             f"{microseconds_text(time)} us by estimate, "
             f"{estimate.microseconds / time:.2f}x faster, bound by {bound}"
         )
-        yield Remedy(one_line(f"#{other.id} ({values})"), reason, "estimate", changed, other.id)
+        yield Remedy(one_line(f"#{candidate.id} ({values})"), reason, "estimate", changed, candidate.id)
 
 
 def _launch_of(verdict: Verdict, other: Variant, launch: LaunchExpression | None) -> Launch | None:
-    """The launch of another variant for the same problem; None if it has none."""
+    """Return the launch of another variant for the same problem; None if it has none."""
     if launch is not None:
         try:
             return launch.launch_of(other)
@@ -229,19 +234,19 @@ def _launch_of(verdict: Verdict, other: Variant, launch: LaunchExpression | None
     if verdict.launch is None:
         return None
     text = problem_text(verdict.variant, verdict.launch)
-    return next((one for one in other.launches if problem_text(other, one) == text), None)
+    return next((candidate for candidate in other.launches if problem_text(other, candidate) == text), None)
 
 
 def _comparable(workspace: Workspace, own: Variant) -> list[Variant]:
-    """The other variants of the same kernel, source and target, and for the same arguments."""
+    """Return the other variants of the same kernel, source and target, and for the same arguments."""
     return [
-        other
-        for other in workspace.variants
-        if other.id != own.id
-        and other.kernel == own.kernel
-        and other.target == own.target
-        and other.failure is None
-        and _arguments(other) == _arguments(own)
+        candidate
+        for candidate in workspace.variants
+        if candidate.id != own.id
+        and candidate.kernel == own.kernel
+        and candidate.target == own.target
+        and candidate.failure is None
+        and _arguments(candidate) == _arguments(own)
     ]
 
 
@@ -252,15 +257,15 @@ def _arguments(variant: Variant) -> tuple[object, ...]:
 def _neighbors(
     workspace: Workspace, own: Variant, accept: Callable[[Variant], bool]
 ) -> Iterator[tuple[Variant, str]]:
-    """The acceptable variants that differ in a single value, and the name of that value."""
-    for other in _comparable(workspace, own):
-        changed = _changed(own, other)
-        if len(changed) == 1 and accept(other):
-            yield other, changed[0][0]
+    """Yield the acceptable variants that differ in a single value, and the name of that value."""
+    for candidate in _comparable(workspace, own):
+        changed = _changed(own, candidate)
+        if len(changed) == 1 and accept(candidate):
+            yield candidate, changed[0][0]
 
 
 def _changed(own: Variant, other: Variant) -> tuple[tuple[str, Value], ...]:
-    """The values of `other` that differ from those of `own`."""
+    """Return the values of `other` that differ from those of `own`."""
     before: Mapping[str, Value] = own.settings
     return tuple((name, value) for name, value in other.settings.items() if before.get(name) != value)
 

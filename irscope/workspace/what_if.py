@@ -69,13 +69,16 @@ class PassRequest:
 
 
 def constexpr_values(variant: Variant) -> dict[str, Value]:
-    """The values that the variant was compiled with: of its config, and of constexprs outside of it."""
+    """Return the values that the variant was compiled with.
+
+    They are those of its config, and of constexprs outside of it.
+    """
     constants = {a.name: a.value for a in variant.specialization if a.type == "constexpr"}
     return constants | dict(variant.config.values)
 
 
 def suggested_values(variant: Variant, name: str) -> str:
-    """The text to begin with: `num_stages=4`, the variant's value of `name` or of its last option."""
+    """Suggest a text to begin with: `num_stages=4`, the value of `name` or of the last option."""
     values = constexpr_values(variant)
     options = [option for option in ("num_stages", *OPTION_NAMES) if option in values]
     chosen = name if name in values else next(iter([*options, *values]), OPTION_NAMES[0])
@@ -83,43 +86,46 @@ def suggested_values(variant: Variant, name: str) -> str:
 
 
 def parse_values(text: str, variant: Variant) -> Values:
-    """The values in `num_stages=2,3 BLOCK_M=64`. Raises UserError, with the nearest name, if one is wrong."""
-    found: dict[str, tuple[Value | Expression, ...]] = {}
+    """Parse the values in `num_stages=2,3 BLOCK_M=64`.
+
+    Raises UserError, with the nearest name, if one is wrong.
+    """
+    choices_of: dict[str, tuple[Value | Expression, ...]] = {}
     for part in _NEXT.split(text.strip()):
         name, equals, values = (word.strip() for word in part.partition("="))
         if not (equals and name.isidentifier() and split_entries(values)):
             raise UserError(f"'{part}' is not NAME=VALUE or NAME=V1,V2")
         _check_name(name, variant)
-        found[name] = tuple(map(parse_argument, split_entries(values)))
-        for value in found[name]:
+        choices_of[name] = tuple(map(parse_argument, split_entries(values)))
+        for value in choices_of[name]:
             _check_number(name, value, constexpr_values(variant).get(name))
     total = 1
-    for choices in found.values():
+    for choices in choices_of.values():
         total *= len(choices)
     if total > _MOST:
         raise UserError(
             f"that is {total:,} variants, more than {_MOST}; irscope compile --config does sweeps"
         )
-    return found
+    return choices_of
 
 
 def _check_name(name: str, variant: Variant) -> None:
-    """Raises UserError if `name` is surely not a constexpr or an option of the variant's kernel."""
+    """Raise UserError if `name` is surely not a constexpr or an option of the variant's kernel."""
     values = constexpr_values(variant)
     if name in values or name in OPTION_NAMES or name in variant.metadata:
         return
     if name in variant.kernel.parameters:
         raise UserError(f"'{name}' is a run-time argument: its value is not known to the compiler")
-    known = sorted({*values, *OPTION_NAMES})
-    near = difflib.get_close_matches(name, known, 1)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+    known_names = sorted({*values, *OPTION_NAMES})
+    near = difflib.get_close_matches(name, known_names, 1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known_names)}"
     # Without the metadata of a compilation, the options of the backend are not known.
     if variant.metadata or near:
         raise UserError(f"no constexpr or option '{name}'; {hint}")
 
 
 def _check_number(name: str, value: Value | Expression, before: Value) -> None:
-    """Raises UserError if `value` is surely no value of the option `name`, or no number as `before` is."""
+    """Raise UserError if `value` is surely invalid for option `name`, or not a number like `before`."""
     text = str(value) if isinstance(value, Expression) else format_value(value)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in OPTION_NAMES:
@@ -135,17 +141,18 @@ def _check_number(name: str, value: Value | Expression, before: Value) -> None:
 
 
 def free_id(variants: tuple[Variant, ...], separate: bool) -> int:
-    """The first id for new variants.
+    """Return the first id for new variants.
 
-    `separate`: another process may add variants to the capture on screen, which get the next ids there. No
-    capture has so many that they reach the ids of what-ifs, which are stored in a capture of their own.
+    `separate`: another process may add variants to the capture on screen, which get the next ids
+    there. No capture has so many that they reach the ids of what-ifs, which are stored in a
+    capture of their own.
     """
     following = max((variant.id for variant in variants), default=0) + 1
     return max(following, _FIRST_SEPARATE) if separate else following
 
 
 def source_state(file: Path, kernel: Kernel) -> str:
-    """Whether a file has the kernel as it was captured, in words. Reads it; executes nothing."""
+    """Say whether a file has the kernel as it was captured. Reads the file; executes nothing."""
     try:
         if check_regular(file).st_size > _MAX_BYTES:
             return "too large to be a kernel's file"
@@ -176,23 +183,23 @@ class StageEdit:
 
 
 def can_build_from(stage: str) -> bool:
-    """Whether Triton can build from a stage: it is a compiler's text, and not derived from a binary."""
+    """Check whether Triton can build from a stage: compiler text that is not derived from a binary."""
     from irscope.targets import stage_named
 
     try:
-        found = stage_named(stage)
+        stage_info = stage_named(stage)
     except ValueError:  # the Python source, an error
         return False
-    return not found.binary and not found.derived_from and stage not in ("helion",)
+    return not stage_info.binary and not stage_info.derived_from and stage not in ("helion",)
 
 
 def edit_names(workspace: Workspace, original: Variant) -> list[str]:
-    """The names of the edits of a variant, or of the variant that it is an edit of."""
-    own = _without_edit(original)
-    return [v.edit.name for v in workspace.variants if v.edit is not None and _without_edit(v) == own]
+    """Return the names of the edits of a variant, or of the variant that it is an edit of."""
+    identity = _without_edit(original)
+    return [v.edit.name for v in workspace.variants if v.edit is not None and _without_edit(v) == identity]
 
 
 def _without_edit(variant: Variant) -> tuple[object, ...]:
-    """Everything that identifies a variant except for its edit."""
+    """Return everything that identifies a variant except for its edit."""
     environment = {name: value for name, value in variant.environment.items() if name != "edit"}
     return (variant.kernel, variant.target, variant.specialization, variant.config, environment)

@@ -48,7 +48,7 @@ class TextLine:
 
 
 def pair_lines(pair: Comparison) -> list[TextLine]:
-    """Why B was compiled after A, what changed, and whether it was worth it.
+    """Say why B was compiled after A, what changed, and whether it was worth it.
 
     Compares all stages. Raises UserError if a stage is damaged.
     """
@@ -63,12 +63,12 @@ def pair_lines(pair: Comparison) -> list[TextLine]:
 
 
 def reason_lines(pair: Comparison) -> list[TextLine]:
-    """Why B was compiled after A, below a title."""
+    """Say why B was compiled after A, below a title."""
     return [TextLine("Why it was compiled again", title=True, level=0), *_reasons(pair)]
 
 
 def worth_lines(pair: Comparison) -> list[TextLine]:
-    """Whether compiling B was worth it, and what would have avoided it, below a title."""
+    """Say whether compiling B was worth it, and what would have avoided it, below a title."""
     return [
         TextLine("Was it worth it", title=True, level=0),
         TextLine(pair.verdict),
@@ -77,17 +77,19 @@ def worth_lines(pair: Comparison) -> list[TextLine]:
 
 
 def without_rest(lines: Iterable[TextLine], how: str = "") -> Iterator[TextLine]:
-    """The lines without the `rest` of the findings; a line in their place counts them.
+    """Yield the lines without the `rest` of the findings; a line in their place counts them.
 
     `how` is what it says about how to get them: ": --all-findings".
     """
     for rest, group in groupby(lines, key=lambda line: line.rest):
-        found = list(group)
-        yield from [TextLine(pluralize(len(found), "more finding") + how)] if rest else found
+        lines_of_group = list(group)
+        yield from (
+            [TextLine(pluralize(len(lines_of_group), "more finding") + how)] if rest else lines_of_group
+        )
 
 
 def compilation_lines(kernels: Iterable[Compilations]) -> list[TextLine]:
-    """The compilations of each kernel of a capture."""
+    """List the compilations of each kernel of a capture."""
     lines = []
     for kernel in kernels:
         title = f"{kernel.kernel} in this capture: {compilation_totals(kernel)}"
@@ -100,7 +102,7 @@ def compilation_lines(kernels: Iterable[Compilations]) -> list[TextLine]:
 
 
 def evidence_line(finding: Finding) -> StageLine | None:
-    """The first line that proves a finding, in B if there is one."""
+    """Return the first line that proves a finding, in B if there is one."""
     for right, evidence in ((True, finding.evidence_b), (False, finding.evidence_a)):
         if evidence:
             return StageLine(evidence[0].stage, evidence[0].line, right)
@@ -123,37 +125,37 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
 
 
 def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
-    """The line of the Python source that declares an input; None if the source does not."""
+    """Return the line of the Python source that declares an input; None if the source does not."""
     source = python_source(variant)
     if name.kind in ("source", "helper", "line"):
         functions = (variant.kernel.source, *variant.kernel.helpers)
-        places = [SourcePlace(f.file, f.line) for f in functions if f.name == name.name]
-        line = source.line_of(places[0]) if places else None
+        declarations = [SourcePlace(f.file, f.line) for f in functions if f.name == name.name]
+        line = source.line_of(declarations[0]) if declarations else None
     else:
         word = re.compile(rf"\b{re.escape(name.name)}\b")
-        found = (index for index, text in enumerate(source.texts) if name.name and word.search(text))
-        line = next((index for index in found if _of_kernel(source, index, variant)), None)
+        indices = (index for index, text in enumerate(source.texts) if name.name and word.search(text))
+        line = next((index for index in indices if _of_kernel(source, index, variant)), None)
     return None if line is None else StageLine(PYTHON, line, True)
 
 
 def _of_kernel(source: PythonSource, index: int, variant: Variant) -> bool:
-    """Whether a line is the kernel's own or a helper's, not the program's."""
-    place = source.places[index]
+    """Check whether a line is the kernel's own or a helper's, not the program's."""
+    line_place = source.places[index]
     functions = (variant.kernel.source, *variant.kernel.helpers)
-    return place is not None and any(place.file == function.file for function in functions)
+    return line_place is not None and any(line_place.file == function.file for function in functions)
 
 
 def _effects(pair: Comparison) -> Iterator[TextLine]:
     # The first difference comes first, and the verdict says whether the machine code is identical.
     first = [finding for finding in pair.findings if finding.kind == "stages"]
     yield from (TextLine(finding.text, target=evidence_line(finding)) for finding in first)
-    shown = len(pair.main_findings)
-    others = [
-        (finding, place >= shown)
-        for place, finding in enumerate(pair.findings)
+    main_count = len(pair.main_findings)
+    ranked_findings = [
+        (finding, index >= main_count)
+        for index, finding in enumerate(pair.findings)
         if finding.kind not in ("stages", "identical")
     ]
-    for rank, (finding, rest) in enumerate(others, 1):
+    for rank, (finding, rest) in enumerate(ranked_findings, 1):
         yield TextLine(finding.text, target=evidence_line(finding), rank=rank, rest=rest)
-    if not others:
+    if not ranked_findings:
         yield TextLine("No fact differs")

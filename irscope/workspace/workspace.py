@@ -87,7 +87,7 @@ class Workspace(StageReader):
         self.close()
 
     def close(self) -> None:
-        """Closes the file and keeps what had to be derived."""
+        """Close the file and keep what had to be derived."""
         if "estimates" in vars(self):
             self.estimates.save()
         self._contents.close()
@@ -102,12 +102,12 @@ class Workspace(StageReader):
 
     @property
     def variants(self) -> tuple[Variant, ...]:
-        """Every variant in the order of the capture, those still compiling last."""
+        """Return every variant in the order of the capture, those still compiling last."""
         return tuple(self._variants.values())
 
     @property
     def names(self) -> Mapping[int, str]:
-        """The short name of each variant, by id: the values in which it differs from its kernel's others."""
+        """Return each variant's short name by id: the values that set it apart from its kernel's others."""
         if self._names is None:
             self._names = variant_names(self.variants)
         return self._names
@@ -116,13 +116,13 @@ class Workspace(StageReader):
         return variant.id in self._variants
 
     def by_id(self, id_: int) -> Variant:
-        """The variant with this id. Raises KeyError if there is none."""
-        if self._loaded is None and (found := self._contents.variant(id_)):
-            return found
+        """Return the variant with this id. Raises KeyError if there is none."""
+        if self._loaded is None and (variant := self._contents.variant(id_)):
+            return variant
         return self._variants[id_]
 
     def variant(self, name: str | int) -> Variant:
-        """The variant called `name`: its number (3 or "#3"), its short name, or NAME=VALUE pairs.
+        """Find the variant called `name`: its number (3 or "#3"), its short name, or NAME=VALUE pairs.
 
         Raises UserError, listing candidates, if none or several match.
         """
@@ -132,57 +132,57 @@ class Workspace(StageReader):
         return find_variant(self.variants, str(name))
 
     def select(self, kernel: str | None = None, target: str | None = None) -> list[Variant]:
-        """The variants whose kernel matches the glob `kernel` and whose target is `target`; None: all.
+        """Return the variants whose kernel matches the glob `kernel` and whose target is `target`.
 
-        Raises UserError, listing what the capture has, if either matches nothing.
+        None selects all. Raises UserError, listing what the capture has, if either matches nothing.
         """
         return select_variants(self.variants, kernel, target)
 
     # Pairs.
 
     def compare(self, a: Variant, b: Variant) -> Comparison:
-        """Everything about how B differs from A; computed when it is asked for."""
+        """Return everything about how B differs from A; computed when it is asked for."""
         from irscope.workspace.comparison import Comparison
 
         return Comparison(self, a, b)
 
     def equal_stages(self, variant: Variant) -> Mapping[int, tuple[str, str]]:
-        """The stages of the variants of a large capture, and those with the content that `variant` has.
+        """Return the stages of a large capture's variants, and those with the content `variant` has.
 
-        By id, names separated by commas; empty if all artifacts are in memory. Raises UserError if the file
-        is damaged.
+        By id, names separated by commas; empty if all artifacts are in memory. Raises UserError if
+        the file is damaged.
         """
         return self._contents.equal_stages(variant)
 
     # Facts.
 
     def is_outdated(self, variant: Variant) -> bool:
-        """Whether there is a newer state of a variant that was being compiled."""
+        """Check whether there is a newer state of a variant that was being compiled."""
         current = (self._loaded or {}).get(variant.id)
         return current is not None and current is not variant and current != variant
 
     def facts(self, variant: Variant) -> Mapping[str, Fact]:
-        """The facts of a variant with the lines that prove them, by name in table order."""
+        """Return the facts of a variant with the lines that prove them, by name in table order."""
         return self._facts.of(variant)
 
     def stored_facts(self) -> dict[int, Mapping[str, Fact]]:
-        """The facts that the capture itself stores, by variant id and name; without evidence.
+        """Return the facts that the capture itself stores, by variant id and name; without evidence.
 
         Variants that a fact was not measured for, because it is newer, are left out.
         """
         return self._contents.facts(self.variants)
 
     def all_facts(self, variants: Iterable[Variant] | None = None) -> dict[int, Mapping[str, Fact]]:
-        """The facts of `variants` (None: all) by variant id: as stored, measured where they are not.
+        """Return the facts of `variants` (None: all) by variant id: as stored, else measured.
 
         Facts read from the capture carry no evidence.
         """
         stored = self.stored_facts()
-        wanted = self.variants if variants is None else variants
-        return {v.id: stored[v.id] if v.id in stored else self.facts(v) for v in wanted}
+        selected = self.variants if variants is None else variants
+        return {v.id: stored[v.id] if v.id in stored else self.facts(v) for v in selected}
 
     def store_facts(self, report: Callable[[int, int], None] = lambda done, total: None) -> None:
-        """Measures the facts that the capture does not store yet and stores them, which closes this.
+        """Measure the facts that the capture does not store yet and store them, which closes this.
 
         `report` receives the number of variants done and in total. A variant takes 2 to 5 ms.
         """
@@ -200,11 +200,11 @@ class Workspace(StageReader):
         kinds: Sequence[FactKind] | None = None,
         estimate: bool = False,
     ) -> list[TableSection]:
-        """The variants by kernel and target with their facts; with those of ESTIMATE_KINDS if `estimate`.
+        """Return the variants by kernel and target with their facts; if `estimate`, with ESTIMATE_KINDS.
 
-        `kernel` and `target` select as in `select`; `sort` is the name of a fact or config value (None: the
-        capture's order); `kinds` are the facts that can be sorted by (None: all). Raises UserError if
-        nothing matches.
+        `kernel` and `target` select as in `select`; `sort` is the name of a fact or config value
+        (None: the capture's order); `kinds` are the facts that can be sorted by (None: all). Raises
+        UserError if nothing matches.
         """
         from irscope.workspace.table_sections import capture_sections
 
@@ -213,11 +213,12 @@ class Workspace(StageReader):
     def table(
         self, kernel: str | None = None, target: str | None = None, estimate: bool = False
     ) -> list[dict[str, PlainValue]]:
-        """One dict per variant: id, kernel, target, name, config values, facts, problem, duplicate_of.
+        """Return one dict per variant.
 
-        `pandas.DataFrame(capture.table())` works. A config value that has the name of a fact appears as
-        `config.NAME`. `kernel`, `target` and errors are as in `select`. `estimate` adds estimate, bound
-        and estimate_key of the first launch.
+        Its keys are id, kernel, target, name, config values, facts, problem, duplicate_of.
+        `pandas.DataFrame(capture.table())` works. A config value that has the name of a fact appears
+        as `config.NAME`. `kernel`, `target` and errors are as in `select`. `estimate` adds estimate,
+        bound and estimate_key of the first launch.
         """
         from irscope.workspace.table_sections import table_rows
 
@@ -227,7 +228,7 @@ class Workspace(StageReader):
 
     @cached_property
     def estimates(self) -> Estimates:
-        """The estimates of launches that were made so far."""
+        """Return the estimates of launches that were made so far."""
         from irscope.workspace.estimates import Estimates
 
         return Estimates(self)
@@ -235,10 +236,11 @@ class Workspace(StageReader):
     def estimate(
         self, variant: Variant, launch: Launch | str | None = None, device: str | None = None
     ) -> Estimate:
-        """How long a launch of a variant takes on a device (None: that of its target), and what limits it.
+        """Estimate how long a launch of a variant takes on a device, and what limits it.
 
-        `launch` is a recorded one (None: the first), or text: "grid=(cdiv(M, BLOCK_M),), M=4096". Takes about
-        0.1 s the first time. Raises UserError if there is no launch, or no estimate for it.
+        `launch` is a recorded one (None: the first), or text: "grid=(cdiv(M, BLOCK_M),), M=4096".
+        `device` None is that of the variant's target. Takes about 0.1 s the first time. Raises
+        UserError if there is no launch, or no estimate for it.
         """
         from irscope.workspace.estimates import estimate_of
 
@@ -252,12 +254,12 @@ class Workspace(StageReader):
         top: str | int | None = None,
         device: str | None = None,
     ) -> list[Pick]:
-        """The configs of each problem that the capture launches, the most promising first.
+        """Rank the configs of each problem that the capture launches, the most promising first.
 
-        `kernel` and `target` select as in `select`. `launch` are launches to pick for instead, as text. `top`
-        is how many configs to keep per problem: 8, or "10%" of them; the others are rejected as slower.
-        `device` is its name, or a file that `irscope pick --calibrate` wrote. Raises UserError if nothing
-        matches or nothing was launched.
+        `kernel` and `target` select as in `select`. `launch` are launches to pick for instead, as
+        text. `top` is how many configs to keep per problem: 8, or "10%" of them; the others are
+        rejected as slower. `device` is its name, or a file that `irscope pick --calibrate` wrote.
+        Raises UserError if nothing matches or nothing was launched.
         """
         from irscope.workspace.picking import picks
 
@@ -267,10 +269,11 @@ class Workspace(StageReader):
     def verdict(
         self, variant: Variant, against: Variant | None = None, launch: Launch | str | None = None
     ) -> Verdict:
-        """The few things that matter about a variant: can it launch, its resources, the bound, what to try.
+        """Say what matters about a variant: can it launch, its resources, the bound, what to try.
 
-        `against` is a variant to compare it with. `launch` is a recorded one (None: the first), or text as
-        for `estimate`. Raises UserError if the launch does not fit the variant, and as `content`.
+        `against` is a variant to compare it with. `launch` is a recorded one (None: the first), or
+        text as for `estimate`. Raises UserError if the launch does not fit the variant, and as
+        `content`.
         """
         from irscope.workspace.verdict import verdict
 
@@ -279,20 +282,20 @@ class Workspace(StageReader):
     # Loops, layouts, passes and compilations.
 
     def loops(self, variant: Variant, stage: str) -> tuple[Loop, ...]:
-        """The loops of a stage, each after the loop around it, tied to their `for` and `while` statements.
+        """Return a stage's loops, each after the loop around it, with their `for` and `while` statements.
 
-        Empty for the front end's stages and LLVM IR, and if loops cannot be known: without TTGIR, or if the
-        control flow is irreducible or jumps to a computed address. Raises as `content`.
+        Empty for the front end's stages and LLVM IR, and if loops cannot be known: without TTGIR, or
+        if the control flow is irreducible or jumps to a computed address. Raises as `content`.
         """
         from irscope.workspace.variant_registers import variant_loops
 
         return variant_loops(self, variant, stage)
 
     def layouts(self, variant: Variant, stage: str = "ttgir") -> KernelLayouts:
-        """The layouts of a variant's tensors in TTGIR, or in the `written_stage`. Raises as `content`.
+        """Return the layouts of a variant's tensors in TTGIR, or in the `written_stage`.
 
-        Triton's own linear layouts are used if the capture has them, or if the Triton that compiled the
-        variant is installed here; irscope's otherwise.
+        Raises as `content`. Triton's own linear layouts are used if the capture has them, or if the
+        Triton that compiled the variant is installed here; irscope's otherwise.
         """
         from irscope.layouts.kernel_layouts import KernelLayouts
 
@@ -302,7 +305,7 @@ class Workspace(StageReader):
         return KernelLayouts(document, variant.target, version, assembly, self._contents.layouts(variant))
 
     def ask_triton_for_layouts(self, variant: Variant) -> None:
-        """Has the installed Triton compute a variant's layouts if it is the one that compiled the variant.
+        """Have the installed Triton compute a variant's layouts if it is the one that compiled it.
 
         They are kept when this closes. Raises as `content`.
         """
@@ -314,32 +317,33 @@ class Workspace(StageReader):
             self._contents.add_layouts(variant, dict(layouts))
 
     def registers(self, variant: Variant, stage: str | None = None) -> RegisterReport:
-        """The register pressure of an assembly stage, the values live at its peak, and what is spilled.
+        """Return the register pressure of an assembly stage, the values live at its peak, and spills.
 
-        `stage` is "sass", "ptx" or "amdgcn"; None: the machine code, or PTX if SASS cannot be had. Takes 10
-        to 100 ms, and SASS has to be derived first. Raises as `content`, and UserError for another stage.
+        `stage` is "sass", "ptx" or "amdgcn"; None: the machine code, or PTX if SASS cannot be had.
+        Takes 10 to 100 ms, and SASS has to be derived first. Raises as `content`, and UserError for
+        another stage.
         """
         from irscope.workspace.variant_registers import variant_registers
 
         return variant_registers(self, variant, stage)
 
     def passes(self, variant: Variant) -> list[PassStep]:
-        """The compiler's passes of a variant in order; none if they were not recorded."""
+        """Return the compiler's passes of a variant in order; none if they were not recorded."""
         return self._contents.passes(variant)
 
     def add_passes(self, variant: int, path: Path, stored: int) -> None:
-        """Takes the passes of a variant from the capture at `path`, where it has the id `stored`.
+        """Take the passes of a variant from the capture at `path`, where it has the id `stored`.
 
         Raises UserError if `path` is not a capture.
         """
         self._contents.add_passes(variant, path, stored)
 
     def module(self, module: PassModule, variant: Variant) -> Document:
-        """A module between two passes of a variant, parsed. Raises UserError if it is damaged."""
+        """Parse a module between two passes of a variant. Raises UserError if it is damaged."""
         return self._parsed.module(module, variant)
 
     def compilations(self) -> list[Compilations]:
-        """The compilations of each kernel: how many, why, and which produced nothing new; no edits."""
+        """Return the compilations of each kernel: how many, why, which produced nothing new; no edits."""
         from irscope.findings.compilations import compilations_by_kernel
 
         compiled = [variant for variant in self.variants if variant.edit is None]
@@ -348,9 +352,10 @@ class Workspace(StageReader):
     # Variants that are still compiling.
 
     def put(self, variant: Variant, path: Path | None = None) -> None:
-        """Adds a variant, or replaces it by a newer state; its stages are in the capture at `path` if given.
+        """Add a variant, or replace it by a newer state.
 
-        Raises UserError if `path` is not a capture.
+        Its stages are in the capture at `path` if given. Raises UserError if `path` is not a
+        capture.
         """
         if path is not None:
             self._contents.add_capture(path, variant.id)
@@ -360,7 +365,7 @@ class Workspace(StageReader):
         self._names = None
 
     def drop(self, ids: Collection[int]) -> None:
-        """Removes variants that will not be compiled."""
+        """Remove variants that will not be compiled."""
         for id_ in ids:
             self.in_progress.remove(id_)
             del self._variants[id_]
@@ -369,10 +374,10 @@ class Workspace(StageReader):
         self._ages.keep(variant.kernel for variant in self._variants.values())
 
     def reread(self, whole: bool = True) -> set[int]:
-        """Loads what was added to the file since; returns the ids of the new variants.
+        """Load what was added to the file since; return the ids of the new variants.
 
-        Not `whole`: only those and the ones that failed before and compiled since, which is quick. Raises
-        UserError if the file is damaged.
+        Not `whole`: only those and the ones that failed before and compiled since, which is quick.
+        Raises UserError if the file is damaged.
         """
         current = self._contents.variants() if whole else self._contents.newer(self._variants)
         added = current.keys() - self._variants.keys() if whole else current.keys()
@@ -387,9 +392,9 @@ class Workspace(StageReader):
         return set(added)
 
     def renew_source(self, kernel: Kernel) -> None:
-        """Makes `kernel` the current source among those of the same name and file."""
+        """Make `kernel` the current source among those of the same name and file."""
         self._ages.renew(kernel)
 
     def age(self, variant: Variant) -> str:
-        """How many source edits ago it was compiled: `now`, `2 before`; "" if there was no edit."""
+        """Say how many source edits ago it was compiled: `now`, `2 before`; "" if there was no edit."""
         return self._ages.of(variant.kernel)

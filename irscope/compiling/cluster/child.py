@@ -10,7 +10,7 @@ from irscope.compiling.supervisor import supervise
 
 
 def main(pipe: str, lifeline: str, folder: str) -> None:
-    """Serves the pipe with this file descriptor, supervised; `folder` is where the shipment was unpacked."""
+    """Serve the pipe with this file descriptor, supervised; `folder` is where the shipment was unpacked."""
     from irscope.compiling.cluster.shipment import install
     from irscope.compiling.worker import serve_requests
 

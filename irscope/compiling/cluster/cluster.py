@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 def print_note(text: str) -> None:
-    """Prints a line for the user."""
+    """Print a line for the user."""
     print(f"irscope: {text}", file=sys.stderr)
 
 
@@ -46,28 +46,29 @@ class Cluster:
 
     @contextmanager
     def executor(self, request: SweepRequest, planner: Worker, seconds: float) -> Iterator[DaskExecutor]:
-        """The executor of a request's jobs; `planner` is a worker here that has imported the file.
+        """Yield the executor of a request's jobs.
 
-        Raises UserError if the scheduler cannot be reached.
+        `planner` is a worker here that has imported the file. Raises UserError if the scheduler
+        cannot be reached.
         """
         from irscope.compiling.cluster.connection import Connected, connect
         from irscope.compiling.cluster.dask_worker import WorkerChecks
 
-        client, own = connect(self.at)
+        client, owns_client = connect(self.at)
         try:
-            found = planner.sources(SourcesRequest(request.file, request.targets), seconds)
+            sources = planner.sources(SourcesRequest(request.file, request.targets), seconds)
             shipment = Shipment(
-                Path(request.file), request.targets, found.files, found.folders, compiler_environment()
+                Path(request.file), request.targets, sources.files, sources.folders, compiler_environment()
             )
             connected = Connected(client, shipment.session)
-            checks = WorkerChecks(client, shipment, found.versions, seconds, connected.put)
+            checks = WorkerChecks(client, shipment, sources.versions, seconds, connected.put)
             try:
                 yield DaskExecutor(connected, checks, self.note)
             finally:
                 checks.stop()
                 connected.close()
         finally:
-            if own:
+            if owns_client:
                 client.close(timeout=1)
 
 
@@ -113,13 +114,13 @@ class _Waiting:
         return self.again.popleft() if self.again else self._queue.take(address)
 
     def is_new(self, job: Job) -> bool:
-        """Whether the job is given to a worker for the first time."""
-        known = len(self._given)
+        """Return True if the job is given to a worker for the first time."""
+        count_before = len(self._given)
         self._given.add(id(job))
-        return len(self._given) > known
+        return len(self._given) > count_before
 
     def retry(self, job: Job) -> bool:
-        """Takes back a job that failed with its worker; False if that happened too often."""
+        """Take back a job that failed with its worker; False if that happened too often."""
         self._tries[id(job)] = self._tries.get(id(job), 0) + 1
         if self._tries[id(job)] < _TRIES:
             self.again.append(job)
@@ -145,12 +146,12 @@ class DaskExecutor:
         return self._checks.versions
 
     def rates(self) -> Sequence[WorkerRate]:
-        """The work of each worker, of lost ones too."""
+        """Return the work of each worker, including lost ones."""
         members = [*self._members.values(), *self._lost]
         return [WorkerRate(member.name, member.done, member.seconds) for member in members]
 
     def cancel(self) -> None:
-        """Drops the jobs that are on the cluster and ends irscope's processes there."""
+        """Drop the jobs that are on the cluster and end irscope's processes there."""
         for member in self._members.values():
             member.jobs.clear()
         self._connected.cancel()
@@ -177,7 +178,7 @@ class DaskExecutor:
                 yield done
 
     def _give(self, waiting: _Waiting, seconds: float, on_start: Callable[[Job], None]) -> None:
-        """Gives jobs to the workers that can take some; `on_start` gets those that no worker had before."""
+        """Give jobs to the workers that can take some; `on_start` gets those that no worker had before."""
         threads = sum(member.threads for member in self._members.values())
         for member in self._members.values():
             # The last jobs wait for whoever is free first, not for a worker that has one.
@@ -190,7 +191,7 @@ class DaskExecutor:
                     on_start(job)
 
     def _apply(self, message: Message, waiting: _Waiting) -> tuple[Job, Outcome] | None:
-        """Takes a message; the job that is over, if one is."""
+        """Take a message; the job that is over, if one is."""
         if isinstance(message, Accepted | Refused):
             self._join(message)
             return None
@@ -208,7 +209,7 @@ class DaskExecutor:
         return None if waiting.retry(job) else (job, _lost_outcome(message.reason))
 
     def _look(self) -> list[Job]:
-        """Reads the list of workers if it is time; the jobs of those that are gone."""
+        """Read the list of workers if it is time; the jobs of those that are gone."""
         now = time.monotonic()
         if now - self._looked < _LOOK_SECONDS:
             return []
@@ -225,7 +226,7 @@ class DaskExecutor:
         return lost
 
     def _leave(self, address: str) -> list[Job]:
-        """Takes all jobs from a worker that is gone."""
+        """Take all jobs from a worker that is gone."""
         member = self._members.pop(address)
         self._lost.append(member)
         self._connected.forget(list(member.jobs))
@@ -233,7 +234,7 @@ class DaskExecutor:
         return jobs
 
     def _check_any(self, present: Mapping[str, tuple[str, int]], now: float) -> None:
-        """Raises UserError if there is no worker that can be used, and none to wait for."""
+        """Raise UserError if there is no worker that can be used, and none to wait for."""
         if self._members or self._checks.running:
             self._lonely_since = None
             return
@@ -248,19 +249,19 @@ class DaskExecutor:
             raise UserError(f"{self._connected.address}: no worker for {NO_WORKER_SECONDS:g} s")
 
     def _join(self, message: Accepted | Refused) -> None:
-        """Takes a worker whose check ended."""
+        """Take a worker whose check ended."""
         self._checks.ended()
-        found = self._connected.workers().get(message.address)
-        if found is None:
+        name_and_threads = self._connected.workers().get(message.address)
+        if name_and_threads is None:
             return  # it is gone
         if isinstance(message, Refused):
             self._refused[message.address] = message.problem
             self._note(message.problem)
         else:
-            self._members[message.address] = _Member(message.address, *found)
+            self._members[message.address] = _Member(message.address, *name_and_threads)
 
     def _take(self, address: str, number: int) -> Job | None:
-        """The job with this number, if the worker still has it."""
+        """Return the job with this number if the worker still has it."""
         member = self._members.get(address)
         return member.jobs.pop(number, None) if member is not None else None
 

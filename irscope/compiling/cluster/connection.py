@@ -52,9 +52,10 @@ Message = Finished | Lost | Accepted | Refused
 
 
 def connect(cluster: str | Client) -> tuple[Client, bool]:
-    """The client of a scheduler, given or by its address, and whether it has to be closed.
+    """Return the client of a scheduler, and whether it has to be closed.
 
-    Raises UserError if Dask is missing or the scheduler does not answer.
+    `cluster` is the client itself or the scheduler's address. Raises UserError if Dask is missing
+    or the scheduler does not answer.
     """
     try:
         from distributed import Client
@@ -90,21 +91,24 @@ class Connected:
 
     @property
     def address(self) -> str:
-        """The address of the scheduler."""
+        """Return the address of the scheduler."""
         return str(self._client.scheduler.address) if self._client.scheduler else "the cluster"
 
     def workers(self) -> Mapping[str, tuple[str, int]]:
-        """The workers that are connected now: address -> name and threads. Raises UserError."""
+        """Map the address of each worker that is connected now to its name and threads. Raises UserError."""
         try:
-            found = self._client.scheduler_info(n_workers=-1)["workers"]
+            worker_infos = self._client.scheduler_info(n_workers=-1)["workers"]
         except Exception as error:  # Dask raises many kinds for a scheduler that is gone
             raise UserError(
                 f"the connection to {self.address} was lost ({error_line(error)}); --resume compiles the rest"
             ) from error
-        return {address: (_name(each["name"], address), each["nthreads"]) for address, each in found.items()}
+        return {
+            address: (_name(worker["name"], address), worker["nthreads"])
+            for address, worker in worker_infos.items()
+        }
 
     def submit(self, address: str, job: Job, seconds: float) -> int:
-        """Gives a job to a worker; returns its number."""
+        """Give a job to a worker; returns its number."""
         self._numbers += 1
         number = self._numbers
         future = self._client.submit(
@@ -122,7 +126,7 @@ class Connected:
             self._writer.send_bytes(b"m")
 
     def wait(self, stop: Stop, seconds: float) -> Iterator[Message]:
-        """The messages that have arrived, after at most `seconds`. Raises Stopped."""
+        """Yield the messages that have arrived, after at most `seconds`. Raises Stopped."""
         for pipe in stop.wait([self._reader], seconds):
             while pipe.poll():
                 pipe.recv_bytes()
@@ -132,13 +136,13 @@ class Connected:
                 yield message
 
     def forget(self, numbers: Iterable[int]) -> None:
-        """Cancels these jobs."""
-        found = [future for number in numbers if (future := self._futures.pop(number, None)) is not None]
-        if found:
-            self._client.cancel(found, force=True)
+        """Cancel these jobs."""
+        futures = [future for number in numbers if (future := self._futures.pop(number, None)) is not None]
+        if futures:
+            self._client.cancel(futures, force=True)
 
     def cancel(self) -> None:
-        """Cancels all jobs, and ends irscope's processes on the workers, with what they compile now."""
+        """Cancel all jobs, and end irscope's processes on the workers, with what they compile now."""
 
         def end() -> None:
             with suppress(Exception):
@@ -150,7 +154,7 @@ class Connected:
         ending.join(_END_SECONDS)
 
     def close(self) -> None:
-        """Ends the threads, and the jobs that are left."""
+        """End the threads, and the jobs that are left."""
         self._fetchers.shutdown(wait=False, cancel_futures=True)
         self.cancel()
         with self._lock:
@@ -161,7 +165,7 @@ class Connected:
             self._fetchers.submit(self._fetch, address, number, future)
 
     def _fetch(self, address: str, number: int, future: Future[Outcome]) -> None:
-        """Gets the outcome of a job whose future is done; waits if the worker is lost with it."""
+        """Get the outcome of a job whose future is done; waits if the worker is lost with it."""
         try:
             self.put(Finished(address, number, future.result()))
         except (Exception, CancelledError) as error:  # noqa: BLE001 - a task may raise anything
@@ -169,6 +173,6 @@ class Connected:
 
 
 def _name(name: object, address: str) -> str:
-    """The name that the user gave a worker, or its address without the protocol."""
-    given = str(name)
-    return address.partition("://")[2] if given == address else given
+    """Return the name that the user gave a worker, or its address without the protocol."""
+    worker_name = str(name)
+    return address.partition("://")[2] if worker_name == address else worker_name

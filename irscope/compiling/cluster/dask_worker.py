@@ -58,14 +58,14 @@ class _Session:
         return Worker(partial(spawn, module=_CHILD, arguments=[str(self.folder)]))
 
     def take(self, group: int | None) -> Worker:
-        """A process without a job; the one that compiled this group before, if there is one."""
+        """Return a process without a job: if possible, the one that compiled this group before."""
         if not self.idle:
             return self.new_worker()
         groups = [of for of, _ in self.idle]
         return self.idle.pop(groups.index(group) if group in groups else 0)[1]
 
     def end(self) -> None:
-        """Ends its processes without a job and removes its files."""
+        """End its processes without a job and remove its files."""
         while self.idle:
             self.idle.pop()[1].stop()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -76,7 +76,7 @@ _lock = threading.Lock()
 
 
 def prepare_worker(shipment: Shipment, seconds: float) -> Mapping[str, str]:
-    """Starts a process for a sweep, which imports the kernel's file; the versions that it compiles with.
+    """Start a process for a sweep, which imports the kernel's file; the versions that it compiles with.
 
     Raises UserError if the file cannot be imported here within `seconds`.
     """
@@ -84,13 +84,13 @@ def prepare_worker(shipment: Shipment, seconds: float) -> Mapping[str, str]:
     with _lock:
         worker = session.take(None)
     try:
-        found = worker.sources(SourcesRequest(shipment.file, shipment.targets, contents=False), seconds)
+        sources = worker.sources(SourcesRequest(shipment.file, shipment.targets, contents=False), seconds)
     except BaseException:
         worker.stop()
         raise
     with _lock:
         session.idle.append((None, worker))
-    return found.versions
+    return sources.versions
 
 
 async def prepare_in_thread(shipment: Shipment, seconds: float) -> Mapping[str, str]:
@@ -139,7 +139,7 @@ def compile_here(name: str, job: Job, seconds: float) -> Outcome:
 
 
 def end_session(name: str) -> None:
-    """Ends what a sweep has here, its running compilations included."""
+    """End what a sweep has here, its running compilations included."""
     with _lock:
         session = _sessions.pop(name, None)
         if session is not None:
@@ -150,7 +150,7 @@ def end_session(name: str) -> None:
 
 
 def _end_unused() -> None:
-    """Ends sessions whose sweep did not end them: the process or the machine that it ran on died."""
+    """End sessions whose sweep did not end them: the process or the machine that it ran on died."""
     while _sessions:
         time.sleep(_IDLE_SECONDS / 8)
         now = time.monotonic()
@@ -206,7 +206,7 @@ class WorkerChecks:
         self.versions: dict[str, Mapping[str, str]] = {}
 
     def start(self, addresses: Iterable[str]) -> None:
-        """Starts the checks of workers that were not checked before."""
+        """Start the checks of workers that were not checked before."""
         for address in addresses:
             if address not in self._known:
                 self._known.add(address)
@@ -218,18 +218,18 @@ class WorkerChecks:
         self._known.discard(address)
 
     def ended(self) -> None:
-        """Counts a result that was taken."""
+        """Count a result that was taken."""
         self.running -= 1
 
     def stop(self) -> None:
-        """Starts no more checks."""
+        """Start no more checks."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _check(self, address: str) -> None:
         try:
-            found = self._found_again(address)
-            self.versions[address] = found
-            problem = _difference(found, self._expected)
+            versions = self._found_again(address)
+            self.versions[address] = versions
+            problem = _difference(versions, self._expected)
         except ModuleNotFoundError as error:
             problem = f"lacks the module '{error.name}'; install what this machine has; it gets no jobs"
         except UserError as error:
@@ -239,7 +239,10 @@ class WorkerChecks:
         self._report(Refused(address, f"the worker {address} {problem}") if problem else Accepted(address))
 
     def _found_again(self, address: str) -> Mapping[str, str]:
-        """The versions of a worker; a connection that fails is tried again: the worker may be busy."""
+        """Return the versions of a worker.
+
+        A connection that fails is tried again: the worker may be busy.
+        """
         for _ in range(_TRIES - 1):
             with suppress(OSError):
                 return self._found(address)
@@ -247,17 +250,17 @@ class WorkerChecks:
         return self._found(address)
 
     def _found(self, address: str) -> Mapping[str, str]:
-        """The versions of a worker: only Python's and irscope's if these differ."""
+        """Return the versions of a worker: only Python's and irscope's if these differ."""
         python, irscope = self._client.run(eval, _EXPRESSION, workers=[address])[address]
-        found = {"python": python, "irscope": irscope}
-        if _difference(found, self._expected):
-            return found
+        versions = {"python": python, "irscope": irscope}
+        if _difference(versions, self._expected):
+            return versions
         prepared = self._client.run(prepare_in_thread, self._shipment, self._seconds, workers=[address])
         return dict(prepared[address])
 
 
 def _difference(found: Mapping[str, str], expected: Mapping[str, str]) -> str:
-    """What differs, as the rest of a sentence about the worker; "" if nothing does."""
+    """Describe what differs, as the rest of a sentence about the worker; "" if nothing does."""
     different = [
         f"{name} {found[name]} instead of {version}"
         for name, version in expected.items()

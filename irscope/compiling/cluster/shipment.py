@@ -35,7 +35,7 @@ class Shipment:
 
 
 def compiler_environment() -> dict[str, str]:
-    """The environment variables of this process that the compiler reads, without names of files."""
+    """Return this process's environment variables that the compiler reads, without names of files."""
     return {name: value for name, value in os.environ.items() if _is_of_compiler(name)}
 
 
@@ -44,14 +44,14 @@ def _is_of_compiler(name: str) -> bool:
 
 
 def set_environment(environment: Mapping[str, str]) -> None:
-    """Makes these the variables of this process that the compiler reads."""
+    """Make these the variables of this process that the compiler reads."""
     for name in list(filter(_is_of_compiler, os.environ)):
         del os.environ[name]
     os.environ.update(environment)
 
 
 def unpack(shipment: Shipment, folder: Path) -> None:
-    """Writes a shipment into an empty folder.
+    """Write a shipment into an empty folder.
 
     Files that this machine has, all with the same content at the same paths, are used as they are: then
     files that they read at import are there, too.
@@ -74,7 +74,7 @@ def _is_here(name: str, content: bytes) -> bool:
 
 
 def install(folder: Path) -> None:
-    """Makes this process compile what `unpack` wrote into a folder."""
+    """Make this process compile what `unpack` wrote into a folder."""
     import sys
 
     from irscope.compiling.python_files import use_copies

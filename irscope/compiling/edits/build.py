@@ -58,7 +58,10 @@ class BuiltFile:
 
 
 def stage_of(path: Path) -> str:
-    """The stage that a file's suffix names. Raises UserError if it names none that can be built from."""
+    """Return the stage that a file's suffix names.
+
+    Raises UserError if it names none that can be built from.
+    """
     try:
         stage = stage_named(path.suffix[1:])
     except ValueError:
@@ -69,7 +72,7 @@ def stage_of(path: Path) -> str:
 
 
 def read_stage(path: Path) -> str:
-    """The text of a stage file. Raises UserError if it cannot be read."""
+    """Read the text of a stage file. Raises UserError if it cannot be read."""
     try:
         if check_regular(path).st_size > _MAX_BYTES:
             raise UserError(f"{path}: larger than {_MAX_BYTES:,} bytes")
@@ -87,13 +90,15 @@ def build_file(
     ptxas: Path | None = None,
     seconds: float = 600.0,
 ) -> BuiltFile:
-    """Builds everything below a stage file. Raises UserError, RebuildError."""
+    """Build everything below a stage file. Raises UserError, RebuildError."""
     stage, text = stage_of(path), read_stage(path)
-    found = target or _target(path, text)
-    built = rebuild(stage, text, found, options, edits=passes, python=python, ptxas=ptxas, seconds=seconds)
+    compile_target = target or _target(path, text)
+    built = rebuild(
+        stage, text, compile_target, options, edits=passes, python=python, ptxas=ptxas, seconds=seconds
+    )
     name = next(iter(kernel_names(text)), path.stem)
     new = NewVariant(
-        found,
+        compile_target,
         (),
         Config(tuple(sorted(options.items(), key=lambda pair: pair[0]))),
         metadata=built.metadata,
@@ -111,7 +116,7 @@ def kernel_names(text: str) -> list[str]:
 
 
 def _target(path: Path, text: str) -> Target:
-    """The target that the text names. Raises UserError if it names none."""
+    """Return the target that the text names. Raises UserError if it names none."""
     for pattern, form in _TARGETS:
         if match := pattern.search(text):
             target = target_named(form.format(match[1]))
@@ -169,7 +174,7 @@ class BuiltVariant:
 def build_variant(
     original: Variant, read: ReadStage, request: EditRequest, taken: Collection[str] = ()
 ) -> BuiltVariant:
-    """Builds the variant of an edit; `taken` are names of other edits.
+    """Build the variant of an edit; `taken` are names of other edits.
 
     Raises RebuildError if the compiler rejects the stage, UserError if the original does not have it or was
     compiled by another Triton.
@@ -200,7 +205,7 @@ def build_variant(
 
 
 def split_passes(text: str) -> tuple[str, ...]:
-    """The passes of a list in MLIR's notation. Raises UserError if it is malformed."""
+    """Return the passes of a list in MLIR's notation. Raises UserError if it is malformed."""
     try:
         return parse_passes(text)
     except PassEditError as error:
@@ -208,9 +213,9 @@ def split_passes(text: str) -> tuple[str, ...]:
 
 
 def first_stage(original: Variant) -> str:
-    """The first stage that everything else can be built from: the front end's module, or TTIR.
+    """Return the first stage that everything else can be built from: the front end's module, or TTIR.
 
-    Of an edit, the stage that it was built from. Raises UserError if there is none.
+    For an edit, return the stage that it was built from. Raises UserError if there is none.
     """
     if original.edit is not None and original.edit.stage in original.artifacts:
         return original.edit.stage
@@ -224,7 +229,9 @@ def _text(original: Variant, read: ReadStage, stage: str) -> str:
     content = read(stage)
     if content is None:
         has = [
-            each.name for each in stages_of(original) if each.name in original.artifacts and not each.binary
+            stage_info.name
+            for stage_info in stages_of(original)
+            if stage_info.name in original.artifacts and not stage_info.binary
         ]
         raise UserError(f"#{original.id} has no {stage}; it has {', '.join(has) or 'no stage'}")
     return content.decode("utf-8", "replace")
@@ -232,9 +239,9 @@ def _text(original: Variant, read: ReadStage, stage: str) -> str:
 
 def _check_kernel(original: Variant, stage: str, before: str, text: str) -> None:
     """Raise UserError if a stage defines another kernel than the original's: nothing could launch it."""
-    expected, found = kernel_names(before), kernel_names(text)
-    if expected and not set(expected) & set(found):
-        of = f"has the kernel {printable(found[0])}" if found else "has no kernel"
+    expected, defined = kernel_names(before), kernel_names(text)
+    if expected and not set(expected) & set(defined):
+        of = f"has the kernel {printable(defined[0])}" if defined else "has no kernel"
         raise UserError(
             f"the edited {stage} {of}, and #{original.id} is {printable(expected[0])}: "
             "edit the stage of that variant, or keep the name of its kernel"
@@ -242,7 +249,7 @@ def _check_kernel(original: Variant, stage: str, before: str, text: str) -> None
 
 
 def _earlier_passes(original: Variant, request: EditRequest) -> PassEdits:
-    """The passes that an edit of an edit leaves out and replaces as that one did.
+    """Return the passes that an edit of an edit leaves out and replaces as that one did.
 
     Raises UserError if it is built from a stage above: its own edit would be lost.
     """
@@ -300,7 +307,10 @@ def _check_triton(original: Variant, rebuilt: Rebuilt, request: EditRequest) -> 
 
 
 def _doubt(original: Variant, read: ReadStage, unedited: Rebuilt | RebuildError) -> str:
-    """How a rebuild of the unedited stage differs from the original; "" if the machine code is equal."""
+    """Describe how a rebuild of the unedited stage differs from the original.
+
+    Returns "" if the machine code is equal.
+    """
     if isinstance(unedited, RebuildError):
         return f"the unedited stage does not build: {unedited}"
     binary = backend_of(original.target).binary
@@ -323,7 +333,7 @@ def _code(content: bytes) -> str:
 
 
 def _free_name(request: EditRequest, taken: Collection[str]) -> str:
-    """A name that no other edit has: "ttgir-1", "no-tritongpu-prefetch"."""
+    """Return a name that no other edit has: "ttgir-1", "no-tritongpu-prefetch"."""
     changed = request.text is not None or not request.passes.skip
     base = request.stage if changed else f"no-{request.passes.skip[0].replace('#', '-')}"
     names = [*([] if changed else [base]), *(f"{base}-{number}" for number in range(1, len(taken) + 2))]
@@ -340,7 +350,7 @@ def _diff(before: str, after: str, stage: str) -> str:
 
 
 def _variant(original: Variant, read: ReadStage, edit: Edit, text: str, rebuilt: Rebuilt) -> NewVariant:
-    """The new variant: the original's stages above the edited one, and what was made of it below."""
+    """Create the new variant: the original's stages above the edited one, and the rebuilt ones below."""
     artifacts: dict[str, bytes] = {}
     for stage in stages_of(original):
         if stage.name == edit.stage:

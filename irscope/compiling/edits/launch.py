@@ -37,7 +37,7 @@ class LaunchComparison:
 
     @property
     def lines(self) -> list[str]:
-        """The comparison as text: whether the results agree and, if measured, both times."""
+        """Return the comparison as text: whether the results agree and, if measured, both times."""
         if not self.written:
             results = "the original wrote nothing to its synthetic arguments: results say nothing"
         elif not self.differences:
@@ -55,20 +55,20 @@ class LaunchComparison:
 def compare_launches(
     original: Variant, edit: Variant, launch: Launch, read: ReadStage, seconds: float
 ) -> LaunchComparison:
-    """Launches both on this machine's GPU. Raises UserError if that is not possible."""
+    """Launch both on this machine's GPU. Raises UserError if that is not possible."""
     grid = (*launch.grid, 1, 1)[:3]
     request = {"grid": list(grid), "arguments": _arguments(original, launch)}
     with temporary_folder("irscope-") as folder:
-        place = Path(folder)
-        (place / REQUEST).write_text(json.dumps(request))
+        folder_path = Path(folder)
+        (folder_path / REQUEST).write_text(json.dumps(request))
         for side, variant in (("a", original), ("b", edit)):
-            _write_kernel(place / side, variant, read)
+            _write_kernel(folder_path / side, variant, read)
         try:
             done = run_tool(python_command("irscope.compiling.edits.launch_child", folder), seconds=seconds)
         except subprocess.TimeoutExpired:
             raise UserError(f"--run: the launches took more than {seconds:g} s") from None
         try:
-            result = json.loads((place / RESULT).read_text())
+            result = json.loads((folder_path / RESULT).read_text())
         except (OSError, ValueError):
             last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
             raise UserError(f"--run: the process that launches ended: {' '.join(last)}") from None
@@ -80,10 +80,12 @@ def compare_launches(
 
 
 def _arguments(variant: Variant, launch: Launch) -> list[dict[str, Any]]:
-    """The kernel's parameters in order. Raises UserError if one has no value to launch with."""
+    """Return the kernel's parameters in order. Raises UserError if one has no value to launch with."""
     types = {argument.name: argument.type for argument in variant.specialization}
-    given = dict(launch.arguments)
-    return [_argument(name, types.get(name, "constexpr"), given) for name in variant.kernel.parameters]
+    launch_arguments = dict(launch.arguments)
+    return [
+        _argument(name, types.get(name, "constexpr"), launch_arguments) for name in variant.kernel.parameters
+    ]
 
 
 def _argument(name: str, type_: str, given: Mapping[str, str]) -> dict[str, Any]:

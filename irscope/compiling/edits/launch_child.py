@@ -20,14 +20,14 @@ _SEED = 0
 
 
 def main(folder: str) -> int:
-    """Launches both kernels as `launch.json` says; returns 0 if that was possible."""
-    place = Path(folder)
-    request = json.loads((place / REQUEST).read_text())
+    """Launch both kernels as `launch.json` says; returns 0 if that was possible."""
+    files = Path(folder)
+    request = json.loads((files / REQUEST).read_text())
     try:
-        result = _compare(place, request)
+        result = _compare(files, request)
     except Exception as error:  # noqa: BLE001 - whatever Triton, torch or the driver raises is the result
         result = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
-    (place / RESULT).write_text(json.dumps(result))
+    (files / RESULT).write_text(json.dumps(result))
     return int("error" in result)
 
 
@@ -58,14 +58,14 @@ def _compare(place: Path, request: dict[str, Any]) -> dict[str, Any]:
 
 
 def _has_cuda() -> bool:
-    """Whether torch is built for a GPU: a program that plays one has no events and no name."""
+    """Return True if torch is built for a GPU: a program that fakes one has no events and no name."""
     import torch
 
     return bool(torch.version.cuda or torch.version.hip) and torch.cuda.is_available()
 
 
 def _kernel(files: Path, request: dict[str, Any]) -> Any:
-    """A compiled kernel of Triton's from its binary and metadata."""
+    """Create Triton's compiled kernel from its binary and metadata."""
     from triton.compiler import CompiledKernel
 
     signature = {argument["name"]: argument["type"] for argument in request["arguments"]}
@@ -84,7 +84,7 @@ def _arguments(request: dict[str, Any]) -> list[Any]:
 
 
 def _argument(argument: dict[str, Any], device: str) -> Any:
-    """A tensor of random numbers with the recorded shape and strides; zeros if it is of integers."""
+    """Return a tensor of random numbers with the recorded shape and strides, zeros for integers."""
     import torch
 
     if argument["tensor"] is None:
@@ -102,15 +102,15 @@ def _launch(kernel: Any, request: dict[str, Any], arguments: Sequence[Any]) -> C
 
 
 def _times(launches: Sequence[Callable[[], None]]) -> list[float]:
-    """The median microseconds of each launch, measured in turns."""
+    """Return the median microseconds of each launch, measured in turns."""
     import torch
 
-    found: list[list[float]] = [[] for _ in launches]
+    samples: list[list[float]] = [[] for _ in launches]
     for launch in launches:
         for _ in range(_LAUNCHES):
             launch()
     for _ in range(_ROUNDS):
-        for launch, times in zip(launches, found, strict=True):
+        for launch, times in zip(launches, samples, strict=True):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
             for _ in range(_LAUNCHES):
@@ -118,7 +118,7 @@ def _times(launches: Sequence[Callable[[], None]]) -> list[float]:
             end.record()
             torch.cuda.synchronize()
             times.append(begin.elapsed_time(end) * 1000 / _LAUNCHES)
-    return [statistics.median(times) for times in found]
+    return [statistics.median(times) for times in samples]
 
 
 def _differ(left: Any, right: Any) -> bool:
@@ -128,7 +128,7 @@ def _differ(left: Any, right: Any) -> bool:
 
 
 def _equal(left: Any, right: Any) -> bool:
-    """Whether two tensors have the same bits; NaN equals NaN."""
+    """Return True if two tensors have the same bits; NaN equals NaN."""
     import torch
 
     if left.is_floating_point():
@@ -137,7 +137,7 @@ def _equal(left: Any, right: Any) -> bool:
 
 
 def _differences(names: Sequence[str], a: Sequence[Any], b: Sequence[Any]) -> dict[str, float]:
-    """The largest absolute difference of each tensor that differs."""
+    """Map each tensor that differs to its largest absolute difference."""
     return {
         name: float((left.double() - right.double()).abs().nan_to_num(float("inf")).max())
         for name, left, right in zip(names, a, b, strict=True)

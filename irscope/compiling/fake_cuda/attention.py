@@ -62,7 +62,10 @@ class Attention:
 
     @property
     def trained(self) -> bool:
-        """Whether a gradient is needed, for which the operator also returns the log of the softmax's sum."""
+        """Return True if a gradient is needed.
+
+        Then the operator also returns the log of the softmax's sum.
+        """
         return torch.is_grad_enabled() and any(tensor.requires_grad for tensor in self.tensors)
 
 
@@ -98,7 +101,7 @@ def fused_attention(capability: tuple[int, int]) -> Iterator[None]:
 
 
 def chosen_backend(call: Attention, capability: tuple[int, int]) -> Backend:
-    """The implementation that torch chooses on a GPU of this compute capability."""
+    """Return the implementation that torch chooses on a GPU of this compute capability."""
     for backend in _order(capability):
         condition = _CONDITIONS.get(backend)
         if condition is None or (_fits(call, capability) and condition(call, capability)):
@@ -123,7 +126,7 @@ def _prefers_cudnn(capability: tuple[int, int]) -> bool:
 
 
 def _fits(call: Attention, capability: tuple[int, int]) -> bool:
-    """The conditions of all fused implementations."""
+    """Check the conditions of all fused implementations."""
     query, key, value = call.tensors
     if any(tensor.dim() != 4 or tensor.dtype != query.dtype for tensor in call.tensors):
         return False
@@ -224,7 +227,7 @@ def _call_cudnn(call: Attention) -> torch.Tensor:
 
 
 def _additive(call: Attention, masked: float) -> torch.Tensor | None:
-    """The mask as numbers to add: `masked` where a boolean mask is False."""
+    """Return the mask as numbers to add: `masked` where a boolean mask is False."""
     mask = call.mask
     if mask is None or mask.dtype is not torch.bool:
         return mask

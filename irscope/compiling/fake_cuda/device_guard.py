@@ -45,7 +45,7 @@ class UnsupportedTorchError(Exception):
 
 
 def ensure_device_guard() -> None:
-    """Gives torch a guard for CUDA devices if it has none; it stays until the process ends.
+    """Give torch a guard for CUDA devices if it has none; it stays until the process ends.
 
     Raises UnsupportedTorchError.
     """
@@ -60,13 +60,13 @@ def ensure_device_guard() -> None:
 
 @functools.cache
 def _device_guard() -> ctypes.Array[ctypes.c_void_p]:
-    """An object of class DeviceGuardImplInterface that has no devices: autograd starts no thread for them."""
+    """Create a DeviceGuardImplInterface without devices: autograd starts no thread for them."""
     methods = _virtual_methods(_GUARD_HEADER)
     missing = {"deviceCount", *_DEVICE_OR_STREAM} - set(methods)
     if missing:
         raise UnsupportedTorchError(f"{_GUARD_HEADER} does not declare {', '.join(sorted(missing))}")
-    one = (*_DEVICE_OR_STREAM, "type")
-    table = [_returning(_CUDA if name in one else 0) for name in methods]
+    returning_cuda = (*_DEVICE_OR_STREAM, "type")
+    table = [_returning(_CUDA if name in returning_cuda else 0) for name in methods]
     return _object_with(_virtual_table([0, 0, *table]))
 
 
@@ -94,7 +94,10 @@ def _hooks_address() -> int:
 
 @functools.cache
 def _available_hooks_table(table: int) -> int:
-    """The address of a copy of a CUDAHooksInterface's table of virtual methods in which CUDA is available."""
+    """Copy a CUDAHooksInterface's table of virtual methods so that CUDA is available.
+
+    Returns the address of the copy.
+    """
     methods = _hooks_methods()
     slots = (ctypes.c_void_p * (len(methods) + 2)).from_address(table - 2 * _WORD)
     entries = [slot or 0 for slot in slots]
@@ -119,24 +122,24 @@ _kept: list[object] = []
 
 
 def _virtual_table(entries: list[int]) -> ctypes.Array[ctypes.c_void_p]:
-    """A table of virtual methods: the offset to the top, the type's description, then the methods."""
+    """Create a table of virtual methods: the offset to the top, the type's description, the methods."""
     table = (ctypes.c_void_p * len(entries))(*entries)
     _kept.append(table)
     return table
 
 
 def _object_with(table: ctypes.Array[ctypes.c_void_p]) -> ctypes.Array[ctypes.c_void_p]:
-    """An object without fields, which starts with the address of its virtual methods."""
-    made = (ctypes.c_void_p * 1)(ctypes.addressof(table) + 2 * _WORD)
-    _kept.append(made)
-    return made
+    """Create an object without fields, which starts with the address of its virtual methods."""
+    instance = (ctypes.c_void_p * 1)(ctypes.addressof(table) + 2 * _WORD)
+    _kept.append(instance)
+    return instance
 
 
 @functools.cache
 def _returning(value: int) -> int:
-    """The address of a function that returns `value` (31 bits), or 0.0 if it is to return a double.
+    """Return the address of a function that returns `value` (31 bits).
 
-    The second register of a result is 0.
+    If the caller expects a double, the function returns 0.0. The second register of a result is 0.
     """
     low, high = value & 0xFFFF, value >> 16
     words = {
@@ -161,7 +164,7 @@ def _returning(value: int) -> int:
 
 
 def _symbol(library: str, name: str) -> int:
-    """The address of a symbol of one of torch's libraries, which are loaded already."""
+    """Return the address of a symbol of one of torch's libraries, which are loaded already."""
     path = Path(torch.__file__).parent / "lib" / library
     try:
         loaded = ctypes.CDLL(str(path))
@@ -171,10 +174,10 @@ def _symbol(library: str, name: str) -> int:
 
 
 def _virtual_methods(header: str) -> list[str]:
-    """The new virtual methods that the class in a header of torch declares, in the order of its table.
+    """List the new virtual methods that the class in a header of torch declares, in table order.
 
-    Methods only for ROCm are among them, so the table of another build is shorter. A destructor takes two
-    entries (Itanium C++ ABI, "Virtual Table Layout").
+    Methods only for ROCm are among them, so the table of another build is shorter. A destructor
+    takes two entries (Itanium C++ ABI, "Virtual Table Layout").
     """
     try:
         text = (Path(torch.__file__).parent / "include" / header).read_text(encoding="utf-8")

@@ -46,19 +46,22 @@ _MAP_NORESERVE = 0x4000  # Linux, asm-generic/mman.h; in Python's mmap from 3.13
 
 
 def uninitialized(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """The operator's results without their values; None if only computing them gives their shapes."""
+    """Return the operator's results without their values.
+
+    Returns None if only computing them gives their shapes.
+    """
     try:
-        given, named = tree_map_only(torch.Tensor, _as_meta, (args, dict(kwargs)))
+        meta_args, named = tree_map_only(torch.Tensor, _as_meta, (args, dict(kwargs)))
         if named.get("device") is not None:
             named["device"] = "meta"
-        shaped = func(*given, **named)
+        shaped = func(*meta_args, **named)
     except (NotImplementedError, RuntimeError):
         return None
     return tree_map_only(torch.Tensor, _as_cpu, shaped)
 
 
 def created_elements(args: tuple[Any, ...]) -> int:
-    """The elements that `empty(size)`, `empty_like(tensor)` or `new_empty(tensor, size)` creates."""
+    """Count the elements that `empty(size)`, `empty_like(tensor)` or `new_empty(tensor, size)` make."""
     if not isinstance(args[0], torch.Tensor):
         return math.prod(args[0])
     size = args[1] if len(args) > 1 and isinstance(args[1], list | tuple) else args[0].shape
@@ -70,7 +73,10 @@ def _as_meta(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _as_cpu(tensor: torch.Tensor) -> torch.Tensor:
-    """A CPU tensor like this one. A large one is zero, and takes memory only where it is written."""
+    """Return a CPU tensor like this one.
+
+    A large one is zero, and takes memory only where it is written.
+    """
     size, stride = tensor.size(), tensor.stride()
     if tensor.untyped_storage().nbytes() <= _LARGEST_ALLOCATED:
         return torch.empty_strided(size, stride, dtype=tensor.dtype, device="cpu")
@@ -99,18 +105,21 @@ COPYING = frozenset(["clone", "_to_copy", "cat", "stack", "contiguous"])
 
 @functools.cache
 def short_name(func: Any) -> str:
-    """The operator's name without its overload, and without the namespace of ATen."""
+    """Return the operator's name without its overload, and without the namespace of ATen."""
     return str(func._schema.name.removeprefix("aten::"))
 
 
 @functools.cache
 def returns_views(func: Any) -> bool:
-    """Whether a result shares its values with an argument: views, and arguments that are written."""
+    """Return True if a result shares its values with an argument.
+
+    That is true for views, and for arguments that are written.
+    """
     return any(returned.alias_info is not None for returned in func._schema.returns)
 
 
 def shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:
-    """Whether the shape of the result depends on values: nonzero, a boolean mask, ..."""
+    """Return True if the shape of the result depends on values: nonzero, a boolean mask, ..."""
     if torch.Tag.dynamic_output_shape not in func.tags:
         return False
     return func._schema.name != "aten::index" or any(t.dtype is torch.bool for t in tensors[1:])
@@ -118,28 +127,33 @@ def shaped_by_values(func: Any, tensors: list[torch.Tensor]) -> bool:
 
 @functools.cache
 def has_cpu_kernel(func: Any) -> bool:
-    """Whether the CPU implements the operator: it does not for flash attention, for example."""
+    """Return True if the CPU implements the operator: not for flash attention, for example."""
     has_kernel = torch._C._dispatch_has_computed_kernel_for_dispatch_key
     return any(has_kernel(func.name(), key) for key in ("CPU", "SparseCPU", "SparseCsrCPU"))
 
 
 def written_tensors(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[torch.Tensor]:
-    """The tensors that the operator writes to: in-place arguments, `out`, all arguments of a collective."""
+    """Return the tensors that the operator writes to.
+
+    These are in-place arguments, `out`, and all arguments of a collective.
+    """
     if func.namespace == _COLLECTIVES:
         return tensors_in(args, None)
     if not func._schema.is_mutable:
         return []
-    given = zip(func._schema.arguments, args, strict=False)
+    positional = zip(func._schema.arguments, args, strict=False)
     named = ((argument, kwargs.get(argument.name)) for argument in func._schema.arguments)
-    values = [v for argument, v in (*given, *named) if argument.alias_info and argument.alias_info.is_write]
+    values = [
+        v for argument, v in (*positional, *named) if argument.alias_info and argument.alias_info.is_write
+    ]
     return tensors_in(values, None)
 
 
 def is_filled(func: Any, tensor: torch.Tensor, written: list[torch.Tensor]) -> bool:
-    """Whether the operator writes the tensor without reading it."""
+    """Return True if the operator writes the tensor without reading it."""
     fills = short_name(func) in FILLING or func.namespace == _COLLECTIVES
     fills = fills or any(argument.is_out for argument in func._schema.arguments)
-    return fills and any(tensor is other for other in written)
+    return fills and any(tensor is written_tensor for written_tensor in written)
 
 
 # Arithmetic on more elements than this is skipped: a matmul of two 8192 x 8192 takes minutes on a CPU.
@@ -169,7 +183,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        """Computes an operator of ATen, or returns an uninitialized result of the right shape."""
+        """Compute an operator of ATen, or return an uninitialized result of the right shape."""
         kwargs = kwargs or {}
         if is_tracing(args):
             return func(*args, **kwargs)
@@ -177,17 +191,17 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
             return self._call_higher_order(func, args, kwargs)
         with torch._C.DisableTorchFunction():  # quick, and no mode of the program sees what is asked here
             tensors = tensors_in(args, kwargs)
-            written = written_tensors(func, args, kwargs)
-            tainted = any(unknown(tensor) for tensor in tensors if not is_filled(func, tensor, written))
+            mutated = written_tensors(func, args, kwargs)
+            tainted = any(unknown(tensor) for tensor in tensors if not is_filled(func, tensor, mutated))
             if tainted:
                 _check_answerable(func, tensors)
-            result = self._not_computed(func, args, kwargs, tensors, written, tainted)
+            result = self._not_computed(func, args, kwargs, tensors, mutated, tainted)
         if result is not _COMPUTED:
             return result
         with without_function_mode():
             result = func(*args, **kwargs)
         with torch._C.DisableTorchFunction():
-            _tag_values(func, result, written, tainted)
+            _tag_values(func, result, mutated, tainted)
         return result
 
     def _not_computed(
@@ -199,7 +213,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         written: list[torch.Tensor],
         tainted: bool,
     ) -> Any:
-        """The result of an operator that is skipped; _COMPUTED if it is not."""
+        """Return the result of an operator that is skipped, or _COMPUTED if it is not."""
         if func is torch.ops.aten.equal.default and tainted:
             return True
         if _is_created_unfilled(func, args):
@@ -223,7 +237,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
     def _skips_update(
         self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], written: list[torch.Tensor]
     ) -> bool:
-        """Whether this is in-place arithmetic on large tensors, such as an optimizer's, or has an `out`."""
+        """Return True for in-place arithmetic on large tensors, such as an optimizer's, or with an `out`."""
         if short_name(func) in FILLING or func.namespace != "aten" or self.operators.implements(func):
             return False
         if not (_large(tensors_in(args, kwargs)) and all(tensor.is_floating_point() for tensor in written)):
@@ -234,7 +248,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
         return all(r.alias_info is not None and r.alias_info.is_write for r in func._schema.returns)
 
     def _call_higher_order(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Calls an operator that calls functions, such as flex_attention."""
+        """Call an operator that calls functions, such as flex_attention."""
         if func.name() == "graphsafe_run_with_rng_state":  # it only sets the GPU's random state
             kwargs.pop("rng_state", None)
             with self:
@@ -252,7 +266,7 @@ _COMPUTED = object()
 
 
 def _check_answerable(func: Any, tensors: list[torch.Tensor]) -> None:
-    """Raises NeedsGpuError if the operator needs a value that is unknown."""
+    """Raise NeedsGpuError if the operator needs a value that is unknown."""
     if func is torch.ops.aten._local_scalar_dense.default:
         raise NeedsGpuError(read_at=unknown_value().read_at)
     if shaped_by_values(func, tensors):
@@ -277,7 +291,10 @@ def _tag_values(func: Any, result: Any, written: list[torch.Tensor], tainted: bo
 
 
 def _skipped_in_place(func: Any, args: tuple[Any, ...]) -> bool:
-    """Whether the operator fills a large tensor. Random integers are computed: they may be indices."""
+    """Return True if the operator fills a large tensor.
+
+    Random integers are computed: they may be indices.
+    """
     name = short_name(func)
     if name in ("zero_", "fill_"):
         return bool(args[0].numel() > _LARGEST_FILLED)
@@ -287,7 +304,7 @@ def _skipped_in_place(func: Any, args: tuple[Any, ...]) -> bool:
 
 
 def _is_created_unfilled(func: Any, args: tuple[Any, ...]) -> bool:
-    """Whether the operator creates a large tensor, which then need not be filled."""
+    """Return True if the operator creates a large tensor, which then need not be filled."""
     name = short_name(func)
     if name not in CREATING:
         return False
@@ -306,7 +323,7 @@ _WRAP = "torch._higher_order_ops.triton_kernel_wrap"
 
 @functools.cache
 def support_wrapped_kernels() -> None:
-    """Makes `torch.library.wrap_triton` launch kernels in the mode, outside of the program's operators."""
+    """Make `torch.library.wrap_triton` launch kernels in the mode, outside of the program's operators."""
     if _WRAP in sys.modules:
         _register_wrapped_kernels()
     else:

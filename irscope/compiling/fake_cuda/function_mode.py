@@ -62,9 +62,9 @@ class FakeCudaFunctionMode(TorchFunctionMode):  # type: ignore[misc]
         answer = _ANSWERS.get(func)
         if answer is not None:
             return answer(*args, **(kwargs or {}))
-        given = leaves(*args, *kwargs.values()) if kwargs else leaves(*args)
-        tensors = [leaf for leaf in given if isinstance(leaf, torch.Tensor)]
-        for leaf in given:
+        argument_leaves = leaves(*args, *kwargs.values()) if kwargs else leaves(*args)
+        tensors = [leaf for leaf in argument_leaves if isinstance(leaf, torch.Tensor)]
+        for leaf in argument_leaves:
             if isinstance(leaf, UnknownValue):
                 raise NeedsGpuError(read_at=leaf.read_at)
         if any(map(unknown, tensors)):
@@ -79,9 +79,9 @@ class FakeCudaFunctionMode(TorchFunctionMode):  # type: ignore[misc]
 
 
 def _answer_without_values(func: Any, tensor: torch.Tensor, assumed: Assumptions) -> Any:
-    """The answer to a question about the values of a tensor that are unknown.
+    """Answer a question about the values of a tensor that are unknown.
 
-    None if `func` does not ask for values. Raises NeedsGpuError if it cannot be answered.
+    Returns None if `func` does not ask for values. Raises NeedsGpuError if it cannot be answered.
     """
     if func in _SCALARS and tensor.numel() == 1 and (value := assumed.value()) is not None:
         return _SCALARS[func](value)
@@ -107,7 +107,7 @@ def _nested(shape: tuple[int, ...], value: Any) -> Any:
 
 
 def _compute(func: Any, tensors: list[torch.Tensor], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """Calls `func` on the CPU and tags the result with the device that the program asked for."""
+    """Call `func` on the CPU and tags the result with the device that the program asked for."""
     device = kwargs.get("device")
     if device is None and func is _tensor.to and len(args) > 1 and _is_device(args[1]):
         device = args[1]
@@ -134,7 +134,7 @@ def _is_device(value: Any) -> bool:
 
 
 def _moved(tensor: torch.Tensor, cpu: bool) -> torch.Tensor:
-    """The tensor on the CPU or the GPU: itself if it is there already, else a copy."""
+    """Return the tensor on the CPU or the GPU: itself if it is there already, else a copy."""
     if on_cpu(tensor) is cpu:
         return tensor
     moved = tensor.clone()
@@ -172,7 +172,7 @@ _ANSWERS: dict[Any, Callable[..., Any]] = {
 
 @contextmanager
 def without_function_mode() -> Iterator[None]:
-    """Turns the mode off within the block, where "cpu" is irscope's choice and not the program's.
+    """Turn the mode off within the block, where "cpu" is irscope's choice and not the program's.
 
     Autograd's engine computes with the function mode on.
     """
@@ -190,7 +190,7 @@ def _on_top() -> bool:
 
 
 def is_function_mode_on() -> bool:
-    """Whether the mode is on in this thread. It is off while torch traces or compiles."""
+    """Return True if the mode is on in this thread. It is off while torch traces or compiles."""
     depth = torch._C._len_torch_function_stack()
     return any(isinstance(torch._C._get_function_stack_at(i), FakeCudaFunctionMode) for i in range(depth))
 
@@ -216,7 +216,7 @@ def compiler_at_work() -> Iterator[None]:
 
 @contextmanager
 def function_mode(assumed: Assumptions) -> Iterator[None]:
-    """Turns the mode on within the block, unless it is on already or torch compiles."""
+    """Turn the mode on within the block, unless it is on already or torch compiles."""
     if _compiler.at_work or is_function_mode_on():
         yield  # a second mode would take the first one's "cpu" for the program's
         return

@@ -48,7 +48,7 @@ class InductorSupport:
         self._ready: bool | None = None
 
     def ready(self) -> bool:
-        """Prepares torch once; whether this build of torch can do it. If not, the first call says so."""
+        """Prepare torch once; whether this build of torch can do it. If not, the first call says so."""
         if self._ready is None:
             try:
                 _prepare(self._target, self._register, self._stack)
@@ -60,7 +60,7 @@ class InductorSupport:
         return self._ready
 
     def if_in_use(self) -> None:
-        """Prepares torch now if the program may have functions that were compiled before."""
+        """Prepare torch now if the program may have functions that were compiled before."""
         if "torch._dynamo.convert_frame" in sys.modules:
             self.ready()
 
@@ -77,7 +77,7 @@ class InductorSupport:
 
 
 def _prepare(target: Target, register: Callable[..., Any], stack: ExitStack) -> None:
-    """Replaces parts of torch. Raises an error, having replaced nothing, if this build does not have them."""
+    """Replace parts of torch. Raises an error, having replaced nothing, if this build does not have them."""
     ensure_device_guard()
     with available_accelerator():
         pass
@@ -96,8 +96,11 @@ def _prepare(target: Target, register: Callable[..., Any], stack: ExitStack) -> 
 
 def _report(why: str, what: str) -> None:
     """Says on stderr what runs uncompiled and why, with the line of the program."""
-    place = user_place()
-    print(f"irscope: {f'{place}: ' if place else ''}torch.compile {why}; {what} uncompiled", file=sys.stderr)
+    location = user_place()
+    print(
+        f"irscope: {f'{location}: ' if location else ''}torch.compile {why}; {what} uncompiled",
+        file=sys.stderr,
+    )
 
 
 # The time in ms of everything that a GPU would time. Of equals Inductor chooses the first; none is recorded.
@@ -117,7 +120,10 @@ _INTERFACE = {
 
 
 def inductor_replacements() -> Iterator[Replacement]:
-    """The replacements. Imports Inductor. Raises AttributeError if this version of torch lacks one."""
+    """Yield the replacements.
+
+    Imports Inductor. Raises AttributeError if this version of torch lacks one.
+    """
     yield from _device_replacements()
     yield from _timing_replacements()
     yield from _cache_replacements()
@@ -134,7 +140,7 @@ def inductor_replacements() -> Iterator[Replacement]:
 
 
 def forget_devices() -> None:
-    """Makes torch forget what it compiled and what it knows of devices, which change."""
+    """Make torch forget what it compiled and what it knows of devices, which change."""
     from torch._dynamo import device_interface
     from torch._inductor import utils
     from torch._inductor.codecache import CacheBase
@@ -161,13 +167,13 @@ def inductor_settings() -> Iterator[None]:
     from torch._functorch import config as functorch_config
     from torch._inductor import config
 
-    wanted = {
+    settings = {
         "fx_graph_cache": False, "fx_graph_remote_cache": False, "use_static_cuda_launcher": False,
         "compile_threads": 1,
     }  # fmt: skip
     with ExitStack() as stack:
         stack.enter_context(
-            config.patch({name: value for name, value in wanted.items() if hasattr(config, name)})
+            config.patch({name: value for name, value in settings.items() if hasattr(config, name)})
         )
         if hasattr(functorch_config, "enable_autograd_cache"):
             stack.enter_context(functorch_config.patch(enable_autograd_cache=False))
@@ -175,7 +181,7 @@ def inductor_settings() -> Iterator[None]:
 
 
 def _cache_replacements() -> Iterator[Replacement]:
-    """Replacements in the caches of times: none is read, because it narrows configs, and none is written.
+    """Replacement in the caches of times: none is read, because it narrows configs, and none is written.
 
     The caches are not turned off, because kernels contain their settings.
     """
@@ -220,7 +226,7 @@ def _timing_replacements() -> Iterator[Replacement]:
 
 
 def _nothing(*_: Any, **__: Any) -> None:
-    """Does nothing: the stub driver stays active, and invented times are not printed."""
+    """Do nothing: the stub driver stays active, and invented times are not printed."""
 
 
 def _time(*_: Any, **__: Any) -> float:
@@ -228,16 +234,16 @@ def _time(*_: Any, **__: Any) -> float:
 
 
 def _empty_strided(cpu: bool, size: Any, stride: Any, dtype: Any) -> torch.Tensor:
-    """A buffer of Inductor's, a tensor on the CPU or a fake CUDA tensor."""
+    """Create one of Inductor's buffers: a tensor on the CPU or a fake CUDA tensor."""
     with without_function_mode():
-        made = torch.empty_strided(size, stride, dtype=dtype)
-    set_empty(made)
-    set_on_cpu(made, cpu)
-    return made
+        buffer = torch.empty_strided(size, stride, dtype=dtype)
+    set_empty(buffer)
+    set_on_cpu(buffer, cpu)
+    return buffer
 
 
 def _checked_size(original: Callable[..., None]) -> Callable[..., None]:
-    """Checks only the size: operators of the CPU may lay results out otherwise, and no kernel reads them."""
+    """Check only the size: operators of the CPU may lay results out otherwise, and no kernel reads them."""
 
     def assert_size_stride(tensor: torch.Tensor, size: Any, stride: Any, *name: Any) -> None:
         if tuple(tensor.size()) != tuple(size):
@@ -251,7 +257,7 @@ def _no_cuda_graphs(*_: Any, **__: Any) -> str:
 
 
 def _marking_written(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A launch of one of Inductor's kernels, after which the values that it would write are unknown."""
+    """Wrap a launch of one of Inductor's kernels: the values that it would write become unknown."""
 
     @functools.wraps(original)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -279,7 +285,7 @@ def _compile_module(self: Any, module: Any, *_: Any, **__: Any) -> tuple[float, 
 
 
 def _compiled(compile_: Callable[[], Any]) -> float:
-    """The time of what `compile_` compiles: infinite if that fails, as on a GPU."""
+    """Return the time of what `compile_` compiles: infinite if that fails, as on a GPU."""
     try:
         compile_()
     except Exception:  # noqa: BLE001 - Inductor drops a choice that fails, whatever the error; the capture has it

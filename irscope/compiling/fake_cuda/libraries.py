@@ -58,7 +58,7 @@ class _StubFinder(MetaPathFinder, Loader):
         self.missing: list[str] = []
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """The spec of a stub; None for any other module."""
+        """Return the spec of a stub, or None for any other module."""
         if name in self._names or any(name.startswith(f"{stub}.") for stub in self._names):
             return ModuleSpec(name, self, is_package=True)
         if _EXTENSION.search(name) and name not in self.missing:
@@ -66,11 +66,11 @@ class _StubFinder(MetaPathFinder, Loader):
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
-        """An empty stub."""
+        """Create an empty stub."""
         return _StubModule(spec.name)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def stub_modules(names: tuple[str, ...]) -> Iterator[None]:
 
 
 def print_missing() -> None:
-    """Prints a line per extension module that the program asked for in vain."""
+    """Print a line per extension module that the program asked for in vain."""
     finders = [finder for finder in sys.meta_path if isinstance(finder, _StubFinder)]
     for name in (name for finder in finders for name in finder.missing):
         advice = f"install it, or --stub-module {name} if your kernels do not need it"
@@ -133,9 +133,9 @@ def _noticing(start: Callable[..., None]) -> Callable[..., None]:
 
 def _texts(error: BaseException | None) -> Iterator[str]:
     """Yield the class and text of an exception and of those that caused it."""
-    seen: set[int] = set()
-    while error is not None and id(error) not in seen:
-        seen.add(id(error))
+    visited: set[int] = set()
+    while error is not None and id(error) not in visited:
+        visited.add(id(error))
         with suppress(Exception):  # the program's own class
             yield f"{type(error).__name__}: {error}"
         error = error.__cause__ or error.__context__
@@ -178,7 +178,7 @@ class _Memory:
 
     @property
     def measure(self) -> Callable[..., None]:
-        """The `set` of a cache of times."""
+        """Return the `set` of a cache of times."""
 
         def set_(cache: Any, config: Any, times: Any) -> None:
             self._measured += 1
@@ -188,7 +188,10 @@ class _Memory:
 
     @property
     def choose(self) -> Callable[..., None]:
-        """The `set` of a cache of configs, which the tuner calls when it has measured all for a key."""
+        """Return the `set` of a cache of configs.
+
+        The tuner calls it when it has measured all configs for a key.
+        """
 
         def set_(cache: Any, key: Any, config: Any) -> None:
             self._values.setdefault(cache, {})[key] = config
@@ -202,7 +205,7 @@ class _Memory:
         return set_
 
     def reading(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """The `get` of a cache: from memory, else from its database."""
+        """Return the `get` of a cache, which reads from memory, else from the cache's database."""
 
         def get(cache: Any, key: Any) -> Any:
             values = self._values.get(cache, {})

@@ -28,7 +28,7 @@ class ProgramOperators:
         self._implementations: dict[tuple[str, str], dict[str, Callable[..., Any]]] = {}
 
     def implements(self, func: Any) -> bool:
-        """Whether the program implements this overload."""
+        """Return True if the program implements this overload."""
         return (func.namespace, _operator_name(func)) in self._implementations
 
     def registering(self, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,20 +39,20 @@ class ProgramOperators:
             key = dispatch_key or library.dispatch_key
             if key not in ("CPU", "CUDA", _DEFAULT) or not callable(function) or _is_torch_function(function):
                 return original(library, name, function, dispatch_key, **kwargs)
-            known = self._implementations.setdefault((library.ns, _operator_name(name)), {})
-            known[key] = self._with_modes(function, key)
+            implementations = self._implementations.setdefault((library.ns, _operator_name(name)), {})
+            implementations[key] = self._with_modes(function, key)
             if key == _DEFAULT:
-                return original(library, name, known[key], key, **kwargs)
+                return original(library, name, implementations[key], key, **kwargs)
             # A RuntimeError: the implementation of the other device is registered already.
             with warnings.catch_warnings(), suppress(RuntimeError):
                 warnings.simplefilter("ignore", UserWarning)  # this overrides torch's own for the CPU
-                original(library, name, functools.partial(_call, known), "CPU", **kwargs)
+                original(library, name, functools.partial(_call, implementations), "CPU", **kwargs)
             return None
 
         return impl
 
     def _with_modes(self, function: Callable[..., Any], key: str) -> Callable[..., Any]:
-        """An implementation with the modes on, because torch turns them off for it."""
+        """Wrap an implementation so that the modes are on: torch turns them off for it."""
 
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
@@ -66,7 +66,7 @@ class ProgramOperators:
 
 
 def _operator_name(name: Any) -> str:
-    """An operator's name without its namespace, but with its overload if it has one."""
+    """Return an operator's name without its namespace, but with its overload if it has one."""
     if isinstance(name, str):
         return name.rpartition("::")[2].removesuffix(".default")
     overload = name._schema.overload_name
@@ -74,7 +74,7 @@ def _operator_name(name: Any) -> str:
 
 
 def _call(implementations: Mapping[str, Callable[..., Any]], *args: Any, **kwargs: Any) -> Any:
-    """Calls the implementation for the device that the tensors have in the program's view."""
+    """Call the implementation for the device that the tensors have in the program's view."""
     tensors = tensors_in(args, kwargs)
     keys = ("CPU", "CUDA") if tensors and all(map(on_cpu, tensors)) else ("CUDA", _DEFAULT, "CPU")
     return next(implementations[key] for key in keys if key in implementations)(*args, **kwargs)

@@ -50,7 +50,7 @@ from irscope.targets import CUDA, backend_of
 
 
 def benchmark_replacements() -> Iterator[Replacement]:
-    """The replacements in Triton. No autotuner caches unmeasured times."""
+    """Yield the replacements in Triton. No autotuner caches unmeasured times."""
     import triton.testing
     from triton.runtime.autotuner import Autotuner
 
@@ -69,7 +69,7 @@ def benchmark_replacements() -> Iterator[Replacement]:
 def _do_bench(
     fn: Callable[[], Any], *_: Any, quantiles: Any = None, return_mode: str = "mean", **__: Any
 ) -> Any:
-    """The invented times in the form of Triton's `_summarize_statistics`."""
+    """Return the invented times in the form of Triton's `_summarize_statistics`."""
     times = call_once(fn, quantiles or (0.5,))
     return times if len(times) > 1 or (return_mode == "all" and not quantiles) else times[0]
 
@@ -99,7 +99,7 @@ def _run_marked(
 
 
 def _run_benchmark(fn: Callable[..., Any], bench: Any, table: bool, kwargs: dict[str, Any]) -> Any:
-    """Calls `fn` for each size and line of `bench`; a table of the sizes without times if `table` is set."""
+    """Call `fn` for each size and line of `bench`; a table of the sizes without times if `table` is set."""
     names = list(bench.x_names)
     rows = []
     for x in bench.x_vals:
@@ -120,9 +120,9 @@ def _run_benchmark(fn: Callable[..., Any], bench: Any, table: bool, kwargs: dict
 def _say_untimed() -> None:
     """Says once, with the program's line, that no benchmark prints its times."""
     frame = user_frame()
-    place = f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}: " if frame else ""
+    location = f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}: " if frame else ""
     note = "benchmarks call each function once and print no times without a GPU"
-    print(f"irscope: {place}{note}", file=sys.stderr)
+    print(f"irscope: {location}{note}", file=sys.stderr)
 
 
 class FakeBlas:
@@ -133,18 +133,18 @@ class FakeBlas:
     """
 
     def __init__(self, workspace: Any) -> None:
-        """Accepts the workspace."""
+        """Accept the workspace."""
 
     def matmul(self, a: Any, b: Any, result: Any) -> None:
-        """The product of a and b^T."""
+        """Compute the product of a and b^T."""
         set_unknown(result)
 
     def gemm(self, a: Any, b: Any, c: Any, result: Any, alpha: float, beta: float) -> None:
-        """The sum of alpha a b and beta c."""
+        """Compute the sum of alpha a b and beta c."""
         set_unknown(result)
 
     def block_scaled_matmul_mxfp8(self, a: Any, b: Any, result: Any, a_scale: Any, b_scale: Any) -> None:
-        """The product of a and b^T, both in blocks with scales."""
+        """Compute the product of a and b^T, both in blocks with scales."""
         set_unknown(result)
 
     block_scaled_matmul_nvfp4 = block_scaled_matmul_mxfp8
@@ -163,7 +163,7 @@ def _no_session(*_: Any, **__: Any) -> int:
 
 
 def native_replacements() -> Iterator[Replacement]:
-    """The replacements in Triton, if this version has them."""
+    """Yield the replacements in Triton, if this version has them."""
     from triton._C import libtriton
 
     for backend, library, name in (("nvidia", "cublas", "CublasLt"), ("amd", "hipblas", "HipblasLt")):
@@ -199,7 +199,10 @@ _STREAMS = ("Stream", "stream", "StreamContext")
 
 
 def _cuda_replacements(target: Target) -> Iterator[Replacement]:
-    """The replacements in `torch.cuda`; torch._dynamo needs each function to be a distinct object."""
+    """Yield the replacements in `torch.cuda`.
+
+    torch._dynamo needs each function to be a distinct object.
+    """
     cuda, properties = torch.cuda, device_properties(target)
     memory = (properties.total_memory, properties.total_memory)
     for name in _NO_OPS:
@@ -248,7 +251,7 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
 
 
 def _torch_replacements(operators: ProgramOperators, assumed: Assumptions) -> Iterator[Replacement]:
-    """The replacements in the rest of torch."""
+    """Yield the replacements in the rest of torch."""
     yield torch, "Stream", type("Stream", (FakeStream,), {})
     yield torch, "Event", type("Event", (FakeEvent,), {})
     yield torch, "Generator", FakeGenerator
@@ -285,12 +288,12 @@ def _torch_replacements(operators: ProgramOperators, assumed: Assumptions) -> It
 
 
 def _devices() -> int:
-    """One device per process that torchrun started here: each uses the device of its rank."""
+    """Count one device per process that torchrun started here: each uses the device of its rank."""
     return int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
 
 
 def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
-    """An autocast setting for CUDA that applies to the CPU too, where tensors are, unless torch compiles."""
+    """Apply an autocast setting for CUDA to the CPU too, where tensors are, unless torch compiles."""
 
     @functools.wraps(original)
     def set_(*args: Any) -> None:
@@ -302,7 +305,7 @@ def _for_cpu_too(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _without_device(init: Callable[..., None]) -> Callable[..., None]:
-    """The profiler's constructor, for the CPU only: without a GPU it prints a trace per operator."""
+    """Restrict the profiler's constructor to the CPU: without a GPU it prints a trace per operator."""
 
     @functools.wraps(init)
     def init_for_cpu(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -312,7 +315,7 @@ def _without_device(init: Callable[..., None]) -> Callable[..., None]:
 
 
 def _restoring(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
-    """The function by which `torch.load` moves a storage to the device that it was on, or to map_location."""
+    """Wrap the function by which `torch.load` moves a storage to its device or to map_location."""
 
     @functools.wraps(original)
     def restore(storage: Any, location: str) -> Any:
@@ -324,7 +327,7 @@ def _restoring(original: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]
 
 
 def _hooks_with_mode(init: Callable[..., None], assumed: Assumptions) -> Callable[..., None]:
-    """The hooks of saved tensors, such as checkpointing's, with the function mode on."""
+    """Wrap the hooks of saved tensors, such as checkpointing's, so that the function mode is on."""
 
     @functools.wraps(init)
     def init_with_mode(self: Any, pack: Callable[..., Any], unpack: Callable[..., Any]) -> None:
@@ -334,7 +337,7 @@ def _hooks_with_mode(init: Callable[..., None], assumed: Assumptions) -> Callabl
 
 
 def _thread_with_modes(start: Callable[..., None], operators: ProgramOperators) -> Callable[..., None]:
-    """Turns the modes on in the threads that the program starts: torch keeps them per thread."""
+    """Turn the modes on in the threads that the program starts: torch keeps them per thread."""
 
     @functools.wraps(start)
     def start_with_modes(thread: threading.Thread) -> None:
@@ -351,7 +354,7 @@ def _thread_with_modes(start: Callable[..., None], operators: ProgramOperators) 
 
 
 def _on_gloo(original: Callable[..., Any]) -> Callable[..., Any]:
-    """A call of torch.distributed with gloo in place of nccl, which rejects CPU tensors."""
+    """Wrap a call of torch.distributed to use gloo in place of nccl, which rejects CPU tensors."""
 
     @functools.wraps(original)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -379,7 +382,10 @@ def _assert_close(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _owners(owner: Any, name: str) -> Iterator[Any]:
-    """The owner, and the module of `torch.cuda` that defines a function of it, such as torch.cuda.memory."""
+    """Yield the module of `torch.cuda` that defines a function of the owner, and the owner.
+
+    Such a module is torch.cuda.memory, for example.
+    """
     original = getattr(owner, name, None)
     home = sys.modules.get(getattr(original, "__module__", None) or "")
     if owner is torch.cuda and home not in (None, owner) and getattr(home, name, None) is original:

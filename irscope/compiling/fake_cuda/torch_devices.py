@@ -40,7 +40,10 @@ class DeviceProperties:
 
 
 def device_properties(target: Target) -> DeviceProperties:
-    """The properties of the reference device of `target`. Raises ValueError if its limits are unknown."""
+    """Return the properties of the reference device of `target`.
+
+    Raises ValueError if its limits are unknown.
+    """
     board, limits, backend = reference_device(target), device_of(target), backend_of(target)
     if limits is None:
         raise ValueError(f"the limits of {target} are unknown")
@@ -64,7 +67,7 @@ def device_properties(target: Target) -> DeviceProperties:
 
 
 def _nothing(*_: Any, **__: Any) -> None:
-    """A method that does nothing."""
+    """Do nothing, as a method."""
 
 
 class FakeEvent:
@@ -73,7 +76,7 @@ class FakeEvent:
     record = wait = synchronize = _nothing
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        """Accepts the arguments of a CUDA event."""
+        """Accept the arguments of a CUDA event."""
 
     def query(self) -> bool:
         """True: the event has completed."""
@@ -93,7 +96,7 @@ class FakeStream:
     wait_stream = wait_event = synchronize = _nothing
 
     def __init__(self, *_: Any, **__: Any) -> None:
-        """Accepts the arguments of a CUDA stream."""
+        """Accept the arguments of a CUDA stream."""
 
     def __enter__(self) -> FakeStream:
         return self
@@ -101,15 +104,15 @@ class FakeStream:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     def record_event(self, event: FakeEvent | None = None) -> FakeEvent:
-        """A completed event."""
+        """Return a completed event."""
         return event or FakeEvent()
 
     @staticmethod
     def priority_range() -> tuple[int, int]:
-        """The lowest and the highest priority, as on an H100."""
+        """Return the lowest and the highest priority, as on an H100."""
         return 0, -5
 
     def query(self) -> bool:
@@ -133,7 +136,7 @@ class FakeGraph(FakeStream):
     capture_begin = capture_end = replay = reset = instantiate = enable_debug_mode = debug_dump = _nothing
 
     def pool(self) -> tuple[int, int]:
-        """The handle of the graph's memory pool."""
+        """Return the handle of the graph's memory pool."""
         return 0, 0
 
 
@@ -154,37 +157,37 @@ class FakeGenerator(torch.Generator):  # type: ignore[misc]
     requested: torch.device
 
     def __new__(cls, device: Any = "cpu") -> FakeGenerator:
-        """Creates a CPU generator for any device."""
+        """Create a CPU generator for any device."""
         generator: FakeGenerator = super().__new__(cls, "cpu")
         generator.requested = torch.device("cuda", 0) if is_cuda(device) else torch.device("cpu")
         return generator
 
     @property
     def device(self) -> torch.device:
-        """The device that was requested."""
+        """Return the device that was requested."""
         return self.requested
 
     def get_state(self) -> torch.Tensor:
-        """The state; for CUDA 16 bytes of seed and offset, as CUDA's generator returns."""
+        """Return the state; for CUDA 16 bytes of seed and offset, as CUDA's generator returns."""
         if self.requested.type == "cpu":
             return super().get_state()
         return torch.tensor([self.initial_seed(), 0], dtype=torch.int64).view(torch.uint8)
 
     def clone_state(self) -> FakeGenerator:
-        """Another generator of the same device and seed."""
-        made = FakeGenerator(self.requested)
-        made.manual_seed(self.initial_seed())
-        return made
+        """Return another generator of the same device and seed."""
+        generator = FakeGenerator(self.requested)
+        generator.manual_seed(self.initial_seed())
+        return generator
 
     graphsafe_get_state = clone_state
 
     def graphsafe_set_state(self, state: FakeGenerator) -> FakeGenerator:
-        """Takes over the seed."""
+        """Take over the seed."""
         self.manual_seed(state.initial_seed())
         return self
 
     def set_state(self, state: torch.Tensor) -> FakeGenerator:
-        """Sets the state; ignored for CUDA, whose state does not fit the CPU generator."""
+        """Set the state; ignored for CUDA, whose state does not fit the CPU generator."""
         if self.requested.type == "cpu":
             super().set_state(state)
         return self
@@ -209,5 +212,5 @@ class _LegacyType(type):
 
 
 def legacy_type(name: str) -> type:
-    """The replacement of `torch.cuda.FloatTensor`, or another of LEGACY_TYPES."""
+    """Return the replacement of `torch.cuda.FloatTensor`, or another of LEGACY_TYPES."""
     return _LegacyType(name, (), {})

@@ -35,9 +35,9 @@ Report = Callable[[str, str], None]
 
 
 def tracing_replacements(report: Report) -> Iterator[Replacement]:
-    """The replacements. Imports Dynamo and Inductor.
+    """Yield the replacements.
 
-    Raises AttributeError if this version of torch lacks one of them.
+    Imports Dynamo and Inductor. Raises AttributeError if this version of torch lacks one of them.
     """
     from torch._dynamo import convert_frame, guards
     from torch._dynamo.variables.torch_function import SymbolicTorchFunctionState
@@ -115,7 +115,7 @@ def _compiling_or_interpreting(original: Callable[..., Any], report: Report) -> 
 
 
 def _reason(error: Exception) -> str:
-    """The first line of an error of torch.compile; the second follows "backend='inductor' raised:"."""
+    """Return the first line of an error of torch.compile, without "backend='inductor' raised:"."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     while len(lines) > 1 and lines[0].endswith("raised:"):
         del lines[0]
@@ -124,7 +124,7 @@ def _reason(error: Exception) -> str:
 
 @contextmanager
 def _without_dispatch_mode() -> Iterator[None]:
-    """Turns the dispatch mode off within the block; other modes of torch stay on."""
+    """Turn the dispatch mode off within the block; other modes of torch stay on."""
     stack = _take_dispatch_modes()
     ours = any(isinstance(mode, FakeCudaDispatchMode) for mode in stack)
     before = getattr(_off, "stack", None)
@@ -140,7 +140,7 @@ def _without_dispatch_mode() -> Iterator[None]:
 
 
 def _with_modes_at_runtime(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Builds guards with the dispatch mode on: they compare the keys of tensors, and the mode adds one."""
+    """Build guards with the dispatch mode on: they compare the keys of tensors, and the mode adds one."""
 
     @functools.wraps(original)
     def build(*args: Any, **kwargs: Any) -> Any:
@@ -159,7 +159,7 @@ def _with_modes_at_runtime(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _matching_devices(original: Callable[..., None]) -> Callable[..., None]:
-    """The guard of a tensor, which compares the device that the program sees too: all are CPU tensors."""
+    """Wrap the guard of a tensor to compare the device that the program sees: all are CPU tensors."""
 
     @functools.wraps(original)
     def tensor_match(self: Any, guard: Any, *args: Any, **kwargs: Any) -> None:
@@ -180,7 +180,7 @@ def _seen_on_cpu(tensor: torch.Tensor) -> bool:
 
 
 def _take_dispatch_modes() -> list[Any]:
-    """Turns all dispatch modes off and returns them, the innermost last."""
+    """Turn all dispatch modes off and return them, the innermost last."""
     modes = [_pop_torch_dispatch_stack(None) for _ in range(_len_torch_dispatch_stack())]
     return modes[::-1]
 
@@ -213,14 +213,14 @@ def _without_streams(original: Callable[..., None]) -> Callable[..., None]:
 
 
 def _on_cuda(original: Callable[..., Any]) -> Callable[..., Any]:
-    """The description of a tensor, from which torch makes the tensor to trace with: on cuda:0."""
+    """Wrap the description of a tensor, from which torch makes the tensor to trace with: on cuda:0."""
     from torch._subclasses.fake_tensor import FakeTensor
 
     @functools.wraps(original)
     def describe_tensor(self: Any, tensor: torch.Tensor, **kwargs: Any) -> Any:
-        found = original(self, tensor, **kwargs)
-        if found.device.type != "cpu" or isinstance(tensor, FakeTensor) or on_cpu(tensor):
-            return found
-        return dataclasses.replace(found, device=_DEVICE)
+        description = original(self, tensor, **kwargs)
+        if description.device.type != "cpu" or isinstance(tensor, FakeTensor) or on_cpu(tensor):
+            return description
+        return dataclasses.replace(description, device=_DEVICE)
 
     return describe_tensor

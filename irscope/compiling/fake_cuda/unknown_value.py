@@ -29,7 +29,7 @@ _ALIGNMENT = 256
 
 
 def is_cuda(device: Any) -> bool:
-    """Whether a device argument, in any of torch's spellings, is a GPU."""
+    """Return True if a device argument, in any of torch's spellings, is a GPU."""
     if isinstance(device, torch.device):
         return str(device.type) == "cuda"
     if isinstance(device, str):
@@ -38,10 +38,10 @@ def is_cuda(device: Any) -> bool:
 
 
 def is_tracing(args: tuple[Any, ...]) -> bool:
-    """Whether a call belongs to a compiler that traces with tensors without values, which know their device.
+    """Return True if a call belongs to a compiler that traces with tensors without values.
 
-    These are torch's FakeTensors, and the meta tensors inside of them. The program's own tensors answer as
-    always while a compiler looks at them.
+    Such tensors know their device. These are torch's FakeTensors, and the meta tensors inside of
+    them. The program's own tensors answer as always while a compiler looks at them.
     """
     if args and isinstance(args[0], torch.Tensor):
         return isinstance(args[0], FakeTensor) or args[0].is_meta
@@ -49,22 +49,26 @@ def is_tracing(args: tuple[Any, ...]) -> bool:
 
 
 def leaves(*values: Any) -> Sequence[Any]:
-    """All leaves of the values; quickly if none is a container, as in most of a program's calls."""
+    """Return all leaves of the values.
+
+    This is quick if none is a container, as in most of a program's calls.
+    """
     if any(isinstance(value, tuple | list | dict) for value in values):
         return [leaf for value in values for leaf in tree_leaves(value)]
     return values
 
 
 def tensors_in(args: Sequence[Any], kwargs: Mapping[str, Any] | None) -> list[torch.Tensor]:
-    """The tensors in the arguments of a call."""
+    """Return the tensors in the arguments of a call."""
     values = leaves(*args, *kwargs.values()) if kwargs else leaves(*args)
     return [leaf for leaf in values if isinstance(leaf, torch.Tensor)]
 
 
 def _storage(tensor: torch.Tensor) -> Any:
-    """The storage of the tensor's values, which has the tags; for a sparse tensor, of its stored values.
+    """Return the storage of the tensor's values, which has the tags.
 
-    Within torch.func's transformations (grad, vmap), it is that of the tensor that they wrap.
+    For a sparse tensor, it is that of its stored values. Within torch.func's transformations
+    (grad, vmap), it is that of the tensor that they wrap.
     """
     while torch._C._functorch.is_functorch_wrapped_tensor(tensor):
         tensor = torch._C._functorch.get_unwrapped(tensor)
@@ -76,7 +80,10 @@ def _storage(tensor: torch.Tensor) -> Any:
 
 
 def on_cpu(tensor: torch.Tensor) -> bool:
-    """Whether the program sees this tensor on the CPU. A tensor without a tag is a CUDA tensor."""
+    """Return True if the program sees this tensor on the CPU.
+
+    A tensor without a tag is a CUDA tensor.
+    """
     return bool(getattr(_storage(tensor), "irscope_cpu", False))
 
 
@@ -88,7 +95,7 @@ def set_on_cpu(value: Any, cpu: bool) -> None:
 
 
 def unknown(tensor: torch.Tensor) -> bool:
-    """Whether the tensor's values depend on what a kernel would have computed.
+    """Return True if the tensor's values depend on what a kernel would have computed.
 
     This includes a CUDA tensor that was allocated but that only a kernel can have written to.
     """
@@ -107,7 +114,7 @@ def set_empty(value: Any) -> None:
 
 
 def set_filled(value: Any) -> None:
-    """Removes the tag of empty tensors in `value`: the program itself wrote to them."""
+    """Remove the tag of empty tensors in `value`: the program itself wrote to them."""
     for leaf in leaves(value):
         if isinstance(leaf, torch.Tensor) and getattr(_storage(leaf), "irscope_unknown", None) == _EMPTY:
             _tag(leaf, None)
@@ -120,7 +127,7 @@ def _tag(value: Any, reason: str | None) -> None:
 
 
 def fake_pointer(tensor: torch.Tensor) -> int:
-    """The address that specialization sees: as if CUDA's allocator had aligned the storage."""
+    """Return the address that specialization sees: as if CUDA's allocator had aligned the storage."""
     base, address = int(tensor.untyped_storage().data_ptr()), int(tensor.data_ptr())
     return address if address == 0 else -(-base // _ALIGNMENT) * _ALIGNMENT + address - base
 
@@ -141,11 +148,11 @@ class UnknownValue:
         return "?"
 
     def __format__(self, spec: str) -> str:
-        """The same text in every format."""
+        """Return the same text in every format."""
         return "?"
 
     def __bool__(self) -> bool:
-        """The truth with which an `assert` passes. Raises NeedsGpuError elsewhere."""
+        """Return the truth with which an `assert` passes. Raises NeedsGpuError elsewhere."""
         if (passing := passing_truth()) is not None:
             return passing
         raise NeedsGpuError(read_at=self.read_at)
@@ -153,7 +160,7 @@ class UnknownValue:
 
 def _compute(self: UnknownValue, *others: Any) -> UnknownValue:
     """Arithmetic with other numbers gives an unknown value; with a tensor or a text it needs the number."""
-    if all(isinstance(other, Number | UnknownValue) for other in others):
+    if all(isinstance(operand, Number | UnknownValue) for operand in others):
         return self
     raise NeedsGpuError(read_at=self.read_at)
 
@@ -187,12 +194,12 @@ class Assumptions:
     values: Mapping[str, Value]
 
     def value(self) -> Value:
-        """The value to assume for a number that the program reads now; None if there is none."""
+        """Return the value to assume for a number that the program reads now, or None if there is none."""
         if self.values:
             for frame in frames_outwards(sys._getframe(1)):
-                place = f"/{frame.f_code.co_filename}:{frame.f_lineno}"
+                location = f"/{frame.f_code.co_filename}:{frame.f_lineno}"
                 for line, value in self.values.items():
-                    if line and place.endswith(f"/{line.removeprefix('/')}"):
+                    if line and location.endswith(f"/{line.removeprefix('/')}"):
                         return value
             if "" in self.values:
                 return self.values[""]
@@ -203,15 +210,15 @@ NO_ASSUMPTIONS = Assumptions({})
 
 
 def unknown_value() -> UnknownValue:
-    """The number that the program reads now."""
+    """Return the number that the program reads now."""
     return UnknownValue(user_place())
 
 
 def passing_truth() -> bool | None:
-    """The truth of a value with which the `assert` in the program's current line passes.
+    """Return the truth of a value with which the `assert` in the program's current line passes.
 
-    False if all of it is negated, `assert not x.isnan().any()`. None if the line is not in an `assert`, or if
-    a part of it is negated.
+    It is False if all of it is negated, as in `assert not x.isnan().any()`. It is None if the
+    line is not in an `assert`, or if a part of it is negated.
     """
     test = _current_assert()
     if test is None:
@@ -222,13 +229,13 @@ def passing_truth() -> bool | None:
 
 
 def in_negated_assert() -> bool:
-    """Whether the program's current line is in an `assert` that contains a `not`."""
+    """Return True if the program's current line is in an `assert` that contains a `not`."""
     test = _current_assert()
     return test is not None and _negates(test)
 
 
 def _current_assert() -> ast.expr | None:
-    """The condition of the `assert` in the program's current line; None if there is none."""
+    """Return the condition of the `assert` in the program's current line, or None if there is none."""
     frame = user_frame()
     if frame is None:
         return None
@@ -238,13 +245,13 @@ def _current_assert() -> ast.expr | None:
 
 @functools.cache
 def _asserts(file: str) -> tuple[tuple[int, int, ast.expr], ...]:
-    """The first and last line of each `assert` in a file, and its condition."""
+    """Return the first and last line of each `assert` in a file, and its condition."""
     try:
         tree = ast.parse("".join(linecache.getlines(file)))
     except SyntaxError:  # a notebook cell with magic commands, or not Python
         return ()
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    return tuple((node.lineno, node.end_lineno or node.lineno, node.test) for node in found)
+    nodes = [node for node in ast.walk(tree) if isinstance(node, ast.Assert)]
+    return tuple((node.lineno, node.end_lineno or node.lineno, node.test) for node in nodes)
 
 
 def _negates(test: ast.expr) -> bool:

@@ -18,14 +18,15 @@ at_start: frozenset[str] = frozenset()
 
 
 def python_command(module: str, *arguments: str, flags: bool = False, python: str = "") -> list[str]:
-    """The command that calls `main(*arguments)` of a module in a new Python; flags are this one's.
+    """Return the command that calls `main(*arguments)` of a module in a new Python.
 
-    `python` is another interpreter than this one.
+    With `flags`, it has the flags of this interpreter. `python` is another interpreter than this
+    one.
     """
     import subprocess
 
-    given = subprocess._args_from_interpreter_flags() if flags else []  # type: ignore[attr-defined]
-    return [python or sys.executable, *given, __file__, module, *arguments]
+    interpreter_flags = subprocess._args_from_interpreter_flags() if flags else []  # type: ignore[attr-defined]
+    return [python or sys.executable, *interpreter_flags, __file__, module, *arguments]
 
 
 def irscope_command(*words: str) -> list[str]:

@@ -22,15 +22,16 @@ _CUDA_USAGE = re.compile(r"REG:(\d+) STACK:(\d+)")
 
 
 def find_nvdisasm() -> Path | None:
-    """The path of nvdisasm: of triton's wheel, else on PATH; None if neither has it."""
-    found = _in_triton_wheel("nvdisasm") or shutil.which("nvdisasm")
-    return Path(found) if found else None
+    """Return the path of nvdisasm: of triton's wheel, else on PATH; None if neither has it."""
+    program = _in_triton_wheel("nvdisasm") or shutil.which("nvdisasm")
+    return Path(program) if program else None
 
 
 def disassemble(cubin: bytes) -> str:
-    """The SASS of a cubin with source lines and inlining (`nvdisasm -c -gi`).
+    """Return the SASS of a cubin with source lines and inlining (`nvdisasm -c -gi`).
 
-    Raises UserError if nvdisasm is missing, rejects the cubin, or needs too much time, memory or output.
+    Raises UserError if nvdisasm is missing, rejects the cubin, or needs too much time, memory or
+    output.
     """
     program = find_nvdisasm()
     if program is None:
@@ -42,7 +43,7 @@ def disassemble(cubin: bytes) -> str:
 
 
 def register_usage(asm: Mapping[str, Any]) -> tuple[int, int]:
-    """Registers per thread and 4-byte words spilled, from `cuobjdump -res-usage`; zeros if it is missing."""
+    """Register per thread and 4-byte words spilled, from `cuobjdump -res-usage`; zeros if it is missing."""
     program = _in_triton_wheel("cuobjdump")
     if program is None:
         return 0, 0
@@ -51,7 +52,7 @@ def register_usage(asm: Mapping[str, Any]) -> tuple[int, int]:
 
 
 def ptxas_version(arch: str) -> Mapping[str, str]:
-    """The version of the ptxas that Triton runs for an architecture."""
+    """Return the version of the ptxas that Triton runs for an architecture."""
     from triton.backends.nvidia.compiler import get_ptxas_version
 
     # The last line that `ptxas --version` prints names the release.
@@ -68,7 +69,7 @@ def _in_triton_wheel(name: str) -> Path | None:
 
 
 def _run_on(cubin: bytes, program: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    """The outcome of a tool on a cubin. Raises UserError if it takes too long."""
+    """Run a tool on a cubin. Raises UserError if it takes too long."""
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file, tempfile.TemporaryFile() as printed:
         file.write(cubin)
         file.flush()

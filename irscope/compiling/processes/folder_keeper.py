@@ -18,7 +18,7 @@ _PATIENCE, _PAUSE = 5.0, 0.05
 
 
 def main() -> None:
-    """Serves one process."""
+    """Serve one process."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
         signal.signal(number, signal.SIG_IGN)
     folders: dict[bytes, None] = {}

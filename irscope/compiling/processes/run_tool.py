@@ -44,7 +44,7 @@ def run_tool(
     output: IO[bytes] | None = None,
     limits: ToolLimits | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
-    """Runs a command with `given` as its input, until it ends; its output and its errors are captured.
+    """Run a command with `given` as its input, until it ends; its output and its errors are captured.
 
     Its errors go to the file `errors` if there is one, and its output to the file `output`; `environment`
     replaces this process's. `limits` are for a tool whose input anybody may have written.

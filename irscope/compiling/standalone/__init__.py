@@ -22,11 +22,11 @@ _Proxy = namedtuple("_Proxy", ["constants", "signature"])
 
 
 def standalone(source: Any, options: Any, target: Any) -> Mapping[str, bytes]:
-    """The file of an ASTSource's kernel, and the arguments of triton.compile as JSON of Python expressions.
+    """Return an ASTSource's kernel as a file, and triton.compile's arguments as JSON.
 
-    "signature", "constexprs", "attrs" and "options" (those that differ from the backend's defaults) are
-    expressions in the file. If an object of the kernel cannot be written as text, only the JSON is returned,
-    with "problem". Never raises.
+    The JSON has Python expressions: "signature", "constexprs", "attrs" and "options" (those that
+    differ from the backend's defaults) are expressions in the file. If an object of the kernel
+    cannot be written as text, only the JSON is returned, with "problem". Never raises.
     """
     try:
         builder = FileBuilder()
@@ -51,7 +51,7 @@ def _call(builder: FileBuilder, source: Any, options: Any, target: Any) -> dict[
         "constexprs": {builder.expression(k): builder.expression(v) for k, v in source.constants.items()},
         "attrs": {builder.expression(k): builder.expression(v) for k, v in source.attrs.items() if v},
         "options": {key: builder.expression(value) for key, value in sorted(changed.items())},
-        "places": {name: list(place) for name, place in builder.places.items()},
+        "places": {name: list(location) for name, location in builder.places.items()},
     }
 
 
@@ -65,7 +65,7 @@ def _defaults(target: Any) -> dict[str, Any]:
 
 
 def _name_in_binary(source: Any) -> str:
-    """The name that the kernel's `repr` gives it in the binary; "" if it has none."""
+    """Return the name that the kernel's `repr` gives it in the binary, or "" if it has none."""
     function = source.fn
     if getattr(function, "_repr", None) is None:
         return ""

@@ -48,23 +48,23 @@ class FileBuilder:
 
     @property
     def text(self) -> str:
-        """The file."""
+        """Return the text of the file."""
         blocks = "\n\n\n".join(block.strip("\n") for block in self._definitions)
         return "\n".join(sorted(self._imports, key=_import_order)) + f"\n\n\n{blocks}\n"
 
     def kernel(self, function: Any, name: str) -> str:
-        """Adds a `@triton.jit` kernel, which has its own name in the file; `name` is its name in the binary.
+        """Add a `@triton.jit` kernel, which has its own name in the file; `name` is its name in the binary.
 
         Raises CannotWriteError if it needs an object that cannot be written as text.
         """
         return self._jit(function, function.fn.__name__, name)
 
     def expression(self, value: Any) -> str:
-        """The text of an expression in the file that makes `value`. Raises CannotWriteError."""
+        """Return the text of an expression in the file that makes `value`. Raises CannotWriteError."""
         return expression(value, self._name)
 
     def _name(self, value: Any, preferred: str) -> str:
-        """The name in the file of a function, a class or a module, which is added to it if it is new."""
+        """Return the name in the file of a function, a class or a module, and add it if it is new."""
         key = id(value)
         if key in self._known:
             return self._known[key]
@@ -73,8 +73,8 @@ class FileBuilder:
             return self._module(value, preferred)
         if isinstance(inner := getattr(value, "fn", None), FunctionType) and not _is_public_object(value):
             return self._jit(value, preferred or inner.__name__)
-        if found := imported_from(value):
-            return self._imported(value, *found, preferred)
+        if public_import := imported_from(value):
+            return self._imported(value, *public_import, preferred)
         if isinstance(value, FunctionType | type):
             return self._python(value, preferred)
         raise CannotWriteError(f"{preferred} is a {type(value).__qualname__}, which is no text")
@@ -100,7 +100,7 @@ class FileBuilder:
         return name
 
     def _jit(self, function: Any, preferred: str, binary_name: str = "") -> str:
-        """Adds a function that Triton compiles, or computes while it compiles."""
+        """Add a function that Triton compiles, or compute while it compiles."""
         name = self._claim(preferred, id(function))
         text = getattr(function, "src", None) or function._src
         tree = ast.parse(text)
@@ -124,7 +124,7 @@ class FileBuilder:
         return f"{jit}({', '.join(options)})" if options else jit
 
     def _python(self, value: Any, preferred: str) -> str:
-        """Adds a plain function or a class, decorators included."""
+        """Add a plain function or a class, decorators included."""
         if "<lambda>" in value.__qualname__:
             raise CannotWriteError("a lambda has no text of its own")
         try:
@@ -154,26 +154,26 @@ class FileBuilder:
         for reference in references(tree):
             if id(reference.nodes[0]) in replaced or reference.path[0] in itself:
                 continue
-            found = self._resolved(reference, scope, jit)
-            if found is not None and found[1] != ast.unparse(found[0]):
-                edits[found[0]] = found[1]
+            replacement = self._resolved(reference, scope, jit)
+            if replacement is not None and replacement[1] != ast.unparse(replacement[0]):
+                edits[replacement[0]] = replacement[1]
         return rewritten(text, tree, edits)
 
     def _annotation(self, node: ast.expr) -> dict[ast.expr, str]:
-        """A parameter's annotation as text that needs no names of the program: only constexpr matters."""
+        """Write a parameter's annotation without names of the program: only constexpr matters."""
         text = ast.unparse(node)
         if _CONSTEXPR.fullmatch(text):
             return {}  # resolved like any other reference
         if "constexpr" in text:
-            written = f"{self._name(sys.modules['triton.language'], 'tl')}.constexpr"
+            new_text = f"{self._name(sys.modules['triton.language'], 'tl')}.constexpr"
         else:
-            written = text if isinstance(node, ast.Constant) else repr(text)
-        return {} if written == text else {node: written}
+            new_text = text if isinstance(node, ast.Constant) else repr(text)
+        return {} if new_text == text else {node: new_text}
 
     def _resolved(
         self, reference: Reference, scope: Mapping[str, Any], jit: bool
     ) -> tuple[ast.expr, str] | None:
-        """The expression of a reference to replace, and by what; None if the reference stays."""
+        """Return the expression of a reference to replace, and by what, or None if the reference stays."""
         value = scope.get(reference.path[0], _MISSING)
         if value is _MISSING or _is_builtin(reference.path[0], value):
             return None
@@ -184,7 +184,7 @@ class FileBuilder:
         return reference.nodes[depth], name
 
     def _global(self, value: Any, preferred: str, jit: bool) -> str:
-        """The name in the file of a global, which is added to it if it is new.
+        """Return the name in the file of a global, which is added to it if it is new.
 
         `jit`: Triton reads it in a function that it compiles, which may read only constexpr constants.
         """
@@ -208,7 +208,7 @@ class FileBuilder:
         return self._known[key]
 
     def _claim(self, preferred: str, key: object) -> str:
-        """A free name, from now on that of `key`."""
+        """Claim a free name, which is that of `key` from now on."""
         name, number = preferred, 2
         while name in _TAKEN or self._names.get(name, key) != key:
             name, number = f"{preferred}_{number}", number + 1
@@ -235,11 +235,11 @@ def _import_order(line: str) -> tuple[bool, str]:
 
 
 def _annotations(tree: ast.AST) -> list[ast.expr]:
-    """The annotations of the function's parameters and of its result."""
+    """Return the annotations of the function's parameters and of its result."""
     function = tree.body[0]  # type: ignore[attr-defined] # a module of one function
-    every = [each for each in ast.walk(function.args) if isinstance(each, ast.arg)]
-    found = [each.annotation for each in every] + [function.returns]
-    return [each for each in found if each is not None]
+    every = [node for node in ast.walk(function.args) if isinstance(node, ast.arg)]
+    candidates = [node.annotation for node in every] + [function.returns]
+    return [node for node in candidates if node is not None]
 
 
 def _line_of_def(function: Any) -> int:
@@ -255,7 +255,7 @@ def _nonlocals(function: Any) -> dict[str, Any]:
 
 
 def _scope(value: Any) -> dict[str, Any]:
-    """The globals and closure of a plain function, or of a class and its methods."""
+    """Return the globals and closure of a plain function, or of a class and its methods."""
     if isinstance(value, FunctionType):
         inner = inspect.unwrap(value)
         return {**inner.__globals__, **_nonlocals(inner)}
@@ -276,7 +276,7 @@ def _is_public_object(value: Any) -> bool:
 
 
 def _belongs_to_user(value: Any) -> bool:
-    """Whether an object that a public module has was put there by somebody else."""
+    """Return True if somebody else put an object into a public module."""
     module = getattr(value, "__module__", None)
     return (
         isinstance(module, str) and callable(value) and not is_public(module) and public_name(value) is None
@@ -284,13 +284,16 @@ def _belongs_to_user(value: Any) -> bool:
 
 
 def _has_name(value: Any) -> bool:
-    """Whether the file has an object by its name, instead of by an expression that makes an equal one."""
+    """Return True if the file has an object by its name.
+
+    Otherwise an expression makes an equal one.
+    """
     if isinstance(value, ModuleType) or isinstance(getattr(value, "fn", None), FunctionType):
         return True
     return isinstance(value, FunctionType | type) or imported_from(value) is not None
 
 
 def _needs_constexpr(value: Any) -> bool:
-    """Whether Triton refuses the global unless it is a constexpr."""
+    """Return True if Triton refuses the global unless it is a constexpr."""
     module = type(value).__module__
     return not (module.startswith("triton.") or isinstance(value, type) or hasattr(value, "_fields"))

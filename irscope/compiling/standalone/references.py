@@ -29,7 +29,7 @@ class Reference:
 
 
 def references(tree: ast.AST) -> Iterator[Reference]:
-    """Each reference to a global or a closure's name in the statements of `tree`, in their order."""
+    """Yield each reference to a global or a closure's name in the statements of `tree`, in order."""
     yield from _of(tree, frozenset(), True)
 
 
@@ -39,7 +39,7 @@ def _of(node: ast.AST, hidden: frozenset[str], evaluated: bool) -> Iterator[Refe
         if chain is None:
             yield from _of(node.value, hidden, evaluated)  # type: ignore[union-attr] # not a Name
         elif isinstance(chain[0], ast.Name) and chain[0].id not in hidden:
-            path = tuple(each.id if isinstance(each, ast.Name) else each.attr for each in chain)  # type: ignore[attr-defined]
+            path = tuple(part.id if isinstance(part, ast.Name) else part.attr for part in chain)  # type: ignore[attr-defined]
             yield Reference(path, chain, hidden, evaluated)
         return
     if isinstance(node, _FUNCTIONS):
@@ -49,12 +49,12 @@ def _of(node: ast.AST, hidden: frozenset[str], evaluated: bool) -> Iterator[Refe
         for child in (*node.decorator_list, *node.bases, *node.keywords):
             yield from _of(child, hidden, False)
         # Methods do not see the names of the class; its other statements do.
-        own = hidden | {name for child in node.body for name in _assigned(child)}
+        class_hidden = hidden | {name for child in node.body for name in _assigned(child)}
         for child in node.body:
-            yield from _of(child, hidden if isinstance(child, _FUNCTIONS) else own, False)
+            yield from _of(child, hidden if isinstance(child, _FUNCTIONS) else class_hidden, False)
         return
     if isinstance(node, _COMPREHENSIONS):
-        hidden |= {name for each in node.generators for name in _stored(each.target)}
+        hidden |= {name for part in node.generators for name in _stored(part.target)}
     for child in ast.iter_child_nodes(node):
         yield from _of(child, hidden, evaluated)
 
@@ -64,31 +64,34 @@ def _of_function(
 ) -> Iterator[Reference]:
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    every += [each for each in (arguments.vararg, arguments.kwarg) if each is not None]
+    every += [parameter for parameter in (arguments.vararg, arguments.kwarg) if parameter is not None]
     outer: list[ast.expr | None] = [*arguments.defaults, *arguments.kw_defaults]
-    outer += [each.annotation for each in every]
+    outer += [parameter.annotation for parameter in every]
     if not isinstance(node, ast.Lambda):
         outer += [*node.decorator_list, node.returns]
     for expression in outer:
         if expression is not None:
             yield from _of(expression, hidden, False)
     body = [node.body] if isinstance(node, ast.Lambda) else node.body
-    local = {each.arg for each in every} | {name for child in body for name in _assigned(child)}
+    local = {parameter.arg for parameter in every} | {name for child in body for name in _assigned(child)}
     for child in body:
         yield from _of(child, hidden | local, True)
 
 
 def _chain(node: ast.expr) -> tuple[ast.expr, ...] | None:
-    """The beginnings of `a.b.c`, the shortest first; None if it does not begin with a name that is read."""
-    found = [node]
+    """Return the beginnings of `a.b.c`, the shortest first.
+
+    Returns None if it does not begin with a name that is read.
+    """
+    beginnings = [node]
     while isinstance(node, ast.Attribute):
         node = node.value
-        found.append(node)
-    return tuple(reversed(found)) if isinstance(node, ast.Name) else None
+        beginnings.append(node)
+    return tuple(reversed(beginnings)) if isinstance(node, ast.Name) else None
 
 
 def _assigned(node: ast.AST) -> Iterator[str]:
-    """The names that a statement of a function assigns, without those of functions within it."""
+    """Yield the names that a statement of a function assigns, without those of functions within it."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.AsyncFunctionDef):
         yield node.name
         return
@@ -105,28 +108,29 @@ def _assigned(node: ast.AST) -> Iterator[str]:
 
 
 def _stored(node: ast.AST) -> Iterator[str]:
-    return (each.id for each in ast.walk(node) if isinstance(each, ast.Name))
+    return (name_node.id for name_node in ast.walk(node) if isinstance(name_node, ast.Name))
 
 
 def rewritten(text: str, tree: ast.AST, edits: Mapping[ast.expr, str]) -> str:
-    """`text`, of which `tree` is the syntax, with other text for some expressions.
+    """Return `text`, of which `tree` is the syntax, with other text for some expressions.
 
-    Before Python 3.12 expressions in f-strings have no position: such a text is then written by ast.unparse.
+    Before Python 3.12 expressions in f-strings have no position: such a text is then written by
+    ast.unparse.
     """
     if not edits:
         return text
-    inside = {child for each in ast.walk(tree) if isinstance(each, ast.JoinedStr) for child in ast.walk(each)}
+    inside = {child for part in ast.walk(tree) if isinstance(part, ast.JoinedStr) for child in ast.walk(part)}
     if any(node in inside for node in edits):
         return ast.unparse(ast.fix_missing_locations(_Replaced(edits).visit(tree)))
     content = text.encode()
     starts = [0]
     for line in content.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
-    places = [
+    spans = [
         (starts[node.lineno - 1] + node.col_offset, starts[(node.end_lineno or node.lineno) - 1], node, new)
         for node, new in edits.items()
     ]
-    for start, last_line, node, new in sorted(places, key=lambda place: -place[0]):
+    for start, last_line, node, new in sorted(spans, key=lambda place: -place[0]):
         content = content[:start] + new.encode() + content[last_line + (node.end_col_offset or 0) :]
     return content.decode()
 
@@ -136,7 +140,7 @@ class _Replaced(ast.NodeTransformer):
         self._edits = edits
 
     def visit(self, node: ast.AST) -> ast.AST:
-        """The node, or the expression that takes its place."""
+        """Return the node, or the expression that takes its place."""
         if isinstance(node, ast.expr) and node in self._edits:
             return ast.parse(self._edits[node], mode="eval").body
         return self.generic_visit(node)

@@ -38,21 +38,27 @@ class GeneratedTexts:
         self._texts: dict[str, list[tuple[dict[str, Any], str]]] = {}
 
     def text(self, source: Any, options: Any, target: Any) -> str:
-        """The text of the module that `source` generates. Raises whatever the kernel's code raises."""
-        known = self._texts.setdefault(source.hash(), [])
+        """Return the text of the module that `source` generates.
+
+        Raises whatever the kernel's code raises.
+        """
+        generated = self._texts.setdefault(source.hash(), [])
         values = vars(options)
-        for read, text in known:
+        for read, text in generated:
             if all(values.get(name) == value for name, value in read.items()):
                 return text
         recorded, read_names = _recording(options)
         text = str(_generate(source, recorded, target))
         everything = "__dict__" in read_names
-        known.append(({k: v for k, v in values.items() if everything or k in read_names}, text))
+        generated.append(({k: v for k, v in values.items() if everything or k in read_names}, text))
         return text
 
 
 def _recording(options: Any) -> tuple[Any, set[str]]:
-    """A copy of a backend's options, and a set to which it adds the name of each attribute that is read."""
+    """Copy a backend's options so that the copy records which attributes are read.
+
+    Returns the copy, and the set to which it adds the name of each attribute that is read.
+    """
     names: set[str] = set()
 
     class Recording(type(options)):  # type: ignore[misc] # the class of a backend
@@ -66,7 +72,7 @@ def _recording(options: Any) -> tuple[Any, set[str]]:
 
 
 def _generate(source: Any, options: Any, target: Any) -> Any:
-    """The module of `source`, as `triton.compile` generates it."""
+    """Generate the module of `source`, as `triton.compile` does."""
     from triton._C.libtriton import ir
     from triton.compiler import make_backend
 
@@ -78,7 +84,7 @@ def _generate(source: Any, options: Any, target: Any) -> Any:
 
 
 def parse_module(text: str, context: Any) -> Any:
-    """The module that `text` writes. Raises UserError if MLIR cannot read it."""
+    """Parse the module that `text` writes. Raises UserError if MLIR cannot read it."""
     from triton._C.libtriton import ir
 
     with tempfile.NamedTemporaryFile("w", suffix=".mlir", encoding="utf-8") as file:
@@ -93,7 +99,10 @@ def parse_module(text: str, context: Any) -> Any:
 
 
 def as_source(source: SourceText) -> Any:
-    """An ASTSource that `triton.compile` compiles and caches like the source that the text is from."""
+    """Return an ASTSource that `triton.compile` handles like the source that the text is from.
+
+    It is compiled and cached the same.
+    """
     from triton.compiler import ASTSource
 
     class TextSource(ASTSource):  # type: ignore[misc] # Triton's class has no types

@@ -39,7 +39,7 @@ Name = Callable[[Any, str], str]
 
 
 def is_public(module: str) -> bool:
-    """Whether a reproducer may import this module."""
+    """Return True if a reproducer may import this module."""
     root = module.partition(".")[0]
     if module == _INLINED or module.startswith(f"{_INLINED}."):
         return False
@@ -47,16 +47,22 @@ def is_public(module: str) -> bool:
 
 
 def imported_from(value: Any) -> tuple[str, str] | None:
-    """The public module and the name in it under which `value` can be imported; None if there is none."""
+    """Return the public module and the name in it under which `value` can be imported.
+
+    Returns None if there is none.
+    """
     module, name = getattr(value, "__module__", None), getattr(value, "__name__", None)
     if not (isinstance(module, str) and isinstance(name, str)) or not is_public(module):
         return None
-    found = getattr(sys.modules.get(module), name, None)  # nothing is imported in the user's program
-    return (module, name) if found is value else None
+    attribute = getattr(sys.modules.get(module), name, None)  # nothing is imported in the user's program
+    return (module, name) if attribute is value else None
 
 
 def public_name(value: Any) -> tuple[str, str] | None:
-    """The module that users import and the name in it that is `value`: ("triton.language", "float16")."""
+    """Return the module that users import and the name in it that is `value`.
+
+    For example, ("triton.language", "float16").
+    """
     name = getattr(value, "__name__", None)
     for module in _PUBLIC:
         loaded = sys.modules.get(module)
@@ -66,7 +72,7 @@ def public_name(value: Any) -> tuple[str, str] | None:
 
 
 def expression(value: Any, name: Name, depth: int = 0) -> str:
-    """The text of an expression that makes `value`. Raises CannotWriteError."""
+    """Return the text of an expression that makes `value`. Raises CannotWriteError."""
     if depth > _MOST_NESTED:
         raise CannotWriteError("a value that contains itself")
 
@@ -83,7 +89,7 @@ def expression(value: Any, name: Name, depth: int = 0) -> str:
 
 
 def _constant(value: Any, name: Name) -> str | None:
-    """The text of an enum's member, a number, a string or a module; None for anything else."""
+    """Return the text of an enum's member, a number, a string or a module; None for anything else."""
     if isinstance(value, enum.Enum):
         return f"{name(type(value), type(value).__name__)}.{value.name}"
     if isinstance(value, ModuleType):
@@ -92,7 +98,7 @@ def _constant(value: Any, name: Name) -> str | None:
 
 
 def _object(value: Any, name: Name, inner: Callable[[Any], str]) -> str | None:
-    """The text of a container, an element type or an instance of a dataclass; None for anything else."""
+    """Return the text of a container, an element type or a dataclass instance, else None."""
     if type(value).__name__ == "constexpr":
         return f"{_member(type(value), name)}({inner(value.value)})"
     if isinstance(value, dict):
@@ -103,7 +109,7 @@ def _object(value: Any, name: Name, inner: Callable[[Any], str]) -> str | None:
     if type(value) in (list, tuple, set, frozenset) or _is_triton_tuple(value):
         return _collection(value, [inner(item) for item in value])
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _call(value, [each.name for each in dataclasses.fields(value) if each.init], name, inner)
+        return _call(value, [field.name for field in dataclasses.fields(value) if field.init], name, inner)
     return _type(value, name, inner)
 
 
@@ -136,10 +142,10 @@ def _call(value: Any, fields: Any, name: Name, inner: Callable[[Any], str]) -> s
 
 
 def _member(value: Any, name: Name) -> str:
-    """A function or class: `tl.constexpr`, `gl.BlockedLayout`, or the name of the user's own."""
-    found = public_name(value)
-    if found is not None:
-        module, attribute = found
+    """Return the text of a function or class: `tl.constexpr`, `gl.BlockedLayout`, or the user's name."""
+    public = public_name(value)
+    if public is not None:
+        module, attribute = public
         return f"{name(sys.modules[module], MODULE_NAMES.get(module, module))}.{attribute}"
     label = getattr(value, "__name__", type(value).__name__)
     if vars(builtins).get(label) is value:
@@ -148,7 +154,7 @@ def _member(value: Any, name: Name) -> str:
 
 
 def _type(value: Any, name: Name, inner: Callable[[Any], str]) -> str | None:
-    """An element type of tl or torch, a pointer or a tensor type; None if `value` is something else."""
+    """Return the text of an element type of tl or torch, or of a pointer or tensor type, else None."""
     module, kind = type(value).__module__, type(value).__name__
     if module == "torch" and kind == "dtype":
         return f"{name(sys.modules['torch'], 'torch')}.{str(value).removeprefix('torch.')}"
@@ -162,7 +168,7 @@ def _type(value: Any, name: Name, inner: Callable[[Any], str]) -> str | None:
     if kind == "block_type":
         return f"{prefix}.block_type({inner(value.element_ty)}, {inner(list(value.shape))})"
     if kind == "dtype":
-        names = (each for each, found in vars(language).items() if type(found) is type(value))
-        found = next((each for each in names if getattr(language, each) == value), None)
-        return f"{prefix}.{found}" if found else f"{prefix}.dtype({value.name!r})"
+        names = (dtype_name for dtype_name, member in vars(language).items() if type(member) is type(value))
+        member = next((dtype_name for dtype_name in names if getattr(language, dtype_name) == value), None)
+        return f"{prefix}.{member}" if member else f"{prefix}.dtype({value.name!r})"
     return None

@@ -54,7 +54,7 @@ class _Allocated(BaseException):
 
 
 def allocate(run: RunStage, module: Any, backend: Any, options: Any) -> Allocation:
-    """Runs the passes of the stage `run` (`llir`) on `module` until memory and warps are allocated.
+    """Run the passes of the stage `run` (`llir`) on `module` until memory and warps are allocated.
 
     Changes `module`. Raises whatever the passes raise; UserError for an unknown backend.
     """
@@ -81,12 +81,15 @@ def allocate(run: RunStage, module: Any, backend: Any, options: Any) -> Allocati
 
 
 def _is_final(options: Any) -> bool:
-    """Whether no pass after the last allocation allocates more: barriers of clusters, sanitizers."""
+    """Return True if no pass after the last allocation allocates more.
+
+    Barriers of clusters and sanitizers do.
+    """
     return options.num_ctas == 1 and not getattr(options, "instrumentation_mode", "")
 
 
 def _allocation(module: Any, options: Any) -> Allocation:
-    """The module's attributes, as the end of `make_llir` reads them."""
+    """Read the module's attributes as the end of `make_llir` does."""
     shared = module.get_int_attr("ttg.shared") or 0
     least = getattr(options, "min_shared_mem", None)  # 3.9 raises the amount to this after the conversion
     return Allocation(
@@ -97,12 +100,12 @@ def _allocation(module: Any, options: Any) -> Allocation:
 
 
 def _passes(backend: Any) -> Any:
-    """The module of libtriton with the backend's own passes: `nvidia.passes` or `amd.passes`."""
+    """Find libtriton's module with the backend's own passes: `nvidia.passes` or `amd.passes`."""
     compiler = sys.modules[type(backend).__module__]
     for value in list(vars(compiler).values()):
-        found = getattr(value, "passes", None)
-        if isinstance(found, ModuleType) and hasattr(getattr(found, "ttgpuir", None), _TO_LLVM):
-            return found
+        pass_module = getattr(value, "passes", None)
+        if isinstance(pass_module, ModuleType) and hasattr(getattr(pass_module, "ttgpuir", None), _TO_LLVM):
+            return pass_module
     raise UserError(f"Triton's {backend.target.backend} backend has no passes.ttgpuir.{_TO_LLVM}")
 
 
@@ -117,11 +120,11 @@ _HEADER = 16
 @contextmanager
 def without_verifier(backend: Any) -> Iterator[None]:
     """Pass managers that Triton's `backend` creates within the block do not verify, if that is possible."""
-    found = _disable()
-    if found is None:
+    disable_verifier = _disable()
+    if disable_verifier is None:
         yield
         return
-    disable: Callable[[Any], None] = found
+    disable: Callable[[Any], None] = disable_verifier
     with ExitStack() as stack:
         for compiler in compiler_modules(backend):
 
@@ -137,7 +140,7 @@ def without_verifier(backend: Any) -> Iterator[None]:
 
 @cache
 def _disable() -> Callable[[Any], None] | None:
-    """Turns off the verifier of a pass manager; None if libtriton does not allow it."""
+    """Turn off the verifier of a pass manager; None if libtriton does not allow it."""
     import triton
     from triton._C import libtriton
 
@@ -156,7 +159,7 @@ def _disable() -> Callable[[Any], None] | None:
 
 
 def _is_address(size: Callable[[int], int]) -> bool:
-    """Whether `_address` finds a pass manager: MLIR counts the passes that were added."""
+    """Return True if `_address` finds a pass manager: MLIR counts the passes that were added."""
     from triton._C.libtriton import ir, passes
 
     manager = ir.pass_manager(ir.context())
@@ -168,10 +171,10 @@ def _is_address(size: Callable[[int], int]) -> bool:
 
 
 def _address(manager: Any) -> int:
-    """The address of the C++ object of a pass manager.
+    """Return the address of the C++ object of a pass manager.
 
-    pybind11 (3.6 to 3.8) has it after the header (`instance` in pybind11/detail/common.h), nanobind (3.9) its
-    distance from the object (`nb_inst` in nanobind/src/nb_internals.h).
+    pybind11 (3.6 to 3.8) has it after the header (`instance` in pybind11/detail/common.h),
+    nanobind (3.9) its distance from the object (`nb_inst` in nanobind/src/nb_internals.h).
     """
     after = id(manager) + _HEADER
     if type(type(manager)).__name__ == "pybind11_type":

@@ -30,10 +30,10 @@ def always_compile() -> Iterator[None]:
 
 
 def with_coalescing_output(run: RunStage) -> RunStage:
-    """The TTGIR stage `run` with its coalescing pass printing its reasons.
+    """Wrap the TTGIR stage `run` so that its coalescing pass prints its reasons.
 
-    The variable is part of Triton's cache key, so it is set only while this stage runs, after the key
-    was computed.
+    The variable is part of Triton's cache key, so it is set only while this stage runs, after the
+    key was computed.
     """
 
     def stage(module: Any, metadata: dict[str, Any]) -> Any:
@@ -44,7 +44,7 @@ def with_coalescing_output(run: RunStage) -> RunStage:
 
 
 def split_coalescing_output(text: str) -> tuple[str, str]:
-    """Splits a worker's output into everything else and the lines of the coalescing pass."""
+    """Split a worker's output into everything else and the lines of the coalescing pass."""
     lines = text.splitlines(keepends=True)
     reasons = [line for line in lines if line.startswith(_PREFIX)]
     return "".join(line for line in lines if not line.startswith(_PREFIX)), "".join(reasons)

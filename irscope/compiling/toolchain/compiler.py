@@ -60,12 +60,12 @@ class StageMemory:
         self._results: dict[str, _StageResult] = {}
 
     def begin(self, *group: Any) -> None:
-        """Sets the group that the next variant belongs to."""
+        """Set the group that the next variant belongs to."""
         if group != self._group:
             self._group, self._results = group, {}
 
     def get(self, key: str) -> _StageResult | None:
-        """The result for this input, if there is one."""
+        """Return the result for this input, if there is one."""
         return self._results.get(key)
 
     def put(self, key: str, result: _StageResult) -> None:
@@ -77,19 +77,19 @@ def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
     """Compiles `job` as Triton's JIT would. Raises whatever Triton raises, UserError for a known problem."""
     if job.problem:
         raise UserError(job.problem)
-    found = find_kernel(job.file, job.kernel)
+    kernel = find_kernel(job.file, job.kernel)
     for text in job.expressions:
-        found.constants.evaluate(text)
-    for stage, text in found.source_stages.items():
+        kernel.constants.evaluate(text)
+    for stage, text in kernel.source_stages.items():
         emit(StageCompiled(stage, text.encode("utf-8", "replace")))
-    source, options = source_of(found, job)
+    source, options = source_of(kernel, job)
     emit(Attached(standalone(source, options, gpu_target(job.target))))
     memory.begin(job.file, job.kernel, job.target, job.group)
     compile_source(source, options, gpu_target(job.target), memory, emit, job.reasons, job.passes)
 
 
 def source_of(found: FoundKernel, job: Job) -> tuple[Any, Any]:
-    """The JIT's input for `job`: an ASTSource of the kernel and the backend's parsed options."""
+    """Return the JIT's input for `job`: an ASTSource of the kernel and the backend's parsed options."""
     from triton.compiler import make_backend
 
     function, backend = found.function, make_backend(gpu_target(job.target))
@@ -98,7 +98,7 @@ def source_of(found: FoundKernel, job: Job) -> tuple[Any, Any]:
 
 
 def source_class(function: Any) -> Any:
-    """The class of the sources of Triton's kernels, or of Gluon's."""
+    """Return the class of the sources of Triton's kernels, or of Gluon's."""
     if function.is_gluon():
         from triton.experimental.gluon._runtime import GluonASTSource
 
@@ -161,12 +161,12 @@ def plain_metadata(metadata: Any) -> dict[str, Any]:
 
 def pack_arguments(function: Any, constants: Constants, job: Job, backend: Any) -> tuple[Any, Any, Any, Any]:
     """Options, signature, constants and attributes, assembled by the JIT's own `_pack_args`."""
-    given = {argument.name: argument for argument in job.specialization}
+    arguments_by_name = {argument.name: argument for argument in job.specialization}
     values = dict(job.config.values)
     bound: dict[str, Any] = {}
     specialization: list[tuple[str, Any]] = []
     for parameter in function.params:
-        argument = given.get(parameter.name)
+        argument = arguments_by_name.get(parameter.name)
         if argument is not None and argument.type != "constexpr":
             bound[parameter.name] = None
             specialization.append((argument.type, argument.key))
@@ -185,7 +185,7 @@ def pack_arguments(function: Any, constants: Constants, job: Job, backend: Any) 
 
 
 def launch_options(function: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments `values` of a launch with those that the JIT adds (`JITFunction.run`)."""
+    """Add to a launch's keyword arguments `values` those that the JIT adds (`JITFunction.run`)."""
     from triton import knobs
 
     debug = values.get("debug", function.debug) or knobs.runtime.debug
@@ -272,10 +272,10 @@ class _StageWatch:
 
 
 def _late_options(backend: Any, options: Any) -> str:
-    """The options that the stages after TTGIR read, as text.
+    """Return the options that the stages after TTGIR read, as text.
 
-    num_stages is not one of them: TTGIR's pipeliner reads it last, except for AMD's scheduling hints
-    (triton/backends/*/compiler.py of 3.6 to 3.9).
+    num_stages is not one of them: TTGIR's pipeliner reads it last, except for AMD's scheduling
+    hints (triton/backends/*/compiler.py of 3.6 to 3.9).
     """
     values = dict(vars(options))
     if str(values.get("schedule_hint") or "none").lower() == "none":

@@ -95,7 +95,7 @@ class _Captured(BaseException):
 
 
 def build_stubs(request: StubRequest) -> list[BuiltStub]:
-    """Builds every stub of the request that its folder lacks, in a process of its own. Raises OSError."""
+    """Build every stub of the request that its folder lacks, in a process of its own. Raises OSError."""
     from irscope.compiling.processes.child_process import python_command
 
     done = subprocess.run(
@@ -107,20 +107,22 @@ def build_stubs(request: StubRequest) -> list[BuiltStub]:
     )
     if done.returncode:
         raise OSError((done.stderr.strip().splitlines() or ["the process ended"])[-1])
-    return [BuiltStub(**{**each, "folders": tuple(each["folders"])}) for each in json.loads(done.stdout)]
+    return [BuiltStub(**{**stub, "folders": tuple(stub["folders"])}) for stub in json.loads(done.stdout)]
 
 
 def main() -> int:
-    """Reads a request from stdin, builds it, prints the stubs."""
-    given = json.load(sys.stdin)
-    launchers = tuple(Launcher(**{**each, "types": _tuples(each["types"])}) for each in given["launchers"])
+    """Read a request from stdin, builds it, prints the stubs."""
+    message = json.load(sys.stdin)
+    launchers = tuple(
+        Launcher(**{**launcher, "types": _tuples(launcher["types"])}) for launcher in message["launchers"]
+    )
     request = StubRequest(
-        given["folder"],
-        tuple(given["backends"]),
+        message["folder"],
+        tuple(message["backends"]),
         launchers,
-        tuple(map(tuple, given["library_dirs"])),
-        tuple(given["libhip"]),
-        given["lookup"],
+        tuple(map(tuple, message["library_dirs"])),
+        tuple(message["libhip"]),
+        message["lookup"],
     )
     output = os.dup(1)
     os.dup2(2, 1)  # compilers may print
@@ -130,7 +132,7 @@ def main() -> int:
 
 
 def _tuples(values: Any) -> Any:
-    """Lists of JSON as tuples."""
+    """List of JSON as tuples."""
     return tuple(map(_tuples, values)) if isinstance(values, list) else values
 
 
@@ -138,18 +140,18 @@ def platform_keys() -> list[str]:
     """Triton's platform key of this machine, and the one that it has with or without the `file` command."""
     from triton.runtime.build import platform_key
 
-    own = platform_key()
+    machine_key = platform_key()
     bits = platform.architecture()[0]
     system = f"{platform.machine()},{platform.system()},{bits}"
-    return list(dict.fromkeys([own, f"{system},ELF", f"{system},"]))
+    return list(dict.fromkeys([machine_key, f"{system},ELF", f"{system},"]))
 
 
 def _build(request: StubRequest) -> list[BuiltStub]:
-    wanted: dict[tuple[str, str, str], list[_Source]] = {}
+    sources_by_stub: dict[tuple[str, str, str], list[_Source]] = {}
     for backend in request.backends:
         for source in _sources(backend, request):
-            wanted.setdefault((backend, source.name, source.text), []).append(source)
-    stubs = {of: (_stub(of[0], sources), sources[0]) for of, sources in wanted.items()}
+            sources_by_stub.setdefault((backend, source.name, source.text), []).append(source)
+    stubs = {of: (_stub(of[0], sources), sources[0]) for of, sources in sources_by_stub.items()}
     if request.lookup:
         return [stub for stub, _ in stubs.values()]
     with ThreadPoolExecutor(os.cpu_count()) as threads:
@@ -157,7 +159,7 @@ def _build(request: StubRequest) -> list[BuiltStub]:
 
 
 def _sources(backend: str, request: StubRequest) -> Iterator[_Source]:
-    """The sources that this backend's driver would compile, once per key."""
+    """Yield the sources that this backend's driver would compile, once per key."""
     driver = import_module(_DRIVERS[backend])
     utils, launcher = (
         (driver.CudaUtils, driver.CudaLauncher)
@@ -171,8 +173,8 @@ def _sources(backend: str, request: StubRequest) -> Iterator[_Source]:
             for given in request.launchers
             if given.backend == backend
         ]
-    for place in _places(backend, driver, request):
-        with place:
+    for library_patch in _places(backend, driver, request):
+        with library_patch:
             for key in platform_keys()[: 1 if request.lookup else None]:
                 for call in calls:
                     yield _captured(call, key)
@@ -183,8 +185,8 @@ def _places(
 ) -> Iterator[contextlib.AbstractContextManager[None]]:
     """Within each block, the driver finds its library at one of the places that production may have."""
     if backend == "cuda":
-        for found in request.library_dirs:
-            directories = [driver.libdevice_dir, *found]
+        for library_folders in request.library_dirs:
+            directories = [driver.libdevice_dir, *library_folders]
             yield patched(driver, "library_dirs", lambda directories=directories: directories)
     else:
         for path in request.libhip:
@@ -192,24 +194,24 @@ def _places(
 
 
 def _kernel(launcher: Launcher) -> Any:
-    """A launcher's view of an ASTSource: the types of the parameters."""
+    """Create what a launcher sees of an ASTSource: the types of the parameters."""
     names = [f"p{number}" for number in range(len(launcher.types))]
     signature = dict(zip(names, launcher.types, strict=True))
     return SimpleNamespace(constants={}, signature=signature, fn=SimpleNamespace(arg_names=names))
 
 
 def _metadata(launcher: Launcher) -> Any:
-    """A launcher's view of a kernel's metadata."""
+    """Create what a launcher sees of a kernel's metadata."""
     descriptors = json.loads(launcher.tensordesc_meta) if launcher.tensordesc_meta else None
     return SimpleNamespace(tensordesc_meta=descriptors, warp_size=launcher.warp_size)
 
 
 def _captured(call: Callable[[], Any], platform_key: str) -> _Source:
-    """The source that Triton would compile in `call`, and the cache key under which it would look for it."""
+    """Return the source that Triton would compile in `call`, with the cache key of its lookup."""
     from triton.runtime import build
 
     keys: list[str] = []
-    found: list[_Source] = []
+    captured: list[_Source] = []
 
     def manager(key: str) -> Any:
         keys.append(key)
@@ -219,8 +221,10 @@ def _captured(call: Callable[[], Any], platform_key: str) -> _Source:
         name: str, path: str, _: str, __: Any, include_dirs: Any, libraries: Any, flags: Any, **___: Any
     ) -> str:
         text, suffix = Path(path).read_text(encoding="utf-8"), Path(path).suffix
-        includes, libs, options = (tuple(map(str, each or ())) for each in (include_dirs, libraries, flags))
-        found.append(_Source(name, keys[-1], text, includes, libs, options, suffix))
+        includes, libs, options = (
+            tuple(map(str, values or ())) for values in (include_dirs, libraries, flags)
+        )
+        captured.append(_Source(name, keys[-1], text, includes, libs, options, suffix))
         raise _Captured
 
     with (
@@ -230,16 +234,16 @@ def _captured(call: Callable[[], Any], platform_key: str) -> _Source:
         contextlib.suppress(_Captured),
     ):
         call()
-    return found[0]
+    return captured[0]
 
 
 def _stub(backend: str, sources: Sequence[_Source]) -> BuiltStub:
-    """The stub of a source, which is looked up under several keys."""
+    """Return the stub of a source, which is looked up under several keys."""
     from triton.runtime.cache import _base32
 
     source = sources[0]
     file = f"{source.name}{sysconfig.get_config_var('EXT_SUFFIX')}"
-    names = tuple(dict.fromkeys(_base32(each.key) for each in sources))
+    names = tuple(dict.fromkeys(_base32(keyed_source.key) for keyed_source in sources))
     return BuiltStub(source.name, backend, file, hashlib.sha256(source.text.encode()).hexdigest(), names)
 
 
@@ -249,18 +253,18 @@ def _install(folder: Path, stub: BuiltStub, source: _Source) -> BuiltStub:
     existing = next((path for path in targets if path.exists()), None)
     with tempfile.TemporaryDirectory(dir=folder, prefix="tmp.") as temporary:
         try:
-            made = existing or _compile(source, Path(temporary), stub.file)
+            shared_object = existing or _compile(source, Path(temporary), stub.file)
         except (OSError, subprocess.CalledProcessError) as error:
             return replace(stub, problem=_problem(error))
         for path in targets:
             if not path.exists():
                 path.parent.mkdir(exist_ok=True)
-                _link(made, Path(temporary) / "linked", path)
+                _link(shared_object, Path(temporary) / "linked", path)
     return replace(stub, size=targets[0].stat().st_size)
 
 
 def _link(made: Path, temporary: Path, path: Path) -> None:
-    """Makes `path` the same file as `made`, or a copy where the file system has no hard links."""
+    """Make `path` the same file as `made`, or a copy where the file system has no hard links."""
     try:
         os.link(made, temporary)
     except OSError:
@@ -276,21 +280,24 @@ def _problem(error: OSError | subprocess.CalledProcessError) -> str:
 
 
 def _compile(source: _Source, temporary: Path, file: str) -> Path:
-    """The shared object of a source, as Triton's `_build` makes it; libcuda is a stub with its names."""
+    """Compile the shared object of a source, as Triton's `_build` does.
+
+    libcuda is a stub with its names.
+    """
     compiler = os.environ.get("CC") or shutil.which("gcc") or shutil.which("clang")
     if compiler is None:
         raise FileNotFoundError("no C compiler: install gcc, or set CC")
-    path, made = temporary / f"{source.name}{source.suffix}", temporary / file
+    path, shared_object = temporary / f"{source.name}{source.suffix}", temporary / file
     path.write_text(source.text, encoding="utf-8")
     if source.libraries:
         _compile_libraries(compiler, source, temporary)
     scheme = sysconfig.get_default_scheme().replace("posix_local", "posix_prefix")
     includes = [*source.include_dirs, temporary, sysconfig.get_paths(scheme=scheme)["include"]]
-    words: list[str | Path] = [compiler, path, "-O3", "-shared", "-fPIC", "-Wno-psabi", "-o", made]
+    words: list[str | Path] = [compiler, path, "-O3", "-shared", "-fPIC", "-Wno-psabi", "-o", shared_object]
     words += [f"-l:{library}" for library in source.libraries]
     words += [f"-L{temporary}", *(f"-I{folder}" for folder in includes), *source.flags]
     subprocess.run(words, check=True, capture_output=True, text=True)
-    return made
+    return shared_object
 
 
 def _compile_libraries(compiler: str, source: _Source, temporary: Path) -> None:

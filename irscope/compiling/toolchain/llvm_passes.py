@@ -87,10 +87,10 @@ def record_llvm_passes(
     environment: Mapping[str, str],
 ) -> tuple[LlvmPass, ...]:
     """Compiles TTGIR down to the assembly and returns LLVM's passes in order. Raises RebuildError."""
-    found: list[LlvmPass] = []
+    passes: list[LlvmPass] = []
 
     def read(errors: IO[str]) -> None:
-        found.extend(parse_dump(islice(errors, _MAX_LINES)))
+        passes.extend(parse_dump(islice(errors, _MAX_LINES)))
 
     variables = {**environment, **VARIABLES}
     if also := environment.get("DISABLE_LLVM_OPT"):
@@ -106,26 +106,26 @@ def record_llvm_passes(
         seconds=_MAX_SECONDS,
         read_errors=read,
     )
-    return tuple(found)
+    return tuple(passes)
 
 
 def parse_dump(lines: Iterable[str]) -> list[LlvmPass]:
-    """The passes in what LLVM printed, in order."""
-    found: list[LlvmPass] = []
+    """Return the passes in what LLVM printed, in order."""
+    passes: list[LlvmPass] = []
     seconds: dict[str, float] = {}
     before = {False: _Module([], Counter()), True: _Module([], Counter())}
     for stage, header, body in _sections(lines, seconds):
         machine = header[0].startswith("#")
         after = _module(body)
-        found.append(_pass(stage, header[1], before[machine], after))
+        passes.append(_pass(stage, header[1], before[machine], after))
         before[machine] = after
-    return _timed(found, seconds)
+    return _timed(passes, seconds)
 
 
 def _sections(
     lines: Iterable[str], seconds: dict[str, float]
 ) -> Iterator[tuple[str, tuple[str, str], list[str]]]:
-    """The stage, header and lines of each dump; adds the tables of times to `seconds`."""
+    """Yield the stage, header and lines of each dump; add the tables of times to `seconds`."""
     stage, header, body, in_table = "", None, list[str](), False
     for whole in lines:
         line = whole.rstrip("\n")
@@ -150,13 +150,16 @@ def _sections(
 
 
 def _module(body: Iterable[str]) -> _Module:
-    kept = (line for line in body if not _SKIPPED.match(line))
-    lines = [text for line in kept if (text := _NOISE.sub("", line).strip())]
+    content_lines = (line for line in body if not _SKIPPED.match(line))
+    lines = [text for line in content_lines if (text := _NOISE.sub("", line).strip())]
     return _Module(lines, Counter(filter(None, map(_opcode, lines))))
 
 
 def _opcode(line: str) -> str:
-    """The instruction on a line of LLVM IR or of machine code; "" for labels, declarations and the like."""
+    """Return the instruction on a line of LLVM IR or of machine code.
+
+    Returns "" for labels, declarations and the like.
+    """
     match = _OPCODE.match(line)
     if match is None or line.endswith(":") or line.startswith("@"):
         return ""
@@ -180,14 +183,14 @@ def _pass(stage: str, name: str, before: _Module, after: _Module) -> LlvmPass:
 
 
 def _timed(found: list[LlvmPass], seconds: Mapping[str, float]) -> list[LlvmPass]:
-    """The passes with their times: the table has the second run of a pass as "NAME #2"."""
+    """Return the passes with their times: the table has the second run of a pass as "NAME #2"."""
     times = {}
     for name, value in seconds.items():
         repeated = _REPEATED.fullmatch(name)
         times[(repeated[1], int(repeated[2])) if repeated else (name, 1)] = value
     runs: Counter[str] = Counter()
     result = []
-    for each in found:
-        runs[each.name] += 1
-        result.append(replace(each, seconds=times.get((each.name, runs[each.name]))))
+    for llvm_pass in found:
+        runs[llvm_pass.name] += 1
+        result.append(replace(llvm_pass, seconds=times.get((llvm_pass.name, runs[llvm_pass.name]))))
     return result

@@ -46,12 +46,12 @@ class LocalKeys:
     device: str = ""
 
     def driver_library(self, backend: str) -> str:
-        """The place of the library of a backend's driver here; "" if Triton does not find it."""
+        """Return where a backend's driver library is here, or "" if Triton does not find it."""
         return ":".join(self.library_dirs) if backend == "cuda" else self.libhip
 
 
 def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
-    """The keys of this machine for these targets. Raises OSError if Triton cannot be used.
+    """Return the keys of this machine for these targets. Raises OSError if Triton cannot be used.
 
     With a cache folder, Triton's key of itself is kept there, which workers read.
     """
@@ -63,8 +63,8 @@ def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
     if done.returncode:
         errors = done.stderr.decode(errors="replace").strip().splitlines()
         raise OSError((errors or ["the process ended"])[-1])
-    given = json.loads(done.stdout.splitlines()[-1])
-    return LocalKeys(**{**given, "library_dirs": tuple(given["library_dirs"])})
+    keys = json.loads(done.stdout.splitlines()[-1])
+    return LocalKeys(**{**keys, "library_dirs": tuple(keys["library_dirs"])})
 
 
 def main(memory: str, *targets: str) -> int:
@@ -85,11 +85,11 @@ def main(memory: str, *targets: str) -> int:
     for name in targets:
         backend = make_backend(gpu_target(parse_target(name)))
         backends[name] = backend.hash()
-        given = {
+        knob_values = {
             "debug": knobs.runtime.debug,
             "instrumentation_mode": knobs.compilation.instrumentation_mode,
         }
-        options[name] = {k: str(v) for k, v in vars(backend.parse_options(given)).items()}
+        options[name] = {k: str(v) for k, v in vars(backend.parse_options(knob_values)).items()}
     directories, libhip, searched = _driver_places({name.partition(":")[0] for name in targets})
     keys = LocalKeys(
         triton=digest(cache.triton_key()),
@@ -111,7 +111,10 @@ def main(memory: str, *targets: str) -> int:
 
 
 def _driver_places(backends: set[str]) -> tuple[tuple[str, ...], str, str]:
-    """The folders of libcuda and the path of libamdhip64 on this machine, and why one was not found."""
+    """Find the folders of libcuda and the path of libamdhip64 on this machine.
+
+    Also returns why one was not found.
+    """
     directories: tuple[str, ...] = ()
     libhip = searched = ""
     try:
@@ -125,7 +128,7 @@ def _driver_places(backends: set[str]) -> tuple[tuple[str, ...], str, str]:
 
 
 def _device() -> str:
-    """The target of this machine's GPU; "" if there is none or torch cannot say."""
+    """Return the target of this machine's GPU, or "" if there is none or torch cannot say."""
     if not (any(Path("/dev").glob("nvidia[0-9]*")) or Path("/dev/kfd").exists()):
         return ""
     try:

@@ -45,7 +45,7 @@ class AppliedEdits:
     skipped: list[str] = field(default_factory=list)
 
     def keeps(self, name: str, skip: frozenset[str]) -> bool:
-        """Records the next pass; whether it runs, if those in `skip` do not."""
+        """Record the next pass; whether it runs, if those in `skip` do not."""
         number = self.ran.count(name) + self.skipped.count(name) + 1
         left_out = not {name, f"{name}#{number}"}.isdisjoint(skip)
         (self.skipped if left_out else self.ran).append(name)
@@ -75,18 +75,18 @@ class _Named:
 
 
 def split_passes(text: str) -> tuple[str, ...]:
-    """The passes of a list in MLIR's notation: "cse,tritongpu-pipeline{num-stages=2}".
+    """Return the passes of a list in MLIR's notation: "cse,tritongpu-pipeline{num-stages=2}".
 
     Raises PassEditError.
     """
-    found, position = [], 0
+    passes, position = [], 0
     while position < len(text):
         match = _ENTRY.match(text, position)
         if match is None:
             raise PassEditError(f"not a list of passes: {text[position : position + 40].strip()!r}")
-        found.append(match[1])
+        passes.append(match[1])
         position = match.end()
-    return tuple(found)
+    return tuple(passes)
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def _install(stack: ExitStack, compiler: ModuleType, manager: Any) -> None:
 def _manager_class(
     real: Any, skip: frozenset[str], replacement: Sequence[str] | None, applied: AppliedEdits
 ) -> Any:
-    """A subclass of libtriton's pass manager whose `run` runs the edited list of its passes."""
+    """Create a subclass of libtriton's pass manager whose `run` runs the edited list of its passes."""
     replacing = [replacement] if replacement is not None else []
 
     class PassManager(recording_manager(real)):  # type: ignore[misc] # libtriton's class has no types
@@ -129,43 +129,43 @@ def _manager_class(
             manager = real(module.context)
             if self.debugged:
                 manager.enable_debug()
-            kept = [each for each in passes if applied.keeps(each.name, skip)]
-            for each in kept:
-                each.added(manager)
-            if kept:
+            kept_passes = [named_pass for named_pass in passes if applied.keeps(named_pass.name, skip)]
+            for named_pass in kept_passes:
+                named_pass.added(manager)
+            if kept_passes:
                 manager.run(module, *rest)
 
     return PassManager
 
 
 def _replaced(real: Any, context: Any, own: Sequence[_Named], names: Sequence[str]) -> list[_Named]:
-    known = {each.name: each for each in reversed(own)}
-    return [_requested(real, context, known, text) for text in names]
+    passes_by_name = {named_pass.name: named_pass for named_pass in reversed(own)}
+    return [_requested(real, context, passes_by_name, text) for text in names]
 
 
 def _requested(real: Any, context: Any, known: Mapping[str, _Named], text: str) -> _Named:
-    """A pass given in MLIR's notation: as the backend adds it, or with other options."""
+    """Return a pass given in MLIR's notation: as the backend adds it, or with other options."""
     name = pass_name(text)
-    found = known.get(name) or _without_arguments(real, context, name)
-    if found is None:
+    named_pass = known.get(name) or _without_arguments(real, context, name)
+    if named_pass is None:
         raise PassEditError(f"no pass '{name}' can be added here; known: {', '.join(sorted(known))}")
     for option, value in _OPTION.findall(text):
-        if found.options.get(option) != value:
-            found = _with_option(real, context, found, option, value)
-    return found
+        if named_pass.options.get(option) != value:
+            named_pass = _with_option(real, context, named_pass, option, value)
+    return named_pass
 
 
 def _with_option(real: Any, context: Any, named: _Named, option: str, value: str) -> _Named:
-    """The pass with the one argument changed that gives it this option."""
-    wanted, arguments = named.options | {option: value}, named.added.arguments
+    """Return the pass with the one argument changed that gives it this option."""
+    options_wanted, arguments = named.options | {option: value}, named.added.arguments
     for index, argument in enumerate(arguments if option in named.options else ()):
         changed = _parsed(value, argument)
         if changed is None:
             continue
         edited = (*arguments[:index], changed, *arguments[index + 1 :])
-        found = _Named.of(real, context, AddedPass(named.added.function, edited, named.added.keywords))
-        if found.options == wanted:
-            return found
+        candidate = _Named.of(real, context, AddedPass(named.added.function, edited, named.added.keywords))
+        if candidate.options == options_wanted:
+            return candidate
     options = ", ".join(named.options) or "none"
     raise PassEditError(f"pass '{named.name}' cannot have the option {option}={value}; options: {options}")
 
@@ -180,16 +180,16 @@ def _parsed(text: str, like: Any) -> Any:
 
 
 def _without_arguments(real: Any, context: Any, name: str) -> _Named | None:
-    """A pass of libtriton that this pipeline does not have and that needs no arguments."""
+    """Find a pass of libtriton that this pipeline does not have and that needs no arguments."""
     from triton._C import libtriton
 
     for function in _adders(libtriton):
         try:
-            found = _Named.of(real, context, AddedPass(function))
+            candidate = _Named.of(real, context, AddedPass(function))
         except TypeError:  # it needs arguments
             continue
-        if found.name == name:
-            return found
+        if candidate.name == name:
+            return candidate
     return None
 
 

@@ -38,30 +38,37 @@ class AddedPass:
     keywords: Mapping[str, Any] = field(default_factory=dict)
 
     def __call__(self, manager: Any) -> None:
-        """Adds the pass to a pass manager."""
+        """Add the pass to a pass manager."""
         self.function(manager, *self.arguments, **self.keywords)
 
 
 def compiler_modules(backend: Any) -> list[ModuleType]:
-    """The modules of a backend that use libtriton: of its class, its base classes and its imports."""
-    own = [sys.modules[each.__module__] for each in type(backend).__mro__]
-    borrowed = [value for module in own for value in vars(module).values() if isinstance(value, ModuleType)]
-    found = {id(module): module for module in (*own, *borrowed) if of_libtriton(vars(module).get("ir"))}
-    return list(found.values())
+    """Return the modules of a backend that use libtriton: of its class, its bases and its imports."""
+    class_modules = [sys.modules[base.__module__] for base in type(backend).__mro__]
+    borrowed = [
+        value for module in class_modules for value in vars(module).values() if isinstance(value, ModuleType)
+    ]
+    by_id = {
+        id(module): module for module in (*class_modules, *borrowed) if of_libtriton(vars(module).get("ir"))
+    }
+    return list(by_id.values())
 
 
 def of_libtriton(value: object) -> bool:
-    """Whether a value is a module within libtriton."""
+    """Return True if a value is a module within libtriton."""
     return isinstance(value, ModuleType) and value.__name__.startswith(f"{_LIBTRITON}.")
 
 
 def with_names(module: ModuleType, **others: Any) -> SimpleNamespace:
-    """The names of a module, some of them with another value."""
+    """Return the names of a module, some of them with another value."""
     return SimpleNamespace(**vars(module) | others)
 
 
 def recording_manager(real: Any) -> Any:
-    """A subclass of libtriton's pass manager with the list `added` of `recording_module`, and `debugged`."""
+    """Create a subclass of libtriton's pass manager that records.
+
+    It has the list `added` of `recording_module`, and `debugged`.
+    """
 
     class RecordingManager(real):  # type: ignore[misc] # libtriton's class has no types
         def __init__(self, context: Any) -> None:
@@ -77,9 +84,10 @@ def recording_manager(real: Any) -> Any:
 
 
 def recording_module(module: ModuleType, manager: Any) -> SimpleNamespace:
-    """A module of libtriton and its submodules; its functions record the passes added to a `manager`.
+    """Copy a module of libtriton and its submodules; the functions record the passes that they add.
 
-    Instances of the class `manager` have a list `added`, to which an AddedPass is appended per pass.
+    Instances of the class `manager` have a list `added`, to which an AddedPass is appended per
+    pass.
     """
     names: dict[str, Any] = {}
     for name, value in vars(module).items():
@@ -100,7 +108,7 @@ def _recording(function: Callable[..., Any], manager: Any) -> Callable[..., Any]
 
 
 def pipeline_text(manager: Any) -> str:
-    """The passes of a manager in MLIR's notation, without the anchor: "cse,canonicalize{...}"."""
+    """Return a manager's passes in MLIR's notation, without the anchor: "cse,canonicalize{...}"."""
     text: str = manager.get_pipeline_str()
     return text.partition("(")[2].removesuffix(")")
 
@@ -113,10 +121,10 @@ _LEVEL = 1
 
 
 def instrument_stage(stage: str, run: RunStage, backend: Any, report: ReportPass) -> RunStage:
-    """The stage `run` of Triton's `backend`, running and reporting its passes one by one.
+    """Wrap the stage `run` of Triton's `backend` to run and report its passes one by one.
 
-    An entry without a name is a module that no pass produced: the first is the stage's input, a later
-    one is the module after Triton changed it between two pipelines.
+    An entry without a name is a module that no pass produced: the first is the stage's input, a
+    later one is the module after Triton changed it between two pipelines.
     """
     compilers = compiler_modules(backend)
 
@@ -134,19 +142,19 @@ def instrument_stage(stage: str, run: RunStage, backend: Any, report: ReportPass
 
 @contextmanager
 def reporting_passes(report: ReportPass) -> Iterator[None]:
-    """Reports the passes of the compilations within the block, which run even if Triton's cache has them."""
+    """Report the passes of the compilations within the block, which run even if Triton's cache has them."""
     from triton import knobs
 
     before = knobs.runtime.add_stages_inspection_hook
 
     def hook(*arguments: Any) -> Any:
-        given = None if before is None else before(*arguments)
+        hook_result = None if before is None else before(*arguments)
         if not arguments:  # from 3.7 on, Triton asks what the hook adds to the cache key: nothing
-            return given or ("", "")
+            return hook_result or ("", "")
         backend, stages = arguments[:2]
         for name, run in list(stages.items()):
             stages[name] = instrument_stage(name, run, backend, report)
-        return given
+        return hook_result
 
     with always_compile(), patched(knobs.runtime, "add_stages_inspection_hook", hook):
         yield
@@ -169,13 +177,13 @@ class PassInstrumentation:
         self._last: _TimedPass | None = None
 
     def report_input(self, module: Any) -> None:
-        """Reports a module that no pass produced, if it differs from the last one."""
+        """Report a module that no pass produced, if it differs from the last one."""
         if (content := self._changed(module)) is not None:
             self._report(NewPass(self._stage, "", 0.0, content))
 
     @contextmanager
     def timed(self, name: str) -> Iterator[_TimedPass]:
-        """Reports that a pass begins and measures its time."""
+        """Report that a pass begins and measures its time."""
         self._report(NewPass(self._stage, name, 0.0, None))
         pass_ = _TimedPass(name)
         start = time.perf_counter()
@@ -183,7 +191,7 @@ class PassInstrumentation:
         pass_.seconds = time.perf_counter() - start
 
     def report_end(self, pass_: _TimedPass, module: Any) -> None:
-        """Reports that a pass has ended, with `module` if it changed."""
+        """Report that a pass has ended, with `module` if it changed."""
         self._report(NewPass(self._stage, pass_.name, pass_.seconds, self._changed(module)))
 
     def ends_with_stage(self, pass_: _TimedPass) -> None:
@@ -191,7 +199,7 @@ class PassInstrumentation:
         self._last = pass_
 
     def finish(self, output: Any) -> None:
-        """Reports the postponed pass; `output` is what the stage returned."""
+        """Report the postponed pass; `output` is what the stage returned."""
         if self._last is not None:
             self.report_end(self._last, output)
 
@@ -206,7 +214,7 @@ class PassInstrumentation:
 def _proxies(
     compilers: list[ModuleType], instrumentation: PassInstrumentation
 ) -> Iterator[tuple[ModuleType, str, Any]]:
-    """The proxies of the names in a backend's modules: the module, the name and the proxy."""
+    """Yield the proxies of the names in a backend's modules: the module, the name and the proxy."""
     if not compilers:
         return
     manager = _manager_class(compilers[0].ir.pass_manager, instrumentation)
@@ -220,7 +228,7 @@ def _proxies(
 
 
 def _manager_class(real: Any, instrumentation: PassInstrumentation) -> Any:
-    """A subclass of libtriton's pass manager whose `run` runs each pass in its own manager."""
+    """Create a subclass of libtriton's pass manager whose `run` runs each pass in its own manager."""
 
     class PassManager(recording_manager(real)):  # type: ignore[misc] # libtriton's class has no types
         def run(self, module: Any, *rest: Any) -> None:

@@ -30,7 +30,7 @@ _reported: set[str] = set()
 
 @contextmanager
 def patched(owner: Any, name: str, value: Any) -> Iterator[None]:
-    """Sets `owner.name` to `value` within the block; restores or deletes the attribute afterwards."""
+    """Set `owner.name` to `value` within the block; restores or deletes the attribute afterwards."""
     # As stored: getattr would turn a classmethod into a bound method.
     had, before = name in vars(owner), vars(owner).get(name)
     setattr(owner, name, value)
@@ -45,7 +45,7 @@ def patched(owner: Any, name: str, value: Any) -> Iterator[None]:
 
 @contextmanager
 def variable_set(name: str, value: str) -> Iterator[None]:
-    """Sets an environment variable within the block; restores or deletes it afterwards."""
+    """Set an environment variable within the block; restores or deletes it afterwards."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:
@@ -58,7 +58,7 @@ def variable_set(name: str, value: str) -> Iterator[None]:
 
 
 def never_raises(hook: Callable[..., Any]) -> Callable[..., Any]:
-    """Wraps `hook` so that an exception is reported once on stderr and the call returns None."""
+    """Wrap `hook` so that an exception is reported once on stderr and the call returns None."""
 
     @functools.wraps(hook)
     def guarded(*args: Any, **kwargs: Any) -> Any:
@@ -69,15 +69,15 @@ def never_raises(hook: Callable[..., Any]) -> Callable[..., Any]:
             if name not in _reported:
                 _reported.add(name)
                 where = traceback.extract_tb(error.__traceback__)[-1]
-                place = f"{where.filename}:{where.lineno}"
-                print(f"irscope: not captured: {name}: {error} ({place})", file=sys.stderr)
+                location = f"{where.filename}:{where.lineno}"
+                print(f"irscope: not captured: {name}: {error} ({location})", file=sys.stderr)
             return None
 
     return guarded
 
 
 def after_import(names: tuple[str, ...], action: Callable[[], None]) -> None:
-    """Calls `action` once, after the first import of any module in `names` that is not imported yet."""
+    """Call `action` once, after the first import of any module in `names` that is not imported yet."""
     sys.meta_path.insert(0, ImportHook(names, action))
 
 
@@ -88,7 +88,7 @@ class ImportHook:
         self._names, self._action = names, action
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        """The spec of a module that is waited for; None for any other module.
+        """Return the spec of a module that is waited for, or None for any other module.
 
         Asking for a spec imports nothing yet.
         """

@@ -74,18 +74,18 @@ class PinnedTuning:
             yield
 
     def unpinned_lines(self) -> Iterator[str]:
-        """A line per kernel that has pins, but none for some of its tuning keys."""
+        """Yield a line per kernel that has pins, but none for some of its tuning keys."""
         pinned = {pin.kernel for pin in self.pins}
         for kernel in sorted({name for name, _ in self.unpinned} & pinned):
-            own = {key: number for (name, key), number in self.unpinned.items() if name == kernel}
-            first = next(iter(own)) + (", ..." if len(own) > 1 else "")
+            unpinned_keys = {key: number for (name, key), number in self.unpinned.items() if name == kernel}
+            first = next(iter(unpinned_keys)) + (", ..." if len(unpinned_keys) > 1 else "")
             yield (
-                f"{kernel}: no pin for {pluralize(len(own), 'tuning key')} ({first}): "
-                f"all {pluralize(sum(own.values()), 'config')} are compiled, and production measures them"
+                f"{kernel}: no pin for {pluralize(len(unpinned_keys), 'tuning key')} ({first}): "
+                f"all {pluralize(sum(unpinned_keys.values()), 'config')} are compiled, and production measures them"
             )
 
     def _choice(self, tuner: Any, key: tuple[Any, ...], configs: Sequence[Any]) -> Any:
-        """The pinned one of `configs`; None if there is no pin that fits."""
+        """Return the pinned one of `configs`, or None if there is no pin that fits."""
         function = _jit_function(tuner)
         name, target = function.fn.__name__, _target_text()
         pin = next((p for p in self.pins if (p.kernel, p.target) == (name, target) and _fits(p, key)), None)
@@ -159,9 +159,9 @@ class _Manager:
 def autotune_file(
     tuner: Any, key: str, configs: Sequence[Any], winner: Any, milliseconds: float
 ) -> AutotuneFile:
-    """The file by which Triton chooses `winner` among `configs` for a tuning key, given as text.
+    """Return the file by which Triton chooses `winner` among `configs` for a tuning key.
 
-    Raises UncachedError if Triton would not read it.
+    The key is given as text. Raises UncachedError if Triton would not read the file.
     """
     from triton.runtime import autotuner, cache
 
@@ -191,7 +191,7 @@ def _stop() -> None:
 
 
 def write_autotune_files(files: Iterable[AutotuneFile]) -> None:
-    """Writes the files into the cache of this process. Raises OSError."""
+    """Write the files into the cache of this process. Raises OSError."""
     from triton import knobs
 
     for file in files:
@@ -201,14 +201,14 @@ def write_autotune_files(files: Iterable[AutotuneFile]) -> None:
 
 
 def tuning_key(tuner: Any, kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    """The key for which an autotuner chooses a config (`Autotuner.run` of 3.6 to 3.9)."""
-    given = {name: value for name, value in {**tuner.nargs, **kwargs}.items() if name in tuner.arg_names}
-    values = [given[name] for name in tuner.keys if name in given]
-    return (*values, *(str(value.dtype) for value in given.values() if hasattr(value, "dtype")))
+    """Return the key for which an autotuner chooses a config (`Autotuner.run` of 3.6 to 3.9)."""
+    arguments = {name: value for name, value in {**tuner.nargs, **kwargs}.items() if name in tuner.arg_names}
+    values = [arguments[name] for name in tuner.keys if name in arguments]
+    return (*values, *(str(value.dtype) for value in arguments.values() if hasattr(value, "dtype")))
 
 
 def tuning_run(tuner: Any, kwargs: dict[str, Any], configs: int) -> Tuning:
-    """The run of an autotuner that begins now, with the device and driver that it measures on."""
+    """Return the run of an autotuner that begins now, with the device and driver that it measures on."""
     now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     return Tuning(str(tuning_key(tuner, kwargs)), configs, _device_name(), _driver_version(), now)
 
@@ -223,7 +223,10 @@ def _device_name() -> str:
 
 @functools.cache
 def _driver_version() -> str:
-    """The version of the kernel module, as NVIDIA's and AMD's drivers publish it on Linux; "" elsewhere."""
+    """Return the version of the kernel module, or "" if it is unknown.
+
+    NVIDIA's and AMD's drivers publish it on Linux, and nowhere else.
+    """
     for path, pattern in _DRIVER_FILES:
         with suppress(OSError):
             if match := pattern.search(Path(path).read_text(encoding="utf-8", errors="replace")):
@@ -239,7 +242,7 @@ def _key_values(key: str) -> list[Any]:
 
 
 def _fits(pin: Pin, key: tuple[Any, ...]) -> bool:
-    """Whether a pin is for this key, with the types of the tensors in any order.
+    """Return True if a pin is for this key, with the types of the tensors in any order.
 
     Triton takes them in the order of the call, and keyword arguments of a launch may have any.
     """
@@ -258,9 +261,12 @@ def _is_dtype(value: Any) -> bool:
 
 
 def _matches(config: Any, pinned: Config) -> bool:
-    """Whether the pinned values, with which heuristics' may be, contain all those of a triton.Config."""
-    own = {(name, format_value(plain_value(value))) for name, value in config.all_kwargs().items()}
-    return own - _UNSET <= {(name, format_value(value)) for name, value in pinned.values}
+    """Return True if the pinned values contain all those of a triton.Config.
+
+    The pinned values may also contain those of heuristics.
+    """
+    config_values = {(name, format_value(plain_value(value))) for name, value in config.all_kwargs().items()}
+    return config_values - _UNSET <= {(name, format_value(value)) for name, value in pinned.values}
 
 
 def _jit_function(tuner: Any) -> Any:

@@ -89,7 +89,7 @@ class _Observers:
 
     def remove(self, observer: Observer) -> None:
         with self._lock:
-            self.all = tuple(each for each in self.all if each != observer)
+            self.all = tuple(registered for registered in self.all if registered != observer)
             if not self.all and self._hooks is not None:
                 self._hooks.remove()
                 self._hooks = None
@@ -99,12 +99,12 @@ _observers = _Observers()
 
 
 def observe(observer: Observer) -> None:
-    """Calls `observer` with each event of this process from now on, in the thread where it happens."""
+    """Call `observer` with each event of this process from now on, in the thread where it happens."""
     _observers.add(observer)
 
 
 def stop_observing(observer: Observer) -> None:
-    """Ends `observe`; the last one restores what the hooks replaced."""
+    """End `observe`; the last one restores what the hooks replaced."""
     _observers.remove(observer)
 
 
@@ -116,7 +116,7 @@ def cache_folder() -> Path:
 
 
 def _notify(make_event: Callable[[], Event]) -> None:
-    """Sends an event to all observers. Raises nothing: the program is in the middle of a launch."""
+    """Send an event to all observers. Raises nothing: the program is in the middle of a launch."""
     try:
         event = make_event()
         for observer in _observers.all:
@@ -201,7 +201,7 @@ class _Hooks:
 
 
 def _replace(owner: Any, name: str, hook: Callable[[Any], Any]) -> tuple[Any, str, Any, Any]:
-    """Replaces an attribute by a hook for it; returns what `remove` needs."""
+    """Replace an attribute by a hook for it; returns what `remove` needs."""
     before = getattr(owner, name)
     ours = hook(before)
     setattr(owner, name, ours)
@@ -224,7 +224,10 @@ def _compiled(report: Mapping[str, Any], frame: Any) -> Compiled:
 
 
 def _compile_locals(frame: Any) -> Mapping[str, Any]:
-    """The local variables of `triton.compile`, which calls the listener; it passes no options to it."""
+    """Return the local variables of `triton.compile`, which calls the listener.
+
+    It passes no options to the listener.
+    """
     from triton.compiler import compiler
 
     code = getattr(compiler.compile, "__code__", None)
@@ -236,7 +239,7 @@ def _compile_locals(frame: Any) -> Mapping[str, Any]:
 
 
 def _locals_of_failure(error: BaseException) -> Mapping[str, Any]:
-    """The local variables of `triton.compile` if that raised while it compiled; else empty."""
+    """Return the local variables of `triton.compile` if that raised while it compiled, else {}."""
     from triton.compiler import compiler
 
     code, trace = getattr(compiler.compile, "__code__", None), error.__traceback__
@@ -258,8 +261,8 @@ def _failed(local: Mapping[str, Any], error: BaseException, seconds: float) -> C
 def _benchmarked(tuner: Any, meta: dict[str, Any], seconds: float) -> Benchmarked:
     from irscope.compiling.toolchain.pinned_tuning import tuning_key
 
-    given = {**tuner.nargs, **meta}
-    names = tuple(name for name in tuner.keys if name in given and name in tuner.arg_names)
+    arguments = {**tuner.nargs, **meta}
+    names = tuple(name for name in tuner.keys if name in arguments and name in tuner.arg_names)
     hooked = any(config.pre_hook is not None for config in tuner.configs)
     key = tuning_key(tuner, meta)
     return Benchmarked(tuner.base_fn.__name__, names, key, seconds, bool(tuner.cache_results), hooked)

@@ -74,12 +74,15 @@ class Diagnostic:
     python: str = ""
 
     def __str__(self) -> str:
-        place = f"line {self.line}: " if self.line else f"{self.python}: " if self.python else ""
-        return f"{place}{self.message}"
+        location_prefix = f"line {self.line}: " if self.line else f"{self.python}: " if self.python else ""
+        return f"{location_prefix}{self.message}"
 
 
 def first_error(found: Sequence[Diagnostic]) -> str:
-    """The first error as a line, one with a line in the stage if there is one; "" if there is no error."""
+    """Return the first error as a line, or "" if there is no error.
+
+    An error with a line in the stage comes before one without.
+    """
     errors = [each for each in found if each.severity == "error"]
     first = next(iter(sorted(errors, key=lambda each: each.line is None)), None)
     failed = next((match[1] for each in found if (match := _FAILED_PASS.match(each.message))), None)
@@ -91,11 +94,12 @@ def first_error(found: Sequence[Diagnostic]) -> str:
 def diagnostics_of(
     stage: str, current: str, errors: str, raised: str, notes: Sequence[str]
 ) -> tuple[Diagnostic, ...]:
-    """The messages of a rebuild from `stage` that ended while it made `current`.
+    """Return the messages of a rebuild from `stage` that ended while it made `current`.
 
-    `errors` is what the child printed on fd 2, `raised` the text of its exception, `notes` its own remarks.
+    `errors` is what the child printed on fd 2, `raised` the text of its exception, `notes` its own
+    remarks.
     """
-    found = [Diagnostic("note", text, stage) for text in notes]
+    messages = [Diagnostic("note", text, stage) for text in notes]
     now, open_ = stage, False
     for line in (*errors.splitlines(), f"{STAGE_MARK}{current or stage}", *raised.splitlines()):
         if line.startswith(STAGE_MARK):
@@ -103,27 +107,28 @@ def diagnostics_of(
         elif len(line) > _LONGEST:
             open_ = False
         elif (diagnostic := _of_line(line, stage, now)) is not None:
-            found.append(diagnostic)
+            messages.append(diagnostic)
             open_ = True
         elif open_ and _SENTENCE.fullmatch(line):
-            found[-1] = replace(found[-1], message=f"{found[-1].message} {line.strip()}")
+            messages[-1] = replace(messages[-1], message=f"{messages[-1].message} {line.strip()}")
         else:
             open_ = False
-    useful = [each for each in found if not _REDUNDANT.match(each.message)]
+    useful = [entry for entry in messages if not _REDUNDANT.match(entry.message)]
     return tuple(dict.fromkeys(useful))
 
 
 def with_lines(found: Sequence[Diagnostic], placed: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The messages `found` with the lines that equal messages in `placed` have.
+    """Return the messages `found` with the lines that equal messages in `placed` have.
 
-    MLIR names the line of the kernel's source if the text has locations, and the line of the text if not.
+    MLIR names the line of the kernel's source if the text has locations, and the line of the text
+    if not.
     """
-    lines = {each.message: each for each in placed if each.line}
+    lines = {diagnostic.message: diagnostic for diagnostic in placed if diagnostic.line}
     return tuple(
-        replace(each, line=lines[each.message].line, column=lines[each.message].column)
-        if each.line is None and each.message in lines
-        else each
-        for each in found
+        replace(diagnostic, line=lines[diagnostic.message].line, column=lines[diagnostic.message].column)
+        if diagnostic.line is None and diagnostic.message in lines
+        else diagnostic
+        for diagnostic in found
     )
 
 
@@ -148,20 +153,20 @@ def _diagnostic(parts: dict[str, str | None], stage: str, now: str) -> Diagnosti
 
 
 def _places(parts: dict[str, str | None]) -> Iterator[tuple[str, int | None, int | None]]:
-    """The file ("" for the given text), line and column that a message names, innermost first."""
-    place: Location | None
+    """Yield the file ("" for the given text), line and column that a message names, innermost first."""
+    location: Location | None
     if parts.get("location") is not None:
-        place = parse_location(parts["location"] or "", {})
-        while place is not None:
-            yield place.file, place.line, place.column
-            place = place.inlined_at
+        location = parse_location(parts["location"] or "", {})
+        while location is not None:
+            yield location.file, location.line, location.column
+            location = location.inlined_at
     elif parts.get("line"):
         column = int(parts.get("column") or 0)
         yield parts.get("file") or "", int(parts["line"] or 0), column or None
 
 
 def _is_input(file: str, stage: str) -> bool:
-    """Whether a message names the given text; ptxas gets a copy of it."""
+    """Return True if a message names the given text; ptxas gets a copy of it."""
     return file.endswith(f"/input.{stage}") or (stage == "ptx" and file.endswith(".ptx"))
 
 
@@ -215,7 +220,7 @@ class RebuildError(UserError):
 
     @property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        """The messages of MLIR, LLVM or ptxas, with lines of the given stage if they have one."""
+        """Return the messages of MLIR, LLVM or ptxas, with lines of the given stage if they have one."""
         return self.rebuilt.diagnostics
 
 
@@ -235,7 +240,7 @@ def rebuild(
     seconds: float = 600.0,
     read_errors: Callable[[IO[str]], None] | None = None,
 ) -> Rebuilt:
-    """Makes the stages below `stage` (down to `until`) from its text.
+    """Make the stages below `stage` (down to `until`) from its text.
 
     `options` are options of Triton's backend (num_warps, num_stages, maxnreg...): a variant's metadata has
     them, and others there are ignored. `metadata` is that of the original; stages that are not made again
@@ -265,15 +270,19 @@ def rebuild_each(
     That saves loading Triton for each. If LLVM ends the process, the stages after that have no result.
     """
     with temporary_folder("irscope-") as folder:
-        places = {stage: Path(folder, stage) for stage in texts}
-        for stage, place in places.items():
-            place.mkdir()
+        stage_folders = {stage: Path(folder, stage) for stage in texts}
+        for stage, stage_folder in stage_folders.items():
+            stage_folder.mkdir()
             request = _request(stage, target, options, metadata, PassEdits(), None, gluon)
-            _write_request(place, request, texts[stage])
-        _, *rest = python_command("irscope.compiling.toolchain.rebuild_child", *map(str, places.values()))
+            _write_request(stage_folder, request, texts[stage])
+        _, *rest = python_command(
+            "irscope.compiling.toolchain.rebuild_child", *map(str, stage_folders.values())
+        )
         variables = _variables({}, None, Path(folder))
         status = _run([sys.executable, *rest], Path(folder), variables, seconds)
-        return {stage: _each_outcome(place, stage, status) for stage, place in places.items()}
+        return {
+            stage: _each_outcome(stage_folder, stage, status) for stage, stage_folder in stage_folders.items()
+        }
 
 
 def _each_outcome(place: Path, stage: str, status: int | None) -> Rebuilt | RebuildError:
@@ -293,7 +302,10 @@ def _request(
     until: str | None,
     gluon: bool,
 ) -> dict[str, Any]:
-    """The request that the child reads. Raises UserError for a stage that nothing can be built from."""
+    """Create the request that the child reads.
+
+    Raises UserError for a stage that nothing can be built from.
+    """
     if stage_named(stage).binary:
         raise UserError(f"{stage} is machine code: nothing is built from it; give a stage above it")
     return {
@@ -315,16 +327,19 @@ def _write_request(place: Path, request: Mapping[str, Any], text: str) -> None:
 
 
 def _with_lines(error: RebuildError, child: _Child, text: str) -> RebuildError:
-    """The error with lines of the stage, which MLIR reports for a text without the kernel's locations."""
+    """Return the error with lines of the stage.
+
+    MLIR reports these for a text without the kernel's locations.
+    """
     stage = child.request["stage"]
-    if stage_named(stage).language != "mlir" or any(each.line for each in error.diagnostics):
+    if stage_named(stage).language != "mlir" or any(diagnostic.line for diagnostic in error.diagnostics):
         return error
     try:
         child.rebuild("\n".join(map(strip_location, text.split("\n"))))
     except RebuildError as placed:
-        found = with_lines(error.diagnostics, placed.diagnostics)
-        rebuilt = replace(error.rebuilt, diagnostics=found)
-        return RebuildError(first_error(found) or str(error), error.stage, error.kind, rebuilt)
+        diagnostics = with_lines(error.diagnostics, placed.diagnostics)
+        rebuilt = replace(error.rebuilt, diagnostics=diagnostics)
+        return RebuildError(first_error(diagnostics) or str(error), error.stage, error.kind, rebuilt)
     return error
 
 
@@ -343,30 +358,30 @@ class _Child:
         """Rebuilds from `text` once. Raises RebuildError."""
         stage = self.request["stage"]
         with temporary_folder("irscope-") as folder:
-            place = Path(folder)
-            _write_request(place, self.request, text)
+            work_folder = Path(folder)
+            _write_request(work_folder, self.request, text)
             _, *rest = python_command("irscope.compiling.toolchain.rebuild_child", folder)
-            variables = _variables(self.environment, self.ptxas, place)
-            status = _run([str(self.python), *rest], place, variables, self.seconds)
+            variables = _variables(self.environment, self.ptxas, work_folder)
+            status = _run([str(self.python), *rest], work_folder, variables, self.seconds)
             if self.read_errors is not None:
-                with (place / "errors").open(encoding="utf-8", errors="replace") as errors:
+                with (work_folder / "errors").open(encoding="utf-8", errors="replace") as errors:
                     self.read_errors(errors)
-            return _outcome(place, stage, status)
+            return _outcome(work_folder, stage, status)
 
 
 def _variables(environment: Mapping[str, str], ptxas: Path | None, place: Path) -> dict[str, str]:
-    """The child's environment: this one without Triton's switches that would reuse or change results."""
+    """Return the child's environment, without Triton's switches that would reuse or change results."""
     dropped = ("TRITON_KERNEL_OVERRIDE", "TRITON_KERNEL_DUMP", "TRITON_ALWAYS_COMPILE")
-    found = {name: value for name, value in os.environ.items() if name not in dropped}
-    found |= environment
-    found |= {"TRITON_CACHE_DIR": str(place / "cache"), "TRITON_DUMP_PTXAS_LOG": "1"}
+    variables = {name: value for name, value in os.environ.items() if name not in dropped}
+    variables |= environment
+    variables |= {"TRITON_CACHE_DIR": str(place / "cache"), "TRITON_DUMP_PTXAS_LOG": "1"}
     if ptxas is not None:
-        found |= {"TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
-    return found
+        variables |= {"TRITON_PTXAS_PATH": str(ptxas), "TRITON_PTXAS_BLACKWELL_PATH": str(ptxas)}
+    return variables
 
 
 def _run(command: Sequence[str], place: Path, variables: Mapping[str, str], seconds: float) -> int | None:
-    """The exit status of the child; None if it ran out of time."""
+    """Run the child and return its exit status, or None if it ran out of time."""
     with (place / "errors").open("wb") as errors:
         try:
             done = run_tool(command, seconds=seconds, environment=variables, errors=errors)
@@ -380,16 +395,16 @@ def _run(command: Sequence[str], place: Path, variables: Mapping[str, str], seco
 
 
 def _outcome(place: Path, stage: str, status: int | None) -> Rebuilt:
-    """Reads the child's results from its folder. Raises RebuildError if it failed."""
+    """Read the child's results from its folder. Raises RebuildError if it failed."""
     result = _read_result(place)
     current = _text(place / CURRENT)
     errors, printed = _text(place / "errors"), _text(place / "printed")
     error = result.get("error")
-    found = diagnostics_of(stage, current, errors, error[1] if error else "", result.get("notes", ()))
+    diagnostics = diagnostics_of(stage, current, errors, error[1] if error else "", result.get("notes", ()))
     rebuilt = Rebuilt(
         {path.suffix[1:]: path.read_bytes() for path in sorted(place.glob("made.*"))},
         result.get("metadata", {}),
-        found,
+        diagnostics,
         result.get("seconds", {}),
         result.get("log"),
         errors + printed,
@@ -399,11 +414,11 @@ def _outcome(place: Path, stage: str, status: int | None) -> Rebuilt:
     if status == 0:
         return rebuilt
     kind, summary = _failure(status, error, errors)
-    raise RebuildError(first_error(found) or summary, current or stage, kind, rebuilt)
+    raise RebuildError(first_error(diagnostics) or summary, current or stage, kind, rebuilt)
 
 
 def _failure(status: int | None, error: Sequence[str] | None, errors: str) -> tuple[str, str]:
-    """The kind of a failure, and one line."""
+    """Return the kind of a failure, and one line."""
     if status is None:
         return "timeout", "the compiler ran out of time"
     if error is not None:
@@ -416,10 +431,10 @@ def _failure(status: int | None, error: Sequence[str] | None, errors: str) -> tu
 
 def _read_result(place: Path) -> dict[str, Any]:
     try:
-        found: dict[str, Any] = json.loads((place / RESULT).read_text())
+        result: dict[str, Any] = json.loads((place / RESULT).read_text())
     except (OSError, ValueError):  # the child did not get that far
         return {}
-    return found
+    return result
 
 
 def _text(path: Path) -> str:

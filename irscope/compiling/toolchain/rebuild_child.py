@@ -107,7 +107,7 @@ def _run(
     metadata: dict[str, Any],
     result: dict[str, Any],
 ) -> Any:
-    """Makes a stage, with the passes edited as requested; keeps the log of ptxas."""
+    """Make a stage, with the passes edited as requested; keeps the log of ptxas."""
     printed, logged = io.StringIO(), name == request["log_stage"]
     replacement = request["passes"].get(name)
     with edited_passes(backend, request["skip"], replacement) as applied:
@@ -123,10 +123,10 @@ def _run(
 
 
 def _check_skipped(skip: Sequence[str], result: Mapping[str, Any]) -> None:
-    """Raises PassEditError if a pass that should be skipped is not among those that would have run."""
+    """Raise PassEditError if a pass that should be skipped is not among those that would have run."""
     for name in skip:
         if name.partition("#")[0] not in result["skipped"]:
-            ran = sorted({each for names in result["ran"].values() for each in names})
+            ran = sorted({pass_name for names in result["ran"].values() for pass_name in names})
             near = difflib.get_close_matches(name, ran, 1)
             hint = f"did you mean {near[0]}?" if near else f"those that ran: {', '.join(ran)}"
             raise PassEditError(f"no pass '{name}' runs below {result['stage']}; {hint}")
@@ -147,7 +147,7 @@ def _parsed(path: Path, stage: str, context: Any, ir: Any) -> Any:
 
 
 def _options(given: Mapping[str, Any], module: Any, stage: str) -> dict[str, Any]:
-    """The options for the backend: the module's own number of warps and blocks come first."""
+    """Return the options for the backend: the module's own number of warps and blocks come first."""
     options = {name: _hashable(value) for name, value in given.items() if name not in _COMPUTED_OPTIONS}
     if stage in ("glir", "ttgir"):
         for name in ("num_warps", "num_ctas"):
@@ -174,7 +174,7 @@ def _stages_below(backend: Any, options: Any, stage: str, gluon: bool) -> dict[s
 
 
 def _prepare_llvm(backend: Any) -> None:
-    """Sets up LLVM as the stages above `llir` leave it (`make_llir` of 3.6 to 3.9)."""
+    """Set up LLVM as the stages above `llir` leave it (`make_llir` of 3.6 to 3.9)."""
     from triton._C.libtriton import llvm
 
     llvm.init_targets()
@@ -186,25 +186,29 @@ def _prepare_llvm(backend: Any) -> None:
 
 
 def _readable_ptx(text: str, backend: Any, options: Any, notes: list[str]) -> str:
-    """The PTX with the newest version that this ptxas reads, if its own is newer."""
+    """Return the PTX with the newest version that this ptxas reads, if its own is newer."""
     from triton.backends.nvidia.compiler import get_ptx_version_from_options
 
     newest = int(get_ptx_version_from_options(options, backend.target.arch))
-    found = _PTX_VERSION.search(text)
-    if found is None or int(found[1]) * 10 + int(found[2]) <= newest:
+    version = _PTX_VERSION.search(text)
+    if version is None or int(version[1]) * 10 + int(version[2]) <= newest:
         return text
     lowered = f"{newest // 10}.{newest % 10}"
-    notes.append(f".version {found[1]}.{found[2]} lowered to {lowered}, the newest that this ptxas reads")
+    notes.append(f".version {version[1]}.{version[2]} lowered to {lowered}, the newest that this ptxas reads")
     return _PTX_VERSION.sub(f".version {lowered}", text, count=1)
 
 
 def _first_metadata(request: Mapping[str, Any], options: Any, stage: str) -> dict[str, Any]:
-    """The metadata before the first stage is made.
+    """Return the metadata before the first stage is made.
 
-    Below LLVM IR, the original's metadata is kept: specialized warps have changed its number of warps.
+    Below LLVM IR, the original's metadata is kept: specialized warps have changed its number of
+    warps.
     """
-    given, own = request["metadata"], {n: value for n, value in vars(options).items() if n[:1] != "_"}
-    return {**given, **own} if stage in _MLIR else {**own, **given}
+    original, option_values = (
+        request["metadata"],
+        {n: value for n, value in vars(options).items() if n[:1] != "_"},
+    )
+    return {**original, **option_values} if stage in _MLIR else {**option_values, **original}
 
 
 def _hashable(value: Any) -> Any:

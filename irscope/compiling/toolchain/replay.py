@@ -69,23 +69,23 @@ class ReplayedTensor:
         self.ndim = len(self.shape)
 
     def data_ptr(self) -> int:
-        """An address that is divisible by 256, or by none of 2, 4, 8 and 16."""
+        """Return an address that is divisible by 256, or by none of 2, 4, 8 and 16."""
         return 0x7F0000000000 + (0 if self._aligned else 1)
 
     def ptr_range(self) -> int:
-        """The size in bytes, which AMD's backend compares with 2 GiB."""
+        """Return the size in bytes, which AMD's backend compares with 2 GiB."""
         return self.numel() * self.element_size()
 
     def stride(self, dim: int | None = None) -> Any:
-        """The strides in elements, or one of them."""
+        """Return the strides in elements, or one of them."""
         return self._strides if dim is None else self._strides[dim]
 
     def size(self, dim: int | None = None) -> Any:
-        """The shape, or one of its sizes."""
+        """Return the shape, or one of its sizes."""
         return self.shape if dim is None else self.shape[dim]
 
     def numel(self) -> int:
-        """The number of elements."""
+        """Return the number of elements."""
         return math.prod(self.shape)
 
     def element_size(self) -> int:
@@ -93,16 +93,16 @@ class ReplayedTensor:
         return int(self.dtype.itemsize)
 
     def dim(self) -> int:
-        """The number of dimensions."""
+        """Return the number of dimensions."""
         return self.ndim
 
     def is_contiguous(self) -> bool:
-        """Whether the strides are those of a new tensor."""
+        """Return True if the strides are those of a new tensor."""
         return self._strides == contiguous(self.shape)
 
     @property
     def device(self) -> Any:
-        """The first GPU."""
+        """Return the first GPU."""
         try:
             return importlib.import_module("torch").device("cuda", 0)
         except ImportError:
@@ -122,7 +122,10 @@ class ReplayedTensor:
 
 
 def argument_object(name: str, text: str, aligned: bool) -> Any:
-    """The object of an argument that a launch has as `text`. Raises UserError if the text does not say."""
+    """Create the object of an argument that a launch has as `text`.
+
+    Raises UserError if the text does not say.
+    """
     if text.startswith("*"):
         return ReplayedTensor(_dtype(torch_name(text)), (4096,), (1,), aligned)
     if match := DESCRIPTOR.fullmatch(text):
@@ -155,12 +158,12 @@ def _dtype(name: str) -> Any:
         torch = importlib.import_module("torch")
     except ImportError:
         return UnknownDtype(name)
-    found = getattr(torch, name, None)
-    return found if isinstance(found, torch.dtype) else UnknownDtype(name)
+    attribute = getattr(torch, name, None)
+    return attribute if isinstance(attribute, torch.dtype) else UnknownDtype(name)
 
 
 def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a new tensor, in elements."""
+    """Return the strides of a new tensor, in elements."""
     strides = [1]
     for size in reversed(shape[1:]):
         strides.append(strides[-1] * max(size, 1))
@@ -168,7 +171,7 @@ def contiguous(shape: Sequence[int]) -> tuple[int, ...]:
 
 
 def integers(text: str) -> tuple[int, ...]:
-    """The numbers in "64, 32"."""
+    """Return the numbers in "64, 32"."""
     return tuple(int(word) for word in text.split(",") if word.strip())
 
 
@@ -196,12 +199,12 @@ class Launchable:
 
     @property
     def depends_on_values(self) -> bool:
-        """Whether launches that specialize alike may still be compiled differently."""
+        """Return True if launches that specialize alike may still be compiled differently."""
         return self.prunes or bool(self.computed)
 
 
 def launchable(path: Path, name: str) -> Launchable:
-    """The kernel of a file as a program launches it. Raises UserError if there is none."""
+    """Return the kernel of a file as a program launches it. Raises UserError if there is none."""
     from triton.runtime.autotuner import Autotuner, Heuristics
     from triton.runtime.jit import JITFunction
 
@@ -228,8 +231,8 @@ def launchable(path: Path, name: str) -> Launchable:
 
 
 def _vars(value: Any) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = getattr(value, "__dict__", {})
-    return found
+    attributes: Mapping[str, Any] = getattr(value, "__dict__", {})
+    return attributes
 
 
 @contextmanager
@@ -253,7 +256,7 @@ def replaying(kernel: Launchable) -> Iterator[None]:
 
 
 def replay(kernel: Launchable, case: LaunchCase, constants: Constants) -> None:
-    """Launches a kernel with the arguments of `case`. Raises UserError if a launch is not possible."""
+    """Launch a kernel with the arguments of `case`. Raises UserError if a launch is not possible."""
     positional, keywords = _arguments(kernel, case, constants)
     _check_all_given(kernel, len(positional), keywords)
     if kernel.tuner is not None:
@@ -267,7 +270,7 @@ def replay(kernel: Launchable, case: LaunchCase, constants: Constants) -> None:
 
 
 def _check_all_given(kernel: Launchable, positional: int, keywords: Mapping[str, Any]) -> None:
-    """Raises UserError if a parameter without a default has no value, as in a launch from a Triton cache."""
+    """Raise UserError if a parameter without a default has no value, as in a launch from a Triton cache."""
     set_later = kernel.tuned | kernel.computed | keywords.keys()
     missing = [
         parameter.name
@@ -282,39 +285,44 @@ def _check_all_given(kernel: Launchable, positional: int, keywords: Mapping[str,
 
 
 def outcome(kernel: Launchable, case: LaunchCase, constants: Constants) -> Hashable:
-    """The configs that a launch leaves after pruning, and what heuristics compute for each.
+    """Return the configs that a launch leaves after pruning, and what heuristics compute for each.
 
-    The text of the error if the launch fails.
+    If the launch fails, return the text of the error.
     """
     from triton.runtime.jit import JITFunction
 
-    found: list[Hashable] = []
+    remaining: list[Hashable] = []
     names = kernel.tuned | kernel.computed
 
     def run(function: Any, *_: Any, **keywords: Any) -> None:
-        found.append(tuple((name, repr(keywords[name])) for name in sorted(names & keywords.keys())))
+        remaining.append(tuple((name, repr(keywords[name])) for name in sorted(names & keywords.keys())))
 
     with patched(JITFunction, "run", run):
         try:
             replay(kernel, case, constants)
         except UserError as error:
             return str(error)
-    return tuple(found)
+    return tuple(remaining)
 
 
 def _arguments(
     kernel: Launchable, case: LaunchCase, constants: Constants
 ) -> tuple[Sequence[Any], dict[str, Any]]:
-    """The leading run-time arguments, as most programs pass them by position, and the other arguments."""
-    given = {name: argument_object(name, text, name not in case.unaligned) for name, text in case.arguments}
+    """Return the leading run-time arguments, and the other arguments.
+
+    The leading ones are those that most programs pass by position.
+    """
+    arguments = {
+        name: argument_object(name, text, name not in case.unaligned) for name, text in case.arguments
+    }
     dropped = kernel.tuned | kernel.computed | _NO_KEYWORDS
-    given |= {name: constants.real(value) for name, value in case.constants if name not in dropped}
+    arguments |= {name: constants.real(value) for name, value in case.constants if name not in dropped}
     positional = []
     for parameter in kernel.function.params:
-        if parameter.name not in given or parameter.name in dropped:
+        if parameter.name not in arguments or parameter.name in dropped:
             break
-        positional.append(given.pop(parameter.name))
-    return positional, given
+        positional.append(arguments.pop(parameter.name))
+    return positional, arguments
 
 
 def without_tuned(kernel: Launchable, cases: Sequence[LaunchCase]) -> tuple[LaunchCase, ...]:

@@ -43,14 +43,17 @@ class SourceConfig:
 
 
 def requested_target(target: Any) -> Target:
-    """The target of Triton's GPUTarget."""
+    """Return the target of Triton's GPUTarget."""
     return Target(target.backend, backend_named(target.backend).arch_name(target.arch), target.warp_size)
 
 
 def specialization(
     source: Any, options: Any, tuned: TunedNames, config: SourceConfig | None
 ) -> tuple[Argument, ...]:
-    """The specialization of each parameter that no config sets, and of each global that the kernel reads."""
+    """Return the specialization of each parameter that no config sets, and of each global.
+
+    Only the globals that the kernel reads are included.
+    """
     function = source.fn
     arguments = []
     for index, parameter in enumerate(function.params):
@@ -72,7 +75,7 @@ def specialization(
 
 
 def _follows(name: str, value: Any, config: SourceConfig | None) -> bool:
-    """Whether a constant follows from the config that the kernel was generated from."""
+    """Return True if a constant follows from the config that the kernel was generated from."""
     if config is None or name not in config.constants:
         return False
     return config.constants[name] == plain_value(value)
@@ -83,9 +86,10 @@ def _constant(name: str, value: Any) -> Argument:
 
 
 def _in_config(parameter: Any, value: Any, options: Any, tuned: TunedNames) -> bool:
-    """Whether a constant is part of the config: if tuned, or any tl.constexpr if nothing was autotuned.
+    """Return True if a constant is part of the config.
 
-    A parameter that has the name of an option but another value than it (num_warps) is an argument.
+    It is if it is tuned, or, if nothing was autotuned, any tl.constexpr. A parameter that has the
+    name of an option but another value than it (num_warps) is an argument.
     """
     if vars(options).get(parameter.name, value) != value:
         return False
@@ -93,7 +97,7 @@ def _in_config(parameter: Any, value: Any, options: Any, tuned: TunedNames) -> b
 
 
 def _key(attributes: list[Any] | None) -> str | None:
-    """The specialization key that the backend's parse_attr turned into these attributes."""
+    """Return the specialization key that the backend's parse_attr turned into these attributes."""
     if attributes is None:
         return None
     names = {name for name, _ in attributes}
@@ -101,30 +105,31 @@ def _key(attributes: list[Any] | None) -> str | None:
 
 
 def _tuple_text(types: tuple[Any, ...], path: tuple[int, ...], source: Any) -> str:
-    """A tuple argument as text: "(*fp16:16, i32, 3)"."""
+    """Write a tuple argument as text: "(*fp16:16, i32, 3)"."""
     parts = []
     for index, type_ in enumerate(types):
-        at = (*path, index)
+        item_path = (*path, index)
         if isinstance(type_, tuple):
-            parts.append(_tuple_text(type_, at, source))
+            parts.append(_tuple_text(type_, item_path, source))
         elif type_ == "constexpr":
-            parts.append(str(plain_value(source.constants.get(at))))
+            parts.append(str(plain_value(source.constants.get(item_path))))
         else:
-            parts.append(str(Argument("", type_, _key(source.attrs.get(at)))))
+            parts.append(str(Argument("", type_, _key(source.attrs.get(item_path)))))
     return f"({', '.join(parts)})"
 
 
 def requested_config(
     source: Any, options: Any, target: Any, tuned: TunedNames, config: SourceConfig | None
 ) -> Config:
-    """The tuned or declared constants, num_warps and num_stages, and every option that is not a default.
+    """Return the tuned or declared constants, num_warps, num_stages, and all non-default options.
 
-    If a front end generated the kernel from a config of its own, the values of that instead of the constants.
+    If a front end generated the kernel from a config of its own, the values of that replace the
+    constants.
     """
     chosen = dict(_option_values(options, target))
     if config is not None:
-        own = ((name, value) for name, value in config.values.items() if name not in chosen)
-        return Config((*own, *chosen.items()))
+        front_end_values = ((name, value) for name, value in config.values.items() if name not in chosen)
+        return Config((*front_end_values, *chosen.items()))
     constants = [(p, source.constants.get((index,))) for index, p in enumerate(source.fn.params)]
     values: dict[str, Value] = {
         parameter.name: plain_value(value)
@@ -135,18 +140,25 @@ def requested_config(
 
 
 def _option_values(options: Any, target: Any) -> Iterator[tuple[str, Value]]:
-    given = vars(options)
+    option_values = vars(options)
     for name in ("num_warps", "num_stages"):
-        yield name, given[name]
+        yield name, option_values[name]
     default = vars(_defaults(target))
-    others = [name for name in given if name not in OPTION_NAMES[:2] and name not in NOT_CONFIGURABLE]
-    for name in sorted(others, key=lambda name: name not in OPTION_NAMES):
-        if given[name] != default.get(name):
-            yield name, _libraries(given[name]) if name == "extern_libs" else plain_value(given[name])
+    other_names = [
+        name for name in option_values if name not in OPTION_NAMES[:2] and name not in NOT_CONFIGURABLE
+    ]
+    for name in sorted(other_names, key=lambda name: name not in OPTION_NAMES):
+        if option_values[name] != default.get(name):
+            yield (
+                name,
+                _libraries(option_values[name])
+                if name == "extern_libs"
+                else plain_value(option_values[name]),
+            )
 
 
 def _libraries(value: Any) -> str:
-    """The value of the option extern_libs: "libdevice=FILE"."""
+    """Return the value of the option extern_libs: "libdevice=FILE"."""
     return ", ".join(f"{name}={file}" for name, file in value or ())
 
 

@@ -40,7 +40,7 @@ class StubUtils:
         self.registers: dict[bytes, tuple[int, int]] = {}
 
     def get_device_properties(self, device: int) -> StubProperties:
-        """The target's properties, for every device number."""
+        """Return the target's properties, for every device number."""
         target, limits = self._target, device_of(self._target)
         shared = limits.block_shared if limits else 0
         return StubProperties(
@@ -57,7 +57,7 @@ class StubUtils:
         return None, None, registers, spills, 1024
 
     def unload_module(self, module: Any) -> None:
-        """Does nothing: `load_binary` loads nothing."""
+        """Do nothing: `load_binary` loads nothing."""
 
 
 class StubDriver:
@@ -69,23 +69,23 @@ class StubDriver:
         self.launcher_cls = _stub_launcher
 
     def get_current_target(self) -> Any:
-        """The target as Triton's GPUTarget."""
+        """Return the target as Triton's GPUTarget."""
         return gpu_target(self.target)
 
     def get_current_device(self) -> int:
-        """The device that was set last."""
+        """Return the device that was set last."""
         return self._device
 
     def set_current_device(self, device: int) -> None:
-        """Sets the device number; every number is the same device."""
+        """Set the device number; every number is the same device."""
         self._device = device
 
     def get_current_stream(self, device: int) -> int:
-        """The default stream."""
+        """Return the default stream."""
         return 0
 
     def get_active_torch_device(self) -> Any:
-        """The torch device. Needs torch, which the calling program has."""
+        """Return the torch device. Needs torch, which the calling program has."""
         import torch
 
         return torch.device("cuda", 0)
@@ -97,29 +97,29 @@ class StubDriver:
         return torch.cuda
 
     def get_benchmarker(self) -> Callable[..., list[float]]:
-        """A benchmarker that launches once and measures nothing."""
+        """Return a benchmarker that launches once and measures nothing."""
         return call_once
 
     def get_empty_cache_for_benchmark(self) -> None:
-        """Returns no buffer: nothing is benchmarked."""
+        """Return no buffer: nothing is benchmarked."""
 
     def clear_cache(self, cache: Any) -> None:
-        """Does nothing: nothing is benchmarked."""
+        """Do nothing: nothing is benchmarked."""
 
     def map_python_to_cpp_type(self, type_: str) -> str:
-        """The type itself: no C++ launcher is built."""
+        """Return the type itself: no C++ launcher is built."""
         return type_
 
 
 def register_usage(target: Target, asm: Mapping[str, Any]) -> tuple[int, int]:
-    """Registers per thread and 4-byte words spilled, as the target's driver counts them; zeros if unknown."""
+    """Register per thread and 4-byte words spilled, as the target's driver counts them; zeros if unknown."""
     hook = backend_of(target).register_usage
     registers, spills = resolve_name(hook)(asm) if hook else (0, 0)
     return registers, spills
 
 
 def call_once(kernel_call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_: Any) -> list[float]:
-    """Calls once and returns 1.0 ms for every quantile, so that an autotuner picks its first config."""
+    """Call once and return 1.0 ms for every quantile, so that an autotuner picks its first config."""
     kernel_call()
     return [1.0] * len(quantiles)
 
@@ -133,6 +133,6 @@ def gpu_target(target: Target) -> Any:
 
 def _stub_launcher(source: Any, metadata: Any) -> Callable[..., None]:
     def launch(*_: Any) -> None:
-        """Does nothing."""
+        """Do nothing."""
 
     return launch

@@ -28,7 +28,7 @@ _LONGEST_WAIT = 10.0
 
 
 def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
-    """Every component of Triton's cache key, by name (triton.runtime.cache.get_cache_key)."""
+    """Return every component of Triton's cache key, by name (triton.runtime.cache.get_cache_key)."""
     from triton.compiler import make_backend
     from triton.runtime import cache
 
@@ -54,48 +54,53 @@ def cache_key(source: Any, target: Any, options: Any) -> dict[str, str]:
 
 
 def _constant_text(value: Any) -> str:
-    """A constant in the key. Of a function, Triton's key has the source (ASTSource.hash)."""
+    """Return the text of a constant in the key.
+
+    For a function, Triton's key has the source (ASTSource.hash).
+    """
     source = getattr(value, "cache_key", None)
     return str(value) if source is None else f"{plain_value(value)} (source {source[:12]})"
 
 
 def environment_components(options: Any) -> dict[str, str]:
-    """The components of Triton's key that identify the compiler environment; see `model.environment`.
+    """Return the components of Triton's key that identify the compiler environment.
 
-    `options` are a backend's parsed options.
+    See `model.environment`. `options` are a backend's parsed options.
     """
     from triton._C.libtriton import get_cache_invalidating_env_vars
 
-    given = vars(options)
+    option_values = vars(options)
     components = {ENVIRONMENT + name: value for name, value in get_cache_invalidating_env_vars().items()}
     return components | {
-        OPTION + name: str(given[name]) for name in (*CHECKS, *OPTION_VARIABLES) if name in given
+        OPTION + name: str(option_values[name])
+        for name in (*CHECKS, *OPTION_VARIABLES)
+        if name in option_values
     }
 
 
 @contextmanager
 def environment_set(components: Mapping[str, str]) -> Iterator[None]:
-    """Sets the environment variables of these components, and none of Triton's others, within the block.
+    """Set the environment variables of these components, and none of Triton's others, within the block.
 
     A program may change them between its launch, which was recorded, and its end, when it is compiled.
     """
     from triton._C.libtriton import get_cache_invalidating_env_vars
 
-    wanted = {
+    variables = {
         name.removeprefix(ENVIRONMENT): text
         for name, text in components.items()
         if name.startswith(ENVIRONMENT)
     }
     now = get_cache_invalidating_env_vars()
-    if now == wanted:
+    if now == variables:
         yield
         return
     before = {name: os.environ.pop(name) for name in now if name in os.environ}
-    os.environ.update(wanted)
+    os.environ.update(variables)
     try:
         yield
     finally:
-        for name in wanted:
+        for name in variables:
             os.environ.pop(name, None)
         os.environ.update(before)
 
@@ -106,7 +111,7 @@ def digest(*texts: str) -> str:
 
 
 def write_sidecar(key: str, log: str | None, seconds: dict[str, float]) -> None:
-    """Adds the ptxas log and the seconds per stage to the cache entry of a compilation."""
+    """Add the ptxas log and the seconds per stage to the cache entry of a compilation."""
     from triton.runtime.cache import get_cache_manager
 
     text = json.dumps({"log": log, "seconds": seconds})
@@ -114,7 +119,10 @@ def write_sidecar(key: str, log: str | None, seconds: dict[str, float]) -> None:
 
 
 def read_sidecar(key: str) -> tuple[str | None, dict[str, float]]:
-    """The ptxas log and seconds per stage of a cached compilation; (None, {}) if irscope did not do it."""
+    """Read the ptxas log and seconds per stage of a cached compilation.
+
+    Returns (None, {}) if irscope did not compile it.
+    """
     from triton.runtime.cache import get_cache_manager
 
     path = get_cache_manager(key).get_file(_SIDECAR)
@@ -122,15 +130,15 @@ def read_sidecar(key: str) -> tuple[str | None, dict[str, float]]:
         return None, {}
     try:
         with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a plain str from Triton
-            kept = json.load(file)
-        log, seconds = kept["log"], kept["seconds"]
+            sidecar = json.load(file)
+        log, seconds = sidecar["log"], sidecar["seconds"]
         return None if log is None else str(log), {str(k): float(v) for k, v in seconds.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None, {}
 
 
 def remember_triton_key() -> None:
-    """Makes `triton.runtime.cache.triton_key` return the hash kept in Triton's cache; stores it if missing.
+    """Make `triton.runtime.cache.triton_key` return the hash kept in Triton's cache; stores it if missing.
 
     Triton hashes all of libtriton once per process (400 MB, 1.3 s of CPU time here). The hash is stored
     under the paths, sizes and modification times of the hashed files, with a checksum: a file that is damaged
@@ -147,8 +155,12 @@ def remember_triton_key() -> None:
             with _alone(stamp):
                 key = _intact(manager.get_file(_KEY_FILE))
                 if key is None:
-                    found = cache.triton_key()
-                    manager.put(json.dumps({"key": found, "sha256": digest(found)}), _KEY_FILE, binary=False)
+                    computed_key = cache.triton_key()
+                    manager.put(
+                        json.dumps({"key": computed_key, "sha256": digest(computed_key)}),
+                        _KEY_FILE,
+                        binary=False,
+                    )
                     return
     except OSError:  # the folder cannot be used; compiling says so
         return
@@ -157,7 +169,7 @@ def remember_triton_key() -> None:
 
 @contextmanager
 def _alone(name: str) -> Iterator[None]:
-    """Waits until no other process of this user is in such a block, for at most 10 s."""
+    """Wait until no other process of this user is in such a block, for at most 10 s."""
     # In a folder of this machine: a lock on a file of a network may wait for ever.
     path = Path(tempfile.gettempdir()) / f"irscope-{os.getuid()}-{name[:16]}.lock"
     with ExitStack() as stack:
@@ -171,7 +183,7 @@ def _alone(name: str) -> Iterator[None]:
 
 
 def _locked(descriptor: int) -> bool:
-    """Whether the lock on an open file was free, and is ours now."""
+    """Lock an open file; return True if the lock was free, and is ours now."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -180,12 +192,12 @@ def _locked(descriptor: int) -> bool:
 
 
 def _intact(file: str | None) -> str | None:
-    """The key in `file`; None if there is no such file, or if it is damaged."""
+    """Return the key in `file`, or None if there is no such file, or if it is damaged."""
     if file is None:
         return None
     try:
-        kept = json.loads(Path(file).read_bytes())
-        return str(kept["key"]) if kept["sha256"] == digest(kept["key"]) else None
+        stored = json.loads(Path(file).read_bytes())
+        return str(stored["key"]) if stored["sha256"] == digest(stored["key"]) else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
 

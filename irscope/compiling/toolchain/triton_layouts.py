@@ -43,7 +43,7 @@ _SECONDS = 60.0
 
 
 def installed_triton() -> str | None:
-    """The version of the installed Triton, without importing it; None if it is not installed."""
+    """Return the version of the installed Triton, without importing it, or None if there is none."""
     try:
         return metadata.version("triton")
     except metadata.PackageNotFoundError:
@@ -51,25 +51,25 @@ def installed_triton() -> str | None:
 
 
 def triton_layouts(ttgir: str, target: Target) -> Layouts:
-    """The linear layouts of a module's types, by `layout_key`.
+    """Compute the linear layouts of a module's types, by `layout_key`.
 
-    Layouts that Triton cannot convert are omitted; the result is empty if Triton cannot read the module, for
-    example one of another version.
+    Layouts that Triton cannot convert are omitted; the result is empty if Triton cannot read the
+    module, for example one of another version.
     """
-    found: Layouts = {}
+    layouts: Layouts = {}
     fatal: list[str] = []
     while len(fatal) < _MOST_ABORTS:
-        started, converted = _convert_in_process(ttgir, target, [*found, *fatal])
-        found |= converted
+        started, converted = _convert_in_process(ttgir, target, [*layouts, *fatal])
+        layouts |= converted
         unfinished = started - converted.keys()
         if not unfinished:
             break
         fatal += unfinished
-    return {key: bases for key, bases in found.items() if bases}
+    return {key: bases for key, bases in layouts.items() if bases}
 
 
 def _convert_in_process(ttgir: str, target: Target, skip: list[str]) -> tuple[set[str], Layouts]:
-    """The layouts whose conversion a new process started, and those that it converted."""
+    """Return the layouts whose conversion a new process started, and those that it converted."""
     request = {"ttgir": ttgir, "target": [target.backend, target.arch, target.warp_size], "skip": skip}
     try:
         command = python_command("irscope.compiling.toolchain.triton_layouts")
@@ -88,7 +88,7 @@ def _convert_in_process(ttgir: str, target: Target, skip: list[str]) -> tuple[se
 
 
 def layout_key(shape: list[int], layout: str) -> str:
-    """The key of a layout of a shape: `64x32 #ttg.blocked<{...}>`, without aliases."""
+    """Return the key of a layout of a shape: `64x32 #ttg.blocked<{...}>`, without aliases."""
     return f"{'x'.join(map(str, shape))} {layout}"
 
 
@@ -133,9 +133,10 @@ def _conversions(ttgir: str, target: list[Any], skip: set[str]) -> Iterator[tupl
 
 
 def _key_and_shape(type_: str) -> tuple[str, list[int]] | None:
-    """The key of a type's layout and the shape that it lays out; None for a type without a layout.
+    """Return the key of a type's layout and the shape that it lays out.
 
-    A view of part of a buffer has the layout of the whole buffer.
+    Returns None for a type without a layout. A view of part of a buffer has the layout of the
+    whole buffer.
     """
     match = _TYPE.match(type_)
     start = type_.find(", #")
@@ -148,12 +149,12 @@ def _key_and_shape(type_: str) -> tuple[str, list[int]] | None:
 
 
 def _attribute(text: str) -> str:
-    """The attribute at the start of `text`, up to its closing bracket."""
+    """Return the attribute at the start of `text`, up to its closing bracket."""
     depth = 0
-    for at, char in enumerate(text):
-        depth += (char == "<") - (char == ">" and text[at - 1] != "-")
+    for position, char in enumerate(text):
+        depth += (char == "<") - (char == ">" and text[position - 1] != "-")
         if depth == 0 and char in ">,":
-            return text[: at + (char == ">")]
+            return text[: position + (char == ">")]
     return text
 
 
@@ -177,9 +178,9 @@ def _bases(builder: Any, value: Any, type_: str, shape: list[int]) -> dict[str, 
 
 
 def _rank(layout: Any) -> int:
-    """The rank of a Gluon layout of a buffer."""
+    """Return the rank of a Gluon layout of a buffer."""
     for name in ("rank", "order", "block", "shape"):
-        known = getattr(layout, name, None)
-        if known is not None:
-            return known if isinstance(known, int) else len(known)
+        extent = getattr(layout, name, None)
+        if extent is not None:
+            return extent if isinstance(extent, int) else len(extent)
     return 2  # scales in tensor memory

@@ -14,7 +14,7 @@ from irscope.model.text import printable
 
 
 def github_lines(report: CiReport) -> Iterator[str]:
-    """A workflow command per problem, error and note, then the summary."""
+    """Yield a workflow command per problem, error and note, then the summary."""
     for file, reason in report.errors:
         yield _command(ERROR, reason, file=file, title=f"{report.command}: incomplete")
     yield from map(_annotation, report.problems)
@@ -24,13 +24,13 @@ def github_lines(report: CiReport) -> Iterator[str]:
 
 def _annotation(problem: CiProblem) -> str:
     message = "\n".join(problem.details) if len(problem.details) > 1 else problem.message
-    place = {"line": str(problem.line), "col": str(problem.column)} if problem.file else {}
-    return _command(problem.level, message, file=problem.file, **place, title=problem.title)
+    position = {"line": str(problem.line), "col": str(problem.column)} if problem.file else {}
+    return _command(problem.level, message, file=problem.file, **position, title=problem.title)
 
 
 def _command(level: str, message: str, **properties: str) -> str:
-    given = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
-    return f"::{level} {given}::{_data(message)}"
+    parameters = ",".join(f"{name}={_property(value)}" for name, value in properties.items() if value)
+    return f"::{level} {parameters}::{_data(message)}"
 
 
 def _data(text: str) -> str:

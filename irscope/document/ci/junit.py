@@ -14,7 +14,7 @@ from irscope.model.text import printable
 
 
 def junit_lines(report: CiReport) -> Iterator[str]:
-    """The lines of the document."""
+    """Yield the lines of the document."""
     by_subject: dict[str, list[CiProblem]] = {subject: [] for subject in report.subjects}
     for problem in report.problems:
         by_subject.setdefault(problem.subject, []).append(problem)
@@ -42,8 +42,8 @@ def _case(report: CiReport, subject: str, problems: list[CiProblem]) -> Iterator
     if not problems:
         yield f"{head}/>"
         return
-    place = f' file={_attribute(problems[0].file)} line="{problems[0].line}"' if problems[0].file else ""
-    yield f"{head}{place}>"
+    location = f' file={_attribute(problems[0].file)} line="{problems[0].line}"' if problems[0].file else ""
+    yield f"{head}{location}>"
     # Readers of JUnit show only the first failure of a test case.
     kinds = ", ".join(dict.fromkeys(problem.rule.name for problem in problems))
     message = _attribute("; ".join(problem.message for problem in problems))

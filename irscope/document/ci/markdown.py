@@ -19,7 +19,7 @@ _MAX_NOTES = 20
 
 
 def markdown_lines(report: CiReport, url: str | None = None) -> Iterator[str]:
-    """The lines of the comment; `url` is the address of a full report."""
+    """Yield the lines of the comment; `url` is the address of a full report."""
     yield f"### {report.command}: {'failed' if report.failed else 'passed'}"
     yield from ("", code(report.summary))
     if report.errors:

@@ -69,7 +69,7 @@ class CiReport:
 
     @property
     def failed(self) -> bool:
-        """Whether there is a problem or an error."""
+        """Return True if there is a problem or an error."""
         return bool(self.problems or self.errors)
 
 
@@ -86,35 +86,35 @@ class VariantProblem:
 
     @property
     def label(self) -> str:
-        """The number and name of the variant."""
+        """Return the number and name of the variant."""
         return one_line(f"#{self.variant.id} {self.name}")
 
 
 def subject_of(variant: Variant) -> str:
-    """The kernel and target of a variant."""
+    """Return the kernel and target of a variant."""
     return f"{variant.kernel.name} {variant.target}"
 
 
 def grouped(found: Iterable[VariantProblem]) -> list[CiProblem]:
-    """A problem per kernel, target and condition, in the order of the first variant of each."""
+    """Return a problem per kernel, target and condition, in the order of the first variant of each."""
     groups: dict[tuple[str, str, str, bool], list[VariantProblem]] = {}
-    for one in found:
-        key = (one.rule.code, one.condition, subject_of(one.variant), one.placed)
-        groups.setdefault(key, []).append(one)
+    for problem in found:
+        key = (problem.rule.code, problem.condition, subject_of(problem.variant), problem.placed)
+        groups.setdefault(key, []).append(problem)
     return [_problem(group) for group in groups.values()]
 
 
 def rows_of(found: Iterable[VariantProblem]) -> list[Row]:
-    """A row per variant with all its conditions, in the order of the first of each variant."""
+    """Return a row per variant with all its conditions, in the order of the first of each variant."""
     variants: dict[tuple[str, str], list[VariantProblem]] = {}
-    for one in found:
-        variants.setdefault((one_line(subject_of(one.variant)), one.label), []).append(one)
+    for problem in found:
+        variants.setdefault((one_line(subject_of(problem.variant)), problem.label), []).append(problem)
     return [
         (
             subject,
-            one_line(", ".join(one.condition for one in group)),
+            one_line(", ".join(problem.condition for problem in group)),
             label,
-            one_line("; ".join(dict.fromkeys(one.text for one in group))),
+            one_line("; ".join(dict.fromkeys(problem.text for problem in group))),
         )
         for (subject, label), group in variants.items()
     ]
@@ -124,7 +124,7 @@ def _problem(group: Sequence[VariantProblem]) -> CiProblem:
     first = group[0]
     kernel = first.variant.kernel
     subject = one_line(subject_of(first.variant))
-    lines = [f"{one.label}: {one_line(one.text)}" for one in group]
+    lines = [f"{problem.label}: {one_line(problem.text)}" for problem in group]
     more = f"; and {pluralize(len(group) - 1, 'more variant')}" if len(group) > 1 else ""
     details = lines[:_MAX_LISTED]
     if len(lines) > _MAX_LISTED:
@@ -145,7 +145,7 @@ def _problem(group: Sequence[VariantProblem]) -> CiProblem:
 
 
 def fingerprint(*parts: str) -> str:
-    """Identifies a problem in later runs: a hash of everything that an unrelated edit leaves alone."""
+    """Identify a problem in later runs: a hash of everything that an unrelated edit leaves alone."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 

@@ -77,14 +77,14 @@ GATE_RULES = (_LIMIT, _CHANGE, *_WORDS.values())
 
 
 def gate_report(result: GateResult) -> CiReport:
-    """The report on a gate."""
-    found = list(map(_of_violation, result.violations))
+    """Return the report on a gate."""
+    problems = list(map(_of_violation, result.violations))
     return CiReport(
         command="irscope diff",
         rules=GATE_RULES,
         subjects=_subjects(result),
-        problems=grouped(found),
-        rows=rows_of(found),
+        problems=grouped(problems),
+        rows=rows_of(problems),
         summary=result.summary,
         errors=[("", one_line(problem)) for problem in result.problems],
         notes=[one_line(note) for note in (*result.notes, *(f"{k}, {text}" for k, text in result.edits))],
@@ -104,34 +104,43 @@ def _of_violation(found: Violation) -> VariantProblem:
 
 
 def check_report(result: CheckResult) -> CiReport:
-    """The report on the expectations about a capture."""
-    found = [
-        VariantProblem(_EXPECTATION, one.variant, one.name, one.unmet.comparison.text, one.found)
-        for one in result.failures
+    """Return the report on the expectations about a capture."""
+    problems = [
+        VariantProblem(
+            _EXPECTATION, failure.variant, failure.name, failure.unmet.comparison.text, failure.found
+        )
+        for failure in result.failures
     ]
     return CiReport(
         command="irscope check",
         rules=(_EXPECTATION,),
         subjects=list(dict.fromkeys(one_line(subject_of(variant)) for variant in result.checked)),
-        problems=grouped(found),
-        rows=rows_of(found),
+        problems=grouped(problems),
+        rows=rows_of(problems),
         summary=result.lines[-1],
     )
 
 
 def lint_report(result: LintResult, rules: Sequence[Rule]) -> CiReport:
-    """The report on the problems that rules found; `rules` are all rules, whether they found any or not."""
-    known = {
+    """Return the report on the problems that rules found; `rules` are all rules that were checked."""
+    ci_rules = {
         rule: CiRule(rule.code, rule.name, rule.summary, f"irscope explain {rule.name}") for rule in rules
     }
     return CiReport(
         command="irscope lint",
-        rules=tuple(known.values()),
+        rules=tuple(ci_rules.values()),
         subjects=[one_line(relative_file(path)) for path in result.paths],
-        problems=_numbered([_problem(one, known[one.rule]) for one in result.problems]),
+        problems=_numbered(
+            [_problem(diagnostic, ci_rules[diagnostic.rule]) for diagnostic in result.problems]
+        ),
         rows=[
-            (one_line(relative_file(one.file)), one.rule.name, f"line {one.line}", one_line(one.message))
-            for one in result.problems
+            (
+                one_line(relative_file(diagnostic.file)),
+                diagnostic.rule.name,
+                f"line {diagnostic.line}",
+                one_line(diagnostic.message),
+            )
+            for diagnostic in result.problems
         ],
         summary=list(lint_text(result))[-1],
         errors=[(one_line(relative_file(file)), one_line(reason)) for file, reason in result.unread],
@@ -156,19 +165,22 @@ def _problem(found: Diagnostic, rule: CiRule) -> CiProblem:
 
 
 def _numbered(problems: Sequence[CiProblem]) -> list[CiProblem]:
-    """The problems with fingerprints that differ: the second of the same kind in a file gets a number."""
-    seen: Counter[str] = Counter()
+    """Give each problem its own fingerprint: the second of the same kind in a file gets a number."""
+    occurrences: Counter[str] = Counter()
     numbered = []
     for problem in problems:
-        number = seen[problem.fingerprint]
-        seen[problem.fingerprint] += 1
-        own = fingerprint(problem.fingerprint, str(number)) if number else problem.fingerprint
-        numbered.append(replace(problem, fingerprint=own))
+        number = occurrences[problem.fingerprint]
+        occurrences[problem.fingerprint] += 1
+        unique = fingerprint(problem.fingerprint, str(number)) if number else problem.fingerprint
+        numbered.append(replace(problem, fingerprint=unique))
     return numbered
 
 
 def ci_lines(report: CiReport, form: str, url: str | None = None) -> Iterator[str]:
-    """The lines of `report` as "github", "junit", "sarif" or "markdown"; `url` is that of a full report."""
+    """Yield the lines of `report` as "github", "junit", "sarif" or "markdown".
+
+    `url` is the address of a full report.
+    """
     if form == "github":
         return github_lines(report)
     if form == "junit":

@@ -17,7 +17,7 @@ _FINGERPRINT = "irscope/v1"
 
 
 def sarif_document(report: CiReport) -> dict[str, Any]:
-    """The report as SARIF."""
+    """Return the report as SARIF."""
     index_of = {rule: index for index, rule in enumerate(report.rules)}
     driver = {
         "name": "irscope",
@@ -67,6 +67,6 @@ def _result(problem: CiProblem, index: int) -> dict[str, Any]:
 
 
 def _uri(file: str) -> str:
-    """A path as a URI reference, relative if the path is relative."""
+    """Return a path as a URI reference, relative if the path is relative."""
     path = PurePath(file)
     return quote(path.as_posix(), errors="replace") if not path.is_absolute() else path.as_uri()

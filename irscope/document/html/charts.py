@@ -50,7 +50,7 @@ _BETTER = {"low": "lower is better", "high": "higher is better"}
 
 
 def charted_kinds(section: TableSection) -> list[FactKind]:
-    """The facts that are drawn first: those of most interest that vary."""
+    """Return the facts to draw first: those of most interest that vary."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
     kinds = [
@@ -60,31 +60,34 @@ def charted_kinds(section: TableSection) -> list[FactKind]:
 
 
 def split_of(section: TableSection, axis: str) -> str:
-    """The axis that splits a chart into series: the last other one with few values; "" if there is none."""
-    found = axes([entry.variant for entry in section.entries])
-    for name in reversed(found):
+    """Return the axis that splits a chart into series, or "" if there is none.
+
+    It is the last axis other than `axis` that has few values.
+    """
+    variant_axes = axes([entry.variant for entry in section.entries])
+    for name in reversed(variant_axes):
         if name in (axis, EACH):
             continue
-        values = {repr(found[name](entry.variant)) for entry in section.entries}
+        values = {repr(variant_axes[name](entry.variant)) for entry in section.entries}
         if 1 < len(values) <= len(MARKS):
             return name
     return ""
 
 
 def axis_title(axis: str) -> str:
-    """The title of a horizontal axis."""
+    """Return the title of a horizontal axis."""
     return "each variant, best first" if axis == EACH else axis
 
 
 def about(kind: FactKind) -> str:
-    """The title of the vertical axis of a chart: `Shared, bytes; lower is better`."""
+    """Return the title of the vertical axis of a chart: `Shared, bytes; lower is better`."""
     title = kind.title if kind.unit in _IMPLIED_UNITS else f"{kind.title}, {kind.unit}"
     better = _BETTER.get(kind.better, "")
     return f"{title}; {better}" if better else title
 
 
 def ticks_of(numbers: Sequence[float], unit: str) -> list[tuple[float, str]]:
-    """The round values that an axis of these numbers is labeled with, and their labels.
+    """Return the round values that label an axis of these numbers, with their labels.
 
     The axis ends at the first and the last one.
     """
@@ -108,17 +111,20 @@ _SERIES_GAP = 5
 
 
 def charts_anchor(number: int) -> str:
-    """The id of the charts of a section; that of their data ends with `-data`."""
+    """Return the id of the charts of a section; that of their data ends with `-data`."""
     return f"charts{number}"
 
 
 def has_charts(section: TableSection) -> bool:
-    """Whether any fact that is drawn varies."""
+    """Return True if any fact that is drawn varies."""
     return len(section.entries) > 1 and bool(charted_kinds(section))
 
 
 def fact_charts(section: TableSection, number: int) -> Html:
-    """The charts of a section, over its first axis in a browser without a script; "" if nothing varies."""
+    """Draw the charts of a section, or return "" if nothing varies.
+
+    In a browser without a script, they are over the first axis.
+    """
     if not has_charts(section):
         return Html()
     kinds = charted_kinds(section)
@@ -133,7 +139,7 @@ def fact_charts(section: TableSection, number: int) -> Html:
 
 
 def _static(section: TableSection, kinds: Sequence[FactKind]) -> Html:
-    """The charts of `kinds` over the first axis, with what their lines join."""
+    """Draw the charts of `kinds` over the first axis, with a sentence on what their lines join."""
     variants = [entry.variant for entry in section.entries]
     facts = {entry.variant.id: entry.facts for entry in section.entries}
     axis = next(iter(axes(variants)))
@@ -142,7 +148,10 @@ def _static(section: TableSection, kinds: Sequence[FactKind]) -> Html:
     if not charts:
         return element("p", "Enable JavaScript to see charts of this many variants.", class_="quiet")
     legend = [_legend(charts[0])] if split else []
-    figures = [element("figure", element("figcaption", about(one.kind)), _drawn(one)) for one in charts]
+    figures = [
+        element("figure", element("figcaption", about(fact_chart.kind)), _drawn(fact_chart))
+        for fact_chart in charts
+    ]
     lines = lines_text(variants, axis, split)
     return joined([*legend, element("p", lines, class_="quiet"), element("div", *figures, class_="charts")])
 
@@ -151,17 +160,17 @@ def _legend(found: Chart) -> Html:
     marks = [
         joined(
             [
-                element("svg", _mark(place, 7, 7), viewBox="0 0 14 14", class_="key", aria_hidden="true"),
+                element("svg", _mark(index, 7, 7), viewBox="0 0 14 14", class_="key", aria_hidden="true"),
                 f"{series.value} ",
             ]
         )
-        for place, series in enumerate(found.series)
+        for index, series in enumerate(found.series)
     ]
     return element("p", f"{found.split}: ", *marks, class_="quiet legend")
 
 
 def _drawn(found: Chart) -> Html:
-    """The chart: grid and labels, the lines, then the points, each linked to its row in the table."""
+    """Draw the chart: grid and labels, the lines, then the points, each linked to its table row."""
     picture = _Picture(found)
     return element(
         "svg",
@@ -185,7 +194,7 @@ class _Picture:
         self._offset = min(_SERIES_GAP, self._width / (len(found.series) + 1))
 
     def grid(self) -> Iterator[Html]:
-        """A line and a label per round value, the labels of the ticks, and the title of their axis."""
+        """Yield a line and a label per round value, the labels of the ticks, and the title of their axis."""
         for value, label in self._labels:
             y = self._y(value)
             yield element("path", d=f"M{_LEFT},{y:g}H{_WIDTH - _RIGHT}", class_="grid")
@@ -198,18 +207,18 @@ class _Picture:
         yield element("text", title, x=(_LEFT + _WIDTH - _RIGHT) / 2, y=_HEIGHT - 7, class_="axis")
 
     def lines(self) -> Iterator[Html]:
-        """A line per series through the best point of each tick."""
-        for place, series in enumerate(self._chart.series):
-            corners = "L".join(f"{self._x(tick, place):.4g},{self._y(y):.4g}" for tick, y in series.line)
+        """Yield a line per series through the best point of each tick."""
+        for index, series in enumerate(self._chart.series):
+            corners = "L".join(f"{self._x(tick, index):.4g},{self._y(y):.4g}" for tick, y in series.line)
             if len(series.line) > 1:
-                yield element("path", d=f"M{corners}", class_=f"line s{place % len(MARKS)}")
+                yield element("path", d=f"M{corners}", class_=f"line s{index % len(MARKS)}")
 
     def points(self) -> Iterator[Html]:
-        """A mark per variant, crossed out if it failed or cannot be launched."""
-        for place, series in enumerate(self._chart.series):
+        """Yield a mark per variant, crossed out if it failed or cannot be launched."""
+        for index, series in enumerate(self._chart.series):
             for point in series.points:
                 if point.y is not None:
-                    yield element("a", self._mark(point, place), href=f"#{variant_anchor(point.variant.id)}")
+                    yield element("a", self._mark(point, index), href=f"#{variant_anchor(point.variant.id)}")
 
     def _mark(self, point: Point, place: int) -> Html:
         number = point.y or 0.0
@@ -220,7 +229,7 @@ class _Picture:
         return _mark(None if point.trouble else place, x, y, title)
 
     def _x(self, tick: int, series: int) -> float:
-        """The center of a tick, shifted so that series do not hide each other."""
+        """Return the center of a tick, shifted so that series do not hide each other."""
         middle = (len(self._chart.series) - 1) / 2
         return _LEFT + (tick + 0.5) * self._width + (series - middle) * self._offset
 
@@ -230,7 +239,7 @@ class _Picture:
 
 
 def _mark(series: int | None, x: float, y: float, *children: Html) -> Html:
-    """The mark of a series; None: the mark of a variant with a problem."""
+    """Draw the mark of a series, or with None the mark of a variant with a problem."""
     shape = PROBLEM_MARK if series is None else MARKS[series % len(MARKS)]
     name = "mark trouble" if series is None else f"mark s{series % len(MARKS)}"
     return element("path", *children, d=shape, transform=f"translate({x:.4g},{y:.4g})", class_=name)
@@ -239,28 +248,34 @@ def _mark(series: int | None, x: float, y: float, *children: Html) -> Html:
 def chart_payload(
     section: TableSection, identity: str, pairs: Sequence[tuple[int, int]], capture: str
 ) -> Html:
-    """The element with the data of a section's charts.
+    """Return the element with the data of a section's charts.
 
     `pairs` are the ids of the variants of the report's pairs, in order. The JSON:
 
-    - `capture`: the name of the file; `pairs`: `[number from 1, A's id, B's id]` of those in the section;
-    - `variants`: `[id, name, problem]`; `config`: `[name, text per variant]` of each value that varies;
-    - `axes`: `{name, ticks, of}`, with the index of the tick of each variant; `split` is the axis that
-      splits charts over the first one ("" for none);
-    - `facts`: `{name, title, about, better, values, texts, ticks}`: a number or null per variant, and the
-      `[number, label]` of its axis, from end to end; `main` are the names of those that are shown first;
+    - `capture`: the name of the file; `pairs`: `[number from 1, A's id, B's id]` of those in the
+      section;
+    - `variants`: `[id, name, problem]`; `config`: `[name, text per variant]` of each value that
+      varies;
+    - `axes`: `{name, ticks, of}`, with the index of the tick of each variant; `split` is the axis
+      that splits charts over the first one ("" for none);
+    - `facts`: `{name, title, about, better, values, texts, ticks}`: a number or null per variant,
+      and the `[number, label]` of its axis, from end to end; `main` are the names of those that
+      are shown first;
     - `marks`: the path of each series' mark, `trouble` that of a variant with a problem.
     """
     view = table_view(section)
-    known = {entry.variant.id for entry in section.entries}
+    variant_ids = {entry.variant.id for entry in section.entries}
     names = [name for name in axes([entry.variant for entry in section.entries]) if name != EACH]
     return payload(
         identity,
         {
             "capture": capture,
-            "pairs": [[n, a, b] for n, (a, b) in enumerate(pairs, 1) if {a, b} <= known],
+            "pairs": [[n, a, b] for n, (a, b) in enumerate(pairs, 1) if {a, b} <= variant_ids],
             "variants": [[entry.variant.id, entry.name, entry.problem] for entry in section.entries],
-            "config": [[one.name, [cell.text for cell in one.cells]] for one in view.configs],
+            "config": [
+                [config_column.name, [cell.text for cell in config_column.cells]]
+                for config_column in view.configs
+            ],
             "axes": [_axis(section, name) for name in names],
             "split": split_of(section, names[0]) if names else "",
             "facts": [_fact(column) for column in view.varying_facts if not minor(column.kind)],
@@ -272,11 +287,11 @@ def chart_payload(
 
 
 def _axis(section: TableSection, name: str) -> dict[str, Any]:
-    """An axis with its ticks in order, as `chart` has them."""
+    """Return an axis with its ticks in order, as `chart` has them."""
     variants = [entry.variant for entry in section.entries]
-    found = chart(variants, {}, _NO_FACT, name)
-    ticks = {point.variant.id: point.tick for point in found.points}
-    return {"name": name, "ticks": found.ticks, "of": [ticks[variant.id] for variant in variants]}
+    axis_chart = chart(variants, {}, _NO_FACT, name)
+    ticks = {point.variant.id: point.tick for point in axis_chart.points}
+    return {"name": name, "ticks": axis_chart.ticks, "of": [ticks[variant.id] for variant in variants]}
 
 
 _NO_FACT = FactKind("", "", "", "", "")

@@ -13,16 +13,16 @@ from irscope.workspace import PYTHON, LayoutDrawing, TextLine, listings
 
 
 def explanation(pair: PairReport, anchor: str, findings: Html) -> Iterator[Html]:
-    """The sentences about a pair in three parts; `findings` is the second one."""
-    own = pair.explanation or PairExplanation()
-    yield from _part(pair, own.reasons, anchor)
+    """Yield the sentences about a pair in three parts; `findings` is the second one."""
+    sentences = pair.explanation or PairExplanation()
+    yield from _part(pair, sentences.reasons, anchor)
     yield element("h3", "What changed")
     yield findings
-    yield from _part(pair, own.worth, anchor)
+    yield from _part(pair, sentences.worth, anchor)
 
 
 def _part(pair: PairReport, lines: Sequence[TextLine], anchor: str) -> Iterator[Html]:
-    """A title, then a list; sentences of a deeper level are a list in the item before them."""
+    """Yield a title, then a list; sentences of a deeper level are a list in the item before them."""
     items: list[tuple[Html, list[Html]]] = []
     for line in lines:
         if line.title:
@@ -50,22 +50,25 @@ def _sentence(pair: PairReport, line: TextLine, anchor: str) -> Html:
 
 def layouts_of(pair: PairReport) -> Iterator[Html]:
     """Drawings of the layouts that differ most, then the list of all; nothing without an explanation."""
-    own = pair.explanation
-    if own is None:
+    pair_explanation = pair.explanation
+    if pair_explanation is None:
         return
     single = pair.comparison.single
     yield element("h3", "Layouts" if single else "Layouts that differ")
-    if own.no_layouts:
-        yield element("p", own.no_layouts, class_="quiet")
-    yield from (_value(value, not number, single) for number, value in enumerate(own.layouts))
-    if len(own.differences) > len(own.layouts):
-        items = [element("li", element("b", name), f": {difference}") for name, difference in own.differences]
+    if pair_explanation.no_layouts:
+        yield element("p", pair_explanation.no_layouts, class_="quiet")
+    yield from (_value(value, not number, single) for number, value in enumerate(pair_explanation.layouts))
+    if len(pair_explanation.differences) > len(pair_explanation.layouts):
+        items = [
+            element("li", element("b", name), f": {difference}")
+            for name, difference in pair_explanation.differences
+        ]
         title = f"All {pluralize(len(items), 'value')} whose layouts differ"
         yield element("details", element("summary", title), element("ul", *items), class_="layout")
 
 
 def _value(value: ValueDrawing, opened: bool, single: bool) -> Html:
-    """A value: its name and how its layouts differ, with the drawings next to each other when unfolded."""
+    """Return a value's name and how its layouts differ; unfolded, its drawings side by side."""
     difference = f": {value.difference}" if value.difference else ""
     figures = [
         _figure(drawing, "" if single else "AB"[side], value.name)
@@ -81,7 +84,7 @@ def _value(value: ValueDrawing, opened: bool, single: bool) -> Html:
 
 
 def _figure(drawing: LayoutDrawing, side: str, name: str) -> Html:
-    """A drawing, which scrolls, above its sentences, which wrap."""
+    """Return a drawing, which scrolls, above its sentences, which wrap."""
     grid = drawing.grid
     caption = [element("b", side, class_=f"letter {side.lower()}"), Html(" ")] if side else []
     sentences = _paragraphs(dict.fromkeys([*drawing.sentences, *grid.notes]))

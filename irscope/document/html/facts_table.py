@@ -29,15 +29,15 @@ _FEW = 4
 
 
 def variant_anchor(variant: int) -> str:
-    """The id of a variant's row."""
+    """Return the id of a variant's row."""
     return f"v{variant}"
 
 
 def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]], whole: bool = True) -> Html:
-    """The table of the values that vary, then those that do not vary, the duplicates and the problems.
+    """Return the table of the values that vary, then the constants, the duplicates and the problems.
 
-    `pairs` has the numbers (from 1) of the report's pairs that contain a variant, by variant id. `whole`:
-    the section has all variants of its kernel and target.
+    `pairs` has the numbers (from 1) of the report's pairs that contain a variant, by variant id.
+    `whole`: the section has all variants of its kernel and target.
     """
     view = table_view(section)
     columns = view.varying_facts
@@ -81,7 +81,7 @@ def _classes(column: FactColumn) -> str:
 
 
 def _is_marked(column: FactColumn) -> bool:
-    """Whether few enough variants have the best value to mark them."""
+    """Return True if few enough variants have the best value to mark them."""
     ranked = [cell for cell in column.cells if cell.value is not None]
     return sum(cell.best for cell in ranked) <= max(1, len(ranked) // _FEW)
 
@@ -118,7 +118,7 @@ def _config(cell: TableCell) -> Html:
 
 
 def _cell(entry: TableEntry, column: FactColumn, cell: TableCell) -> Html:
-    """A fact of an entry; the best is marked, and the farther a value is from it, the deeper its shade."""
+    """Return a fact of an entry: the best is marked, and worse values have deeper shades."""
     classes = _classes(column)
     if cell.value is None:
         return element("td", cell.text, class_=f"{classes} unknown")
@@ -150,7 +150,10 @@ def _link(variant: int) -> Html:
 
 
 def _order(section: TableSection) -> list[int]:
-    """The indices of the entries: duplicates after the first of them, entries with a problem last."""
+    """Return the indices of the entries in the order of the table.
+
+    Duplicates follow the first of them; entries with a problem are last.
+    """
     entries = section.entries
     indices = {entry.variant.id: index for index, entry in enumerate(entries)}
 
@@ -162,7 +165,7 @@ def _order(section: TableSection) -> list[int]:
 
 
 def _tools(section: TableSection, foldable: bool) -> Html:
-    """The controls of the table: the filter needs the script, the choice of columns does not."""
+    """Return the controls of the table: the filter needs the script, the choice of columns does not."""
     columns = element("label", element("input", type="checkbox", class_="all-columns"), " all columns")
     return element(
         "div",
@@ -181,22 +184,25 @@ def _tools(section: TableSection, foldable: bool) -> Html:
 
 
 def _one_variant(view: TableView, pairs: Sequence[int]) -> Html:
-    """The config and the facts of the only variant, a row each; those that are 0 or none in one sentence."""
+    """Return the config and the facts of the only variant, a row each.
+
+    One sentence names the facts that are 0 or none.
+    """
     (entry,) = view.entries
     number = element("th", f"#{entry.variant.id}", scope="row")
     rows = [element("tr", number, element("td", entry.name), element("td", *_note(entry, pairs)))]
     facts = [column for column in view.facts if column.cells[0].text not in _NOTHING]
     nothing = [column.kind.title for column in view.facts if column.cells[0].text in _NOTHING]
     main = [_fact_row(column) for column in facts if not minor(column.kind)]
-    others = [_fact_row(column) for column in facts if minor(column.kind)]
+    minor_rows = [_fact_row(column) for column in facts if minor(column.kind)]
     table, more = (
-        element("table", element("tbody", *part), class_="one") for part in ((*rows, *main), others)
+        element("table", element("tbody", *part), class_="one") for part in ((*rows, *main), minor_rows)
     )
     return joined(
         [
             element("div", table, class_="scroll", id=variant_anchor(entry.variant.id)),
             element("p", f"0 or none: {', '.join(nothing)}", class_="quiet") if nothing else Html(),
-            element("details", element("summary", "Times and sizes"), more) if others else Html(),
+            element("details", element("summary", "Times and sizes"), more) if minor_rows else Html(),
         ]
     )
 
@@ -211,7 +217,7 @@ def _fact_row(column: FactColumn) -> Html:
 
 
 def _constant(view: TableView, whole: bool) -> Html:
-    """The config values and facts that do not vary, once."""
+    """Return the config values and facts that do not vary, once."""
     constants = view.constants
     if not constants or len(view.entries) < 2:
         return Html()
@@ -223,7 +229,7 @@ def _constant(view: TableView, whole: bool) -> Html:
 
 
 def _duplicates(section: TableSection) -> Html:
-    """The groups of variants with identical machine code."""
+    """Return the groups of variants with identical machine code."""
     groups: dict[int, list[TableEntry]] = {}
     for entry in section.entries:
         if entry.duplicate_of is not None:
@@ -241,34 +247,39 @@ def _duplicates(section: TableSection) -> Html:
 
 
 def _problems(section: TableSection) -> Html:
-    """Why variants cannot be launched, and the compiler's messages, once for the variants that share one."""
+    """Return why variants cannot be launched, and the compiler's messages.
+
+    Variants that share a message have it once.
+    """
     groups: dict[tuple[str, str], list[TableEntry]] = {}
     for entry in section.entries:
         if entry.problem:
             failure = entry.variant.failure
             groups.setdefault((entry.problem, failure.message if failure else ""), []).append(entry)
     opened = all(entry.variant.failure for entry in section.entries)
-    found = [
-        _problem(*key, entries, opened and not place)
-        for place, (key, entries) in enumerate(list(groups.items())[:_MAX_PROBLEMS])
+    elements = [
+        _problem(*key, entries, opened and not index)
+        for index, (key, entries) in enumerate(list(groups.items())[:_MAX_PROBLEMS])
     ]
-    rest = len(groups) - len(found)
+    rest = len(groups) - len(elements)
     if rest > 0:
-        found.append(element("p", f"{rest} more problems are in the column note."))
-    return joined(found)
+        elements.append(element("p", f"{rest} more problems are in the column note."))
+    return joined(elements)
 
 
 def _problem(problem: str, message: str, entries: Sequence[TableEntry], opened: bool) -> Html:
-    first, *others = entries
-    links = [part for other in others[:_MAX_NAMED] for part in (", ", _link(other.variant.id))]
-    more = f" and {len(others) - _MAX_NAMED} more" if len(others) > _MAX_NAMED else ""
-    name = "" if others else f" {first.name}"
+    first, *more_entries = entries
+    links = [part for entry in more_entries[:_MAX_NAMED] for part in (", ", _link(entry.variant.id))]
+    more = f" and {len(more_entries) - _MAX_NAMED} more" if len(more_entries) > _MAX_NAMED else ""
+    name = "" if more_entries else f" {first.name}"
     line = joined(
         [_link(first.variant.id), *links, more, f"{name}: ", element("span", problem, class_="bad")]
     )
     if not message:
         return element("p", line)
-    shown = message[:_MAX_MESSAGE]
-    if len(shown) < len(message):
-        shown += f"\n... {len(message) - len(shown):,} more characters in irscope show --stage error"
-    return element("details", element("summary", line), element("pre", shown), class_="failure", open=opened)
+    excerpt = message[:_MAX_MESSAGE]
+    if len(excerpt) < len(message):
+        excerpt += f"\n... {len(message) - len(excerpt):,} more characters in irscope show --stage error"
+    return element(
+        "details", element("summary", line), element("pre", excerpt), class_="failure", open=opened
+    )

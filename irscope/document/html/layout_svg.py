@@ -55,8 +55,8 @@ def layout_svg(
     parts: list[str] = []
     x, y, height = _GAP, 64 if title else _HEIGHT, 0.0
     for index, grid in enumerate(grids):
-        own = sentences[index] if index < len(sentences) else ()
-        drawn, width, tall = _grid(grid, x, y, own, paper)
+        grid_sentences = sentences[index] if index < len(sentences) else ()
+        drawn, width, tall = _grid(grid, x, y, grid_sentences, paper)
         parts += drawn
         x += int(width) + _GAP
         height = max(height, tall)
@@ -83,7 +83,7 @@ def layout_svg(
 def _grid(
     grid: Grid, x: float, y: float, sentences: Sequence[str], paper: _Paper
 ) -> tuple[list[str], float, float]:
-    """The elements of one grid at a place, its width and its height."""
+    """Return the elements of one grid at (`x`, `y`), its width and its height."""
     labels = [cell.label for row in grid.cells for cell in row if cell]
     cell = max([_length(label) for label in [*labels, *grid.columns]] or [0]) + 8
     margin = max(map(_length, grid.rows), default=0) + 8
@@ -95,9 +95,9 @@ def _grid(
             _text(x + margin + column * cell + cell / 2, top - 5, label, paper.quiet, anchor="middle")
         )
     for index, row in enumerate(rows):
-        at = top + index * _HEIGHT
-        parts.append(_text(x + margin - 5, at + 12.5, grid.rows[index], paper.quiet, anchor="end"))
-        parts += _row(row, x + margin, at, cell, paper)
+        row_top = top + index * _HEIGHT
+        parts.append(_text(x + margin - 5, row_top + 12.5, grid.rows[index], paper.quiet, anchor="end"))
+        parts += _row(row, x + margin, row_top, cell, paper)
     below = top + len(rows) * _HEIGHT + 8
     parts += _legend(grid, x + margin, below, paper)
     lines = [*sentences, *grid.notes]
@@ -117,21 +117,21 @@ def _grid(
 
 
 def _row(row: Sequence[GridCell | None], x: float, y: float, width: float, paper: _Paper) -> Iterator[str]:
-    """The boxes of a row with their descriptions, then the labels, which the pointer ignores."""
+    """Yield the boxes of a row with their descriptions, then the labels, which the pointer ignores."""
     yield '<g stroke="#ffffff">'
     for column, cell in enumerate(row):
-        at = x + column * width
+        left = x + column * width
         if cell is None:
-            yield _cell(at, y, width, f'{paper.background or "none"}" stroke="{paper.empty}')
+            yield _cell(left, y, width, f'{paper.background or "none"}" stroke="{paper.empty}')
             continue
         fill = _BACKGROUNDS[cell.group % len(_BACKGROUNDS)][cell.shade % 2]
         edge = '" stroke="#c00000" stroke-width="2' if cell.marked else ""
-        yield _cell(at, y, width, fill + edge, f"<title>{escape(one_line(cell.description))}</title>")
+        yield _cell(left, y, width, fill + edge, f"<title>{escape(one_line(cell.description))}</title>")
     yield '</g><g text-anchor="middle" pointer-events="none" fill="#000000">'
     for column, cell in enumerate(row):
         if cell is not None:
-            at = x + column * width + width / 2
-            yield f'<text x="{at:.1f}" y="{y + 12.5:g}">{escape(one_line(cell.label))}</text>'
+            left = x + column * width + width / 2
+            yield f'<text x="{left:.1f}" y="{y + 12.5:g}">{escape(one_line(cell.label))}</text>'
     yield "</g>"
 
 

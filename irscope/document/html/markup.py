@@ -32,17 +32,17 @@ class Html(str):
 
 
 def element(name: str, /, *children: str, **attributes: Attribute) -> Html:
-    """An element with `children`: Html is kept, any other string is text.
+    """Return an element with `children`: Html is kept, any other string is text.
 
-    `class_` is the attribute class, `data_lines` data-lines. An attribute that is True has no value; one that
-    is None or False is omitted.
+    `class_` is the attribute class, `data_lines` data-lines. An attribute that is True has no
+    value; one that is None or False is omitted.
     """
     start = f"<{name}{''.join(_attribute(key, value) for key, value in attributes.items())}>"
     return Html(start) if name in _VOID else Html(f"{start}{joined(children)}</{name}>")
 
 
 def joined(children: Iterable[str]) -> Html:
-    """The concatenation of markup and texts."""
+    """Concatenate markup and texts."""
     return Html("".join(child if isinstance(child, Html) else _escaped(child) for child in children))
 
 
@@ -59,7 +59,10 @@ def _escaped(text: str) -> str:
 
 
 def payload(identity: str, document: dict[str, Any]) -> Html:
-    """The element with the id `identity`; its text is base64 of the zlib stream (RFC 1950) of JSON."""
+    """Return the element with the id `identity`.
+
+    Its text is base64 of the zlib stream (RFC 1950) of JSON.
+    """
     data = zlib.compress(json.dumps(document, separators=(",", ":"), allow_nan=False).encode(), 9)
     # A type that is not JavaScript: the browser keeps the text and runs nothing.
     return element("script", base64.b64encode(data).decode(), type="text/plain", id=identity)
@@ -79,19 +82,19 @@ _CLASSES = {
 
 
 def highlighted(lines: Sequence[str], marked: Collection[str] = ()) -> list[Html]:
-    """Each line, highlighted; the names in `marked` are in a `mark` element."""
-    found: list[list[str]] = [[]]
+    """Highlight each line; the names in `marked` are in a `mark` element."""
+    line_pieces: list[list[str]] = [[]]
     lexer = PythonLexer(stripnl=False, ensurenl=False)
     for kind, value in lexer.get_tokens("\n".join(lines)):
         for number, piece in enumerate(value.split("\n")):
             if number:
-                found.append([])
+                line_pieces.append([])
             if piece in marked and str(kind).startswith(str(Name)):
-                found[-1].append(element("mark", piece))
+                line_pieces[-1].append(element("mark", piece))
                 continue
             name = _class(kind)
-            found[-1].append(element("span", piece, class_=name) if name and piece else piece)
-    return [joined(pieces) for pieces in found]
+            line_pieces[-1].append(element("span", piece, class_=name) if name and piece else piece)
+    return [joined(pieces) for pieces in line_pieces]
 
 
 def _class(kind: _TokenType) -> str:

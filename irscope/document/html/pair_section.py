@@ -44,17 +44,16 @@ from irscope.workspace import (
 
 
 def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[SourcePlace, int]]) -> Html:
-    """The element with the id `identity` that contains the diff.
+    """Return the element with the id `identity` that contains the diff.
 
     `sources` are the ids of the Python lines of the left and of the right.
-
     The JSON:
 
     - `kinds`: the name of each bit of a row's change;
-    - `rows`: `[change, left text, right text, left spans, right spans]`, with null for a side without
-      a line; if both texts are equal, it ends after the left one;
-    - `chains`: lists of source ids, innermost place first; `origins`: the index of its chain for each
-      line of the left and of the right.
+    - `rows`: `[change, left text, right text, left spans, right spans]`, with null for a side
+      without a line; if both texts are equal, it ends after the left one;
+    - `chains`: lists of source ids, innermost place first; `origins`: the index of its chain for
+      each line of the left and of the right.
     """
     chains: dict[tuple[int, ...], int] = {}
     document = {
@@ -86,7 +85,7 @@ _DEFINITION = re.compile(r"def (\w+)")
 
 
 def source_tables(pair: PairReport, listing: Listing, anchor: str) -> Html:
-    """A listing as a table, and functions of Triton's library folded after it.
+    """Return a listing as a table, with functions of Triton's library folded after it.
 
     `anchor` is the prefix of the ids of the lines.
     """
@@ -111,13 +110,13 @@ def source_tables(pair: PairReport, listing: Listing, anchor: str) -> Html:
     lines = listing.source.lines
     library = next((index for index, line in enumerate(lines) if line.library), len(lines))
     name = "Python" if len(sides) == 2 or pair.comparison.single else f"Python of {sides}"
-    own = _scrolled(heading, rows[:library], f"{name}, with the instructions of each line")
+    kernel_table = _scrolled(heading, rows[:library], f"{name}, with the instructions of each line")
     if library == len(lines):
-        return own
-    names = dict.fromkeys(found[1] for line in lines[library:] if (found := _DEFINITION.match(line.text)))
+        return kernel_table
+    names = dict.fromkeys(match[1] for line in lines[library:] if (match := _DEFINITION.match(line.text)))
     title = element("summary", "Functions of Triton's library: ", element("code", ", ".join(names)))
     folded = _scrolled(heading, rows[library:], f"{name} of Triton's library")
-    return joined([own, element("details", title, folded, class_="library")])
+    return joined([kernel_table, element("details", title, folded, class_="library")])
 
 
 def _scrolled(heading: Html, rows: Sequence[Html], label: str) -> Html:
@@ -152,7 +151,7 @@ def _source_row(
 
 
 def _counts_text(counts: Mapping[InstructionKind, int]) -> str:
-    """A line per kind of instruction: `24 x global load 16 B`."""
+    """Return a line per kind of instruction: `24 x global load 16 B`."""
     ordered = sorted(counts.items(), key=lambda item: (item[0].kind, -item[0].width, item[0].text()))
     return "\n".join(f"{number} x {_kind_text(kind)}" for kind, number in ordered)
 
@@ -169,18 +168,23 @@ _CONTEXT = 3
 
 
 def pair_anchor(number: int) -> str:
-    """The id of the section of a pair."""
+    """Return the id of the section of a pair."""
     return f"pair{number}"
 
 
 def pair_section(pair: PairReport, number: int, title: str, left_out: Sequence[str] = ()) -> Html:
-    """The section of pair `number`, without the data of its stages; `left_out` are those without room."""
+    """Return the section of pair `number`, without the data of its stages.
+
+    `left_out` are the stages that the page has no room for.
+    """
     anchor = pair_anchor(number)
     single = pair.comparison.single
     sources = listings(*pair.comparison.variants)
     first = first_structural(pair.diffs[name] for name in pair.shown if name in pair.comparison.stages)
     opened = first.stage if first else pair.shown[0] if single and pair.shown else None
-    python = element("div", element("h3", "Python"), *(source_tables(pair, one, anchor) for one in sources))
+    python = element(
+        "div", element("h3", "Python"), *(source_tables(pair, listing, anchor) for listing in sources)
+    )
     why = [] if single else [element("div", *explanation(pair, anchor, _findings(pair, anchor)))]
     return element(
         "section",
@@ -197,7 +201,7 @@ def pair_section(pair: PairReport, number: int, title: str, left_out: Sequence[s
 
 
 def _no_stages(pair: PairReport, left_out: Sequence[str]) -> Iterable[Html]:
-    """Why stages are missing."""
+    """Yield why stages are missing."""
     if left_out:
         a, b = (variant.id for variant in pair.comparison.variants)
         stages = ", ".join(left_out)
@@ -210,7 +214,7 @@ def _no_stages(pair: PairReport, left_out: Sequence[str]) -> Iterable[Html]:
 
 
 def pair_data(pair: PairReport, number: int) -> Iterable[Html]:
-    """The data of the pair's stages, for the script."""
+    """Yield the data of the pair's stages, for the script."""
     sources = listings(*pair.comparison.variants)
     ids = sources[0].ids, sources[-1].ids
     for name in pair.shown:
@@ -231,20 +235,22 @@ def _side(pair: PairReport, index: int) -> Html:
 
 
 def letter(index: int) -> list[Html]:
-    """The sign of A (0) or B (1)."""
+    """Return the sign of A (0) or B (1)."""
     return [element("b", "AB"[index], class_=f"letter {'ab'[index]}"), Html(" ")]
 
 
 def _findings(pair: PairReport, anchor: str) -> Html:
-    found = [_finding(finding, pair, anchor) for finding in pair.comparison.findings]
-    if not found:
+    items = [_finding(finding, pair, anchor) for finding in pair.comparison.findings]
+    if not items:
         return element("p", "None: no fact differs.")
     most = len(pair.comparison.main_findings)
-    shown, rest = element("ol", *found[:most], class_="findings"), found[most:]
+    main_list, rest = element("ol", *items[:most], class_="findings"), items[most:]
     if not rest:
-        return shown
+        return main_list
     more = element("ol", *rest, class_="findings", start=most + 1)
-    return joined([shown, element("details", element("summary", pluralize(len(rest), "more finding")), more)])
+    return joined(
+        [main_list, element("details", element("summary", pluralize(len(rest), "more finding")), more)]
+    )
 
 
 def _finding(finding: Finding, pair: PairReport, anchor: str) -> Html:
@@ -257,10 +263,10 @@ def _finding(finding: Finding, pair: PairReport, anchor: str) -> Html:
 
 
 def _links(side: str, evidence: Sequence[Evidence], shown: Sequence[str], anchor: str) -> Iterable[Html]:
-    """A link per stage that has lines of evidence."""
+    """Yield a link per stage that has lines of evidence."""
     ordered = sorted({(line.stage, line.line + 1) for line in evidence if line.stage in shown})
-    for stage, places in groupby(ordered, key=lambda place: place[0]):
-        lines = [line for _, line in places]
+    for stage, stage_lines in groupby(ordered, key=lambda place: place[0]):
+        lines = [line for _, line in stage_lines]
         text = f"line {lines[0]}" if len(lines) == 1 else f"{len(lines)} lines"
         yield element(
             "a",
@@ -279,7 +285,10 @@ def _ranges(lines: Sequence[int]) -> str:
 
 
 def _stage(diff: StageDiff, anchor: str, opened: bool, single: bool = False) -> Html:
-    """A stage, folded. The script fills in its rows; without it, the first rows are shown."""
+    """Return a stage, folded.
+
+    The script fills in its rows; without the script, the first rows are shown.
+    """
     identity = f"{anchor}-{diff.stage}"
     lines = [len(document.text.rstrip().split("\n")) for document in (diff.left, diff.right)]
     compared = [
@@ -296,23 +305,25 @@ def _stage(diff: StageDiff, anchor: str, opened: bool, single: bool = False) -> 
 
 
 def _plain_text(diff: StageDiff) -> Html:
-    """The first lines of a stage that is not compared."""
+    """Return the first lines of a stage that is not compared."""
     lines = diff.left.text.rstrip().split("\n")
-    shown = [f"{clipped(line, _PLAIN_WIDTH)}\n" for line in lines[:_PLAIN_LINES]]
+    first_lines = [f"{clipped(line, _PLAIN_WIDTH)}\n" for line in lines[:_PLAIN_LINES]]
     note = element("p", f"The first {_PLAIN_LINES} lines; enable JavaScript or use irscope show.")
-    return joined([element("pre", *shown, class_="plain"), note if len(shown) < len(lines) else Html()])
+    return joined(
+        [element("pre", *first_lines, class_="plain"), note if len(first_lines) < len(lines) else Html()]
+    )
 
 
 def _plain(diff: StageDiff) -> Html:
     if diff.equal:
         return element("p", "Equal except for names and locations.")
     signs = {"-": "removed", "+": "added", "@": "hunk"}
-    shown = [
+    diff_lines = [
         element("span", f"{clipped(line, _PLAIN_WIDTH)}\n", class_=signs.get(line[:1]))
         for line in islice(unified(diff, _CONTEXT, strict=True), _PLAIN_LINES)
     ]
-    cut = len(shown) == _PLAIN_LINES
+    cut = len(diff_lines) == _PLAIN_LINES
     note = element(
         "p", f"The first {_PLAIN_LINES} lines; enable JavaScript or use irscope diff to see the others."
     )
-    return joined([element("pre", *shown, class_="plain"), note if cut else Html()])
+    return joined([element("pre", *diff_lines, class_="plain"), note if cut else Html()])

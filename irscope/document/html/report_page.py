@@ -43,13 +43,15 @@ class Stages:
             pass
 
     def data(self, number: int, pair: PairReport) -> Sequence[Html]:
-        """The data of the stages that stay of pair `number`, from 1."""
+        """Return the data of the remaining stages of pair `number`, which counts from 1."""
         return [self._data[number - 1][stage] for stage in pair.shown]
 
     def drop(self) -> bool:
-        """Leaves out the largest stage; False if there is none."""
+        """Leave out the largest stage. Return False if there is none."""
         sizes = [
-            (len(data), number, name) for number, own in enumerate(self._data) for name, data in own.items()
+            (len(data), number, name)
+            for number, stages in enumerate(self._data)
+            for name, data in stages.items()
         ]
         if not sizes:
             return False
@@ -61,16 +63,16 @@ class Stages:
         return True
 
     def _size(self) -> int:
-        return sum(len(data) for own in self._data for data in own.values())
+        return sum(len(data) for stages in self._data for data in stages.values())
 
 
 def most_rows(sections: Sequence[TableSection]) -> int:
-    """The most rows, or points of charts, per section."""
+    """Return the most rows, or points of charts, per section."""
     return max(MIN_ROWS, _MAX_ROWS // max(1, len(sections)))
 
 
 def fitting_rows(sections: Sequence[TableSection], room: int) -> int:
-    """The most rows per table with which all tables have about `room` bytes."""
+    """Return the most rows per table with which all tables have about `room` bytes."""
     most = most_rows(sections)
     width = 0
     for section in sections:
@@ -88,9 +90,10 @@ _STAGES, _TABLES = 2_400_000, 1_800_000
 
 
 def report_html(report: CaptureReport) -> str:
-    """The page. Text of the capture is escaped; script and style are the files next to this module.
+    """Return the page.
 
-    Stages and rows that would make it larger than MAX_BYTES are left out; the page says which.
+    Text of the capture is escaped; script and style are the files next to this module. Stages and
+    rows that would make it larger than MAX_BYTES are left out; the page says which.
     """
     style = own_file("report.css")
     script = joined(own_file(name) for name in ("diff.js", "charts.js", "report.js"))
@@ -105,7 +108,7 @@ def report_html(report: CaptureReport) -> str:
 
 
 def _body(report: CaptureReport, stages: Stages, rows: int) -> list[Html]:
-    """The content of the page with the stages that fit, and at most `rows` rows per table."""
+    """Return the content of the page with the stages that fit, and at most `rows` rows per table."""
     pairs = list(enumerate(stages.pairs, 1))
     charted = max(rows, most_rows(report.sections))
     sections = [
@@ -134,7 +137,7 @@ def _body(report: CaptureReport, stages: Stages, rows: int) -> list[Html]:
 
 
 def page_html(title: str, style: Html, script: Html, body: Iterable[Html]) -> str:
-    """A whole page that may run only this script and load nothing."""
+    """Return a whole page that may run only this script and load nothing."""
     head = [
         element("meta", charset="utf-8"),
         element("meta", http_equiv="Content-Security-Policy", content=_policy(style, script)),
@@ -154,12 +157,12 @@ def page_html(title: str, style: Html, script: Html, body: Iterable[Html]) -> st
 
 
 def own_file(name: str) -> Html:
-    """A file of this package, unescaped."""
+    """Read a file of this package, unescaped."""
     return Html((files(__package__) / name).read_text(encoding="utf-8"))
 
 
 def _policy(style: str, script: str) -> str:
-    """A Content-Security-Policy that allows only this style and this script, and no requests."""
+    """Return a Content-Security-Policy that allows only this style and script, and no requests."""
     hashes = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script))
     styles, scripts = (f"'sha256-{digest}'" for digest in hashes)
     return (
@@ -203,7 +206,7 @@ _WITHOUT_SCRIPT = "JavaScript is disabled: tables cannot be sorted, charts have 
 def _section(
     report: CaptureReport, number: int, section: TableSection, shown: TableSection, charted: TableSection
 ) -> Html:
-    """A section with the variants of its table, and those of its charts."""
+    """Return a section with the variants of its table, and those of its charts."""
     return element(
         "section",
         element("h2", element("code", section.kernel), f" {section.target}"),
@@ -216,8 +219,8 @@ def _section(
 
 
 def _omission(section: TableSection, shown: TableSection, charted: TableSection) -> list[Html]:
-    """The sentence about the variants that the page does not have."""
-    every, rows, points = (len(one.entries) for one in (section, shown, charted))
+    """Return the sentence about the variants that the page does not have."""
+    every, rows, points = (len(subset.entries) for subset in (section, shown, charted))
     if rows == every:
         return []
     charts = "; the charts have all" if points == every else f"; the charts have {points:,}"

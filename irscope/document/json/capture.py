@@ -44,7 +44,7 @@ TABLE_SCHEMA = "irscope.table/1"
 def table_document(
     sections: Sequence[TableSection], kinds: Sequence[FactKind], capture: str
 ) -> dict[str, Any]:
-    """The JSON document; an unknown fact is null."""
+    """Return the JSON document; an unknown fact is null."""
     return {
         "schema": TABLE_SCHEMA,
         "capture": capture,
@@ -68,7 +68,10 @@ LIST_SCHEMA = "irscope.list/1"
 
 
 def list_document(variants: Sequence[Variant], names: Mapping[int, str], capture: str) -> dict[str, Any]:
-    """The JSON document; `capture` is the path as given, `names` maps ids to short names."""
+    """Return the JSON document.
+
+    `capture` is the path as given, `names` maps ids to short names.
+    """
 
     def record(variant: Variant) -> dict[str, Any]:
         return {
@@ -89,7 +92,7 @@ CHECK_SCHEMA = "irscope.check/1"
 
 
 def check_document(result: CheckResult) -> dict[str, Any]:
-    """The JSON document."""
+    """Return the JSON document."""
     return {
         "schema": CHECK_SCHEMA,
         "capture": result.capture,
@@ -112,7 +115,7 @@ LINT_SCHEMA = "irscope.lint/1"
 
 
 def lint_document(result: LintResult) -> dict[str, Any]:
-    """The JSON document."""
+    """Return the JSON document."""
     return {
         "schema": LINT_SCHEMA,
         "files": result.files,
@@ -136,7 +139,7 @@ EXPLAIN_SCHEMA = "irscope.explain/1"
 
 
 def explain_document(entries: Sequence[GlossaryEntry]) -> dict[str, Any]:
-    """The JSON document."""
+    """Return the JSON document."""
     return {"schema": EXPLAIN_SCHEMA, "entries": list(map(_glossary_entry, entries))}
 
 
@@ -157,7 +160,7 @@ VERSIONS_SCHEMA = "irscope.versions/1"
 def versions_document(
     summaries: Sequence[VersionSummary], capture: str, unavailable: Sequence[str]
 ) -> dict[str, Any]:
-    """The JSON document."""
+    """Return the JSON document."""
     return {
         "schema": VERSIONS_SCHEMA,
         "capture": capture,
@@ -189,8 +192,8 @@ def _step(step: VersionStep) -> dict[str, Any]:
             {"old": pair.a.id, "new": pair.b.id, "same_machine_code": pair.identical} for pair in step.pairs
         ],
         "only_new": step.unmatched,
-        "worse": [_movement(each) for each in step.movements if each.worse],
-        "better": [_movement(each) for each in step.movements if not each.worse],
+        "worse": [_movement(movement) for movement in step.movements if movement.worse],
+        "better": [_movement(movement) for movement in step.movements if not movement.worse],
         "first_difference": {"examined": step.examined, "stages": dict(step.stages)},
     }
 

@@ -44,7 +44,7 @@ DIFF_SCHEMA = "irscope.diff/2"
 
 
 def diff_document(pair: PairReport, context: int) -> dict[str, Any]:
-    """The JSON document; lines count from 1. Only the stages asked for have rows."""
+    """Return the JSON document; lines count from 1. Only the stages asked for have rows."""
     comparison = pair.comparison
     return {
         "schema": DIFF_SCHEMA,
@@ -62,15 +62,18 @@ def diff_document(pair: PairReport, context: int) -> dict[str, Any]:
 
 
 def pair_record(comparison: Comparison) -> dict[str, Any]:
-    """The capture and the two variants in every document on a pair."""
+    """Return the capture and the two variants, as every document on a pair has them."""
     a, b = map(variant_record, comparison.variants, comparison.names)
     return {"capture": str(comparison.workspace.path), "a": a, "b": b}
 
 
 def finding_records(comparison: Comparison) -> list[dict[str, Any]]:
-    """The findings in every document; the first `shown` ones are those that other formats show by default."""
-    shown = len(comparison.main_findings)
-    return [_finding(finding, index < shown) for index, finding in enumerate(comparison.findings)]
+    """Return the findings as every document has them.
+
+    `shown` is true for the first ones, which other formats show by default.
+    """
+    main_count = len(comparison.main_findings)
+    return [_finding(finding, index < main_count) for index, finding in enumerate(comparison.findings)]
 
 
 def _finding(finding: Finding, shown: bool) -> dict[str, Any]:
@@ -157,7 +160,7 @@ CAPTURES_SCHEMA = "irscope.diff-captures/1"
 
 
 def captures_document(comparison: CaptureComparison) -> dict[str, Any]:
-    """The JSON document."""
+    """Return the JSON document."""
     diff = comparison.diff
     old, new = comparison.names
 
@@ -189,18 +192,18 @@ def _change(change: FactChange) -> dict[str, Any]:
 
 
 def gate_record(gate: GateResult) -> dict[str, Any]:
-    """The conditions, and the variants for which they are true."""
+    """Return the conditions, and the variants for which they are true."""
     return {
         "failed": gate.failed,
         "conditions": [condition.text for condition in gate.conditions],
         "compared": gate.pairs,
         "violations": [
             {
-                "condition": found.condition.text,
-                "variant": variant_record(found.pair.variant, found.name),
-                "text": found.text,
+                "condition": violation.condition.text,
+                "variant": variant_record(violation.pair.variant, violation.name),
+                "text": violation.text,
             }
-            for found in gate.violations
+            for violation in gate.violations
         ],
         "problems": list(gate.problems),
         "notes": list(gate.notes),
@@ -211,7 +214,7 @@ WHY_SCHEMA = "irscope.why/1"
 
 
 def why_document(comparison: Comparison) -> dict[str, Any]:
-    """The JSON document on two variants."""
+    """Return the JSON document on two variants."""
     first = comparison.first_difference
     recompilation = comparison.recompilation
     return {
@@ -229,7 +232,7 @@ def why_document(comparison: Comparison) -> dict[str, Any]:
 
 
 def compilations_document(capture: str, kernels: Sequence[Compilations]) -> dict[str, Any]:
-    """The JSON document on a whole capture."""
+    """Return the JSON document on a whole capture."""
     return {"schema": WHY_SCHEMA, "capture": capture, "kernels": list(map(_kernel, kernels))}
 
 
@@ -265,11 +268,11 @@ def _kernel(kernel: Compilations) -> dict[str, Any]:
         "repeated_seconds": kernel.repeated_seconds,
         "argument_sets": [
             {
-                "arguments": dict(one.arguments),
-                "compiled": one.compiled,
-                "seconds": one.seconds,
-                "chosen": list(one.chosen),
+                "arguments": dict(argument_set.arguments),
+                "compiled": argument_set.compiled,
+                "seconds": argument_set.seconds,
+                "chosen": list(argument_set.chosen),
             }
-            for one in kernel.argument_sets
+            for argument_set in kernel.argument_sets
         ],
     }

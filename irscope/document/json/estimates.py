@@ -16,7 +16,7 @@ PICK_SCHEMA = "irscope.pick/1"
 
 
 def pick_document(picks: Iterable[Pick]) -> list[dict[str, Any]]:
-    """The JSON document: a list with an entry per problem."""
+    """Return the JSON document: a list with an entry per problem."""
     return [_pick(pick) for pick in picks]
 
 
@@ -55,12 +55,12 @@ def _choice(choice: Choice) -> dict[str, Any]:
 
 
 def config_record(variant: Variant) -> dict[str, Any]:
-    """The config of a variant, and the environment variables it was compiled with."""
+    """Return the config of a variant, and the environment variables it was compiled with."""
     return {name: json_value(value) for name, value in variant.settings.items()}
 
 
 def terms_record(estimate: Estimate) -> list[dict[str, Any]]:
-    """The terms of an estimate, the longest first."""
+    """Return the terms of an estimate, the longest first."""
     return [
         {
             "name": term.name,
@@ -73,8 +73,8 @@ def terms_record(estimate: Estimate) -> list[dict[str, Any]]:
 
 
 def _evidence(lines: Sequence[Evidence]) -> list[dict[str, Any]]:
-    """Lines are counted from 1, as in every document."""
-    return [{"stage": one.stage, "line": one.line + 1} for one in lines]
+    """Return the lines, counted from 1 as in every document."""
+    return [{"stage": evidence.stage, "line": evidence.line + 1} for evidence in lines]
 
 
 def _grid(launch: Launch | None) -> list[int] | None:
@@ -85,12 +85,15 @@ VERDICT_SCHEMA = "irscope.verdict/1"
 
 
 def verdicts_document(capture: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    """The JSON document."""
+    """Return the JSON document."""
     return {"schema": VERDICT_SCHEMA, "capture": capture, "verdicts": list(map(verdict_record, verdicts))}
 
 
 def verdict_record(verdict: Verdict) -> dict[str, Any]:
-    """One verdict; the MCP server sends the same. What does not apply is left out, to keep it short."""
+    """Return one verdict; the MCP server sends the same.
+
+    What does not apply is left out, to keep it short.
+    """
     variant, estimate = verdict.variant, verdict.estimate
     record: dict[str, Any] = {
         "variant": variant.id,
@@ -115,7 +118,7 @@ def verdict_record(verdict: Verdict) -> dict[str, Any]:
 
 
 def without_nulls(record: dict[str, Any]) -> dict[str, Any]:
-    """A record without the keys whose value is null."""
+    """Return a record without the keys whose value is null."""
     return {name: value for name, value in record.items() if value is not None}
 
 

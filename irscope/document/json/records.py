@@ -44,30 +44,30 @@ class Records(Sequence[Any], Generic[Item]):
 
 
 def json_pieces(value: Any, indent: str = "\n") -> Iterator[str]:
-    """The text of a JSON value in ASCII, with the records of its lists one at a time.
+    """Yield the text of a JSON value in ASCII, with the records of its lists one at a time.
 
-    Numbers that JSON cannot represent become strings: the time of a config that failed is infinite. Raises
-    TypeError for other objects.
+    Numbers that JSON cannot represent become strings: the time of a config that failed is
+    infinite. Raises TypeError for other objects.
     """
     inner = f"{indent}  "
-    if isinstance(value, Mapping) and any(isinstance(each, Mapping | Sequence) for each in value.values()):
+    if isinstance(value, Mapping) and any(isinstance(item, Mapping | Sequence) for item in value.values()):
         before = "{"
-        for key, each in value.items():
+        for key, item in value.items():
             yield f"{before}{inner}{_key(key)}: "
-            yield from json_pieces(each, inner)
+            yield from json_pieces(item, inner)
             before = ","
         yield f"{indent}}}"
     elif isinstance(value, Records) and value:
         before = "["
-        for each in value:
-            yield f"{before}{inner}{json_text(each, inner)}"
+        for item in value:
+            yield f"{before}{inner}{json_text(item, inner)}"
             before = ","
         yield f"{indent}]"
     elif isinstance(value, Sequence) and not isinstance(value, str) and value:
         before = "["
-        for each in value:
+        for item in value:
             yield f"{before}{inner}"
-            yield from json_pieces(each, inner)
+            yield from json_pieces(item, inner)
             before = ","
         yield f"{indent}]"
     else:
@@ -75,7 +75,7 @@ def json_pieces(value: Any, indent: str = "\n") -> Iterator[str]:
 
 
 def json_text(value: Any, indent: str = "\n") -> str:
-    """The text of a JSON value, whole; each line starts with `indent`."""
+    """Return the text of a JSON value, whole; each line starts with `indent`."""
     if isinstance(value, str):
         return encode_basestring_ascii(value)
     if value is None or value is True or value is False:
@@ -86,10 +86,10 @@ def json_text(value: Any, indent: str = "\n") -> str:
         return float.__repr__(value) if math.isfinite(value) else f'"{value}"'
     inner = f"{indent}  "
     if isinstance(value, Mapping):
-        members = [f"{inner}{_key(key)}: {json_text(each, inner)}" for key, each in value.items()]
+        members = [f"{inner}{_key(key)}: {json_text(item, inner)}" for key, item in value.items()]
         return f"{{{','.join(members)}{indent}}}" if members else "{}"
     if isinstance(value, Sequence) and not isinstance(value, bytes):
-        items = [f"{inner}{json_text(each, inner)}" for each in value]
+        items = [f"{inner}{json_text(item, inner)}" for item in value]
         return f"[{','.join(items)}{indent}]" if items else "[]"
     raise TypeError(f"not a JSON value: {value!r:.80}")
 
@@ -107,14 +107,14 @@ def to_json(document: dict[str, Any]) -> str:
 
 
 def json_value(value: Value | Status) -> int | float | bool | str | None:
-    """The value of a constexpr or a fact; values that JSON cannot represent become strings."""
+    """Return the value of a constexpr or a fact; values that JSON cannot represent become strings."""
     if isinstance(value, Status) or (isinstance(value, float) and not math.isfinite(value)):
         return str(value)
     return value if value is None or isinstance(value, int | float | str) else format_value(value)
 
 
 def variants_by_kernel(variants: Sequence[Variant]) -> dict[Kernel, list[Variant]]:
-    """The variants of each kernel, both in the order of the capture."""
+    """Return the variants of each kernel, both in the order of the capture."""
     groups: dict[Kernel, list[Variant]] = {}
     for variant in variants:
         groups.setdefault(variant.kernel, []).append(variant)
@@ -131,7 +131,7 @@ def variants_by_source(variants: Sequence[Variant]) -> dict[Kernel, list[Variant
 
 
 def kernel_record(kernel: Kernel) -> dict[str, Any]:
-    """A kernel in every document."""
+    """Return a kernel as every document has it."""
     return {
         "name": kernel.name,
         "file": kernel.source.file,
@@ -141,7 +141,7 @@ def kernel_record(kernel: Kernel) -> dict[str, Any]:
 
 
 def variant_record(variant: Variant, name: str) -> dict[str, Any]:
-    """A variant in every document; `name` is its short name."""
+    """Return a variant as every document has it; `name` is its short name."""
     failure, origin = variant.failure, variant.origin
     return {
         "id": variant.id,

@@ -39,7 +39,7 @@ LAYOUT_SCHEMA = "irscope.layout/1"
 def layout_document(
     capture: str, variants: Sequence[VariantLayouts], pictures: Sequence[Picture | None]
 ) -> dict[str, Any]:
-    """The JSON document: per variant the drawn tensor, or if there is none, the list of all."""
+    """Return the JSON document: per variant the drawn tensor, or if there is none, the list of all."""
     sides = [_side(layouts, picture) for layouts, picture in zip(variants, pictures, strict=True)]
     return {"schema": LAYOUT_SCHEMA, "capture": capture, "sides": sides}
 
@@ -49,11 +49,11 @@ def _side(layouts: VariantLayouts, picture: Picture | None) -> dict[str, Any]:
     side: dict[str, Any] = {
         "variant": variant_record(layouts.variant, layouts.name),
         "stage": layouts.stage,
-        "accesses": [_access(one) for one in accesses],
+        "accesses": [_access(entry) for entry in accesses],
     }
     if picture is None:
         side["tensors"] = [_tensor(group[0]) | {"alike": len(group)} for group in layouts.tensors]
-        side["conversions"] = [_conversion(one) for one in layouts.kernel.conversions]
+        side["conversions"] = [_conversion(entry) for entry in layouts.kernel.conversions]
         return side
     side["tensor"] = _tensor(picture.tensor)
     side["linear_layout"] = {
@@ -122,7 +122,7 @@ REGISTERS_SCHEMA = "irscope.registers/1"
 
 
 def registers_document(capture: str, variant: Variant, name: str, report: RegisterReport) -> dict[str, Any]:
-    """The JSON document."""
+    """Return the JSON document."""
     return {
         "schema": REGISTERS_SCHEMA,
         "capture": capture,
@@ -178,7 +178,7 @@ def _live_tensor(one: TensorInRegisters) -> dict[str, Any]:
 
 
 def _line(line: SourceLine | None) -> dict[str, Any] | None:
-    """A line of the user's Python; null if it is unknown."""
+    """Return a line of the user's Python, or null if it is unknown."""
     if line is None or not line.line:
         return None
     return {"file": line.file, "line": line.line, "name": line.name or None}
@@ -192,7 +192,7 @@ PASSES_SCHEMA = "irscope.passes/2"
 
 
 def passes_document(report: PassReport) -> dict[str, Any]:
-    """The JSON document."""
+    """Return the JSON document."""
     records = list(map(variant_record, report.variants, report.names))
     differences = report.differences
     return {
@@ -208,7 +208,10 @@ def passes_document(report: PassReport) -> dict[str, Any]:
 
 
 def _divergence(divergence: Divergence | None) -> dict[str, Any] | None:
-    """The passes of A and B, by number, after which they differ; empty if they differ before the first."""
+    """Return the passes of A and B, by number, after which they differ.
+
+    Both lists are empty if they differ before the first pass.
+    """
     if divergence is None:
         return None
     pair = divergence.passes
@@ -222,7 +225,7 @@ def _divergence(divergence: Divergence | None) -> dict[str, Any] | None:
 
 
 def _pass(line: PassLine, index: int) -> dict[str, Any] | None:
-    """The pass in A (0) or in B (1)."""
+    """Return the pass in A (0) or in B (1)."""
     step = (line.a, line.b)[index]
     if step is None:
         return None
@@ -246,7 +249,7 @@ LLVM_SCHEMA = "irscope.llvm-passes/1"
 
 
 def llvm_document(report: LlvmReport, capture: str) -> dict[str, Any]:
-    """The JSON document."""
+    """Return the JSON document."""
     return {
         "schema": LLVM_SCHEMA,
         "capture": capture,
@@ -254,15 +257,15 @@ def llvm_document(report: LlvmReport, capture: str) -> dict[str, Any]:
         "passes": [
             {
                 "number": number,
-                "stage": each.stage,
-                "name": each.name,
-                "flag": each.flag or None,
-                "changed": each.changed,
-                "instructions": each.instructions,
-                "effect": dict(each.effect),
-                "seconds": each.seconds,
+                "stage": llvm_pass.stage,
+                "name": llvm_pass.name,
+                "flag": llvm_pass.flag or None,
+                "changed": llvm_pass.changed,
+                "instructions": llvm_pass.instructions,
+                "effect": dict(llvm_pass.effect),
+                "seconds": llvm_pass.seconds,
             }
-            for number, each in report.passes
+            for number, llvm_pass in report.passes
         ],
         "ptxas": {"functions": dict(report.functions), "advice": list(report.advice)},
     }

@@ -39,16 +39,19 @@ from irscope.workspace import (
 
 
 def diff_markdown(pair: PairReport, options: DiffOptions) -> Iterator[str]:
-    """The lines of the report; the rows are in a diff block, which a page can fold."""
+    """Yield the lines of the report; the rows are in a diff block, which a page can fold."""
     yield from pair_summary(pair, options.all_findings)
     for name in pair.shown:
         rows = list(unified(pair.diffs[name], options.context, strict=True))
-        shown = rows[: options.rows]
-        yield from folded(name, [*shown, *more_rows(len(rows) - len(shown))])
+        first_rows = rows[: options.rows]
+        yield from folded(name, [*first_rows, *more_rows(len(rows) - len(first_rows))])
 
 
 def pair_summary(pair: PairReport, all_findings: bool = False) -> Iterator[str]:
-    """The two variants, the findings (those that are not shown by default folded), and a line per stage."""
+    """Yield the two variants, the findings, and a line per stage.
+
+    Findings that are not shown by default are folded.
+    """
     comparison = pair.comparison
     for index, side in enumerate("AB"):
         variant = comparison.variants[index]
@@ -57,9 +60,9 @@ def pair_summary(pair: PairReport, all_findings: bool = False) -> Iterator[str]:
     yield from (f"- {markdown_escaped(origin)}" for origin in comparison.origins)
     yield ""
     items = [f"{number}. {markdown_escaped(f.text)}" for number, f in enumerate(comparison.findings, 1)]
-    shown = len(items) if all_findings else len(comparison.main_findings)
-    yield from items[:shown]
-    if rest := items[shown:]:
+    main_count = len(items) if all_findings else len(comparison.main_findings)
+    yield from items[:main_count]
+    if rest := items[main_count:]:
         yield from ("", f"<details><summary>{pluralize(len(rest), 'more finding')}</summary>", "")
         yield from (*rest, "", "</details>")
     yield ""
@@ -70,7 +73,7 @@ def pair_summary(pair: PairReport, all_findings: bool = False) -> Iterator[str]:
 
 
 def folded(title: str, lines: Sequence[str]) -> Iterator[str]:
-    """A unified diff in a block that a page can fold, fenced so that its lines cannot end the block."""
+    """Yield a unified diff in a block that a page can fold, fenced so that no line can end the block."""
     longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
     fence = "`" * max(3, longest + 1)
     yield from ("", f"<details><summary>{title}</summary>", "", f"{fence}diff", *lines, fence)
@@ -78,7 +81,7 @@ def folded(title: str, lines: Sequence[str]) -> Iterator[str]:
 
 
 def captures_markdown(comparison: CaptureComparison, most: int) -> Iterator[str]:
-    """The lines of the report, with at most `most` pairs in each list."""
+    """Yield the lines of the report, with at most `most` pairs in each list."""
     for index, side in enumerate(("OLD", "NEW")):
         yield f"- {side}: {markdown_escaped(comparison.summary(index))}"
     yield from ("", f"Matched: {comparison.matched}", "")
@@ -92,7 +95,7 @@ def captures_markdown(comparison: CaptureComparison, most: int) -> Iterator[str]
 
 
 def why_markdown(comparison: Comparison, all_findings: bool) -> Iterator[str]:
-    """The lines of the report on two variants, with all findings or the most important ones."""
+    """Yield the lines of the report on two variants, with all findings or the most important ones."""
     for index, side in enumerate("AB"):
         variant = comparison.variants[index]
         heading = code(comparison.heading(index))
@@ -103,12 +106,12 @@ def why_markdown(comparison: Comparison, all_findings: bool) -> Iterator[str]:
 
 
 def compilations_markdown(kernels: Sequence[Compilations]) -> Iterator[str]:
-    """The lines of the report on a whole capture."""
+    """Yield the lines of the report on a whole capture."""
     yield from _list(compilation_lines(kernels))
 
 
 def _list(lines: Iterable[TextLine]) -> Iterator[str]:
-    """A bold line for each title, a nested list for the sentences below it."""
+    """Yield a bold line for each title, and a nested list for the sentences below it."""
     for index, line in enumerate(lines):
         text = markdown_escaped(line.text)
         if line.title:
@@ -118,7 +121,7 @@ def _list(lines: Iterable[TextLine]) -> Iterator[str]:
 
 
 def table_markdown(view: TableView) -> Iterator[str]:
-    """The lines of a section as a GitHub table with bold best values."""
+    """Yield the lines of a section as a GitHub table with bold best values."""
     heading = ["#", *(code(column.name) for column in view.configs)]
     heading += [*(column.kind.title for column in view.facts), "note"]
     yield from (
@@ -168,7 +171,7 @@ _COLUMNS = (
 
 
 def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
-    """The report in at most `limit` characters; it says how much is omitted.
+    """Return the report in at most `limit` characters; it says how much is omitted.
 
     Rows of the diffs are omitted first, then the last pairs, then rows of the tables.
     """
@@ -180,20 +183,22 @@ def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
         ["", f"## Pair {number}: {code(title)}", "", *pair_summary(pair)]
         for number, (title, pair) in enumerate(zip(report.pair_titles, report.pairs, strict=True), 1)
     ]
-    kept = len(pairs)
-    while kept and _size(lines, *pairs[:kept]) > limit - _MIN_BLOCK:
-        kept -= 1
-    lines += _with_rows(pairs[:kept], report.pairs, limit - _MIN_BLOCK - _size(lines, *pairs[:kept]))
-    if kept < len(pairs):
+    pair_count = len(pairs)
+    while pair_count and _size(lines, *pairs[:pair_count]) > limit - _MIN_BLOCK:
+        pair_count -= 1
+    lines += _with_rows(
+        pairs[:pair_count], report.pairs, limit - _MIN_BLOCK - _size(lines, *pairs[:pair_count])
+    )
+    if pair_count < len(pairs):
         lines += [
             "",
-            f"{pluralize(len(pairs) - kept, 'pair')} omitted, because the comment would be too long.",
+            f"{pluralize(len(pairs) - pair_count, 'pair')} omitted, because the comment would be too long.",
         ]
     return "\n".join(lines) + "\n"
 
 
 def _table(section: TableSection, room: int) -> Iterator[str]:
-    """The table of a section, without columns that do not vary, and with the rows that fit."""
+    """Yield the table of a section, without columns that do not vary, and with the rows that fit."""
     kinds = varying_kinds(section, [kind for kind in default_kinds(section) if kind.name in _COLUMNS])
     lines: list[str] = []
     size = 0
@@ -202,16 +207,16 @@ def _table(section: TableSection, room: int) -> Iterator[str]:
         if size > room:
             break
         lines.append(line)
-    rule = next((place for place, line in enumerate(lines) if line.startswith("| ---")), len(lines))
-    kept = max(0, len(lines) - rule - 1)
-    if kept:
+    rule = next((index for index, line in enumerate(lines) if line.startswith("| ---")), len(lines))
+    row_count = max(0, len(lines) - rule - 1)
+    if row_count:
         yield from ("", *lines)
-    if omitted := len(section.entries) - kept:
+    if omitted := len(section.entries) - row_count:
         yield from ("", f"{pluralize(omitted, 'variant')} omitted; irscope table shows all.")
 
 
 def _with_rows(pairs: Sequence[Sequence[str]], reports: Sequence[PairReport], room: int) -> Iterator[str]:
-    """The pairs, each followed by the rows of its stages; every stage gets an equal share of the space."""
+    """Yield the pairs, each followed by the rows of its stages; stages share the space equally."""
     differing = [
         [name for name in report.shown if not report.diffs[name].equal] for report in reports[: len(pairs)]
     ]
@@ -230,20 +235,20 @@ def _with_rows(pairs: Sequence[Sequence[str]], reports: Sequence[PairReport], ro
 
 
 def _block(pair: PairReport, name: str, room: int) -> list[str]:
-    """The rows of a stage that fit; nothing if only a few would."""
+    """Return the rows of a stage that fit, or nothing if only a few would."""
     if room < _MIN_BLOCK:
         return []
     every = [clipped(line, _MAX_WIDTH) for line in unified(pair.diffs[name], _CONTEXT, strict=True)]
-    shown: list[str] = []
+    fitting: list[str] = []
     room -= _MIN_BLOCK
     for line in every[:_MAX_LINES]:
         room -= len(line) + 1
         if room < 0:
             break
-        shown.append(line)
-    more = len(every) - len(shown)
+        fitting.append(line)
+    more = len(every) - len(fitting)
     note = ["", f"{pluralize(more, 'more line')} omitted; irscope diff shows them."] if more else []
-    return [*folded(name, shown), *note] if shown else []
+    return [*folded(name, fitting), *note] if fitting else []
 
 
 def _size(*blocks: Sequence[str]) -> int:

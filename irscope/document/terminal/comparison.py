@@ -49,7 +49,7 @@ class DiffOptions(FrozenValue):
 
 
 def diff_text(pair: PairReport, options: DiffOptions, paint: Paint) -> Iterator[str]:
-    """The lines of the report."""
+    """Yield the lines of the report."""
     comparison = pair.comparison
     for index, side in enumerate("AB"):
         yield paint(side, "heading") + one_line(f"  {comparison.describe(index)}")
@@ -73,7 +73,7 @@ def diff_text(pair: PairReport, options: DiffOptions, paint: Paint) -> Iterator[
 
 
 def more_rows(number: int, paint: Paint = PLAIN) -> Iterator[str]:
-    """The line that counts omitted rows, if there are any."""
+    """Yield the line that counts omitted rows, if there are any."""
     if number > 0:
         yield paint(f"{pluralize(number, 'more row')}: --all-rows", "dim")
 
@@ -88,11 +88,11 @@ def diff_unified(pair: PairReport, context: int, paint: Paint) -> Iterator[str]:
 
 def _findings(pair: PairReport, every: bool, paint: Paint) -> Iterator[str]:
     findings = pair.comparison.findings
-    shown = findings if every else pair.comparison.main_findings
+    listed = findings if every else pair.comparison.main_findings
     yield paint("Findings", "heading")
-    for number, finding in enumerate(shown, 1):
+    for number, finding in enumerate(listed, 1):
         yield one_line(f"{number:>3}. {finding.text}")
-    if more := len(findings) - len(shown):
+    if more := len(findings) - len(listed):
         yield paint(f"     {pluralize(more, 'more finding')}: --all-findings", "dim")
     if not findings:
         yield "     none: no fact differs"
@@ -124,7 +124,10 @@ def _rows(diff: StageDiff, options: DiffOptions, paint: Paint) -> Iterator[str]:
 
 
 def _source_lines(diff: StageDiff, every: bool, paint: Paint) -> Iterator[str]:
-    """How many instructions of each class a source line became; an operation can become hundreds."""
+    """Yield how many instructions of each class a source line became.
+
+    An operation can become hundreds.
+    """
     changes = source_line_counts(diff)
     for change in changes if every else changes[:MAX_SOURCE_LINES]:
         numbers = f"{change.left:>6} -> {change.right}"
@@ -136,7 +139,7 @@ def _source_lines(diff: StageDiff, every: bool, paint: Paint) -> Iterator[str]:
 
 
 def captures_text(comparison: CaptureComparison, most: int, paint: Paint = PLAIN) -> Iterator[str]:
-    """The lines of the report, with at most `most` pairs in each list."""
+    """Yield the lines of the report, with at most `most` pairs in each list."""
     for index, side in enumerate(("OLD", "NEW")):
         yield paint(side, "heading") + one_line(f"  {comparison.summary(index)}")
     yield ""
@@ -161,16 +164,18 @@ _MAX_VIOLATIONS = 20
 
 
 def gate_text(gate: GateResult, paint: Paint = PLAIN) -> Iterator[str]:
-    """A line per condition, each followed by the variants for which it is true."""
+    """Yield a line per condition, each followed by the variants for which it is true."""
     yield ""
     yield paint("Fail on", "heading")
     for condition in gate.conditions:
-        found = [one for one in gate.violations if one.condition == condition]
-        number = f"true for {len(found)}" if found else "not true"
+        violations = [violation for violation in gate.violations if violation.condition == condition]
+        number = f"true for {len(violations)}" if violations else "not true"
         yield one_line(f"  {condition.text}: {number}")
-        yield from (one_line(f"    {one.where}: {one.text}") for one in found[:_MAX_VIOLATIONS])
-        if len(found) > _MAX_VIOLATIONS:
-            yield f"    {len(found) - _MAX_VIOLATIONS} more are omitted; --format json has all"
+        yield from (
+            one_line(f"    {violation.where}: {violation.text}") for violation in violations[:_MAX_VIOLATIONS]
+        )
+        if len(violations) > _MAX_VIOLATIONS:
+            yield f"    {len(violations) - _MAX_VIOLATIONS} more are omitted; --format json has all"
     yield from (paint(one_line(f"  {problem}"), "warning") for problem in gate.problems)
     yield one_line(gate.summary)
 
@@ -179,7 +184,7 @@ _INDENT = "  "
 
 
 def why_text(comparison: Comparison, all_findings: bool, paint: Paint) -> Iterator[str]:
-    """The lines of the report on two variants, with all findings or the most important ones."""
+    """Yield the lines of the report on two variants, with all findings or the most important ones."""
     for index, side in enumerate("AB"):
         yield paint(side, "heading") + one_line(f"  {comparison.describe(index)}")
     yield ""
@@ -188,7 +193,7 @@ def why_text(comparison: Comparison, all_findings: bool, paint: Paint) -> Iterat
 
 
 def compilations_text(kernels: Sequence[Compilations], paint: Paint) -> Iterator[str]:
-    """The lines of the report on a whole capture."""
+    """Yield the lines of the report on a whole capture."""
     yield from _laid_out(compilation_lines(kernels), paint)
 
 

@@ -40,7 +40,7 @@ _MOST_ROWS = 64
 def layout_list(
     variants: Sequence[VariantLayouts], written: Sequence[VariantLayouts | None], paint: Paint
 ) -> str:
-    """The tensors, accesses to shared memory and layout conversions of each variant.
+    """Return the tensors, accesses to shared memory and layout conversions of each variant.
 
     `written` are the layouts of the same variants as Gluon kernels write them.
     """
@@ -67,10 +67,13 @@ def layout_drawings(
     width: int | None,
     paint: Paint,
 ) -> str:
-    """A grid per variant with a title above and sentences below: side by side if two fit the width."""
+    """Draw a grid per variant with a title above and sentences below.
+
+    Two grids are side by side if they fit the width.
+    """
     blocks = [
-        [paint(one_line(title), "heading"), *grid_lines(grid, paint, width), *map(one_line, own)]
-        for title, grid, own in zip(titles, grids, sentences, strict=True)
+        [paint(one_line(title), "heading"), *grid_lines(grid, paint, width), *map(one_line, grid_sentences)]
+        for title, grid, grid_sentences in zip(titles, grids, sentences, strict=True)
     ]
     if len(blocks) == 2 and width is not None:
         widths = [max(map(_visible, block)) for block in blocks]
@@ -80,7 +83,7 @@ def layout_drawings(
 
 
 def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
-    """The grid with its labels, legend and notes, in at most `width` columns.
+    """Return the grid with its labels, legend and notes, in at most `width` columns.
 
     The last line says how many rows or columns do not fit.
     """
@@ -91,8 +94,10 @@ def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
     margin = max(map(len, grid.rows), default=0)
     fits = len(grid.columns) if width is None else max(1, (width - margin - 1) // (size + 1))
     lines = [paint(one_line(grid.title), "heading")]
-    shown = grid.columns[:fits]
-    lines.append(paint(" " * (margin + 1) + " ".join(label.ljust(size) for label in shown).rstrip(), "dim"))
+    headings = grid.columns[:fits]
+    lines.append(
+        paint(" " * (margin + 1) + " ".join(label.ljust(size) for label in headings).rstrip(), "dim")
+    )
     for label, row in list(zip(grid.rows, grid.cells, strict=True))[:_MOST_ROWS]:
         drawn = " ".join(_drawn(cell, size, paint) for cell in row[:fits])
         lines.append(f"{paint(label.rjust(margin), 'dim')} {drawn}".rstrip())
@@ -108,7 +113,7 @@ def grid_lines(grid: Grid, paint: Paint, width: int | None = None) -> list[str]:
 
 
 def _compact_lines(grid: Grid, paint: Paint) -> list[str]:
-    """A glyph per cell without gaps, colored; neighbors of one color are styled together."""
+    """Return a glyph per cell without gaps, colored; neighbors of one color are styled together."""
     margin = max(map(len, grid.rows), default=0)
     lines = [
         paint(one_line(grid.title), "heading"),
@@ -139,7 +144,7 @@ def _filled(text: str, group: int, shade: int) -> str:
 
 
 def difference_list(title: str, rows: Sequence[tuple[str, str]], paint: Paint) -> str:
-    """The values whose layouts differ, each with how."""
+    """Return the values whose layouts differ, and how each differs."""
     lines = [paint(title, "heading"), *_aligned([(one_line(name), one_line(how)) for name, how in rows])]
     return "\n".join(lines) + "\n"
 
@@ -155,7 +160,7 @@ def _side_by_side(left: Sequence[str], right: Sequence[str], width: int) -> list
 
 
 def _visible(text: str) -> int:
-    """The width of styled text: escape sequences have none."""
+    """Return the width of styled text: escape sequences have none."""
     count, inside = 0, False
     for char in text:
         if char == "\x1b":
@@ -168,9 +173,10 @@ def _visible(text: str) -> int:
 
 
 def _by_layout(groups: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
-    """The groups joined that differ only in the element type.
+    """Join the groups that differ only in the element type.
 
-    Gluon's front end checks integers for overflow, in i64 and i1, and no pass has removed that yet.
+    Gluon's front end checks integers for overflow, in i64 and i1, and no pass has removed that
+    yet.
     """
     joined: dict[tuple[object, ...], list[Tensor]] = {}
     for group in groups:
@@ -181,7 +187,7 @@ def _by_layout(groups: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
 
 
 def _tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
-    """A line per group of equal tensors."""
+    """Yield a line per group of equal tensors."""
     rows = [("value", "variable", "lines", "type")]
     for group in groups:
         first, more = group[0], len(group) - 1
@@ -192,24 +198,24 @@ def _tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
 
 
 def _access_rows(accesses: Sequence[AccessConflicts]) -> Iterator[str]:
-    """The accesses to shared memory, with their conflicts as compiled and without the swizzle."""
+    """Yield the accesses to shared memory, with their conflicts as compiled and without the swizzle."""
     rows = [("", "operation", "line", "buffer", "conflicts", "without the swizzle")]
-    for number, one in enumerate(accesses, 1):
-        access = one.access
-        real = conflicts_text(one.conflicts) if one.conflicts else one.why_not
-        plain = ways_text(one.plain) if one.plain else ""
+    for number, conflicts in enumerate(accesses, 1):
+        access = conflicts.access
+        real = conflicts_text(conflicts.conflicts) if conflicts.conflicts else conflicts.why_not
+        plain = ways_text(conflicts.plain) if conflicts.plain else ""
         line = str(access.line) if access.line else ""
-        name = access.opcode + (f" x{one.times}" if one.times > 1 else "")
+        name = access.opcode + (f" x{conflicts.times}" if conflicts.times > 1 else "")
         rows.append((str(number), name, line, one_line(access.buffer.type), real, plain))
     yield from _aligned(rows)
 
 
 def _conversion_rows(conversions: Sequence[Conversion]) -> Iterator[str]:
-    """A line per layout conversion: which data it moves."""
-    for one in conversions:
-        how = one.cost.value if one.cost else one.why_not
-        line = f"line {one.line}: " if one.line else ""
-        yield f"  {line}{one_line(one.source.alias)} -> {one_line(one.target.alias)}: {how}"
+    """Yield a line per layout conversion that says which data it moves."""
+    for conversion in conversions:
+        how = conversion.cost.value if conversion.cost else conversion.why_not
+        line = f"line {conversion.line}: " if conversion.line else ""
+        yield f"  {line}{one_line(conversion.source.alias)} -> {one_line(conversion.target.alias)}: {how}"
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:

@@ -27,7 +27,7 @@ _UNCHANGED = "="
 
 
 def passes_text(report: PassReport, width: int | None, paint: Paint) -> Iterator[str]:
-    """The lines of the report, cut at `width` columns (None: whole)."""
+    """Yield the lines of the report, cut at `width` columns (None: whole)."""
     for side, variant, name in zip("AB", report.variants, report.names, strict=False):
         text = f"#{variant.id} {name}  {variant.kernel.name}  {variant.target}"
         yield paint(side, "heading") + one_line(f"  {text}")
@@ -42,7 +42,7 @@ def passes_text(report: PassReport, width: int | None, paint: Paint) -> Iterator
 
 
 def pass_change_text(change: PassChange, width: int | None, context: int, paint: Paint) -> Iterator[str]:
-    """The changes of a pass: a heading, then the rows."""
+    """Yield the changes of a pass: a heading, then the rows."""
     step, diff = change.step, change.diff
     what = change.note if diff is None else summarize(diff)
     between = ", A and B after it" if change.between else ""
@@ -52,7 +52,7 @@ def pass_change_text(change: PassChange, width: int | None, context: int, paint:
 
 
 def operation_text(event: OperationEvent) -> str:
-    """The change of a pass to an operation, in one line."""
+    """Return the change of a pass to an operation, in one line."""
     step, kinds = event.step, ", ".join(change_names(event.change))
     return one_line(f"{step.number:>3}  {step.stage:<5}  {step.name}: {kinds}  {event.text}")
 
@@ -71,8 +71,8 @@ def _totals(report: PassReport) -> str:
     steps = report.steps
     changed = sum(step.changed for step in steps)
     seconds = sum(step.seconds for step in steps)
-    shown = "" if len(report.lines) >= len(steps) else f"; {len(report.lines)} shown"
-    return f"   {pluralize(len(steps), 'pass')}, {changed} changed the module, {seconds:.2f} s{shown}"
+    listed = "" if len(report.lines) >= len(steps) else f"; {len(report.lines)} shown"
+    return f"   {pluralize(len(steps), 'pass')}, {changed} changed the module, {seconds:.2f} s{listed}"
 
 
 def _table(report: PassReport, width: int | None, paint: Paint) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _cells(line: PassLine, pair: bool) -> Iterator[list[str]]:
 
 
 def _effect(line: PassLine, index: int) -> str:
-    """The effect of the pass in A (0) or in B (1)."""
+    """Return the effect of the pass in A (0) or in B (1)."""
     if (line.a, line.b)[index] is None:
         return ""
     if line.touched is not None:
@@ -121,17 +121,19 @@ def _cut(line: str, width: int | None) -> str:
 
 
 def llvm_text(report: LlvmReport, width: int | None, paint: Paint) -> Iterator[str]:
-    """The lines of the report, cut at `width` columns (None: whole)."""
+    """Yield the lines of the report, cut at `width` columns (None: whole)."""
     variant = report.variant
     yield one_line(f"#{variant.id} {report.name}  {variant.kernel.name}  {variant.target}")
     yield f"   {pluralize(report.total, 'LLVM pass')}, {report.changed} changed the module"
     yield ""
-    names = [each.flag or each.name for _, each in report.passes]
+    names = [llvm_pass.flag or llvm_pass.name for _, llvm_pass in report.passes]
     wide = max(map(len, names), default=4)
     yield paint(f"{'#':>3}  {'stage':<6}  {'pass':<{wide}}  {'ms':>6}  effect", "heading")
-    for (number, each), name in zip(report.passes, names, strict=True):
-        ms = "" if each.seconds is None else f"{each.seconds * 1000:.2f}"
-        line = one_line(f"{number:>3}  {each.stage:<6}  {name:<{wide}}  {ms:>6}  {effect_text(each)}")
+    for (number, llvm_pass), name in zip(report.passes, names, strict=True):
+        ms = "" if llvm_pass.seconds is None else f"{llvm_pass.seconds * 1000:.2f}"
+        line = one_line(
+            f"{number:>3}  {llvm_pass.stage:<6}  {name:<{wide}}  {ms:>6}  {effect_text(llvm_pass)}"
+        )
         yield clipped(line, width) if width else line
     for function, statistics in report.functions:
         yield one_line(f"ptxas: {function}: {statistics}")

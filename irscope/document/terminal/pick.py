@@ -31,7 +31,7 @@ _MAX_REJECTED = 8
 def picks_text(
     picks: Sequence[Pick], width: int | None, paint: Paint, explain: bool = False
 ) -> Iterator[str]:
-    """The lines of all picks; if `explain`, with the terms of each estimate that is worth measuring."""
+    """Yield the lines of all picks; if `explain`, with the terms of each estimate worth measuring."""
     titles = problem_titles([pick.problem for pick in picks])
     for number, (pick, title) in enumerate(zip(picks, titles, strict=True)):
         if number:
@@ -65,7 +65,7 @@ def _pick(pick: Pick, title: str, width: int | None, paint: Paint) -> Iterator[s
 
 
 def _table(pick: Pick, width: int | None, paint: Paint) -> Iterator[str]:
-    """The configs worth measuring in order; without the last column if it does not fit."""
+    """Yield the configs worth measuring in order; without the last column if it does not fit."""
     choices = pick.accepted
     columns = list(_columns(choices, _names(pick)))
     sizes = [max(cell_len(line) for text in column for line in text.split("\n")) for column in columns]
@@ -86,7 +86,7 @@ def _table(pick: Pick, width: int | None, paint: Paint) -> Iterator[str]:
 
 
 def _by_estimate(choices: Sequence[Choice]) -> bool:
-    """Whether the configs are in the order of their estimates, as they are shown."""
+    """Return True if the configs are in the order of their estimates, as they are shown."""
     times = [float(f"{choice.estimate.microseconds:.3g}") for choice in choices if choice.estimate]
     return times == sorted(times)
 
@@ -96,17 +96,17 @@ def _total(sizes: Sequence[int]) -> int:
 
 
 def _names(pick: Pick) -> list[str]:
-    """The config values that vary; all of them if none does."""
+    """Return the config values that vary, or all of them if none does."""
     settings = [choice.variant.settings for choice in pick.choices]
-    return varying(settings) or list(dict.fromkeys(name for own in settings for name in own))
+    return varying(settings) or list(dict.fromkeys(name for config in settings for name in config))
 
 
 def _columns(choices: Sequence[Choice], names: Sequence[str]) -> Iterator[list[str]]:
-    """The columns, each with its heading first."""
+    """Yield the columns, each with its heading first."""
     yield ["#", *(f"#{choice.variant.id}" for choice in choices)]
     settings = [choice.variant.settings for choice in choices]
     for name in names:
-        yield [one_line(name).replace("_", "_\n"), *(_setting(own, name) for own in settings)]
+        yield [one_line(name).replace("_", "_\n"), *(_setting(config, name) for config in settings)]
     estimates = [choice.estimate for choice in choices]
     yield ["estimate\nus", *(microseconds_text(e.microseconds) if e else "?" for e in estimates)]
     if any(choice.measured is not None for choice in choices):
@@ -120,7 +120,10 @@ def _setting(settings: dict[str, Value], name: str) -> str:
 
 
 def _rejected(pick: Pick, width: int | None) -> Iterator[str]:
-    """The rejected configs by reason. Those that are only slower have the range of their estimates."""
+    """Yield the rejected configs by reason.
+
+    Configs that are only slower have the range of their estimates.
+    """
     groups: dict[str, list[Choice]] = {}
     for choice in pick.choices:
         if choice.rejected is not None:
@@ -143,7 +146,7 @@ def _rejected(pick: Pick, width: int | None) -> Iterator[str]:
 
 
 def _slower(choices: Sequence[Choice]) -> str:
-    """How many configs are slower by estimate, and by how much."""
+    """Return how many configs are slower by estimate, and by how much."""
     times = [choice.estimate.microseconds for choice in choices if choice.estimate]
     count = pluralize(len(choices), "config")
     if not times:
@@ -166,7 +169,7 @@ def _measurements(pick: Pick) -> Iterator[str]:
 
 
 def _explained(choices: Iterable[Choice], paint: Paint) -> Iterator[str]:
-    """The estimate of each of `choices`, term by term."""
+    """Yield the estimate of each of `choices`, term by term."""
     for choice in choices:
         yield ""
         yield paint(one_line(f"#{choice.variant.id} {choice.name}"), "heading")
@@ -180,17 +183,17 @@ def _explained(choices: Iterable[Choice], paint: Paint) -> Iterator[str]:
 
 
 def calibration_text(found: Calibration, paint: Paint) -> Iterator[str]:
-    """The lines of the report; constants that moved are marked with `*`."""
+    """Yield the lines of the report; constants that moved are marked with `*`."""
     launches, problems = pluralize(found.launches, "measured launch"), pluralize(found.problems, "problem")
     yield paint(one_line(f"{found.device}: {launches} of {problems}"), "heading")
     yield ""
-    width = max(len(one.name) for one in found.constants)
+    width = max(len(constant.name) for constant in found.constants)
     yield f"{'constant':<{width}}  {'before':>8}  {'after':>8}   unit"
-    for one in found.constants:
-        before, after = (f"{value:.3g}" for value in (one.before, one.after))
+    for constant in found.constants:
+        before, after = (f"{value:.3g}" for value in (constant.before, constant.after))
         mark = " " if before == after else "*"
-        what = f"{one.unit}: {one.meaning}" if one.unit else one.meaning
-        yield f"{one.name:<{width}}  {before:>8}  {after:>8}{mark}  {what}"
+        what = f"{constant.unit}: {constant.meaning}" if constant.unit else constant.meaning
+        yield f"{constant.name:<{width}}  {before:>8}  {after:>8}{mark}  {what}"
     yield ""
     yield f"typical error of an estimate: {found.error_before:.1%} before, {found.error_after:.1%} after"
     yield one_line(f"written: {found.path}")

@@ -34,7 +34,7 @@ SIDE_BY_SIDE_WIDTH = 140
 
 
 def rows_text(diff: StageDiff, width: int | None, context: int, paint: Paint) -> Iterator[str]:
-    """The rows side by side if `width` allows it, otherwise one below the other."""
+    """Yield the rows side by side if `width` allows it, otherwise one below the other."""
     if width is not None and width >= SIDE_BY_SIDE_WIDTH:
         yield from side_by_side(diff, context, width, paint)
     else:
@@ -42,12 +42,13 @@ def rows_text(diff: StageDiff, width: int | None, context: int, paint: Paint) ->
 
 
 def unified(diff: StageDiff, context: int, paint: Paint = PLAIN, strict: bool = False) -> Iterator[str]:
-    """The lines of a unified diff: a changed pair is `-` and `+`; no line is cut.
+    """Yield the lines of a unified diff: a changed pair is `-` and `+`; no line is cut.
 
-    It is for reading, not for `patch`: rows that differ only in names or locations are equal and appear as on
-    the left. `~` marks a row whose text is equal but whose layout changed, `>` a moved operation, at its old
-    and its new position. Carets below a pair mark what changed if `paint` cannot, and a line names the
-    constants that changed if the texts do not show them. `strict` omits all of these, for tools.
+    It is for reading, not for `patch`: rows that differ only in names or locations are equal and
+    appear as on the left. `~` marks a row whose text is equal but whose layout changed, `>` a
+    moved operation, at its old and its new position. Carets below a pair mark what changed if
+    `paint` cannot, and a line names the constants that changed if the texts do not show them.
+    `strict` omits all of these, for tools.
     """
     notes = OperandNotes(diff)
     for hunk in hunks(rows_in_place(diff), context, partial(reads_differently, diff)):
@@ -68,7 +69,7 @@ def unified(diff: StageDiff, context: int, paint: Paint = PLAIN, strict: bool = 
 
 
 def side_by_side(diff: StageDiff, context: int, width: int, paint: Paint = PLAIN) -> Iterator[str]:
-    """The lines of a view in two columns, `width` characters wide in total.
+    """Yield the lines of a view in two columns, `width` characters wide in total.
 
     A line that does not fit is cut so that its first change is visible.
     """
@@ -126,7 +127,7 @@ def _carets(spans: Sequence[Span]) -> str:
 
 
 def _cell(side: RowSide | None, mark: str, style: str, digits: int, room: int, paint: Paint) -> str:
-    """One column of a row: number, sign and text, exactly digits + 3 + room characters."""
+    """Return one column of a row: number, sign and text, exactly digits + 3 + room characters."""
     if side is None:
         return " " * (digits + 3 + room)
     text, spans = _window(side, room)
@@ -142,9 +143,10 @@ def _cell(side: RowSide | None, mark: str, style: str, digits: int, room: int, p
 
 
 def _window(side: RowSide, room: int) -> tuple[str, tuple[Span, ...]]:
-    """The `room` characters of a side's text to show, and the spans in them.
+    """Return the `room` characters of a side's text to show, and the spans in them.
 
-    The beginning of the text, then, if the first change is further right, the text around that change.
+    They are the beginning of the text, then, if the first change is further right, the text around
+    that change.
     """
     text = side.text
     if len(text) <= room:
@@ -155,8 +157,8 @@ def _window(side: RowSide, room: int) -> tuple[str, tuple[Span, ...]]:
     skipped = 0 if first < room - 8 else min(first - room // 2, len(text) - room)
     end = min(room + skipped, len(text))
     tail = text[head + skipped : end]
-    shown = text[:head] + (_ELLIPSIS + tail[1:] if skipped else tail)
+    visible = text[:head] + (_ELLIPSIS + tail[1:] if skipped else tail)
     if end < len(text):
-        shown = shown[:-1] + _ELLIPSIS
+        visible = visible[:-1] + _ELLIPSIS
     moved = [(max(a - skipped, 0), min(b - skipped, room)) for a, b in side.spans]
-    return shown, tuple((a, b) for a, b in moved if (head if skipped else -1) < a < b)
+    return visible, tuple((a, b) for a, b in moved if (head if skipped else -1) < a < b)

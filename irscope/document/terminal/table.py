@@ -42,17 +42,17 @@ class _Column(FrozenValue):
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """The padded text of each distinct cell."""
+        """Return the padded text of each distinct cell."""
         return {cell: self.padded(cell) for cell in set(self.cells)}
 
     @property
     def headings(self) -> list[str]:
-        """The lines of the heading."""
+        """Return the lines of the heading."""
         return self.heading.split("\n")
 
     @property
     def shown_together(self) -> bool:
-        """Whether the column is shown only together with others."""
+        """Return True if the column is shown only together with others."""
         return self.fact is not None and self.fact.shown_together
 
     def padded(self, text: str) -> str:
@@ -62,7 +62,7 @@ class _Column(FrozenValue):
 
 
 def table_text(view: TableView, width: int | None, paint: Paint) -> Iterator[str]:
-    """The lines of a section as text, `width` columns wide (None: all columns).
+    """Yield the lines of a section as text, `width` columns wide (None: all columns).
 
     The last facts are omitted until the others fit.
     """
@@ -70,12 +70,12 @@ def table_text(view: TableView, width: int | None, paint: Paint) -> Iterator[str
     facts = list(map(_fact_column, view.facts))
     notes = _Column("note", tuple(entry.note for entry in view.entries), right=False)
     tail = [notes] if any(notes.cells) else []
-    shown = facts if width is None else _fitting(lead, facts, tail, width)
+    fitting = facts if width is None else _fitting(lead, facts, tail, width)
     yield paint(one_line(view.section.title), "heading")
     if view.section.origin:
         yield paint(_clipped(view.section.origin, width), "dim")
-    yield from _lines([*lead, *shown, *tail], view, paint)
-    yield from _footnotes(view, facts, shown)
+    yield from _lines([*lead, *fitting, *tail], view, paint)
+    yield from _footnotes(view, facts, fitting)
 
 
 def _clipped(text: str, width: int | None) -> str:
@@ -101,7 +101,7 @@ def _fact_column(column: FactColumn) -> _Column:
 
 
 def _texts(cells: Sequence[TableCell]) -> list[str]:
-    """The cells as text; equal ones share theirs."""
+    """Return the cells as text; equal ones share theirs."""
     shared: dict[str, str] = {}
     return [shared.setdefault(cell.text, one_line(cell.text) or NONE) for cell in cells]
 
@@ -109,20 +109,23 @@ def _texts(cells: Sequence[TableCell]) -> list[str]:
 def _fitting(
     lead: Sequence[_Column], facts: Sequence[_Column], tail: Sequence[_Column], width: int
 ) -> list[_Column]:
-    """Those of `facts` that fit, in order: columns that do not vary are omitted first, then the last ones.
+    """Return those of `facts` that fit, in order.
 
-    Columns that are only shown together are kept or omitted together.
+    Columns that do not vary are omitted first, then the last ones. Columns that are only shown
+    together are kept or omitted together.
     """
-    kept = list(facts)
-    while kept and sum(c.width + len(_GAP) for c in [*lead, *kept, *tail]) - len(_GAP) > width:
-        constant = [c for c in kept if len(set(c.cells)) == 1 and not c.shown_together]
-        omitted = (constant or kept)[-1]
-        kept = [c for c in kept if c is not omitted and not (omitted.shown_together and c.shown_together)]
-    return kept
+    fitting = list(facts)
+    while fitting and sum(c.width + len(_GAP) for c in [*lead, *fitting, *tail]) - len(_GAP) > width:
+        constant = [c for c in fitting if len(set(c.cells)) == 1 and not c.shown_together]
+        omitted = (constant or fitting)[-1]
+        fitting = [
+            c for c in fitting if c is not omitted and not (omitted.shown_together and c.shown_together)
+        ]
+    return fitting
 
 
 def _lines(columns: Sequence[_Column], view: TableView, paint: Paint) -> Iterator[str]:
-    """The headings, aligned at the bottom, a rule, and a line per entry."""
+    """Yield the headings, aligned at the bottom, a rule, and a line per entry."""
     height = max(len(column.headings) for column in columns)
     for line in range(height):
         texts = [
@@ -156,7 +159,7 @@ def _footnotes(view: TableView, facts: Sequence[_Column], shown: Sequence[_Colum
 
 
 def _stage_reuse(view: TableView) -> Iterator[str]:
-    """The time saved by compiling equal TTGIR only once."""
+    """Yield the time saved by compiling equal TTGIR only once."""
     reuse = view.stage_reuse
     if reuse.variants:
         saved = "" if reuse.seconds is None else f", which saved about {reuse.seconds:.2g} s"

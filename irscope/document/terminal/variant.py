@@ -35,7 +35,7 @@ NO_REMEDY = "try: no remedy is known; findings, lint rules and the other variant
 
 
 def verdict_text(verdict: Verdict) -> Iterator[str]:
-    """The lines of a verdict."""
+    """Yield the lines of a verdict."""
     variant = verdict.variant
     yield one_line(f"#{variant.id} {verdict.name}  {variant.kernel.name}  {variant.target}")
     yield from ("  " + one_line(line) for line in _verdict_body(verdict))
@@ -74,8 +74,8 @@ def _pair(verdict: Verdict, pair: PairVerdict) -> Iterator[str]:
 def _points(points: Sequence[KeyPoint], more: int) -> Iterator[str]:
     for number, point in enumerate(points, 1):
         line = f"line {point.line}" if point.line and f"line {point.line}" not in point.text else ""
-        places = ", ".join(part for part in (line, point.stage_line) if part)
-        yield f"{number}. {point.text}{f' ({places})' if places else ''}"
+        locations = ", ".join(part for part in (line, point.stage_line) if part)
+        yield f"{number}. {point.text}{f' ({locations})' if locations else ''}"
     if more:
         yield pluralize(more, "more finding")
 
@@ -86,7 +86,10 @@ _MOST_LINES = 3
 def registers_text(
     variant: Variant, name: str, report: RegisterReport, most: int, width: int | None, paint: Paint
 ) -> Iterator[str]:
-    """The lines of the report, cut at `width` columns (None: whole), with `most` rows per table."""
+    """Yield the lines of the report, cut at `width` columns (None: whole).
+
+    Each table has at most `most` rows.
+    """
     yield paint(one_line(f"#{variant.id} {name}  {variant.kernel.name}  {variant.target}"), "heading")
     for line in _registers_body(report, most, paint):
         text = one_line(line)
@@ -105,8 +108,8 @@ def _registers_body(report: RegisterReport, most: int, paint: Paint) -> Iterator
             f"Tensors that are live where ttgir needs most, {_place(report.tensor_place)}: "
             f"{pluralize(report.tensor_registers, 'register')} per thread"
         )
-        for one in report.tensors[:most]:
-            yield f"  {one.tensor.registers:>5}  {one.text} ({one.tensor.layout})"
+        for live_tensor in report.tensors[:most]:
+            yield f"  {live_tensor.tensor.registers:>5}  {live_tensor.text} ({live_tensor.tensor.layout})"
         yield from _more(len(report.tensors) - most)
     if not report.estimate:
         yield ""
@@ -159,8 +162,8 @@ def _accesses(counts: Sequence[tuple[SourceLine, int]], noun: str, in_loops: int
     loops = "" if not in_loops else ", all in loops" if in_loops == number else f", {in_loops} in loops"
     lines = [str(line.line) for line, _ in counts if line.line]
     where = ", ".join(lines[:_MOST_LINES]) + (", ..." if len(lines) > _MOST_LINES else "")
-    places = f"{',' if loops else ''} at line{'s' if len(lines) > 1 else ''} {where}" if lines else ""
-    return f"{pluralize(number, noun)}{loops}{places}"
+    locations = f"{',' if loops else ''} at line{'s' if len(lines) > 1 else ''} {where}" if lines else ""
+    return f"{pluralize(number, noun)}{loops}{locations}"
 
 
 def _place(line: SourceLine | None, name: str = "") -> str:
@@ -179,7 +182,7 @@ _MAX_WIDTH = 100
 
 
 def explain_text(entries: Sequence[GlossaryEntry], width: int | None, paint: Paint) -> Iterator[str]:
-    """The lines of the entries, wrapped at `width` (None: at the maximum)."""
+    """Yield the lines of the entries, wrapped at `width` (None: at the maximum)."""
     wrap = min(width or _MAX_WIDTH, _MAX_WIDTH)
     for index, entry in enumerate(entries):
         if index:
@@ -195,18 +198,18 @@ def explain_text(entries: Sequence[GlossaryEntry], width: int | None, paint: Pai
 
 
 def glossary_text(entries: Sequence[GlossaryEntry]) -> Iterator[str]:
-    """A line per entry: the word, the stage that has it, and its first sentence."""
+    """Yield a line per entry: the word, the stage that has it, and its first sentence."""
     width = max(len(entry.word) for entry in entries)
     for entry in entries:
         yield f"{entry.word:<{width}}  {entry.stages[0]:<6}  {entry.text.partition('. ')[0].rstrip('.')}"
 
 
 def lint_text(result: LintResult, paint: Paint = PLAIN) -> Iterator[str]:
-    """Two lines per problem, then the total."""
+    """Yield two lines per problem, then the total."""
     for problem in result.problems:
-        place = one_line(f"{relative_file(problem.file)}:{problem.line}:{problem.column}:")
+        location = one_line(f"{relative_file(problem.file)}:{problem.line}:{problem.column}:")
         rule = f"{problem.rule.code} {problem.rule.name}:"
-        yield f"{place} {paint(rule, 'warning')} {one_line(problem.message)}"
+        yield f"{location} {paint(rule, 'warning')} {one_line(problem.message)}"
         yield f"    {one_line(problem.fix)}"
     files = pluralize(result.files, "file")
     if result.problems:
@@ -216,7 +219,7 @@ def lint_text(result: LintResult, paint: Paint = PLAIN) -> Iterator[str]:
 
 
 def versions_text(summaries: Sequence[VersionSummary], paint: Paint = PLAIN) -> Iterator[str]:
-    """The lines: a block per kernel and target, in it a paragraph per step from a version to the next."""
+    """Yield a block per kernel and target, with a paragraph per step from a version to the next."""
     for number, summary in enumerate(summaries):
         if number:
             yield ""

@@ -17,9 +17,10 @@ _MOST_FAILURES = 5
 
 
 def list_text(variants: Sequence[Variant], names: Mapping[int, str], width: int | None) -> Iterator[str]:
-    """A block per kernel with an aligned line per variant, cut at `width` columns (None: whole).
+    """Yield a block per kernel with an aligned line per variant.
 
-    `names` maps ids to short names. Yields lines: a capture may have 100,000 variants.
+    Lines are cut at `width` columns (None: whole). `names` maps ids to short names. Lines are
+    yielded because a capture may have 100,000 variants.
     """
     if not variants:
         yield "no variants\n"
@@ -45,7 +46,7 @@ def _cut(line: str, width: int | None) -> str:
 
 
 def failures_text(variants: Sequence[Variant], names: Mapping[int, str], width: int | None) -> str:
-    """A line per distinct failure, with the first variant that has it; "" if none failed.
+    """Return a line per distinct failure, with the first variant that has it; "" if none failed.
 
     "failed: #1 B=100 and 2 more: CompilationError: arange's range must be a power of 2"
     """
@@ -69,9 +70,9 @@ def _group_name(group: Sequence[Variant], names: Mapping[int, str]) -> str:
 
 def _heading(kernel: Kernel, group: Sequence[Variant]) -> str:
     failed = sum(variant.failure is not None for variant in group)
-    place = f"{relative_file(kernel.source.file)}:{kernel.source.line}"
+    location = f"{relative_file(kernel.source.file)}:{kernel.source.line}"
     count = pluralize(len(group), "variant")
-    return f"{kernel.name}  {count}{f', {failed} failed' if failed else ''}  {place}"
+    return f"{kernel.name}  {count}{f', {failed} failed' if failed else ''}  {location}"
 
 
 def _status(variant: Variant) -> str:

@@ -56,19 +56,19 @@ CLASSES = tuple(dict.fromkeys((*_BY_MNEMONIC.values(), *_SPACES, "float", "integ
 
 @lru_cache(maxsize=4096)
 def class_of(opcode: str) -> str:
-    """The class of an opcode: "float", "integer", "global", "shared", "special function", ...
+    """Return the class of an opcode: "float", "integer", "global", "shared", "special function", ...
 
     A division of floats that is not exact is a special function: it uses the reciprocal.
     """
     parts = opcode.split(".")
-    known = _BY_MNEMONIC.get(parts[0])
+    mnemonic_class = _BY_MNEMONIC.get(parts[0])
     if (
         parts[:2] == ["wgmma", "mma_async"]
         or parts[:2] == ["tcgen05", "mma"]
-        or known not in ("matrix", None)
+        or mnemonic_class not in ("matrix", None)
     ):
-        return known or "matrix"
-    if known == "matrix":
+        return mnemonic_class or "matrix"
+    if mnemonic_class == "matrix":
         return "matrix" if parts[0] in ("mma", "wmma") else "barrier"
     if parts[0] in ("ld", "st"):
         spaces = [part.partition("::")[0] for part in parts]
@@ -102,10 +102,12 @@ class PreparedProgram:
         self.steps.carried = carried_registers(self.program, self.steps)
         self.scattered = data_registers(self.steps)
         instructions, lines = self.program.instructions, document.lines
-        self.classes = [class_of(one.opcode) for one in instructions]
+        self.classes = [class_of(instruction.opcode) for instruction in instructions]
         self.kinds = [
-            PTX.kinds(one.opcode, lines[document.operations[one.index].line]) if _counted(one.opcode) else ()
-            for one in instructions
+            PTX.kinds(instruction.opcode, lines[document.operations[instruction.index].line])
+            if _counted(instruction.opcode)
+            else ()
+            for instruction in instructions
         ]
 
 
@@ -115,18 +117,18 @@ _prepared: OrderedDict[str, PreparedProgram] = OrderedDict()
 
 
 def prepared_program(text: str) -> PreparedProgram:
-    """The preparation of a PTX text: further launches of a variant are cheaper."""
-    found = _prepared.get(text)
-    if found is None:
+    """Prepare a PTX text, or return its cached preparation, for further launches of a variant."""
+    prepared = _prepared.get(text)
+    if prepared is None:
         with cycles_not_collected():
-            found = PreparedProgram(parse(text))
+            prepared = PreparedProgram(parse(text))
         while _prepared and (
             len(_prepared) >= _MOST_PREPARED or sum(map(len, _prepared)) + len(text) > _MOST_PREPARED_TEXT
         ):
             _prepared.popitem(last=False)
-    _prepared[text] = found
+    _prepared[text] = prepared
     _prepared.move_to_end(text)
-    return found
+    return prepared
 
 
 def _counted(opcode: str) -> bool:
@@ -134,7 +136,7 @@ def _counted(opcode: str) -> bool:
 
 
 def count_launch(variant: Variant, launch: Launch, ptx: str) -> LaunchCounts:
-    """The counts of `launch`; `ptx` is the variant's PTX.
+    """Count the work of `launch`; `ptx` is the variant's PTX.
 
     Never raises for any text: what is not interpreted is in `unknown`.
     """
@@ -166,27 +168,30 @@ def _count(
     interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block)
     interpreter.execute()
     counts = _counts(prepared, interpreter, arguments, count, warps, sampled)
-    touches, own = interpreter.touches, _examined(prepared, interpreter)
-    if own:
-        values = _values(prepared.steps, program, arguments, grid, sampled[own : own + 1], block, block)
+    touches, examined = interpreter.touches, _examined(prepared, interpreter)
+    if examined:
+        values = _values(
+            prepared.steps, program, arguments, grid, sampled[examined : examined + 1], block, block
+        )
         alone = Interpreter(program, prepared.steps, values, arguments, 1, block)
         alone.execute()
         touches = alone.touches
-    traffic = _traffic(prepared, interpreter, touches, own, arguments, grid, sampled[own], block)
+    traffic = _traffic(prepared, interpreter, touches, examined, arguments, grid, sampled[examined], block)
     return replace(counts, traffic=traffic)
 
 
 def _examined(prepared: PreparedProgram, interpreter: Interpreter) -> int:
-    """The sampled program whose memory accesses are examined: the first that makes all that matter.
+    """Return the index of the sampled program whose memory accesses are examined.
 
-    That is the first one, unless masks keep it from accesses that are more than 2 % of all programs'.
+    It is the first one, unless masks keep it from accesses that are more than 2 % of all
+    programs': then it is the first that accesses the most sectors.
     """
     directions = [access.space is Space.GLOBAL for access in prepared.steps.accesses]
-    made = interpreter.run.accesses[directions, SECTORS]
-    if not made.size or not made.sum():
+    global_sectors = interpreter.run.accesses[directions, SECTORS]
+    if not global_sectors.size or not global_sectors.sum():
         return 0
-    missing = made[made[:, 0] == 0].sum() / made.sum()
-    return int(made.sum(axis=0).argmax()) if missing > _MOST_MISSING else 0
+    missing = global_sectors[global_sectors[:, 0] == 0].sum() / global_sectors.sum()
+    return int(global_sectors.sum(axis=0).argmax()) if missing > _MOST_MISSING else 0
 
 
 def _traffic(
@@ -199,24 +204,25 @@ def _traffic(
     program: tuple[int, int, int],
     block: int,
 ) -> tuple[TensorTraffic, ...]:
-    """The memory traffic of one sampled program, with these touches, and what it shares with others."""
+    """Compute the memory traffic of one sampled program, with these touches, and what others share."""
     warps = block // WARP if prepared.steps.specialized else 1
-    others = other_programs(program, grid, *([_FEWER] if warps > 1 else []))
+    compared = other_programs(program, grid, *([_FEWER] if warps > 1 else []))
     ids = [
-        (at % grid[0], at // grid[0] % grid[1], at // (grid[0] * grid[1])) for at in others.numbers.tolist()
+        (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))
+        for number in compared.numbers.tolist()
     ]
     values = _values(prepared.steps, prepared.program, arguments, grid, ids, warps, block)
     starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), warps)
     starts.execute()
     run, accessed = interpreter.run, []
-    for at, access in enumerate(prepared.steps.accesses):
-        sectors = run.accesses[at, SECTORS]
+    for number, access in enumerate(prepared.steps.accesses):
+        sectors = run.accesses[number, SECTORS]
         scattered = access.address in prepared.scattered
         accessed.append(_accessed(_DIRECTIONS[access.name], sectors, own, scattered))
-    for at, copy in enumerate(prepared.steps.copies):
-        direction, copies = "write" if copy.stores else "read", run.copies[at]
+    for number, copy in enumerate(prepared.steps.copies):
+        direction, copies = "write" if copy.stores else "read", run.copies[number]
         accessed.append(_accessed(direction, copies, own))
-    return memory_traffic(touches, accessed, arguments, starts.starts, others, prod(grid))
+    return memory_traffic(touches, accessed, arguments, starts.starts, compared, prod(grid))
 
 
 def _accessed(direction: str, sectors: NDArray[np.int64], own: int, scattered: bool = False) -> Accessed:
@@ -247,7 +253,10 @@ def _values(
     threads: int,
     block: int,
 ) -> dict[int, Array]:
-    """The first values of special registers, parameters and variables, in the first threads of a block."""
+    """Return the initial values of special registers, parameters and variables.
+
+    They are those of the first `threads` threads of a block, or of one thread per warp.
+    """
     ids = np.array(sampled, np.int32)
     # Either all threads of a block, or one of each warp.
     lane = np.arange(threads, dtype=np.int32)[None, :] * (1 if threads == block else WARP)
@@ -258,27 +267,27 @@ def _values(
         "%ntid.x": constant(block, "b32"),
         "%clock": constant(0, "b32"),
     }
-    for at, axis in enumerate("xyz"):
-        special[f"%ctaid.{axis}"] = ids[:, at : at + 1]
-        special[f"%nctaid.{axis}"] = constant(grid[at], "b32")
+    for axis_number, axis in enumerate("xyz"):
+        special[f"%ctaid.{axis}"] = ids[:, axis_number : axis_number + 1]
+        special[f"%nctaid.{axis}"] = constant(grid[axis_number], "b32")
         special.setdefault(f"%tid.{axis}", constant(0, "b32"))
         special.setdefault(f"%ntid.{axis}", constant(1, "b32"))
         for name in (f"%cluster_ctaid.{axis}", f"%clusterid.{axis}"):
             special[name] = constant(0, "b32")
     special["%cluster_ctarank"] = constant(0, "b32")
-    found: dict[int, Array] = {}
+    values: dict[int, Array] = {}
     for name, number in steps.numbers.items():
         if name in special:
-            found[number] = special[name]
+            values[number] = special[name]
         elif name in program.shared_symbols:
-            found[number] = constant(program.shared_symbols[name], "b32")
+            values[number] = constant(program.shared_symbols[name], "b32")
         elif name in arguments.values:
-            found[number] = constant(arguments.values[name], "b64")
+            values[number] = constant(arguments.values[name], "b64")
         elif name.startswith("param "):
             _, kind, parameter = name.split(" ", 2)
             if parameter in arguments.values and kind[0] in "bsu":
-                found[number] = constant(arguments.values[parameter], kind)
-    return found
+                values[number] = constant(arguments.values[parameter], kind)
+    return values
 
 
 def _counts(
@@ -294,11 +303,11 @@ def _counts(
     classes: dict[str, float] = {}
     kinds: dict[InstructionKind, float] = {}
     totals = np.zeros(len(sampled))
-    for at, block in enumerate(prepared.program.tree.graph.blocks):
-        executed = float(blocks[at])
+    for block_number, block in enumerate(prepared.program.tree.graph.blocks):
+        executed = float(blocks[block_number])
         if not executed:
             continue
-        totals += run.blocks[at] * (block.end - block.start)
+        totals += run.blocks[block_number] * (block.end - block.start)
         for index in range(block.start, block.end):
             name = prepared.classes[index]
             classes[name] = classes.get(name, 0.0) + executed
@@ -330,13 +339,13 @@ def _accesses(
 ) -> tuple[AccessCount, ...]:
     operations = prepared.program.document.operations
     means = interpreter.run.accesses.mean(axis=2)
-    found = []
-    for at, access in enumerate(prepared.steps.accesses):
-        operation, mean = operations[access.index], means[at]
+    counts = []
+    for number, access in enumerate(prepared.steps.accesses):
+        operation, mean = operations[access.index], means[number]
         shared = access.space is Space.SHARED
-        address = interpreter.first_addresses.get(at)
+        address = interpreter.first_addresses.get(number)
         tensor = None if address is None else arguments.tensor(int(address.flat[0]))
-        found.append(
+        counts.append(
             AccessCount(
                 line=operation.line,
                 location=operation.location,
@@ -352,42 +361,42 @@ def _accesses(
                 wavefronts=float(mean[SECTORS]) if shared else 0.0,
             )
         )
-    return tuple(found)
+    return tuple(counts)
 
 
 def _copies(prepared: PreparedProgram, run: Run) -> tuple[TensorCopyCount, ...]:
     operations = prepared.program.document.operations
     means = run.copies.mean(axis=1)
-    found = []
-    for at, copy in enumerate(prepared.steps.copies):
-        operation, tensor = operations[copy.index], run.copied.get(at)
-        found.append(
+    counts = []
+    for number, copy in enumerate(prepared.steps.copies):
+        operation, tensor = operations[copy.index], run.copied.get(number)
+        counts.append(
             TensorCopyCount(
                 line=operation.line,
                 location=operation.location,
                 opcode=copy.opcode,
                 tensor=tensor.name if tensor else "",
                 stores=copy.stores,
-                copies=float(means[at]),
+                copies=float(means[number]),
                 block_bytes=prod(tensor.block) * tensor.size if tensor and tensor.block else 0,
             )
         )
-    return tuple(found)
+    return tuple(counts)
 
 
 def _loops(prepared: PreparedProgram, run: Run) -> tuple[LoopCount, ...]:
     tree, operations = prepared.program.tree, prepared.program.document.operations
     blocks = tree.graph.blocks
-    found = []
-    for at, loop in enumerate(tree.loops):
-        entries, passes = float(run.entries[at].mean()), float(run.blocks[loop.header].mean())
+    counts = []
+    for number, loop in enumerate(tree.loops):
+        entries, passes = float(run.entries[number].mean()), float(run.blocks[loop.header].mean())
         kinds: dict[InstructionKind, int] = {}
-        for body in tree.bodies[at]:
+        for body in tree.bodies[number]:
             for index in range(blocks[body].start, blocks[body].end):
                 for kind in prepared.kinds[index]:
                     kinds[kind] = kinds.get(kind, 0) + 1
         latch = max(loop.latches, default=loop.header)
-        found.append(
+        counts.append(
             LoopCount(
                 header=operations[blocks[loop.header].start].line,
                 location=operations[blocks[latch].end - 1].location,
@@ -396,8 +405,8 @@ def _loops(prepared: PreparedProgram, run: Run) -> tuple[LoopCount, ...]:
                 entries=entries,
                 iterations=passes / entries if entries else 0.0,
                 passes=passes,
-                instructions=sum(blocks[body].end - blocks[body].start for body in tree.bodies[at]),
+                instructions=sum(blocks[body].end - blocks[body].start for body in tree.bodies[number]),
                 kinds=kinds,
             )
         )
-    return tuple(found)
+    return tuple(counts)

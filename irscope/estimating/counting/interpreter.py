@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 def warp_operation(
     parts: Sequence[str], sources: Sequence[Value], state: Interpreter, active: Mask | None
 ) -> list[Value]:
-    """The results of `shfl`, `elect`, `vote` and of a wait for an mbarrier, which always succeeds."""
+    """Execute `shfl`, `elect`, `vote`, or a wait for an mbarrier, which always succeeds."""
     match parts[0]:
         case "shfl":
             return _shuffle(parts, sources, state)
@@ -58,7 +58,7 @@ def warp_operation(
 
 
 def _shuffle(parts: Sequence[str], sources: Sequence[Value], state: Interpreter) -> list[Value]:
-    """`shfl.sync.MODE.b32`: value, lane or distance, clamp; within the whole warp."""
+    """Execute `shfl.sync.MODE.b32` within the whole warp: value, lane or distance, clamp."""
     value, by = sources[0], sources[1]
     if value is None or by is None:
         return [None, np.ones((1, 1), bool)]
@@ -71,8 +71,8 @@ def _shuffle(parts: Sequence[str], sources: Sequence[Value], state: Interpreter)
     }[parts[2] if parts[1] == "sync" else parts[1]]  # fmt: skip
     inside = (target >= 0) & (target < WARP)
     source = np.arange(state.threads) - lane + np.where(inside, target, lane)
-    found: Array = value[:, source]
-    return [found, inside[None, :]]
+    shuffled: Array = value[:, source]
+    return [shuffled, inside[None, :]]
 
 
 def _vote(parts: Sequence[str], sources: Sequence[Value], state: Interpreter) -> list[Value]:
@@ -101,37 +101,40 @@ class SharedMemory:
         self._rows = np.arange(programs)[:, None, None]
 
     def store(self, address: Array, values: Sequence[Value], size: int, active: Mask | None) -> None:
-        """Stores elements of `size` bytes one after the other, in the active threads (None: all)."""
-        for at, value in enumerate(values):
-            places = self._places(address + at * size, size)
-            known = value is not None and value.dtype.kind == "i" and value.dtype.itemsize >= size
-            if value is not None and known:
+        """Store elements of `size` bytes one after the other, in the active threads (None: all)."""
+        for element, value in enumerate(values):
+            offsets = self._places(address + element * size, size)
+            is_known = value is not None and value.dtype.kind == "i" and value.dtype.itemsize >= size
+            if value is not None and is_known:
                 wide = np.ascontiguousarray(np.broadcast_to(value, self._shape))
                 data = wide.view(np.uint8).reshape(*self._shape, -1)[:, :, :size]
             else:
                 data = np.zeros((*self._shape, size), np.uint8)
             if active is None:
-                self._bytes[self._rows, places] = data
-                self._known[self._rows, places] = known
+                self._bytes[self._rows, offsets] = data
+                self._known[self._rows, offsets] = is_known
             else:
-                rows = np.broadcast_to(self._rows, places.shape)[active]
-                self._bytes[rows, places[active]] = data[active]
-                self._known[rows, places[active]] = known
+                rows = np.broadcast_to(self._rows, offsets.shape)[active]
+                self._bytes[rows, offsets[active]] = data[active]
+                self._known[rows, offsets[active]] = is_known
 
     def load(self, address: Array, element: str, kind: type, active: Mask | None) -> Value:
-        """An element ("u4") of each thread as a register of `kind`; None if an active one's is not known."""
-        places = self._places(address, int(element[1:]))
-        known = self._known[self._rows, places].all(axis=2)
-        if not (known if active is None else known | ~active).all():
+        """Load an element ("u4") of each thread as a register of `kind`.
+
+        Returns None if that of an active thread is not known.
+        """
+        offsets = self._places(address, int(element[1:]))
+        is_known = self._known[self._rows, offsets].all(axis=2)
+        if not (is_known if active is None else is_known | ~active).all():
             return None
-        data = np.ascontiguousarray(self._bytes[self._rows, places])
-        found: Array = data.view(element).reshape(self._shape).astype(kind)
-        return found
+        data = np.ascontiguousarray(self._bytes[self._rows, offsets])
+        loaded: Array = data.view(element).reshape(self._shape).astype(kind)
+        return loaded
 
     def _places(self, address: Array, size: int) -> Array:
         wide = np.broadcast_to(address, self._shape) & (_SIZE - 1)
-        places: Array = np.minimum(wide[:, :, None] + np.arange(size), _SIZE - 1)
-        return places
+        offsets: Array = np.minimum(wide[:, :, None] + np.arange(size), _SIZE - 1)
+        return offsets
 
 
 # A block, and the number of a step in it.
@@ -183,8 +186,8 @@ class Interpreter:
         self.registers: list[Value] = [None] * (len(steps.numbers) + 1)
         for number, value in {**steps.constants, **values}.items():
             self.registers[number] = value
-        self._number = {id(access): at for at, access in enumerate(steps.accesses)}
-        self._copy_number = {id(copy): at for at, copy in enumerate(steps.copies)}
+        self._number = {id(access): index for index, access in enumerate(steps.accesses)}
+        self._copy_number = {id(copy): index for index, copy in enumerate(steps.copies)}
         loops = len(program.tree.loops)
         counts = loops + len(steps.blocks) + len(steps.accesses) * METRICS + len(steps.copies)
         # One array, so that a loop can be repeated by adding the difference of two copies of it.
@@ -193,7 +196,7 @@ class Interpreter:
         entries, measured = np.split(self.counters, [loops])
         executed, measured, copied = np.split(measured, [blocks, blocks + accesses * METRICS])
         self.run = Run(entries, executed, measured.reshape(accesses, METRICS, programs), copied)
-        self._position = {block: at for at, block in enumerate(program.tree.graph.reverse_postorder)}
+        self._position = {block: index for index, block in enumerate(program.tree.graph.reverse_postorder)}
         self._most_steps = _MOST_WORK // (_START + programs * threads)
         self._loops = SteadyLoops(program.tree, steps.carried)
         self.all = np.ones((programs, threads), bool)
@@ -202,16 +205,16 @@ class Interpreter:
 
     @property
     def touches(self) -> list[Touch]:
-        """The executions of accesses to global memory, in order."""
+        """Return the executions of accesses to global memory, in order."""
         return self._requests.touches
 
     @property
     def first_addresses(self) -> Mapping[int, Array]:
-        """By access: the address of each program's first thread when it was first executed."""
+        """Map each access to the address of each program's first thread at its first execution."""
         return self._requests.first_addresses
 
     def execute(self) -> Run:
-        """Runs until all threads have ended, or too much has been executed."""
+        """Run until all threads have ended, or too much has been executed."""
         pending: dict[_Place, Mask] = {(entry, 0): self.all for entry in self.program.tree.graph.entries[:1]}
         waiting: dict[_Place, Mask] = {}
         executed = steps = 0
@@ -220,28 +223,28 @@ class Interpreter:
                 if not pending:
                     # All threads have ended or wait at a barrier.
                     pending, waiting = waiting, {}
-                place = min(pending, key=lambda at: (self._position.get(at[0], 1 << 30), at[1]))
-                mask = pending.pop(place)
+                position = min(pending, key=lambda at: (self._position.get(at[0], 1 << 30), at[1]))
+                mask = pending.pop(position)
                 # The registers of threads that have ended are not read again.
                 partial = mask if pending or waiting else None
                 executed += 1
-                steps += len(self.steps.blocks[place[0]]) - place[1]
+                steps += len(self.steps.blocks[position[0]]) - position[1]
                 if executed > _MOST_BLOCKS + len(self.steps.blocks) or steps > self._most_steps:
                     self.run.stopped = "the programs run for too long to be interpreted"
                     break
-                stopped = self._run(place, mask, partial)
+                stopped = self._run(position, mask, partial)
                 if stopped is not None:
                     _add(waiting, stopped, mask)
                     continue
-                for following, own in self._leave(place[0], mask):
-                    loop = self._loops.enter(place[0], following)
+                for following, threads in self._leave(position[0], mask):
+                    loop = self._loops.enter(position[0], following)
                     if loop != NONE:
-                        self.run.entries[loop] += self._warps(own)
-                    _add(pending, (following, 0), own)
+                        self.run.entries[loop] += self._warps(threads)
+                    _add(pending, (following, 0), threads)
         return self.run
 
     def _run(self, place: _Place, mask: Mask, partial: Mask | None) -> _Place | None:
-        """Runs a block from a step on; returns the place after a barrier, if the threads wait at one."""
+        """Run a block from a step on; return the place after a barrier, if the threads wait at one."""
         block, start = place
         if not start:
             self._arrive(block, mask)
@@ -252,13 +255,13 @@ class Interpreter:
         self._loops.arrive(block, mask, self)
 
     def _count(self, access: Access, active: Mask | None) -> str:
-        """Counts an access by the active threads (None: all); returns what had to be assumed, or ""."""
+        """Count an access by the active threads (None: all); return what had to be assumed, or ""."""
         return self._requests.count(access, active)
 
     def _warps(self, mask: Mask) -> NDArray[np.int64]:
-        """The warps of each program with an active thread."""
-        found: NDArray[np.int64] = mask.reshape(self.programs, self.warps, WARP).any(axis=2).sum(axis=1)
-        return found
+        """Count the warps of each program with an active thread."""
+        warps: NDArray[np.int64] = mask.reshape(self.programs, self.warps, WARP).any(axis=2).sum(axis=1)
+        return warps
 
     def _block(self, block: int, start: int, mask: Mask, partial: Mask | None) -> _Place | None:
         full = mask if not mask.all() else None
@@ -268,16 +271,16 @@ class Interpreter:
             step = steps[at_step]
             if step.kind is Kind.COMPUTE and step.guard == NONE and partial is None:
                 try:
-                    found = step.function(*[registers[at] for at in step.sources])
+                    result = step.function(*[registers[register] for register in step.sources])
                 except Exception:  # noqa: BLE001 - an unknown value, or an instruction that is not interpreted
-                    for at in step.results:
-                        registers[at] = None
+                    for register in step.results:
+                        registers[register] = None
                 else:
                     if len(step.results) == 1:
-                        registers[step.results[0]] = found
+                        registers[step.results[0]] = result
                     else:
-                        for at, value in zip(step.results, found, strict=False):
-                            registers[at] = value
+                        for register, value in zip(step.results, result, strict=False):
+                            registers[register] = value
                 if tracing and step.parts:
                     self._loops.trace(step, registers, full)
             elif step.kind is Kind.BARRIER:
@@ -287,9 +290,10 @@ class Interpreter:
         return None
 
     def _step(self, step: Step, full: Mask | None, partial: Mask | None) -> None:
-        """A step of another kind, or one with a predicate, or in a block that only some threads execute.
+        """Execute a step that is of another kind, is predicated, or is in a partly executed block.
 
-        `full` are the active threads (None: all), `partial` the same if the registers of others are kept.
+        `full` are the active threads (None: all), `partial` the same if the registers of others are
+        kept.
         """
         active, guarded = full, None
         if step.guard != NONE:
@@ -302,15 +306,15 @@ class Interpreter:
                 partial = guarded if partial is None else guarded & partial
         if step.parts[:1] == ("setp",) and self._loops.tracing:
             self._loops.trace(step, self.registers, full)
-        for at, value in zip(step.results, self._results(step, active), strict=False):
-            old = self.registers[at]
+        for register, value in zip(step.results, self._results(step, active), strict=False):
+            old = self.registers[register]
             if partial is not None and value is not None and old is not None and old.dtype == value.dtype:
-                self.registers[at] = np.where(partial, value, old)
+                self.registers[register] = np.where(partial, value, old)
             else:
-                self.registers[at] = value
+                self.registers[register] = value
 
     def _results(self, step: Step, active: Mask | None) -> Sequence[Value]:
-        """Executes a step in the active threads (None: all) and returns its results."""
+        """Execute a step in the active threads (None: all) and return its results."""
         access = step.access
         if step.kind is Kind.TENSOR_COPY:
             self._tensor_copy(step, active)
@@ -325,17 +329,17 @@ class Interpreter:
         return self._loaded(step, access, active) if step.results else ()
 
     def _computed(self, step: Step, active: Mask | None) -> Sequence[Value]:
-        sources = [self.registers[at] for at in step.sources]
+        sources = [self.registers[register] for register in step.sources]
         try:
             if step.kind is Kind.LANES:
                 return warp_operation(step.parts, sources, self, active)
-            found = step.function(*sources)
+            result = step.function(*sources)
         except Exception:  # noqa: BLE001 - an unknown value, or an instruction that is not interpreted
             return [None] * len(step.results)
-        return [found] if len(step.results) == 1 else found
+        return [result] if len(step.results) == 1 else result
 
     def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
-        """The values of a load: those that were stored to shared memory, or unknown data.
+        """Return the values of a load: those that were stored to shared memory, or unknown data.
 
         Equal addresses give equal data, others likely not. It is as large as an index of a row can be.
         """
@@ -344,16 +348,16 @@ class Interpreter:
         if address is None or kind[:1] not in ("b", "s", "u") or step.parts[0] not in ("ld", "atom"):
             return [None] * len(step.results)
         size = access.width // max(1, len(step.results))
-        found = []
-        for at in range(len(step.results)):
-            own = address.astype(np.int64) + access.offset + at * size
-            stored = self._stored(access, own, size, kind, active)
+        values = []
+        for element in range(len(step.results)):
+            element_address = address.astype(np.int64) + access.offset + element * size
+            stored = self._stored(access, element_address, size, kind, active)
             if stored is None:
                 self.run.assumptions.setdefault(step.index, "a value depends on data: taken as random")
-                mixed = ((own // max(1, size)) * _MIXER >> 24) & _MOST_DATA
+                mixed = ((element_address // max(1, size)) * _MIXER >> 24) & _MOST_DATA
                 stored = (mixed % self.arguments.rows).astype(storage(access.register))
-            found.append(stored)
-        return found
+            values.append(stored)
+        return values
 
     def _stored(self, access: Access, address: Array, size: int, kind: str, active: Mask | None) -> Value:
         if self._memory is None or access.space is not Space.SHARED or size not in (1, 2, 4, 8):
@@ -362,11 +366,11 @@ class Interpreter:
         return self._memory.load(address, element, storage(access.register), active)
 
     def _store(self, access: Access, active: Mask | None) -> None:
-        """Keeps what is stored to shared memory, if it is loaded to compute addresses or conditions."""
+        """Keep what is stored to shared memory, if it is loaded to compute addresses or conditions."""
         address = self.registers[access.address]
         if self._memory is None or address is None or access.space is not Space.SHARED:
             return
-        values = [self.registers[at] for at in access.data]
+        values = [self.registers[register] for register in access.data]
         size = access.width // max(1, len(values))
         if values and size in (1, 2, 4, 8):
             mask = None if active is None else np.broadcast_to(active, self.all.shape)
@@ -390,7 +394,7 @@ class Interpreter:
         self._requests.touch(len(self.steps.accesses) + number, blocks, None)
 
     def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
-        """The blocks that the threads of `mask` go to after a block, each with its threads."""
+        """Return the blocks that the threads of `mask` go to after a block, each with its threads."""
         ending: Exit = self.steps.exits[block]
         if not ending.known:
             self.run.stopped = "an indirect branch"
@@ -401,36 +405,36 @@ class Interpreter:
         if ending.table:
             return self._indirect(ending, condition, mask)
         if condition is None:
-            taken = self._unknown_branch(block, ending)
-            following = ending.taken if taken else ending.otherwise
+            takes_branch = self._unknown_branch(block, ending)
+            following = ending.taken if takes_branch else ending.otherwise
             return [(following, mask)] if following != NONE else []
         condition = ~condition if ending.negated else condition
         if condition.size == 1:
             following = ending.taken if condition.flat[0] else ending.otherwise
             return [(following, mask)] if following != NONE else []
         taken_by, left = mask & condition, mask & ~condition
-        found = []
-        for following, own in ((ending.taken, taken_by), (ending.otherwise, left)):
-            if following != NONE and own.any():
-                found.append((following, own))
-        return found
+        branches = []
+        for following, threads in ((ending.taken, taken_by), (ending.otherwise, left)):
+            if following != NONE and threads.any():
+                branches.append((following, threads))
+        return branches
 
     def _indirect(self, ending: Exit, index: Value, mask: Mask) -> list[tuple[int, Mask]]:
         if index is None:
             self.run.stopped = "an indirect branch that depends on data"
             return []
-        found = []
-        for at, following in enumerate(ending.table):
-            own = mask & (index == at)
-            if own.any():
-                found.append((following, own))
-        return found
+        branches = []
+        for number, following in enumerate(ending.table):
+            threads = mask & (index == number)
+            if threads.any():
+                branches.append((following, threads))
+        return branches
 
     def _unknown_branch(self, block: int, ending: Exit) -> bool:
-        """Takes no branch back, and otherwise enters what the branch skips."""
+        """Decide a branch that depends on data: take none back, otherwise enter what the branch skips."""
         last = self.program.tree.graph.blocks[block].end - 1
-        own = self._position.get(block, 0)
-        back = self._position.get(ending.taken, 0) <= own
+        position = self._position.get(block, 0)
+        back = self._position.get(ending.taken, 0) <= position
         forward_exit = ending.otherwise != NONE and self._position.get(
             ending.otherwise, 0
         ) <= self._position.get(block, 0)
@@ -445,5 +449,5 @@ class Interpreter:
 
 
 def _add(places: dict[_Place, Mask], place: _Place, mask: Mask) -> None:
-    """Adds threads to those at a place."""
+    """Add threads to those at a place."""
     places[place] = places[place] | mask if place in places else mask

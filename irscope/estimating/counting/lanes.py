@@ -31,26 +31,26 @@ _COMBINATIONS: dict[str, Operation] = {"and": np.bitwise_and, "or": np.bitwise_o
 
 @lru_cache(maxsize=256)
 def bits_of(kind: str) -> int:
-    """The bits of a type: 32 of "s32", 1 of "pred"; 0 if it is not an integer type."""
+    """Return the bits of a type: 32 of "s32", 1 of "pred"; 0 if it is not an integer type."""
     if kind == "pred":
         return 1
     return int(kind[1:]) if kind[:1] in "busx" and kind[1:].isdigit() and int(kind[1:]) in _SIGNED else 0
 
 
 def storage(kind: str) -> type:
-    """The NumPy type of a register of this PTX type."""
+    """Return the NumPy type of a register of this PTX type."""
     return np.bool_ if kind == "pred" else _SIGNED[max(16, bits_of(kind))]
 
 
 def signed(value: Array, bits: int) -> Array:
-    """The low bits of a register as a signed number."""
+    """Return the low bits of a register as a signed number."""
     return value if value.itemsize * 8 == bits else value.astype(_SIGNED[bits])
 
 
 def unsigned(value: Array, bits: int) -> Array:
-    """The low bits of a register as an unsigned number."""
-    own = value.view(_UNSIGNED[value.itemsize * 8])
-    return own if value.itemsize * 8 == bits else own.astype(_UNSIGNED[bits])
+    """Return the low bits of a register as an unsigned number."""
+    as_unsigned = value.view(_UNSIGNED[value.itemsize * 8])
+    return as_unsigned if value.itemsize * 8 == bits else as_unsigned.astype(_UNSIGNED[bits])
 
 
 def _typed(value: Array, kind: str) -> Array:
@@ -59,7 +59,7 @@ def _typed(value: Array, kind: str) -> Array:
 
 
 def _stored(value: Array, bits: int) -> Array:
-    """A number as a register of `bits` (at least 16)."""
+    """Return a number as a register of `bits` (at least 16)."""
     kind = _SIGNED[max(16, bits)]
     if value.dtype == kind:
         return value
@@ -70,7 +70,7 @@ def _stored(value: Array, bits: int) -> Array:
 
 @lru_cache(maxsize=4096)
 def operation(parts: tuple[str, ...]) -> Operation | None:
-    """The function that computes the results of an opcode; None if it is not interpreted."""
+    """Return the function that computes the results of an opcode, or None if it is not interpreted."""
     maker = _MAKERS.get(parts[0])
     if maker is None or not (bits_of(parts[-1]) or parts[0] in ("activemask", "vote")):
         return None
@@ -78,7 +78,7 @@ def operation(parts: tuple[str, ...]) -> Operation | None:
 
 
 def _simple(function: Operation) -> Callable[[tuple[str, ...]], Operation]:
-    """An operation whose result has the low bits of the operands' result, signed or not."""
+    """Make an operation whose result has the low bits of the operands' result, signed or not."""
 
     def make(parts: tuple[str, ...]) -> Operation:
         return function
@@ -87,7 +87,7 @@ def _simple(function: Operation) -> Callable[[tuple[str, ...]], Operation]:
 
 
 def unchanged(value: Array) -> Array:
-    """The operation of a move."""
+    """Return the operand itself, as a move does."""
     return value
 
 
@@ -96,7 +96,7 @@ def _move(parts: tuple[str, ...]) -> Operation:
 
 
 def _and(parts: tuple[str, ...]) -> Operation:
-    """A condition that is unknown is taken to hold, so that the other one decides."""
+    """Compile a bitwise AND; an unknown predicate is taken to hold, so that the other one decides."""
     if parts[-1] != "pred":
         return np.bitwise_and
     return lambda a, b: b if a is None else a if b is None else np.bitwise_and(a, b)
@@ -182,13 +182,13 @@ def _shift_right(parts: tuple[str, ...]) -> Operation:
     kind, bits = parts[-1], bits_of(parts[-1])
 
     def shift(a: Array, by: Array) -> Any:
-        own = _typed(a, kind)
+        typed = _typed(a, kind)
         if by.size == 1 and 0 <= by.flat[0] < bits:
-            return _stored(np.right_shift(own, by.astype(own.dtype)), bits)
+            return _stored(np.right_shift(typed, by.astype(typed.dtype)), bits)
         amount = unsigned(by, 32)
-        shifted = own >> np.minimum(amount, bits - 1).astype(own.dtype)
+        shifted = typed >> np.minimum(amount, bits - 1).astype(typed.dtype)
         if kind[0] != "s":
-            shifted = np.where(amount < bits, shifted, own.dtype.type(0))
+            shifted = np.where(amount < bits, shifted, typed.dtype.type(0))
         return _stored(shifted, bits)
 
     return shift
@@ -208,7 +208,7 @@ def _funnel(parts: tuple[str, ...]) -> Operation:
 
 
 def _extract(parts: tuple[str, ...]) -> Operation:
-    """`bfe`: bits from a position on."""
+    """Compile `bfe`: bits from a position on."""
     kind, bits = parts[-1], bits_of(parts[-1])
 
     def extract(a: Array, position: Array, length: Array) -> Any:
@@ -225,44 +225,44 @@ def _extract(parts: tuple[str, ...]) -> Operation:
 
 
 def _insert(parts: tuple[str, ...]) -> Operation:
-    """`bfi`: the low bits of one number over bits of another."""
+    """Compile `bfi`: the low bits of one number over bits of another."""
     bits = bits_of(parts[-1])
 
     def insert(a: Array, b: Array, position: Array, length: Array) -> Any:
-        at = np.minimum(position.astype(np.int64) & 255, 62)
-        mask = ((np.int64(1) << np.minimum(length.astype(np.int64) & 255, 62)) - 1) << at
-        return _stored((b.astype(np.int64) & ~mask) | ((a.astype(np.int64) << at) & mask), bits)
+        low_bit = np.minimum(position.astype(np.int64) & 255, 62)
+        mask = ((np.int64(1) << np.minimum(length.astype(np.int64) & 255, 62)) - 1) << low_bit
+        return _stored((b.astype(np.int64) & ~mask) | ((a.astype(np.int64) << low_bit) & mask), bits)
 
     return insert
 
 
 def _permute(parts: tuple[str, ...]) -> Operation:
-    """`prmt`: bytes of two registers by a selector."""
+    """Compile `prmt`: bytes of two registers by a selector."""
 
     def permute(a: Array, b: Array, selector: Array) -> Any:
         both = (unsigned(b, 32).astype(np.uint64) << np.uint64(32)) | unsigned(a, 32).astype(np.uint64)
         chosen = unsigned(selector, 32).astype(np.uint64)
         result = np.zeros((1, 1), np.uint64)
-        for at in range(4):
-            nibble = (chosen >> np.uint64(4 * at)) & np.uint64(15)
+        for byte_number in range(4):
+            nibble = (chosen >> np.uint64(4 * byte_number)) & np.uint64(15)
             byte = (both >> ((nibble & np.uint64(7)) * np.uint64(8))) & np.uint64(255)
             sign = np.where(byte & np.uint64(128), np.uint64(255), np.uint64(0))
             byte = np.where(nibble & np.uint64(8), sign, byte)
-            result = result | (byte << np.uint64(8 * at))
+            result = result | (byte << np.uint64(8 * byte_number))
         return result.astype(np.uint32).view(np.int32)
 
     return permute
 
 
 def _lookup(parts: tuple[str, ...]) -> Operation:
-    """`lop3`: any function of three bits; its table is the fourth operand."""
+    """Compile `lop3`: any function of three bits; its table is the fourth operand."""
 
     def lookup(a: Array, b: Array, c: Array, table: Array) -> Any:
         result = np.zeros((1, 1), np.int32)
         number = int(table.flat[0])
-        for at in range(8):
-            if number >> at & 1:
-                terms = (a if at & 4 else ~a) & (b if at & 2 else ~b) & (c if at & 1 else ~c)
+        for entry in range(8):
+            if number >> entry & 1:
+                terms = (a if entry & 4 else ~a) & (b if entry & 2 else ~b) & (c if entry & 1 else ~c)
                 result = result | terms
         return result
 
@@ -280,7 +280,7 @@ def _chosen(a: Array, b: Array, condition: Array) -> Array:
 
 
 def _compare(parts: tuple[str, ...]) -> Operation:
-    """`setp.lt.s32`, `setp.ne.and.b32`."""
+    """Compile `setp.lt.s32` and `setp.ne.and.b32`."""
     kind, compare = parts[-1], _COMPARISONS.get(parts[1])
     if compare is None:
         raise KeyError(parts[1])
@@ -295,17 +295,17 @@ def _compare(parts: tuple[str, ...]) -> Operation:
 
 
 def _convert(parts: tuple[str, ...]) -> Operation:
-    """`cvt.s64.s32`: from the last type to the one before it."""
+    """Compile `cvt.s64.s32`: from the last type to the one before it."""
     source, target = parts[-1], parts[-2]
     bits, from_bits = bits_of(target), bits_of(source)
     if not bits or not from_bits:
         raise KeyError(target)
 
     def convert(value: Array) -> Any:
-        own = signed(value, from_bits) if source[0] == "s" else unsigned(value, from_bits)
+        typed = signed(value, from_bits) if source[0] == "s" else unsigned(value, from_bits)
         if "sat" in parts:
-            return _stored(_saturated(own, target, bits), bits)
-        narrowed = own.astype(_SIGNED[bits] if target[0] == "s" else _UNSIGNED[bits])
+            return _stored(_saturated(typed, target, bits), bits)
+        narrowed = typed.astype(_SIGNED[bits] if target[0] == "s" else _UNSIGNED[bits])
         return narrowed.astype(np.int16) if bits < 16 else _stored(narrowed, bits)
 
     return convert
@@ -328,10 +328,10 @@ def _count_bits(parts: tuple[str, ...]) -> Operation:
     bits = bits_of(parts[-1])
 
     def count(value: Array) -> Any:
-        own = unsigned(value, bits).astype(np.uint64)
-        total = np.zeros(own.shape, np.int32)
-        for at in range(bits):
-            total += ((own >> np.uint64(at)) & np.uint64(1)).astype(np.int32)
+        as_unsigned = unsigned(value, bits).astype(np.uint64)
+        total = np.zeros(as_unsigned.shape, np.int32)
+        for bit in range(bits):
+            total += ((as_unsigned >> np.uint64(bit)) & np.uint64(1)).astype(np.int32)
         return total
 
     return count
@@ -341,10 +341,10 @@ def _leading_zeros(parts: tuple[str, ...]) -> Operation:
     bits = bits_of(parts[-1])
 
     def count(value: Array) -> Any:
-        own = unsigned(value, bits).astype(np.uint64)
-        left = np.full(own.shape, bits, np.int32)
-        for at in range(bits):
-            left = np.where((own >> np.uint64(at)) & np.uint64(1), np.int32(bits - 1 - at), left)
+        as_unsigned = unsigned(value, bits).astype(np.uint64)
+        left = np.full(as_unsigned.shape, bits, np.int32)
+        for bit in range(bits):
+            left = np.where((as_unsigned >> np.uint64(bit)) & np.uint64(1), np.int32(bits - 1 - bit), left)
         return left
 
     return count

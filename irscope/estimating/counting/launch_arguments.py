@@ -68,12 +68,12 @@ class LaunchArguments:
 
     @cached_property
     def rows(self) -> int:
-        """The rows of the tensor with most: indices in data are likely below this."""
-        found = [tensor.shape[0] for tensor in self.tensors.values() if len(tensor.shape) > 1]
-        return max(1, min(max(found, default=_ROWS), _MOST_ROWS))
+        """Return the rows of the tensor with most: indices in data are likely below this."""
+        row_counts = [tensor.shape[0] for tensor in self.tensors.values() if len(tensor.shape) > 1]
+        return max(1, min(max(row_counts, default=_ROWS), _MOST_ROWS))
 
     def tensor(self, address: int) -> Tensor | None:
-        """The tensor that an address is in, or that the descriptor at this address describes."""
+        """Return the tensor that an address is in, or that the descriptor at this address describes."""
         described = address - _DESCRIPTORS
         if 0 <= described < len(self.tensors) * _DESCRIPTOR_BYTES + _DESCRIPTOR_BYTES:
             return self.tensors.get(described // _DESCRIPTOR_BYTES)
@@ -81,13 +81,13 @@ class LaunchArguments:
 
 
 def launch_arguments(variant: Variant, launch: Launch, parameters: Sequence[Parameter]) -> LaunchArguments:
-    """The values of `parameters` in a launch of `variant`."""
+    """Return the values of `parameters` in a launch of `variant`."""
     return _Reader(variant, launch, parameters).read()
 
 
 class _Reader:
     def __init__(self, variant: Variant, launch: Launch, parameters: Sequence[Parameter]) -> None:
-        self._arguments = [one for one in variant.specialization if one.type != "constexpr"]
+        self._arguments = [argument for argument in variant.specialization if argument.type != "constexpr"]
         self._recorded = dict(launch.arguments)
         self._parameters = list(parameters)
         self._at = 0
@@ -135,7 +135,7 @@ class _Reader:
         return number
 
     def _descriptor(self, argument: Argument) -> None:
-        """The address of a descriptor (or, without TMA, a pointer), then its shape, then its strides."""
+        """Read the address of a descriptor (without TMA: a pointer), then its shape, then its strides."""
         parameter = self._next()
         if parameter is None:
             return
@@ -158,7 +158,7 @@ class _Reader:
 
 
 def tensor_of(name: str, recorded: str, kind: str) -> Tensor:
-    """The tensor of a recorded argument, `float16[512, 64] strides [128, 1]`; `kind` is Triton's type."""
+    """Parse a recorded argument, `float16[512, 64] strides [128, 1]`; `kind` is Triton's type."""
     match = _TENSOR.match(recorded)
     if match is None:
         block = _BLOCK.match(kind)
@@ -167,7 +167,9 @@ def tensor_of(name: str, recorded: str, kind: str) -> Tensor:
     bits = _BITS.fullmatch(match[1])
     size = int(bits[1]) // 8 if bits and bits[1] else 1
     shape = _integers(match[2])
-    strides = _integers(match[3]) if match[3] else tuple(prod(shape[at + 1 :]) for at in range(len(shape)))
+    strides = (
+        _integers(match[3]) if match[3] else tuple(prod(shape[axis + 1 :]) for axis in range(len(shape)))
+    )
     reach = sum((length - 1) * stride for length, stride in zip(shape, strides, strict=False)) + 1
     spanned = reach * size if all(shape) else 0
     return Tensor(name, 0, size, shape, strides, spanned, _integers(match[4] or ""))
@@ -178,7 +180,7 @@ def _integers(text: str) -> tuple[int, ...]:
 
 
 def integer(text: str) -> int | None:
-    """A recorded integer or truth value; None if it is something else."""
+    """Parse a recorded integer or truth value; return None if it is something else."""
     if text in ("True", "False"):
         return int(text == "True")
     digits = text.removeprefix("-")
@@ -186,14 +188,17 @@ def integer(text: str) -> int | None:
 
 
 def copied_tensor(copy: TensorCopy, registers: Sequence[Value], arguments: LaunchArguments) -> Tensor | None:
-    """The tensor of a copy's descriptor; None if it is not known."""
+    """Return the tensor of a copy's descriptor, or None if it is not known."""
     descriptor = registers[copy.descriptor] if copy.descriptor != NONE else None
     tensor = None if descriptor is None else arguments.tensor(int(descriptor.flat[0]))
     return tensor if tensor and tensor.block else None
 
 
 def tensor_address(copy: TensorCopy, registers: Sequence[Value], arguments: LaunchArguments) -> Array | None:
-    """The address of the first element of a block; its coordinates come innermost first."""
+    """Return the address of a block's first element, or None if it is not known.
+
+    The coordinates of the copy come innermost first.
+    """
     tensor = copied_tensor(copy, registers, arguments)
     if tensor is None or len(copy.coordinates) != len(tensor.strides):
         return None
@@ -207,9 +212,9 @@ def tensor_address(copy: TensorCopy, registers: Sequence[Value], arguments: Laun
 
 
 def block_offsets(tensor: Tensor) -> NDArray[np.int64]:
-    """The offsets of a block's sectors from its first element, in bytes."""
+    """Return the offsets of a block's sectors from its first element, in bytes."""
     inner = max(1, tensor.block[-1] * tensor.size // SECTOR)
-    found: NDArray[np.int64] = np.arange(inner, dtype=np.int64) * SECTOR
+    offsets: NDArray[np.int64] = np.arange(inner, dtype=np.int64) * SECTOR
     for length, stride in zip(reversed(tensor.block[:-1]), reversed(tensor.strides[:-1]), strict=False):
-        found = (np.arange(length, dtype=np.int64)[:, None] * (stride * tensor.size) + found).ravel()
-    return found
+        offsets = (np.arange(length, dtype=np.int64)[:, None] * (stride * tensor.size) + offsets).ravel()
+    return offsets

@@ -36,7 +36,7 @@ class AccessCount:
 
     @property
     def bytes(self) -> float:
-        """The bytes that its threads request per program."""
+        """Return the bytes that its threads request per program."""
         return self.threads * self.width
 
 
@@ -54,7 +54,7 @@ class TensorCopyCount:
 
     @property
     def bytes(self) -> float:
-        """The bytes that it copies per program."""
+        """Return the bytes that it copies per program."""
         return self.copies * self.block_bytes
 
 
@@ -106,23 +106,27 @@ class LaunchCounts:
 
     @property
     def total_instructions(self) -> float:
-        """Warp instructions of PTX per program."""
+        """Return the warp instructions of PTX per program."""
         return sum(self.instructions.values())
 
     @property
     def longest(self) -> float:
-        """How many times as many instructions the longest sampled program has as the average one."""
+        """Return the ratio of the longest sampled program's instructions to the average one's."""
         mean = sum(self.instructions_of) / max(1, len(self.instructions_of))
         return max(self.instructions_of) / mean if mean else 1.0
 
     def sectors(self, *names: str) -> float:
-        """The sectors of global memory that accesses of these names request per program."""
-        return sum(one.sectors for one in self.accesses if one.space == "global" and one.name in names)
+        """Return the sectors of global memory that accesses of these names request per program."""
+        return sum(
+            access.sectors for access in self.accesses if access.space == "global" and access.name in names
+        )
 
     def wavefronts(self, *names: str) -> float:
-        """The wavefronts of shared memory that accesses of these names need per program."""
-        return sum(one.wavefronts for one in self.accesses if one.space == "shared" and one.name in names)
+        """Return the wavefronts of shared memory that accesses of these names need per program."""
+        return sum(
+            access.wavefronts for access in self.accesses if access.space == "shared" and access.name in names
+        )
 
     def matrix(self) -> Mapping[str, float]:
-        """The matrix instructions per program by kind and shape ("wgmma.m64n128k16")."""
+        """Return the matrix instructions per program by kind and shape ("wgmma.m64n128k16")."""
         return {kind.name: count for kind, count in self.kinds.items() if kind.kind == "matrix"}

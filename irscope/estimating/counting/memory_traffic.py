@@ -52,69 +52,72 @@ class Footprint:
 
     @property
     def bytes(self) -> float:
-        """The bytes of the different sectors; more than there are in `sectors` if not all were expanded."""
+        """Return the bytes of the different sectors, including those that were not expanded."""
         return float(max(len(self.sectors), self.again[FIRST]) * SECTOR)
 
 
 def footprints(touches: Sequence[Touch], groups: Sequence[int]) -> dict[int, Footprint]:
-    """The footprint of each group of accesses; `groups` is the group of each access, -1 for none."""
+    """Return the footprint of each group of accesses.
+
+    `groups` is the group of each access, -1 for none.
+    """
     parts = [(groups[touch.access], sectors, weight) for touch, sectors, weight in _expanded(touches)]
     parts = [part for part in parts if part[0] >= 0 and len(part[1])]
     if not parts:
         return {}
     everything = _different(np.concatenate([sectors for _, sectors, _ in parts]))
     last = np.full(len(everything), -1.0)
-    found: dict[int, Footprint] = {}
+    by_group: dict[int, Footprint] = {}
     members: dict[int, list[Integers]] = {}
     clock = 0.0
     for group, sectors, weight in parts:
-        own = found.setdefault(group, Footprint(sectors))
-        places = np.searchsorted(everything, sectors)
-        before = last[places]
+        footprint = by_group.setdefault(group, Footprint(sectors))
+        indices = np.searchsorted(everything, sectors)
+        before = last[indices]
         distance = np.where(before < 0, 0.0, np.maximum(clock - before, 1.0) * SECTOR)
         bucket = np.minimum(np.log2(np.maximum(distance, 1.0)).astype(np.int64), DISTANCES - 1)
         bucket = np.where(before < 0, FIRST, bucket)
         counts = np.bincount(bucket, minlength=DISTANCES + 1)
         if counts[FIRST]:
             # Sectors that several iterations of a group touch are new only once.
-            repeated = counts[FIRST] - len(_different(places[before < 0]))
+            repeated = counts[FIRST] - len(_different(indices[before < 0]))
             counts[FIRST] -= repeated
             counts[_BETWEEN_ITERATIONS] += repeated
-        own.again += counts * weight
-        own.touched += len(sectors) * weight
-        last[places] = clock
+        footprint.again += counts * weight
+        footprint.touched += len(sectors) * weight
+        last[indices] = clock
         clock += len(sectors) * weight
         members.setdefault(group, []).append(sectors)
-    for group, own in found.items():
-        own.sectors = _different(np.concatenate(members[group]))
-    return found
+    for group, footprint in by_group.items():
+        footprint.sectors = _different(np.concatenate(members[group]))
+    return by_group
 
 
 def _expanded(touches: Sequence[Touch]) -> Iterator[tuple[Touch, Integers, float]]:
-    """The sectors of each touch, those of repeated iterations after those that they repeat.
+    """Yield the sectors of each touch, those of repeated iterations after those that they repeat.
 
     A repeated loop is expanded as a whole, so that its accesses alternate.
     """
-    at, total = 0, 0
-    while at < len(touches):
-        touch = touches[at]
+    start, total = 0, 0
+    while start < len(touches):
+        touch = touches[start]
         if not touch.repeats:
             yield touch, _sectors(touch, 0), 1.0
-            at += 1
+            start += 1
             continue
-        end = at
+        end = start
         while end < len(touches) and _times(touches[end]) == _times(touch):
             end += 1
-        body = [(one, _sectors(one, 0)) for one in touches[at:end]]
-        for one, sectors in body:
-            yield one, sectors, 1.0
+        body = [(repeated, _sectors(repeated, 0)) for repeated in touches[start:end]]
+        for repeated, sectors in body:
+            yield repeated, sectors, 1.0
         size = max(1, sum(len(sectors) for _, sectors in body))
         for passes, weight in _passes(touch, max(0, (_MOST_SECTORS - total) // size)):
             total += size * len(passes)
-            for one, sectors in body:
-                moved = (sectors[None, :] + _offsets(one, passes)[:, None]).ravel()
-                yield one, moved, weight
-        at = end
+            for repeated, sectors in body:
+                moved = (sectors[None, :] + _offsets(repeated, passes)[:, None]).ravel()
+                yield repeated, moved, weight
+        start = end
 
 
 def _times(touch: Touch) -> tuple[int, ...]:
@@ -122,27 +125,27 @@ def _times(touch: Touch) -> tuple[int, ...]:
 
 
 def _passes(touch: Touch, most: int) -> Iterable[tuple[NDArray[np.int64], float]]:
-    """Groups of repetitions, by number, each with its weight: the first few, then all others at once."""
+    """Yield groups of repetitions, by number, each with its weight: the first few, then all others."""
     total = 1
     for times, _ in touch.repeats:
         total *= times + 1
     first = min(total - 1, _MOST_EXPANDED)
-    for at in range(1, first + 1):
-        yield np.array([at]), 1.0
+    for number in range(1, first + 1):
+        yield np.array([number]), 1.0
     rest = total - 1 - first
     if rest > 0:
-        kept = max(1, min(rest, most))
-        yield np.linspace(first + 1, total - 1, kept).astype(np.int64), rest / kept
+        count = max(1, min(rest, most))
+        yield np.linspace(first + 1, total - 1, count).astype(np.int64), rest / count
 
 
 def _offsets(touch: Touch, passes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """How many sectors further each repetition is."""
-    found = np.zeros(len(passes), np.int64)
+    """Return how many sectors further each repetition is."""
+    distances = np.zeros(len(passes), np.int64)
     left = passes
     for times, step in touch.repeats:
-        left, place = np.divmod(left, times + 1)
-        found += place * step
-    return found >> 5
+        left, position = np.divmod(left, times + 1)
+        distances += position * step
+    return distances >> 5
 
 
 def _sectors(touch: Touch, program: int) -> Integers:
@@ -153,11 +156,14 @@ def _sectors(touch: Touch, program: int) -> Integers:
 
 
 def _different(numbers: Integers) -> Integers:
-    """The different numbers in ascending order. NumPy 2.4's `unique` takes several times as long."""
+    """Return the different numbers in ascending order.
+
+    NumPy 2.4's `unique` takes several times as long.
+    """
     ordered = np.sort(numbers)
-    kept = np.ones(len(ordered), bool)
-    kept[1:] = ordered[1:] != ordered[:-1]
-    return ordered[kept]
+    is_new = np.ones(len(ordered), bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    return ordered[is_new]
 
 
 # Sectors of a program whose sharing is examined; programs that must share for it to be no accident.
@@ -193,24 +199,24 @@ class TensorTraffic:
     several: bool = False
 
     def unique_bytes(self, programs: float) -> float:
-        """The different bytes that consecutive programs access; `programs` is their number."""
-        found = self.different_bytes(programs)
+        """Return the different bytes that consecutive programs access; `programs` is their number."""
+        different = self.different_bytes(programs)
         if not self.tensor_bytes:
-            return found
+            return different
         if self.scattered:
             # Random places: the chance that none of them is a given one.
             window = self.window_bytes(programs)
-            return window * (1 - exp(-found / window))
-        return min(found, self.tensor_bytes)
+            return window * (1 - exp(-different / window))
+        return min(different, self.tensor_bytes)
 
     def different_bytes(self, programs: float) -> float:
-        """The same without what programs share by accident, or because the tensor is no larger."""
+        """Return the different bytes, without sharing by accident or because the tensor is no larger."""
         sizes = [np.log2(size) for size, _ in self.sharing]
         share = float(np.interp(np.log2(max(programs, 1.0)), sizes, [share for _, share in self.sharing]))
         return max(self.bytes, share * self.bytes * programs)
 
     def window_bytes(self, programs: float) -> float:
-        """The bytes of the tensor among which the accesses of consecutive programs are scattered."""
+        """Return the bytes of the tensor among which the accesses of consecutive programs are scattered."""
         sizes, shares = zip(*self.columns, strict=True)
         return max(1.0, (self.tensor_bytes or 0.0) * min(1.0, float(np.interp(programs, sizes, shares))))
 
@@ -238,7 +244,7 @@ def memory_traffic(
     others: Others,
     programs: int,
 ) -> tuple[TensorTraffic, ...]:
-    """The traffic of the program whose touches are given.
+    """Compute the traffic of the program whose touches are given.
 
     `starts` are the first addresses of accesses in other programs; the grid has `programs`.
     """
@@ -249,7 +255,7 @@ def memory_traffic(
     groups = [-1] * len(accessed)
     shifts: list[Integers | None] = []
     several: set[tuple[int, str, bytes]] = set()
-    places = _places(touches, accessed)
+    data_addresses = _places(touches, accessed)
     for number, tensor in tensors.items():
         start = starts.get(number)
         shift = None if start is None or len(start) < len(others.numbers) else _shift(start, others.own)
@@ -261,50 +267,54 @@ def memory_traffic(
             shifts.append(shift)
         first, size = shifts[keys[key]], _row_bytes(arguments.tensors.get(tensor))
         moved = not apart and shift is not None and first is not None and not np.array_equal(shift, first)
-        if moved or (size and _irregular(places.get(number, ()), size)):
+        if moved or (size and _irregular(data_addresses.get(number, ()), size)):
             several.add(key)
         groups[number] = keys[key]
-    found = footprints(touches, groups)
+    by_group = footprints(touches, groups)
     return tuple(
         _traffic(
-            key, found[group], shifts[group], groups, group, accessed, arguments, others, programs, several
+            key, by_group[group], shifts[group], groups, group, accessed, arguments, others, programs, several
         )
         for key, group in keys.items()
-        if group in found
+        if group in by_group
     )
 
 
 def _places(touches: Sequence[Touch], accessed: Sequence[Accessed]) -> dict[int, list[Integers]]:
-    """By access whose addresses depend on data: the addresses of its first executions."""
-    found: dict[int, list[Integers]] = {}
+    """Map each access whose addresses depend on data to the addresses of its first executions."""
+    by_access: dict[int, list[Integers]] = {}
     for touch in touches:
-        if accessed[touch.access].scattered and len(found.setdefault(touch.access, [])) < _MOST_PLACES:
+        if accessed[touch.access].scattered and len(by_access.setdefault(touch.access, [])) < _MOST_PLACES:
             row = touch.addresses[0]
-            found[touch.access].append(row if touch.active is None else row[touch.active[0]])
-    return found
+            by_access[touch.access].append(row if touch.active is None else row[touch.active[0]])
+    return by_access
 
 
 def _row_bytes(tensor: Tensor | None) -> int:
-    """The distance of the rows of a tensor of several dimensions; 0 if there are none."""
+    """Return the distance of the rows of a tensor of several dimensions, or 0 if there are none."""
     size = tensor.strides[0] * tensor.size if tensor is not None and len(tensor.strides) > 1 else 0
     return size if size >= SECTOR else 0
 
 
 def _irregular(places: Sequence[Integers], row: int) -> bool:
-    """Whether a program's addresses are in rows at various distances, within an execution or between them."""
+    """Check whether a program's addresses are in rows at various distances.
+
+    Compares those within the first execution or, if it has one row only, those of several
+    executions.
+    """
     if not len(places):
         return False
     within = np.diff(np.unique(places[0] // row))
     if len(within):
         return len(np.unique(within)) > 1 or within[0] > 1
-    between = np.diff([int(own[0]) for own in places if len(own)])
+    between = np.diff([int(addresses[0]) for addresses in places if len(addresses)])
     return bool((np.abs(between) >= 2 * row).any())
 
 
 def _shift(start: Array, own: int) -> Integers:
-    """How many bytes further each program starts."""
-    found: Integers = start[:, 0] - start[own, 0]
-    return found
+    """Return how many bytes further each program starts."""
+    distances: Integers = start[:, 0] - start[own, 0]
+    return distances
 
 
 def _traffic(
@@ -320,7 +330,7 @@ def _traffic(
     several: Container[tuple[int, str, bytes]],
 ) -> TensorTraffic:
     tensor = arguments.tensors.get(key[0])
-    members = [accessed[number] for number, other in enumerate(groups) if other == group]
+    members = [accessed[number] for number, member_group in enumerate(groups) if member_group == group]
     first = sum(member.first for member in members)
     # Other programs access more or less than the one that was examined.
     mean = sum(member.mean for member in members)
@@ -328,8 +338,8 @@ def _traffic(
     longest = sum(member.largest for member in members) / mean if mean else 1.0
     scattered = any(member.scattered for member in members)
     again = {
-        1 << at: float(count) * SECTOR * scale
-        for at, count in enumerate(footprint.again[:DISTANCES])
+        1 << exponent: float(count) * SECTOR * scale
+        for exponent, count in enumerate(footprint.again[:DISTANCES])
         if count
     }
     return TensorTraffic(
@@ -353,17 +363,17 @@ def _traffic(
 def _columns(
     sectors: Integers, shift: Integers | None, others: Others, tensor: Tensor, programs: int
 ) -> tuple[tuple[int, float], ...]:
-    """By number of consecutive programs: the share of the rows of a tensor that they access."""
+    """Return, by number of consecutive programs, the share of the rows of a tensor that they access."""
     row = _row_bytes(tensor)
     if not row or shift is None:
         return ((1, 1.0),)
-    own = len(np.unique((sectors << 5) % row)) * SECTOR / row
+    share = len(np.unique((sectors << 5) % row)) * SECTOR / row
     distance = np.abs(others.numbers - others.numbers[others.own])
-    near, found, size = int(others.around.sum()), [(1, own)], 2
+    near, shares, size = int(others.around.sum()), [(1, share)], 2
     while size < near:
-        found.append((size, own * len(np.unique(shift[distance * 2 < size] % row))))
+        shares.append((size, share * len(np.unique(shift[distance * 2 < size] % row))))
         size *= 2
-    return (*found, (max(size, programs), own * len(np.unique(shift % row))))
+    return (*shares, (max(size, programs), share * len(np.unique(shift % row))))
 
 
 def _sharing(
@@ -374,14 +384,14 @@ def _sharing(
     longest: float,
     scattered: bool,
 ) -> tuple[tuple[int, float], ...]:
-    """The share of different bytes by number of consecutive programs, from the sharing of some sectors."""
+    """Return the share of different bytes by number of consecutive programs, from some sectors."""
     if shift is None or programs <= 1:
         return ((1, 1.0),)
     examined = sectors[np.linspace(0, len(sectors) - 1, min(_EXAMINED, len(sectors))).astype(np.int64)]
     different, which = np.unique(shift, return_inverse=True)
-    wanted = ((examined[:, None] << 5) + 16 - different[None, :]) >> 5
-    places = np.minimum(np.searchsorted(sectors, wanted), len(sectors) - 1)
-    accesses = (sectors[places] == wanted)[:, which.ravel()]
+    needed = ((examined[:, None] << 5) + 16 - different[None, :]) >> 5
+    indices = np.minimum(np.searchsorted(sectors, needed), len(sectors) - 1)
+    accesses = (sectors[indices] == needed)[:, which.ravel()]
     if scattered:
         # Programs have the same indices or others; what others share is an accident.
         accesses &= accesses.mean(axis=0) > 0.5
@@ -389,7 +399,7 @@ def _sharing(
     near = int(others.around.sum())
     around = accesses[:, others.around].sum(axis=1).astype(np.float64)
     everywhere = around if near == programs else _sharing_programs(accesses, others, programs)
-    found, size = [(1, 1.0)], 2
+    shares, size = [(1, 1.0)], 2
     while size < 2 * programs:
         reach = min(size, programs)
         if reach < near:
@@ -398,16 +408,17 @@ def _sharing(
             part = (reach - near) / max(1, programs - near)
             shared = around + np.maximum(everywhere - around, 0.0) * part
         share = float((1 / np.maximum(shared, 1.0)).mean())
-        found.append((reach, share * (1 + (longest - 1) * (1 - share))))
+        shares.append((reach, share * (1 + (longest - 1) * (1 - share))))
         size *= 2
-    return tuple(found)
+    return tuple(shares)
 
 
 def _sharing_programs(accesses: Mask, others: Others, programs: int) -> NDArray[np.float64]:
-    """How many programs of the whole grid access each sector.
+    """Count the programs of the whole grid that access each sector.
 
-    Programs that share a tile of several differ in one number of the grid, or in some of its digits: then
-    those that are spread over the grid represent them, if there are enough that share.
+    Programs that share a tile of several differ in one number of the grid, or in some of its
+    digits: then those that are spread over the grid represent them, if there are enough that
+    share.
     """
     product = np.ones(len(accesses))
     for line, weight in others.lines:
@@ -415,5 +426,5 @@ def _sharing_programs(accesses: Mask, others: Others, programs: int) -> NDArray[
         product *= np.where(hits > _FEWEST_HITS, 1 + (hits - 1) * weight, hits)
     hits = accesses[:, others.spread].sum(axis=1)
     spread = np.where(hits > _FEWEST_HITS, hits * (programs / max(1, int(others.spread.sum()))), 0.0)
-    found: NDArray[np.float64] = np.maximum(product, spread)
-    return found
+    largest: NDArray[np.float64] = np.maximum(product, spread)
+    return largest

@@ -42,7 +42,7 @@ class ProgramStarts(Interpreter):
         return np.zeros(self.programs, np.int64)
 
     def _arrive(self, block: int, mask: Mask) -> None:
-        """No loop is repeated."""
+        """Do nothing: no loop is repeated."""
 
     def _count(self, access: Access, active: Mask | None) -> str:
         reads = access.source or access
@@ -60,23 +60,26 @@ class ProgramStarts(Interpreter):
                 self._note(number, address, active)
 
     def _loaded(self, step: Step, access: Access, active: Mask | None) -> Sequence[Value]:
-        """Loads from shared memory return what this thread stored last: stores of other threads are unknown.
+        """Return what this thread stored to shared memory last: stores of other threads are unknown.
 
         Programs that store the same then load the same, as those that gather by the same indices do.
         """
         if access.space is Space.SHARED and self.threads == 1:
-            known = [value for value in self._stored_last if value is not None]
+            stored = [value for value in self._stored_last if value is not None]
             kind = storage(access.register)
-            return [known[at % len(known)].astype(kind) if known else None for at in range(len(step.results))]
+            return [
+                stored[element % len(stored)].astype(kind) if stored else None
+                for element in range(len(step.results))
+            ]
         return super()._loaded(step, access, active)
 
     def _store(self, access: Access, active: Mask | None) -> None:
         if access.space is Space.SHARED and self.threads == 1:
-            self._stored_last = [self.registers[at] for at in access.data]
+            self._stored_last = [self.registers[register] for register in access.data]
         super()._store(access, active)
 
     def _note(self, number: int, address: Array, active: Mask | None) -> None:
-        """Notes the address of each program's first active thread."""
+        """Note the address of each program's first active thread."""
         if number in self.starts:
             return
         everyone = self.programs, self.threads
@@ -87,15 +90,21 @@ class ProgramStarts(Interpreter):
         self.starts[number] = np.take_along_axis(wide, lanes[:, None], axis=1)
 
     def _leave(self, block: int, mask: Mask) -> list[tuple[int, Mask]]:
-        """Leaves a loop instead of going back."""
-        found = super()._leave(block, mask)
-        own = self._position.get(block, 0)
-        forward = [(at, threads) for at, threads in found if self._position.get(at, 0) > own]
-        if len(forward) == len(found):
-            return found
+        """Leave a loop instead of going back."""
+        branches = super()._leave(block, mask)
+        position = self._position.get(block, 0)
+        forward = [
+            (target, threads) for target, threads in branches if self._position.get(target, 0) > position
+        ]
+        if len(forward) == len(branches):
+            return branches
         ending: Exit = self.steps.exits[block]
-        others = [at for at in (ending.taken, ending.otherwise) if at != NONE and self._position[at] > own]
-        return [(others[0], mask)] if others else []
+        exits = [
+            target
+            for target in (ending.taken, ending.otherwise)
+            if target != NONE and self._position[target] > position
+        ]
+        return [(exits[0], mask)] if exits else []
 
 
 _NEIGHBORS, _LINE = 1536, 128
@@ -104,23 +113,28 @@ _IRRATIONAL = (0.41421356237309515, 0.618033988749895, 0.7320508075688772)
 
 
 def sampled_programs(grid: Sequence[int], most: int) -> list[tuple[int, int, int]]:
-    """At most `most` programs of the grid, all if it has no more; one near its middle comes first.
+    """Choose at most `most` programs of the grid, or all; one near its middle comes first.
 
-    Each is (x, y, z). Along the longest axis there is one in each of `most` equal parts, somewhere in it,
-    since programs at equal distances may have something in common. Equal programs are left out.
+    Each is (x, y, z). Along the longest axis there is one in each of `most` equal parts, somewhere
+    in it, since programs at equal distances may have something in common. Equal programs are left
+    out.
     """
     x, y, z = grid
     if prod(grid) <= most:
-        return [(at % x, at // x % y, at // (x * y)) for at in range(x * y * z)]
+        return [(number % x, number // x % y, number // (x * y)) for number in range(x * y * z)]
     axes = sorted(range(3), key=lambda axis: -grid[axis])
-    found: dict[tuple[int, int, int], None] = {}
-    for at in range(most):
+    programs: dict[tuple[int, int, int], None] = {}
+    for number in range(most):
         program = [0, 0, 0]
-        places = [((at + most // 2) % most + _fraction(at, 0)) / most, _fraction(at, 1), _fraction(at, 2)]
-        for axis, place in zip(axes, places, strict=True):
-            program[axis] = int(place * grid[axis])
-        found[program[0], program[1], program[2]] = None
-    return list(found)
+        fractions = [
+            ((number + most // 2) % most + _fraction(number, 0)) / most,
+            _fraction(number, 1),
+            _fraction(number, 2),
+        ]
+        for axis, fraction in zip(axes, fractions, strict=True):
+            program[axis] = int(fraction * grid[axis])
+        programs[program[0], program[1], program[2]] = None
+    return list(programs)
 
 
 def _fraction(at: int, sequence: int) -> float:
@@ -145,25 +159,25 @@ class Others:
 def other_programs(
     program: tuple[int, int, int], grid: tuple[int, int, int], most: int = _NEIGHBORS
 ) -> Others:
-    """The programs that are compared with `program` to find what they share: all of a small grid.
+    """Choose the programs to compare with `program` to find what they share: all of a small grid.
 
-    At most `most` consecutive ones, and others.
+    At most `most` are consecutive; the others are spread over the grid.
     """
     strides = (1, grid[0], grid[0] * grid[1])
     count = prod(grid)
-    here = sum(at * stride for at, stride in zip(program, strides, strict=True))
-    first = max(0, min(here - most // 2, count - most))
+    own_number = sum(coordinate * stride for coordinate, stride in zip(program, strides, strict=True))
+    first = max(0, min(own_number - most // 2, count - most))
     around = np.arange(first, min(count, first + most))
     spread = (np.arange(min(most // 2, count)) * _IRRATIONAL[1] % 1 * count).astype(np.int64)
     lines = []
     for axis in range(3):
-        kept = np.unique(np.linspace(0, grid[axis] - 1, min(_LINE, grid[axis])).astype(np.int64))
-        lines.append(here + (np.append(kept, program[axis]) - program[axis]) * strides[axis])
+        coordinates = np.unique(np.linspace(0, grid[axis] - 1, min(_LINE, grid[axis])).astype(np.int64))
+        lines.append(own_number + (np.append(coordinates, program[axis]) - program[axis]) * strides[axis])
     numbers = np.unique(np.concatenate([around, spread, *lines]))
     weights = [max(1.0, grid[axis] / _LINE) for axis in range(3)]
     return Others(
         numbers,
-        int(np.searchsorted(numbers, here)),
+        int(np.searchsorted(numbers, own_number)),
         np.isin(numbers, around),
         tuple((np.isin(numbers, line), weight) for line, weight in zip(lines, weights, strict=True)),
         np.isin(numbers, spread),

@@ -50,19 +50,19 @@ class Instruction:
 
     @property
     def is_float(self) -> bool:
-        """Whether its results are floating-point values, or follow from such values."""
+        """Return True if its results are floating-point values, or follow from such values."""
         return _opcode(self.opcode)[1]
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The registers and symbols that it reads, its guard included."""
+        """Return the registers and symbols that it reads, its guard included."""
         operands = self.operands[1:] if self.results else self.operands
-        found = [name for operand in operands for name in names(operand)]
-        return (*found, self.guard) if self.guard else tuple(found)
+        registers = [name for operand in operands for name in names(operand)]
+        return (*registers, self.guard) if self.guard else tuple(registers)
 
 
 def names(operand: str) -> list[str]:
-    """The registers and symbols in an operand: `{%r1, %r2}`, `[ %rd7 + 16 ]`, `%r1|%p1`."""
+    """Return the registers and symbols in an operand: `{%r1, %r2}`, `[ %rd7 + 16 ]`, `%r1|%p1`."""
     return _NAME.findall(operand)
 
 
@@ -89,7 +89,7 @@ class PtxProgram:
 
     @property
     def known(self) -> bool:
-        """Whether the control flow of all functions is known."""
+        """Return True if the control flow of all functions is known."""
         return not self.tree.unknown and not self.tree.graph.unknown
 
     @cached_property
@@ -100,42 +100,42 @@ class PtxProgram:
 
     @cached_property
     def parameters(self) -> Sequence[Parameter]:
-        """The parameters of the kernel, in order."""
-        found = []
+        """Return the parameters of the kernel, in order."""
+        declared = []
         for kind, name, count in _PARAMETER.findall(self._header):
             size = int(kind[1:]) // 8 if kind[1:].isdigit() else 8
-            found.append(Parameter(kind, name, size * int(count or 1)))
-        return found
+            declared.append(Parameter(kind, name, size * int(count or 1)))
+        return declared
 
     @cached_property
     def threads(self) -> int | None:
-        """The threads of a block that the kernel requires; None if it does not say."""
+        """Return the threads of a block that the kernel requires, or None if it does not say."""
         match = _THREADS.search(self.document.text)
         return int(match[1]) * int(match[2] or 1) * int(match[3] or 1) if match else None
 
     @cached_property
     def shared_symbols(self) -> Mapping[str, int]:
-        """The address of each variable in shared memory. Dynamic shared memory follows the static one."""
-        found, at, dynamic = {}, 0, []
+        """Map each variable in shared memory to its address; dynamic memory follows the static one."""
+        addresses, offset, dynamic = {}, 0, []
         for align, kind, name, count in _SHARED.findall(self.document.text):
             if count == "":
                 dynamic.append(name)
                 continue
             step = max(1, int(align or 1))
-            at = -(-at // step) * step
-            found[name] = at
+            offset = -(-offset // step) * step
+            addresses[name] = offset
             size = int(kind[1:]) // 8 if kind[1:].isdigit() else 8
-            at += size * int(count)
+            offset += size * int(count)
         for name in dynamic:
-            found[name] = -(-at // 1024) * 1024
-        return found
+            addresses[name] = -(-offset // 1024) * 1024
+        return addresses
 
     def branch_table(self, instruction: Instruction) -> list[int]:
-        """The blocks of an indirect branch by index; empty if they are not known."""
+        """Return the blocks of an indirect branch by index, or an empty list if they are not known."""
         name = instruction.operands[-1] if instruction.operands else ""
         targets = self._branch_targets.get(name, "")
-        found = [self._labels.get(label.strip(), -1) for label in targets.split(",")]
-        return found if targets and min(found) >= 0 else []
+        blocks = [self._labels.get(label.strip(), -1) for label in targets.split(",")]
+        return blocks if targets and min(blocks) >= 0 else []
 
     @cached_property
     def _branch_targets(self) -> Mapping[str, str]:
@@ -143,20 +143,20 @@ class PtxProgram:
 
     @cached_property
     def _labels(self) -> Mapping[str, int]:
-        """The block after each label of the compiler; those of inline assembly are not among them."""
+        """Map each label of the compiler to the block after it; those of inline assembly are left out."""
         lines = [operation.line for operation in self.document.operations]
-        found = {}
+        blocks = {}
         for index, line in enumerate(self.document.lines):
             label, colon, _ = line.partition(":")
             if colon and label.startswith("$L"):
                 operation = bisect_left(lines, index)
                 if operation < len(lines):
-                    found[label] = self.tree.graph.block_of(operation)
-        return found
+                    blocks[label] = self.tree.graph.block_of(operation)
+        return blocks
 
     @cached_property
     def needed(self) -> frozenset[int]:
-        """The slice: the indices of the instructions that addresses, masks and branches depend on."""
+        """Return the slice: the indices of the instructions that addresses, masks and branches depend on."""
         return _slice(self.instructions)
 
 
@@ -177,7 +177,7 @@ def _instruction(index: int, operation: Operation, line: str) -> Instruction:
 
 @lru_cache(maxsize=4096)
 def _opcode(opcode: str) -> tuple[tuple[str, ...], bool]:
-    """The parts of an opcode, and whether its results are floating-point values or follow from them."""
+    """Return the parts of an opcode, and whether its results are floating point or follow from it."""
     parts = tuple(opcode.split("."))
     if parts[0] in ("mov", "ld", "st", "selp", "shfl", "atom"):
         return parts, False
@@ -193,20 +193,20 @@ def _results(parts: Sequence[str], operands: Sequence[str]) -> tuple[str, ...]:
 
 
 def _split(text: str) -> Iterable[str]:
-    """The operands of an instruction, split at the commas outside of brackets."""
+    """Split the operands of an instruction at the commas outside of brackets."""
     if "{" not in text and "[" not in text and "(" not in text:
         return [part.strip() for part in text.split(",")] if text else []
-    found, depth, start = [], 0, 0
-    for at, letter in enumerate(text):
+    operands, depth, start = [], 0, 0
+    for index, letter in enumerate(text):
         if letter in "{[(":
             depth += 1
         elif letter in "}])":
             depth -= 1
         elif letter == "," and depth <= 0:
-            found.append(text[start:at].strip())
-            start = at + 1
-    found.append(text[start:].strip())
-    return found
+            operands.append(text[start:index].strip())
+            start = index + 1
+    operands.append(text[start:].strip())
+    return operands
 
 
 def _slice(instructions: Sequence[Instruction]) -> frozenset[int]:
@@ -214,15 +214,19 @@ def _slice(instructions: Sequence[Instruction]) -> frozenset[int]:
     for instruction in instructions:
         for name in instruction.results:
             definitions.setdefault(name, []).append(instruction)
-    stores = [one for one in instructions if one.parts[0] == "st" and "shared" in one.opcode]
+    stores = [
+        store_candidate
+        for store_candidate in instructions
+        if store_candidate.parts[0] == "st" and "shared" in store_candidate.opcode
+    ]
     needed: set[int] = set()
-    seen: set[str] = set()
+    visited: set[str] = set()
     work = [name for instruction in instructions for name in roots(instruction)]
     while work:
         name = work.pop()
-        if name in seen:
+        if name in visited:
             continue
-        seen.add(name)
+        visited.add(name)
         for instruction in definitions.get(name, ()):
             if instruction.index in needed:
                 continue
@@ -238,13 +242,13 @@ def _slice(instructions: Sequence[Instruction]) -> frozenset[int]:
 
 
 def roots(instruction: Instruction) -> Iterable[str]:
-    """The registers that decide what an instruction accesses, whether it does, and where control goes."""
-    found = [instruction.guard] if instruction.guard else []
+    """Return the registers that decide what an instruction accesses, whether, and where control goes."""
+    registers = [instruction.guard] if instruction.guard else []
     if instruction.parts[0] == "brx":
-        found += names(instruction.operands[0])
+        registers += names(instruction.operands[0])
     for operand in instruction.operands:
         if operand.startswith("["):
-            found += names(operand)
+            registers += names(operand)
     if instruction.opcode.startswith("cp.async.c") and len(instruction.operands) > 3:
-        found += names(instruction.operands[3])
-    return found
+        registers += names(instruction.operands[3])
+    return registers

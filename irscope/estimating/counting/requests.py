@@ -30,19 +30,19 @@ SECTOR, LINE, WARP, BANKS = 32, 128, 32, 32
 
 
 def distinct(rows: Integers, active: Mask | None) -> Integers:
-    """How many different numbers the active elements of each row have (along the last axis)."""
+    """Count the different numbers that the active elements of each row have (along the last axis)."""
     if active is not None:
         rows = np.where(active, rows, np.iinfo(rows.dtype).min)
     ordered = np.sort(rows, axis=-1)
-    found = 1 + np.count_nonzero(ordered[..., 1:] != ordered[..., :-1], axis=-1)
+    counts = 1 + np.count_nonzero(ordered[..., 1:] != ordered[..., :-1], axis=-1)
     if active is not None:
-        found = found - (~active).any(axis=-1)
-    result: Integers = found.astype(np.int64)
+        counts = counts - (~active).any(axis=-1)
+    result: Integers = counts.astype(np.int64)
     return result
 
 
 def sectors(addresses: Integers, active: Mask | None) -> tuple[Integers, Integers]:
-    """The sectors and the lines of each request, along the last axis of `addresses`.
+    """Count the sectors and the lines of each request, along the last axis of `addresses`.
 
     An access of up to 32 bytes per thread is aligned to its width, so it is in one sector.
     """
@@ -50,10 +50,11 @@ def sectors(addresses: Integers, active: Mask | None) -> tuple[Integers, Integer
 
 
 def wavefronts(addresses: Integers, width: int, active: Mask | None, merged: bool = False) -> Integers:
-    """The wavefronts of each warp's request of `width` bytes per thread; `addresses` is (rows, 32).
+    """Count the wavefronts of each warp's request of `width` bytes per thread.
 
-    Loads are `merged`: two passes are one if each thread in them accesses the same address as its neighbor,
-    or as the one after that; measured on an H100. Of 16 bytes per thread, at most a half warp is one pass.
+    `addresses` is (rows, 32). Loads are `merged`: two passes are one if each thread in them
+    accesses the same address as its neighbor, or as the one after that; measured on an H100. Of 16
+    bytes per thread, at most a half warp is one pass.
     """
     passes = _number_of_passes(width)
     by_pass = _passes(addresses, width, active, passes)
@@ -73,25 +74,26 @@ def _summed(counts: Integers) -> Integers:
 
 
 def _in_pairs(addresses: Integers, active: Mask | None, parts: int) -> Mask:
-    """Whether the threads of each part of a warp access what their neighbors access; (rows, parts)."""
+    """Check whether the threads of each part of a warp access what neighbors access; (rows, parts)."""
     shape = len(addresses), parts, WARP // parts
     lanes = np.arange(WARP)
-    found = np.zeros(shape[:2], bool)
+    paired = np.zeros(shape[:2], bool)
     for distance in (1, 2):
         same = addresses == addresses[:, lanes ^ distance]
         if active is not None:
             same |= ~active | ~active[:, lanes ^ distance]
-        found |= same.reshape(shape).all(axis=2)
-    return found
+        paired |= same.reshape(shape).all(axis=2)
+    return paired
 
 
 def copied_wavefronts(
     sources: Integers, targets: Integers, width: int, active: Mask | None, reading: Mask | None
 ) -> Integers:
-    """The wavefronts in which the async copies of each warp are written to shared memory.
+    """Count the wavefronts in which the async copies of each warp are written to shared memory.
 
-    Each pass takes a wavefront per cache line that it reads, and per word in the same bank. Measured on an
-    H100: four lanes that copy 64 bytes of a row and four that copy another row's take two.
+    Each pass takes a wavefront per cache line that it reads, and per word in the same bank.
+    Measured on an H100: four lanes that copy 64 bytes of a row and four that copy another row's
+    take two.
     """
     passes = _number_of_passes(width)
     banks = _passes(targets, width, active, passes)
@@ -106,13 +108,13 @@ def _number_of_passes(width: int) -> int:
 
 
 def _words(addresses: Integers, width: int, active: Mask | None) -> Integers:
-    """The words that each thread accesses, -1 if it is not active: (rows, lanes, words)."""
-    found: Integers = (addresses[:, :, None] >> 2) + np.arange(max(1, width // 4))
-    return found if active is None else np.where(active[:, :, None], found, -1)
+    """Return the words that each thread accesses, -1 if it is not active: (rows, lanes, words)."""
+    words: Integers = (addresses[:, :, None] >> 2) + np.arange(max(1, width // 4))
+    return words if active is None else np.where(active[:, :, None], words, -1)
 
 
 def _passes(addresses: Integers, width: int, active: Mask | None, passes: int) -> Integers:
-    """The wavefronts of each pass: the most words that a bank serves; (rows, passes)."""
+    """Count the wavefronts of each pass: the most words that a bank serves; (rows, passes)."""
     rows = len(addresses)
     ordered = np.sort(_words(addresses, width, active).reshape(rows * passes, -1), axis=-1)
     first = np.ones(ordered.shape, bool)
@@ -151,13 +153,13 @@ class Requests:
         self._counts, self._registers, self._all = counts, registers, everyone
         self._programs, self._threads = everyone.shape
         self._warps = self._threads // WARP
-        self._number = {id(access): at for at, access in enumerate(steps.accesses)}
+        self._number = {id(access): number for number, access in enumerate(steps.accesses)}
         self._known: dict[tuple[object, ...], Integers] = {}
         self.touches: list[Touch] = []
         self.first_addresses: dict[int, Array] = {}
 
     def count(self, access: Access, active: Mask | None) -> str:
-        """Counts an access by the active threads (None: all); returns what had to be assumed, or ""."""
+        """Count an access by the active threads (None: all); return what had to be assumed, or ""."""
         if active is not None:
             if active.shape != self._all.shape:
                 active = np.broadcast_to(active, self._all.shape)
@@ -185,7 +187,7 @@ class Requests:
         self._row(access)[metric] += count
 
     def _address(self, access: Access) -> Array | None:
-        """The addresses of all threads: one row if they are the same in all programs."""
+        """Return the addresses of all threads, or None if unknown: one row if all programs have the same."""
         value = self._registers[access.address]
         if value is None:
             return None
@@ -204,7 +206,7 @@ class Requests:
             row[THREADS] += active.sum(axis=1)
 
     def _scattered(self, access: Access, active: Mask | None) -> str:
-        """Counts an unknown address as if each thread accessed a sector of its own."""
+        """Count an unknown address as if each thread accessed a sector of its own."""
         if access.space is Space.GLOBAL:
             row, mask = self._row(access), self._all if active is None else active
             row[SECTORS] += mask.sum(axis=1)
@@ -212,7 +214,7 @@ class Requests:
         return "an unknown address: taken to be scattered"
 
     def _copy(self, written: Access, read: Access, active: Mask | None) -> str:
-        """Counts both sides of an async copy. One of size 0 reads nothing and fills with zeros."""
+        """Count both sides of an async copy. One of size 0 reads nothing and fills with zeros."""
         size = self._registers[read.size] if read.size != NONE else None
         reading = active
         if size is not None and not (size > 0).all():
@@ -239,16 +241,16 @@ class Requests:
 
         def count(rows: Integers, own: Mask | None) -> Integers:
             shape = (len(rows), -1, lanes)
-            found = sectors(rows.reshape(shape), None if own is None else own.reshape(shape))
-            result: Integers = np.stack([one.sum(axis=1) for one in found])
+            counts = sectors(rows.reshape(shape), None if own is None else own.reshape(shape))
+            result: Integers = np.stack([metric.sum(axis=1) for metric in counts])
             return result
 
-        found = self._by_shape(("sectors", lanes), [address], [active], count)
-        self._add(access, SECTORS, found[0])
-        self._add(access, LINES, found[1])
+        counts = self._by_shape(("sectors", lanes), [address], [active], count)
+        self._add(access, SECTORS, counts[0])
+        self._add(access, LINES, counts[1])
 
     def touch(self, number: int, addresses: Array, active: Mask | None) -> None:
-        """Notes the addresses that the first program accesses."""
+        """Note the addresses that the first program accesses."""
         if active is None or active.any():
             self.touches.append(Touch(number, addresses, active))
 
@@ -266,8 +268,8 @@ class Requests:
             )
             return result
 
-        found = self._by_shape(("shared", access.width, access.lanes, merged), [address], [active], count)
-        result: Integers = found[0]
+        counts = self._by_shape(("shared", access.width, access.lanes, merged), [address], [active], count)
+        result: Integers = counts[0]
         return result
 
     def _copied(
@@ -275,13 +277,13 @@ class Requests:
     ) -> Integers:
         def count(from_: Integers, to: Integers, own: Mask | None, reads: Mask | None) -> Integers:
             flat = [rows.reshape(-1, WARP) for rows in (from_, to)]
-            masks = [None if one is None else one.reshape(-1, WARP) for one in (own, reads)]
-            found = copied_wavefronts(flat[0], flat[1], access.width, masks[0], masks[1])
-            result: Integers = found.reshape(1, len(from_), -1).sum(axis=2)
+            masks = [None if row_mask is None else row_mask.reshape(-1, WARP) for row_mask in (own, reads)]
+            counts = copied_wavefronts(flat[0], flat[1], access.width, masks[0], masks[1])
+            result: Integers = counts.reshape(1, len(from_), -1).sum(axis=2)
             return result
 
-        found = self._by_shape(("copy", access.width), [source, target], [active, reading], count)
-        result: Integers = found[0]
+        counts = self._by_shape(("copy", access.width), [source, target], [active, reading], count)
+        result: Integers = counts[0]
         return result
 
     def _by_shape(
@@ -291,32 +293,32 @@ class Requests:
         masks: Sequence[Mask | None],
         count: Callable[..., Integers],
     ) -> Integers:
-        """The counts of requests with these addresses, from those of an equal shape if there are any."""
+        """Return the counts of requests with these addresses, reusing those of an equal shape."""
         running = _running(masks)
         if running is not None:
-            addresses = [one if len(one) == 1 else one[running] for one in addresses]
+            addresses = [array if len(array) == 1 else array[running] for array in addresses]
             masks = [None if mask is None else mask[running] for mask in masks]
-        relative = [one - (one[:, :1] & -LINE) for one in addresses]
+        relative = [array - (array[:, :1] & -LINE) for array in addresses]
         arrays = [*relative, *(mask for mask in masks if mask is not None)]
-        if all(len(one) == 1 or (one == one[0]).all() for one in arrays):
-            relative = [one[:1] for one in relative]
+        if all(len(array) == 1 or (array == array[0]).all() for array in arrays):
+            relative = [array[:1] for array in relative]
             masks = [None if mask is None else mask[:1] for mask in masks]
-        rows = max(len(one) for one in (*relative, *(mask for mask in masks if mask is not None)))
-        relative = [one if len(one) == rows else np.repeat(one, rows, axis=0) for one in relative]
-        texts = (b"" if one is None else one.tobytes() for one in (*relative, *masks))
+        rows = max(len(array) for array in (*relative, *(mask for mask in masks if mask is not None)))
+        relative = [array if len(array) == rows else np.repeat(array, rows, axis=0) for array in relative]
+        texts = (b"" if array is None else array.tobytes() for array in (*relative, *masks))
         key = (*kind, *texts)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = count(*relative, *masks)
+        counts = self._known.get(key)
+        if counts is None:
+            counts = self._known[key] = count(*relative, *masks)
         if running is None:
-            return found
-        spread = np.zeros((len(found), self._programs), np.int64)
-        spread[:, running] = found
+            return counts
+        spread = np.zeros((len(counts), self._programs), np.int64)
+        spread[:, running] = counts
         return spread
 
 
 def _running(masks: Sequence[Mask | None]) -> Mask | None:
-    """The programs with an active thread; None if all have one."""
+    """Return the programs with an active thread, or None if all have one."""
     first = masks[0]
     if first is None:
         return None

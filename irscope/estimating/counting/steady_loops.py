@@ -69,13 +69,13 @@ class SteadyLoops:
 
     def __init__(self, tree: LoopTree, carried: Mapping[int, Sequence[int]]) -> None:
         self._tree, self._carried = tree, carried
-        self._loop_of_header = {loop.header: at for at, loop in enumerate(tree.loops)}
+        self._loop_of_header = {loop.header: number for number, loop in enumerate(tree.loops)}
         self._history: dict[int, _History] = {}
         self._compared: list[_Comparison] = []
         self.tracing = bool(tree.loops)
 
     def enter(self, source: int, target: int) -> int:
-        """Control goes from one block to another: the loop that it enters from outside, or NONE.
+        """Return the loop that a branch from `source` to `target` enters from outside, or NONE.
 
         A loop that is entered has no history.
         """
@@ -86,8 +86,8 @@ class SteadyLoops:
         return loop
 
     def trace(self, step: Step, registers: list[Value], active: Mask | None) -> None:
-        """Notes what a comparison compared."""
-        first, second = (registers[at] for at in step.sources[:2])
+        """Note what a comparison compared."""
+        first, second = (registers[register] for register in step.sources[:2])
         if first is None or second is None or first.dtype == np.bool_:
             return
         if step.parts[-1][0] == "u" and (bits := bits_of(step.parts[-1])) < 64:
@@ -96,7 +96,7 @@ class SteadyLoops:
         self._compared.append(_Comparison(step.index, difference, active))
 
     def arrive(self, block: int, mask: Mask, run: Interpreter) -> None:
-        """An iteration of the loop with this header starts: repeats those before it, if it can."""
+        """Start an iteration of the loop with this header: repeat those before it, if possible."""
         loop = self._loop_of_header.get(block)
         if loop is None:
             return
@@ -105,7 +105,7 @@ class SteadyLoops:
             history = self._history[block] = _History(mask)
         history.mask = mask
         carried = self._carried[block]
-        values = [run.registers[at] for at in carried]
+        values = [run.registers[register] for register in carried]
         iterations = history.iterations
         iterations.append(_Iteration(values, run.counters.copy(), len(self._compared), len(run.touches)))
         del iterations[:-_MOST_KEPT]
@@ -125,16 +125,19 @@ class SteadyLoops:
     def _repeat(
         self, iterations: Sequence[_Iteration], carried: Sequence[int], mask: Mask, run: Interpreter
     ) -> int:
-        """Repeats as many iterations as do the same; returns how many those are."""
+        """Repeat as many iterations as do the same; return how many those are."""
         among = None if mask.all() else mask
         programs = mask.any(axis=1)
-        counted = [(one.counters - two.counters) * programs for one, two in _pairs(iterations)]
+        counted = [(newer.counters - older.counters) * programs for newer, older in _pairs(iterations)]
         window = next(
             (
                 period
                 for period in _PERIODS
                 if 2 * period <= len(counted)
-                and all(np.array_equal(counted[-1 - at], counted[-1 - at - period]) for at in range(period))
+                and all(
+                    np.array_equal(counted[-1 - number], counted[-1 - number - period])
+                    for number in range(period)
+                )
             ),
             0,
         )
@@ -145,16 +148,16 @@ class SteadyLoops:
         if not _FEWEST <= times < _UNBOUNDED:
             return 0
         moved = []
-        for place in range(len(carried)):
-            series = [iteration.values[place] for iteration in iterations]
-            found = _after(series, times, among)
-            if found is False:
+        for position in range(len(carried)):
+            series = [iteration.values[position] for iteration in iterations]
+            final_value = _after(series, times, among)
+            if final_value is False:
                 return 0
-            moved.append(found)
-        for at, value in zip(carried, moved, strict=True):
-            old = run.registers[at]
+            moved.append(final_value)
+        for number, value in zip(carried, moved, strict=True):
+            old = run.registers[number]
             if not isinstance(value, bool):
-                run.registers[at] = (
+                run.registers[number] = (
                     value if among is None or old is None or value is None else np.where(among, value, old)
                 )
         run.counters += (times // window) * sum(counted[-window:])
@@ -162,29 +165,29 @@ class SteadyLoops:
         return times
 
     def _repeatable(self, iterations: Sequence[_Iteration], mask: Mask) -> int:
-        """How many iterations can pass until a comparison gives another result; 0 if that is not known."""
+        """Count the iterations that can pass until a comparison gives another result; 0 if unknown."""
         traces = [self._compared[before.compared : after.compared] for after, before in _pairs(iterations)]
-        newest = [one.index for one in traces[-1]]
+        newest = [comparison.index for comparison in traces[-1]]
         same = 1
-        while same < len(traces) and [one.index for one in traces[-1 - same]] == newest:
+        while same < len(traces) and [comparison.index for comparison in traces[-1 - same]] == newest:
             same += 1
         if same < 2:
             return 0
         times = _UNBOUNDED
-        for place in range(len(newest)):
-            times = min(times, _unchanged([trace[place] for trace in traces[-same:]], mask))
+        for position in range(len(newest)):
+            times = min(times, _unchanged([trace[position] for trace in traces[-same:]], mask))
             if times < _FEWEST:
                 return 0
         return times
 
 
 def _pairs(iterations: Sequence[_Iteration]) -> list[tuple[_Iteration, _Iteration]]:
-    """Each iteration with the one before it."""
+    """Pair each iteration with the one before it."""
     return list(zip(iterations[1:], iterations, strict=False))
 
 
 def _only_programs_left(before: Mask, now: Mask) -> bool:
-    """Whether the threads are the same, except for those of whole programs."""
+    """Return True if the threads are the same, except for those of whole programs."""
     if np.array_equal(before, now):
         return True
     still = now.any(axis=1)
@@ -197,60 +200,64 @@ def _equal(first: Array, second: Array, among: Mask | None) -> bool:
 
 
 def _period(series: Sequence[Array], among: Mask | None) -> int:
-    """After how many elements the series repeats, moved by a constant; 0 if it does not."""
+    """Return after how many elements the series repeats, moved by a constant; 0 if it does not."""
     for period in _PERIODS:
         if 2 * period + 1 > len(series):
             return 0
         move = series[-1] - series[-1 - period]
         if all(
-            _equal(series[-1 - at] - series[-1 - at - period], move, among) for at in range(1, period + 1)
+            _equal(series[-1 - distance] - series[-1 - distance - period], move, among)
+            for distance in range(1, period + 1)
         ):
             return period
     return 0
 
 
 def _after(series: Sequence[Value], times: int, among: Mask | None) -> Value | bool:
-    """The value after `times` more iterations; False if the series is not steady, True if it is constant."""
+    """Return the value after `times` more iterations.
+
+    Returns False if the series is not steady, and True if it is constant.
+    """
     if all(value is series[-1] for value in series[-3:]):
         return True
-    known = [value for value in series if value is not None]
-    if len(known) < len(series):
+    values = [value for value in series if value is not None]
+    if len(values) < len(series):
         return None if series[-1] is None else False
-    if known[-1].dtype == np.bool_:
-        return all(_equal(value, known[-1], among) for value in known[-3:])
-    period = _period(known, among)
+    if values[-1].dtype == np.bool_:
+        return all(_equal(value, values[-1], among) for value in values[-3:])
+    period = _period(values, among)
     if not period:
         return False
-    move = known[-1] - known[-1 - period]
+    move = values[-1] - values[-1 - period]
     whole, rest = divmod(times, period)
     # The value `rest` iterations after the last one is a period after one that is known.
-    start = known[-1] if rest == 0 else known[-1 - period + rest] + move
+    start = values[-1] if rest == 0 else values[-1 - period + rest] + move
     moved: Array = start + move * move.dtype.type(whole)
     return moved
 
 
 def _unchanged(series: Sequence[_Comparison], mask: Mask) -> int:
-    """For how many iterations the comparison gives the same result as in those of its last period."""
-    period = _period([one.difference for one in series], mask)
+    """Count the iterations for which the comparison gives the same result as in its last period."""
+    period = _period([comparison.difference for comparison in series], mask)
     if not period:
         return 0
     times = _UNBOUNDED
-    for at in range(period):
-        one = series[-1 - at]
-        rate = one.difference - series[-1 - at - period].difference
+    for distance in range(period):
+        comparison = series[-1 - distance]
+        rate = comparison.difference - series[-1 - distance - period].difference
         if not rate.any():
             continue
-        toward = ((rate > 0) & (one.difference <= 0)) | ((rate < 0) & (one.difference >= 0))
-        own = toward & mask if one.active is None else toward & mask & one.active
-        if own.any():
-            passes = (np.abs(one.difference) - 1) // np.maximum(np.abs(rate), 1)
-            least = int(np.broadcast_to(passes, own.shape)[own].min())
+        toward = ((rate > 0) & (comparison.difference <= 0)) | ((rate < 0) & (comparison.difference >= 0))
+        approaching = toward & mask if comparison.active is None else toward & mask & comparison.active
+        if approaching.any():
+            passes = (np.abs(comparison.difference) - 1) // np.maximum(np.abs(rate), 1)
+            least = int(np.broadcast_to(passes, approaching.shape)[approaching].min())
             times = min(times, max(0, least) * period)
     return times
 
 
 def _repeat_touches(run: Interpreter, iterations: Sequence[_Iteration], window: int, times: int) -> None:
-    """Notes that the accesses of the last iterations are repeated."""
+    """Note that the accesses of the last iterations are repeated."""
     now, last, before = iterations[-1], iterations[-1 - window], iterations[-1 - 2 * window]
     newest = run.touches[last.touched : now.touched]
     older = run.touches[before.touched : last.touched]
@@ -261,85 +268,85 @@ def _repeat_touches(run: Interpreter, iterations: Sequence[_Iteration], window: 
 
 
 def carried_registers(program: PtxProgram, steps: Steps) -> Mapping[int, Sequence[int]]:
-    """The registers that each loop carries, by the block of its header."""
+    """Map the block of each loop's header to the registers that the loop carries."""
     tree = program.tree
     if not tree.loops:
         return {}
     live, writes = _live_registers(program, steps)
-    found = {}
-    for at, loop in enumerate(tree.loops):
-        written = 0
-        for block in tree.body(at):
-            written |= writes[block]
-        found[loop.header] = _members(written & live[loop.header])
-    return found
+    carried = {}
+    for number, loop in enumerate(tree.loops):
+        loop_writes = 0
+        for block in tree.body(number):
+            loop_writes |= writes[block]
+        carried[loop.header] = _members(loop_writes & live[loop.header])
+    return carried
 
 
 def data_registers(steps: Steps) -> frozenset[int]:
-    """The registers whose values depend on what is loaded from global memory, by shared memory, too."""
-    found: set[int] = set()
+    """Find the registers whose values depend on loads from global memory, also by shared memory."""
+    registers: set[int] = set()
     everything = [step for block in steps.blocks for step in block if step.results or step.access]
     before, through = -1, False
-    while before != len(found):
-        before = len(found)
+    while before != len(registers):
+        before = len(registers)
         for step in everything:
             access = step.access
             if access is not None and access.space is Space.SHARED:
-                through = through or not found.isdisjoint(access.data)
+                through = through or not registers.isdisjoint(access.data)
             loaded = access is not None and (access.space is Space.GLOBAL or through)
-            if loaded or not found.isdisjoint(step.sources):
-                found.update(step.results)
-    return frozenset(found)
+            if loaded or not registers.isdisjoint(step.sources):
+                registers.update(step.results)
+    return frozenset(registers)
 
 
 def _live_registers(program: PtxProgram, steps: Steps) -> tuple[list[int], list[int]]:
-    """Bit sets: the registers that are read from the start of each block on, and those that each writes.
+    """Return bit sets: the registers that are read from the start of each block on, and its writes.
 
     Backward data flow (Aho et al., Compilers, 9.2.5).
     """
     blocks = program.tree.graph.blocks
     reads, kills, writes = [], [], []
-    for own, ending in zip(steps.blocks, steps.exits, strict=True):
-        read = killed = written = 0
-        for step in own:
+    for block_steps, ending in zip(steps.blocks, steps.exits, strict=True):
+        read = killed = block_writes = 0
+        for step in block_steps:
             read |= _bits(_read(step)) & ~killed
             results = _bits(step.results)
-            written |= results
+            block_writes |= results
             if step.guard == NONE:
                 killed |= results
         if ending.condition != NONE:
             read |= _bits([ending.condition]) & ~killed
         reads.append(read)
         kills.append(killed)
-        writes.append(written)
+        writes.append(block_writes)
     live = list(reads)
     changed = True
     while changed:
         changed = False
-        for at in reversed(program.tree.graph.reverse_postorder):
+        for block in reversed(program.tree.graph.reverse_postorder):
             after = 0
-            for following in blocks[at].successors:
+            for following in blocks[block].successors:
                 after |= live[following]
-            before = reads[at] | (after & ~kills[at])
-            if before != live[at]:
-                live[at] = before
+            before = reads[block] | (after & ~kills[block])
+            if before != live[block]:
+                live[block] = before
                 changed = True
     return live, writes
 
 
 def _bits(registers: Iterable[int]) -> int:
-    found = 0
+    bits = 0
     for register in registers:
-        found |= 1 << register
-    return found
+        bits |= 1 << register
+    return bits
 
 
 def _members(bits: int) -> list[int]:
-    found = []
+    registers = []
     while bits:
-        found.append((bits & -bits).bit_length() - 1)
+        registers.append((bits & -bits).bit_length() - 1)
         bits &= bits - 1
-    return found
+    return registers
 
 
 def _read(step: Step) -> set[int]:
@@ -349,7 +356,7 @@ def _read(step: Step) -> set[int]:
         read.update(step.results)
     for access in (step.access, step.access and step.access.source):
         if access is not None:
-            read.update(at for at in (access.address, access.size) if at != NONE)
+            read.update(register for register in (access.address, access.size) if register != NONE)
     if step.copy is not None:
         read.update((step.copy.descriptor, *step.copy.coordinates))
     return read

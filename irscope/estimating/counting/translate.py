@@ -78,7 +78,7 @@ class TensorCopy:
 
 
 def not_interpreted(*_: object) -> lanes.Array:
-    """The function of an instruction whose results are unknown."""
+    """Raise TypeError: the results of the instruction are unknown."""
     raise TypeError("not interpreted")
 
 
@@ -131,11 +131,11 @@ class Steps:
 
     @property
     def specialized(self) -> bool:
-        """Whether warps have different work: they wait for each other at barriers of the whole program."""
+        """Return True if warps have different work: they wait for each other at barriers of the program."""
         return any(step.kind is Kind.BARRIER for block in self.blocks for step in block)
 
     def register(self, name: str) -> int:
-        """The number of a register or symbol."""
+        """Return the number of a register or symbol; a new name gets a new number."""
         return self.numbers.setdefault(name, len(self.numbers))
 
 
@@ -146,7 +146,7 @@ _COORDINATES = re.compile(r"\{([^}]*)\}")
 
 
 def steps_of(program: PtxProgram) -> Steps:
-    """The steps of a program: those of its slice, and its accesses."""
+    """Translate a program to its steps: those of its slice, and its accesses."""
     return _Translator(program).run()
 
 
@@ -232,8 +232,8 @@ class _Translator:
             return base
         kinds = _operand_types(parts)
         sources = tuple(
-            self._operand(text, kinds[min(at, len(kinds) - 1)])
-            for at, text in enumerate(instruction.operands[1:])
+            self._operand(text, kinds[min(index, len(kinds) - 1)])
+            for index, text in enumerate(instruction.operands[1:])
         )
         compared = parts if parts[0] == "setp" else ()
         return Step(
@@ -249,16 +249,16 @@ class _Translator:
         return self._steps.register(f"param {instruction.parts[-1]} {name}")
 
     def _vector_move(self, instruction: Instruction, base: Step) -> Step:
-        """`mov.b64 {%r1, %r2}, %rd1` and `mov.b64 %rd1, {%r1, %r2}`."""
+        """Translate `mov.b64 {%r1, %r2}, %rd1` and `mov.b64 %rd1, {%r1, %r2}`."""
         bits = int(instruction.parts[-1][1:])
         target, source = instruction.operands[0], instruction.operands[1]
         if target.startswith("{"):
             parts = [part.strip() for part in target.strip("{} ").split(",")]
-            own = self._operand(source, instruction.parts[-1])
-            wanted = [(at, name) for at, name in enumerate(parts) if name != "_"]
-            results = tuple(self._steps.register(name) for _, name in wanted)
-            function = _unpack(bits, len(parts), [at for at, _ in wanted])
-            return Step(Kind.COMPUTE, base.index, results, (own,), base.guard, base.negated, function)
+            register = self._operand(source, instruction.parts[-1])
+            used_parts = [(index, name) for index, name in enumerate(parts) if name != "_"]
+            results = tuple(self._steps.register(name) for _, name in used_parts)
+            function = _unpack(bits, len(parts), [index for index, _ in used_parts])
+            return Step(Kind.COMPUTE, base.index, results, (register,), base.guard, base.negated, function)
         parts = [part.strip() for part in source.strip("{} ").split(",")]
         kind = f"b{bits // len(parts)}"
         sources = tuple(self._operand(part, kind) for part in parts)
@@ -267,7 +267,7 @@ class _Translator:
         )
 
     def _operand(self, text: str, kind: str) -> int:
-        """The register of an operand; constants get one."""
+        """Return the register of an operand; constants get one."""
         text = text.strip()
         if text[:1] == "%":
             return self._steps.register(text)
@@ -284,7 +284,7 @@ class _Translator:
         parts, operands = instruction.parts, instruction.operands
         if parts[0] == "cp":
             return self._copies(instruction)
-        kind = next((one for one in PTX.kinds(instruction.opcode, "") if one.width), None)
+        kind = next((candidate for candidate in PTX.kinds(instruction.opcode, "") if candidate.width), None)
         if kind is None:
             return [self._compute(instruction)] if instruction.index in self._needed else []
         space = Space.SHARED if kind.kind.startswith("shared") else Space.GLOBAL
@@ -324,25 +324,25 @@ class _Translator:
     def _copies(self, instruction: Instruction) -> list[Step]:
         opcode, operands = instruction.opcode, instruction.operands
         guard, negated = self._guarded(instruction)
-        places = [text for text in operands if text.startswith("[")]
-        if opcode.startswith("cp.async.c") and len(places) == 2:
+        addresses = [text for text in operands if text.startswith("[")]
+        if opcode.startswith("cp.async.c") and len(addresses) == 2:
             size = self._operand(operands[3], "b32") if len(operands) > 3 else NONE
             width = _constant(operands[2]) or 16
-            read = self._copy_side(instruction, Space.GLOBAL, places[1], width, size)
-            written = self._copy_side(instruction, Space.SHARED, places[0], width, size, read)
-            return [Step(Kind.ACCESS, instruction.index, (), (), guard, negated, access=written)]
-        described = next((text for text in places if "{" in text), None)
+            read = self._copy_side(instruction, Space.GLOBAL, addresses[1], width, size)
+            target = self._copy_side(instruction, Space.SHARED, addresses[0], width, size, read)
+            return [Step(Kind.ACCESS, instruction.index, (), (), guard, negated, access=target)]
+        described = next((text for text in addresses if "{" in text), None)
         if "bulk" in instruction.parts and described is not None:
             coordinates = _COORDINATES.search(described)
-            own = names(described.partition("{")[0])
+            registers = names(described.partition("{")[0])
             copy = TensorCopy(
                 instruction.index,
                 opcode,
-                self._steps.register(own[0]) if own else NONE,
+                self._steps.register(registers[0]) if registers else NONE,
                 tuple(self._operand(text, "b32") for text in coordinates[1].split(","))
                 if coordinates
                 else (),
-                stores=places[0] == described,
+                stores=addresses[0] == described,
             )
             self._steps.copies.append(copy)
             return [Step(Kind.TENSOR_COPY, instruction.index, (), (), guard, negated, copy=copy)]
@@ -375,7 +375,7 @@ _LANE_OPERATIONS = frozenset(["shfl", "elect", "vote", "match", "activemask", "r
 
 
 def _register_type(name: str) -> str:
-    """The type of a register by its name: LLVM calls those of 16, 32 and 64 bits %rs1, %r1 and %rd1."""
+    """Return the type of a register by its name: LLVM calls 16, 32, 64 bits %rs1, %r1 and %rd1."""
     return "b16" if name.startswith("%rs") else "b64" if name.startswith("%rd") else "b32"
 
 
@@ -392,15 +392,15 @@ _OPERAND_TYPES = {
 
 @lru_cache(maxsize=4096)
 def _operand_types(parts: tuple[str, ...]) -> tuple[str, ...]:
-    """The types of an instruction's operands; those after the last are like the last."""
+    """Return the types of an instruction's operands; those after the last are like the last."""
     kind = parts[-1]
     if parts[0] == "mad" and "wide" in parts:
         return kind, kind, f"b{2 * lanes.bits_of(kind)}"
-    return tuple(own or kind for own in _OPERAND_TYPES.get(parts[0], ("",)))
+    return tuple(operand_type or kind for operand_type in _OPERAND_TYPES.get(parts[0], ("",)))
 
 
 def _constant(text: str) -> int | None:
-    """The number of an immediate operand, the bits of a floating-point one; None if it is something else."""
+    """Parse an immediate operand: its number, the bits of a floating-point one, or None."""
     if _NUMBER.match(text):
         digits = text.rstrip("U")
         octal = digits.lstrip("-").startswith("0") and "x" not in digits.lower()
@@ -410,7 +410,7 @@ def _constant(text: str) -> int | None:
 
 
 def constant(number: int, kind: str) -> lanes.Array:
-    """A number as a register of a type, the same in all programs and threads."""
+    """Return a number as a register of a type, the same in all programs and threads."""
     store = lanes.storage(kind)
     if store is np.bool_:
         return np.array([[number != 0]])
@@ -423,20 +423,20 @@ def _unpack(bits: int, count: int, wanted: Sequence[int]) -> lanes.Operation:
     kind = np.dtype(f"i{bits // count // 8}").type
 
     def unpack(value: lanes.Array) -> Any:
-        found = tuple((value >> (at * (bits // count))).astype(kind) for at in wanted)
-        return found[0] if len(found) == 1 else found
+        unpacked = tuple((value >> (index * (bits // count))).astype(kind) for index in wanted)
+        return unpacked[0] if len(unpacked) == 1 else unpacked
 
     return unpack
 
 
 def _pack(bits: int, count: int) -> lanes.Operation:
-    kind, each = np.dtype(f"i{bits // 8}").type, bits // count
+    kind, part_bits = np.dtype(f"i{bits // 8}").type, bits // count
 
     def pack(*values: lanes.Array) -> lanes.Array:
         result: lanes.Array = np.zeros((1, 1), kind)
-        mask = (1 << each) - 1
-        for at, value in enumerate(values):
-            result = result | ((value.astype(kind) & kind(mask)) << kind(at * each))
+        mask = (1 << part_bits) - 1
+        for index, value in enumerate(values):
+            result = result | ((value.astype(kind) & kind(mask)) << kind(index * part_bits))
         return result
 
     return pack

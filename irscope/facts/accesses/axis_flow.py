@@ -48,13 +48,15 @@ class AxisFlow:
 
     @cached_property
     def parameters(self) -> Mapping[Definition, ParameterAxis]:
-        """The parameters of all functions."""
-        found: dict[Definition, ParameterAxis] = {}
+        """Return the parameters of all functions."""
+        by_definition: dict[Definition, ParameterAxis] = {}
         for index, operation in enumerate(self.operations):
             if operation.opcode == "tt.func":
                 read = _parameters(operation, self._lines[operation.line])
-                found.update({Definition(index, True, at): parameter for at, parameter in enumerate(read)})
-        return found
+                by_definition.update(
+                    {Definition(index, True, position): parameter for position, parameter in enumerate(read)}
+                )
+        return by_definition
 
     def infos(
         self, aligned: frozenset[Definition] = frozenset(), one: Definition | None = None
@@ -68,7 +70,7 @@ class AxisFlow:
         return self._known[aligned, one]
 
     def origins(self, value: Definition, pointer: bool = False) -> frozenset[Definition]:
-        """The parameters that a value depends on; `pointer`: only those that a pointer points into."""
+        """Return the parameters that a value depends on; `pointer`: only those a pointer points into."""
         met, pending = {value}, [value]
         while pending:
             current = pending.pop()
@@ -83,7 +85,7 @@ class AxisFlow:
         return frozenset(met & self.parameters.keys())
 
     def _leading_to(self, value: Definition) -> tuple[Definition | None, ...]:
-        """The values that a value is computed from; for a loop-carried value, its initial value."""
+        """Return the values that a value is computed from; for a loop-carried value, its initial value."""
         before = tuple(self.sources[value.owner])
         if self.operations[value.owner].opcode != "scf.for":
             return before
@@ -91,17 +93,17 @@ class AxisFlow:
         return before[:_BOUNDS] if carried < 0 else before[_BOUNDS + carried : _BOUNDS + carried + 1]
 
     def _flow(self, aligned: frozenset[Definition], one: Definition | None) -> Mapping[Definition, AxisInfo]:
-        given = {
+        parameter_infos = {
             value: scalar(ALIGNED if value in aligned else parameter.divisibility)
             for value, parameter in self.parameters.items()
         }
         if one is not None:
-            given[one] = replace(scalar(1), constant=1)
+            parameter_infos[one] = replace(scalar(1), constant=1)
         carried: _Infos = {}  # loop-carried values, as far as the iterations so far know them
         infos: _Infos = {}
         for number in range(_MAX_ITERATIONS):
             before = dict(carried)
-            infos = dict(given)
+            infos = dict(parameter_infos)
             for index in range(len(self.operations)):
                 self._step(index, infos, carried)
             if carried == before:
@@ -122,7 +124,7 @@ class AxisFlow:
             infos[Definition(index, False, 0)] = transfer(operation.opcode, text, operands)
 
     def _yield(self, owner: int, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos) -> None:
-        """Propagates values to the head and the results of a loop, or to the results of an `scf.if`."""
+        """Propagate values to the head and the results of a loop, or to the results of an `scf.if`."""
         opcode = self.operations[owner].opcode
         for number, info in enumerate(operands):
             result = Definition(owner, False, number)
@@ -132,14 +134,14 @@ class AxisFlow:
                 if start is not None:
                     carried[argument] = infos[result] = start.join(info or unknown(start.shape))
             elif opcode == "scf.if":
-                known = info or unknown((1,))
-                infos[result] = infos[result].join(known) if result in infos else known
+                yielded = info or unknown((1,))
+                infos[result] = infos[result].join(yielded) if result in infos else yielded
 
 
 def _enter_loop(
     index: int, loop: Operation, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos
 ) -> None:
-    """Initializes the loop's counter and carried values, joined with what earlier iterations found."""
+    """Initialize the loop's counter and carried values, joined with what earlier iterations found."""
     first, step = (operands[0], operands[2]) if len(operands) >= _BOUNDS else (None, None)
     if loop.arguments and first and step:
         infos[Definition(index, True, 0)] = scalar(first.join(step).divisibility[0])
@@ -150,20 +152,22 @@ def _enter_loop(
 
 
 def _parameters(function: Operation, header: str) -> list[ParameterAxis]:
-    """The parameters of a `tt.func`, read from its line: `%n: i32 {tt.divisibility = 16 : i32} ...`."""
+    """Parse the parameters of a `tt.func` from its line: `%n: i32 {tt.divisibility = 16 : i32} ...`."""
     starts = []
-    at = 0
+    position = 0
     for name in function.arguments:
-        at = header.find(f"{name}:", at)
-        if at < 0:
+        position = header.find(f"{name}:", position)
+        if position < 0:
             break
-        at += len(name)
-        starts.append(at)
-    found = []
+        position += len(name)
+        starts.append(position)
+    parameters = []
     for name, start, end in zip(function.arguments, starts, [*starts[1:], len(header)], strict=False):
         text = header[start:end]
         kind, divisor = _TYPE.match(text), _DIVISIBILITY.search(text)
         word = (kind and kind[1]) or ""
         divisibility = int(divisor[1]) if divisor else 1
-        found.append(ParameterAxis(name.lstrip("%"), word == "!tt.ptr", word.startswith("i"), divisibility))
-    return found
+        parameters.append(
+            ParameterAxis(name.lstrip("%"), word == "!tt.ptr", word.startswith("i"), divisibility)
+        )
+    return parameters

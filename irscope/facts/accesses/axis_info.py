@@ -32,17 +32,17 @@ class AxisInfo(FrozenValue):
     constant: int | None = None
 
     def hinted(self, name: str, given: Sequence[int]) -> AxisInfo:
-        """With the "contiguity", "divisibility" or "constancy" that the author of the kernel asserts."""
-        known = {
+        """Add the "contiguity", "divisibility" or "constancy" that the author of the kernel asserts."""
+        properties = {
             "contiguity": self.contiguity,
             "divisibility": self.divisibility,
             "constancy": self.constancy,
         }
-        known[name] = tuple(map(max, known[name], given))
-        return AxisInfo(self.shape, constant=self.constant, **known)
+        properties[name] = tuple(map(max, properties[name], given))
+        return AxisInfo(self.shape, constant=self.constant, **properties)
 
     def join(self, other: AxisInfo) -> AxisInfo:
-        """The info that holds for either of two values."""
+        """Return the info that holds for either of two values."""
         if self.shape != other.shape:
             return unknown(self.shape)
         return AxisInfo(
@@ -55,29 +55,29 @@ class AxisInfo(FrozenValue):
 
 
 def unknown(shape: tuple[int, ...]) -> AxisInfo:
-    """The info of a value if only its shape is known."""
+    """Return the info of a value if only its shape is known."""
     ones = (1,) * len(shape)
     return AxisInfo(shape, ones, ones, ones)
 
 
 def scalar(divisibility: int) -> AxisInfo:
-    """The info of a scalar with this divisibility."""
+    """Return the info of a scalar with this divisibility."""
     return AxisInfo((1,), (1,), (divisibility,), (1,))
 
 
 def shape_of(text: str) -> tuple[int, ...]:
-    """The shape of the last tensor type in an operation's text; (1,) if there are none."""
+    """Return the shape of the last tensor type in an operation's text, or (1,) if there are none."""
     shapes = shapes_of(text[text.rfind(" -> ") + 1 :])
     return shapes[-1] if shapes else (1,)
 
 
 def shapes_of(text: str) -> list[tuple[int, ...]]:
-    """The shapes of all tensor types in a text."""
+    """Return the shapes of all tensor types in a text."""
     return [tuple(map(int, shape[:-1].split("x"))) for shape in _TENSOR.findall(text)]
 
 
 def pointee_bytes(text: str) -> int:
-    """The size in bytes of what the first pointer type in `text` points to; 1 if there is none."""
+    """Return the size in bytes of what the first pointer type in `text` points to, or 1."""
     match = _POINTEE.search(text)
     if match is None:
         return 1
@@ -85,7 +85,7 @@ def pointee_bytes(text: str) -> int:
 
 
 def gcds(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """The greatest common divisors, dimension by dimension."""
+    """Return the greatest common divisors, dimension by dimension."""
     return tuple(map(gcd, a, b))
 
 
@@ -100,40 +100,40 @@ _Rule = Callable[[str, tuple[int, ...], Sequence[AxisInfo]], AxisInfo | None]
 
 
 def transfer(opcode: str, text: str, operands: Sequence[AxisInfo | None]) -> AxisInfo:
-    """The info of the result of an operation. `text` is the operation with its types."""
+    """Return the info of the result of an operation. `text` is the operation with its types."""
     shape = shape_of(text)
     rule = _RULES.get(opcode)
-    known = [operand for operand in operands if operand is not None]
+    known_operands = [operand for operand in operands if operand is not None]
     result = None
-    if rule is not None and len(known) == len(operands):
-        result = rule(text, shape, known)
+    if rule is not None and len(known_operands) == len(operands):
+        result = rule(text, shape, known_operands)
     return _with_hints(text, result or unknown(shape))
 
 
 def _with_hints(text: str, info: AxisInfo) -> AxisInfo:
-    """`tl.multiple_of`, `tl.max_contiguous` and `tl.max_constancy` leave attributes on the operation."""
+    """Apply the attributes that `tl.multiple_of`, `tl.max_contiguous` and `tl.max_constancy` leave."""
     if "tt." not in text:
         return info
     for name, numbers in _HINT.findall(text):
         values = [int(number) for number in numbers.split(",") if number.strip()]
-        given = values * len(info.shape) if len(values) == 1 else values
-        if len(given) == len(info.shape):
-            info = info.hinted(name, given)
+        hint_values = values * len(info.shape) if len(values) == 1 else values
+        if len(hint_values) == len(info.shape):
+            info = info.hinted(name, hint_values)
     return info
 
 
 def _power_of_two(value: int) -> int:
-    """The highest power of two that divides `value`."""
+    """Return the highest power of two that divides `value`."""
     return value & -value if value else _MOST
 
 
 def _bounded(constant: int) -> int | None:
-    """Keeps constants within 64 bits, so that they do not grow without end."""
+    """Return a constant, or None if it exceeds 64 bits: constants must not grow without end."""
     return constant if abs(constant) <= _MOST else None
 
 
 def integer_constant(text: str) -> int | None:
-    """The value of an `arith.constant` of integers or booleans; None for any other operation."""
+    """Return the value of an `arith.constant` of integers or booleans, or None for another operation."""
     match = _CONSTANT.match(text)
     if match is None:
         return None
@@ -200,7 +200,7 @@ def _broadcast(_: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo | N
 
 
 def _unary(rule: Callable[[str, tuple[int, ...], AxisInfo], AxisInfo | None]) -> _Rule:
-    """A rule for an operation with one operand of any shape."""
+    """Make a rule for an operation with one operand of any shape."""
 
     def checked(text: str, shape: tuple[int, ...], operands: Sequence[AxisInfo]) -> AxisInfo | None:
         return rule(text, shape, operands[0]) if len(operands) == 1 else None
@@ -209,7 +209,7 @@ def _unary(rule: Callable[[str, tuple[int, ...], AxisInfo], AxisInfo | None]) ->
 
 
 def _binary(rule: Callable[[str, AxisInfo, AxisInfo], AxisInfo]) -> _Rule:
-    """A rule for an operation with two operands of the same shape."""
+    """Make a rule for an operation with two operands of the same shape."""
 
     def checked(text: str, shape: tuple[int, ...], operands: Sequence[AxisInfo]) -> AxisInfo | None:
         if len(operands) != 2 or any(operand.shape != shape for operand in operands):
@@ -238,7 +238,7 @@ def _subtract(text: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
 
 
 def _multiply(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
-    """Multiplying by anything but 1 breaks a run, and only the first element of a run is divisible."""
+    """Multiply: by anything but 1, runs break, and only the first element of a run is divisible."""
     ones = (1,) * len(a.shape)
     contiguity = a.contiguity if b.constant == 1 else b.contiguity if a.constant == 1 else ones
 
@@ -264,8 +264,8 @@ def _divide(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
     divisor = b.constant or 0
     power = divisor > 0 and _power_of_two(divisor) == divisor
     equal = [
-        max(gcd(same, other), gcd(run, x, y) if run > 1 and other == size else 1)
-        for run, same, other, x, y, size in zip(
+        max(gcd(same, divisor_run), gcd(run, x, y) if run > 1 and divisor_run == size else 1)
+        for run, same, divisor_run, x, y, size in zip(
             a.contiguity, a.constancy, b.constancy, a.divisibility, b.divisibility, a.shape, strict=True
         )
     ]
@@ -278,8 +278,8 @@ def _divide(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
 
 def _remainder(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
     runs = [
-        gcd(run, x, y) if run > 1 and other == size else 1
-        for run, other, x, y, size in zip(
+        gcd(run, x, y) if run > 1 and divisor_run == size else 1
+        for run, divisor_run, x, y, size in zip(
             a.contiguity, b.constancy, a.divisibility, b.divisibility, a.shape, strict=True
         )
     ]
@@ -289,7 +289,7 @@ def _remainder(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
 
 
 def _compare(text: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
-    """Comparing a run with a constant changes its result only at or next to a common multiple of both."""
+    """Compare: a run and a constant change the result only at or next to a common multiple of both."""
     match = _PREDICATE.match(text)
     predicate = match[1][-2:] if match else ""
     constancy = []

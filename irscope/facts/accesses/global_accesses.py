@@ -58,7 +58,7 @@ class WidthLimits(FrozenValue):
 
     @property
     def width(self) -> int:
-        """The smallest limit."""
+        """Return the smallest limit."""
         return min(self.pointer, self.mask, self.share)
 
 
@@ -71,34 +71,37 @@ class Blame(FrozenValue):
 
 
 def global_accesses(ttir: Document, flow: AxisFlow) -> list[GlobalAccess]:
-    """The loads and stores through pointers, in the order of the text."""
-    found = []
+    """Return the loads and stores through pointers, in the order of the text."""
+    accesses = []
     for index, operation in enumerate(ttir.operations):
         operands = flow.sources[index]
         pointer = operands[0] if operands else None
         if operation.opcode not in _KINDS or pointer is None:
             continue
-        at = _MASK_OPERAND[operation.opcode]
+        mask_position = _MASK_OPERAND[operation.opcode]
         parameters = flow.parameters
         origins = sorted(flow.origins(pointer, pointer=True) & parameters.keys())
-        found.append(
+        accesses.append(
             GlobalAccess(
                 index,
                 _KINDS[operation.opcode],
                 kernel_place(operation.location),
                 pointer,
-                operands[at] if len(operands) > at else None,
+                operands[mask_position] if len(operands) > mask_position else None,
                 tuple(parameters[origin].name for origin in origins if parameters[origin].pointer),
                 pointee_bytes(operation.normalized),
             )
         )
-    return found
+    return accesses
 
 
 def width_limits(
     access: GlobalAccess, infos: Mapping[Definition, AxisInfo], threads: int
 ) -> WidthLimits | None:
-    """The limits of an access according to `infos`, in a block of `threads`; None if they are unknown."""
+    """Return the limits of an access according to `infos`, or None if they are unknown.
+
+    The block has `threads`.
+    """
     info = infos.get(access.pointer)
     if info is None:
         return None
@@ -117,7 +120,7 @@ def width_limits(
 
 
 def blamed(access: GlobalAccess, flow: AxisFlow, threads: int) -> Blame:
-    """A minimal set of parameters that would widen the access if they were known to be divisible by 16."""
+    """Find a minimal set of parameters that would widen the access if divisible by 16."""
     into = flow.origins(access.pointer)
     masking = flow.origins(access.mask) if access.mask is not None else frozenset()
     suspects = _unaligned(into | masking, flow)
@@ -126,7 +129,7 @@ def blamed(access: GlobalAccess, flow: AxisFlow, threads: int) -> Blame:
         return Blame((), ())
     needed = suspects
     for value in suspects:
-        fewer = [other for other in needed if other != value]
+        fewer = [candidate for candidate in needed if candidate != value]
         if _width(access, flow, fewer, threads) == widest:
             needed = fewer
     return _blame(access, flow, needed)
@@ -172,8 +175,8 @@ def _width(
     threads: int,
     one: Definition | None = None,
 ) -> int:
-    found = width_limits(access, flow.infos(frozenset(aligned), one), threads)
-    return found.width if found else 0
+    limits = width_limits(access, flow.infos(frozenset(aligned), one), threads)
+    return limits.width if limits else 0
 
 
 Key = tuple[str, KernelPlace]  # "global load" or "global store", and its place
@@ -203,8 +206,10 @@ class MemoryUse(FrozenValue):
 
 
 def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionMix]) -> MemoryUse:
-    """The memory use of a variant. `work` is what its assembly does: a reason that implies another width
-    than the assembly has is left out.
+    """Return the memory use of a variant.
+
+    `work` is what its assembly does: a reason that implies another width than the assembly has is
+    left out.
     """
     if len(ttir.operations) > _MOST_OPERATIONS:
         return MemoryUse()
@@ -215,19 +220,21 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
         by_key.setdefault((access.kind, access.place), []).append(access)
     decisions = match_decisions(parse_decisions(variant.reasons or ""), ttir)
     threads = threads_of(variant)
-    for key, own in by_key.items():
-        names = list(dict.fromkeys(name for access in own for name in access.pointers))
+    for key, accesses in by_key.items():
+        names = list(dict.fromkeys(name for access in accesses for name in access.pointers))
         if names and len(names) <= _MOST_POINTERS:
             pointers[key] = _listed(names)
             if key[0] == "global load" and ("scalar load", key[1]) in work:
                 pointers["scalar load", key[1]] = pointers[key]
         width = work[key].width if key in work else WIDEST
-        reasons = {_reason(access, flow, threads, width, decisions) for access in own} if threads else set()
+        reasons = (
+            {_reason(access, flow, threads, width, decisions) for access in accesses} if threads else set()
+        )
         # The sentence is about the line, so the reason must hold for all of its accesses.
         if len(reasons) == 1 and (reason := reasons.pop()):
             narrow[key] = reason
         elif threads:
-            strides = {unit_stride(access, flow, threads) for access in own}
+            strides = {unit_stride(access, flow, threads) for access in accesses}
             if len(strides) == 1:
                 strided[key] = strides.pop()
     return MemoryUse(pointers, narrow, strided)
@@ -253,9 +260,9 @@ def _descriptors(ttir: Document) -> dict[Key, str]:
             name = descriptor_name(operation.operands[0])
             names.setdefault(("async copy", kernel_place(operation.location)), {})[name] = None
     return {
-        key: _listed(list(own))
-        for key, own in names.items()
-        if len(own) <= _MOST_POINTERS and not any(name.isdecimal() for name in own)
+        key: _listed(list(descriptors))
+        for key, descriptors in names.items()
+        if len(descriptors) <= _MOST_POINTERS and not any(name.isdecimal() for name in descriptors)
     }
 
 
@@ -271,20 +278,20 @@ def _reason(
     width: int,
     decisions: Mapping[int, CoalescingDecision],
 ) -> str:
-    """Why the access is `width` bytes wide and not 16; "" if that is unknown."""
-    found = width_limits(access, flow.infos(), threads)
-    if found is None or width >= WIDEST or found.width * access.size != width:
+    """Say why the access is `width` bytes wide and not 16; "" if that is unknown."""
+    limits = width_limits(access, flow.infos(), threads)
+    if limits is None or width >= WIDEST or limits.width * access.size != width:
         return ""
     text = _blame_text(blamed(access, flow, threads))
     reason = decisions.get(access.index)
-    if reason is None or found.pointer > found.mask or found.pointer >= found.share:
+    if reason is None or limits.pointer > limits.mask or limits.pointer >= limits.share:
         return text
     knew = _knew_text(access, reason)
     return f"{text} ({knew})" if text and knew else text or knew
 
 
 def _blame_text(blame: Blame) -> str:
-    """`the mask compares with n, which is not known to be divisible by 16`; "" without a cause."""
+    """Return `the mask compares with n, which is not known to be divisible by 16`; "" without cause."""
     divisible = f"not known to be divisible by {ALIGNED}"
     if blame.mask and not blame.pointer:
         return f"the mask compares with {_listed(blame.mask)}, which {_are(blame.mask)} {divisible}"
@@ -293,19 +300,19 @@ def _blame_text(blame: Blame) -> str:
 
 
 def _knew_text(access: GlobalAccess, reason: CoalescingDecision) -> str:
-    """The property of the pointer that limited the access."""
+    """Name the property of the pointer that limited the access."""
     dimension = max(range(len(reason.shape)), key=lambda at: (reason.contiguity[at], at))
     pointer = f"{_listed(access.pointers)} + ..." if access.pointers else "the pointer"
-    known = [
+    properties = [
         ("contiguity", reason.contiguity[dimension], 1),
         ("divisibility", reason.divisibility[dimension], access.size),
     ]
-    limiting = [f"{name} {value}" for name, value, unit in known if value <= reason.pointer_limit * unit]
+    limiting = [f"{name} {value}" for name, value, unit in properties if value <= reason.pointer_limit * unit]
     return f"the compiler knew {' and '.join(limiting)} of {pointer}" if limiting else ""
 
 
 def _listed(names: Iterable[str]) -> str:
-    """`a`, `a and b`, `a, b and c`."""
+    """Return `a`, `a and b`, `a, b and c`."""
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
 
@@ -341,26 +348,26 @@ class CoalescingDecision(FrozenValue):
 
 
 def parse_decisions(text: str) -> list[CoalescingDecision]:
-    """The decisions in the log `text`, in order. Skips what it does not recognize; never fails."""
-    found: list[CoalescingDecision] = []
+    """Parse the decisions in the log `text`, in order. Skips what it does not recognize; never fails."""
+    decisions: list[CoalescingDecision] = []
     fields: dict[str, object] = {}
     for line in text.splitlines():
         message = line.removeprefix(_MARK)
         if match := _OPERATION.match(message):
-            found += _finished(fields)
+            decisions += _finished(fields)
             fields = {"opcode": match[1], "shape": shape_of(message[match.end() :])}
         elif match := _PER_THREAD.match(message):
             fields["pointer_limit" if match[1] else "per_thread"] = int(match[2])
         elif message.startswith("axis info of pointer"):
             for name, numbers in _NUMBERS.findall(message):
                 fields[name] = tuple(map(int, numbers.split(", ")))
-    return [*found, *_finished(fields)]
+    return [*decisions, *_finished(fields)]
 
 
 def match_decisions(
     decisions: Sequence[CoalescingDecision], ttir: Document
 ) -> Mapping[int, CoalescingDecision]:
-    """The decisions by the index of their TTIR operation; none if they do not match the text."""
+    """Map the index of each TTIR operation to its decision; empty if they do not match the text."""
     considered = [
         (index, operation)
         for index, operation in enumerate(ttir.operations)
@@ -376,7 +383,7 @@ def match_decisions(
 
 
 def _finished(fields: Mapping[str, object]) -> list[CoalescingDecision]:
-    """The reason that was read, if it is whole and its parts fit each other."""
+    """Return the reason that was read, if it is whole and its parts fit each other."""
     if len(fields) != len(CoalescingDecision.__slots__):
         return []
     reason = CoalescingDecision(**fields)  # type: ignore[arg-type]

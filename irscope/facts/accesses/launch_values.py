@@ -48,12 +48,12 @@ class LaunchValue(FrozenValue):
 
     @property
     def single(self) -> int | None:
-        """The value, if it is one known number for all elements."""
+        """Return the value, if it is one known number for all elements."""
         return self.low if self.low == self.high and not self.base else None
 
     @property
     def uniform(self) -> bool:
-        """Whether all elements are equal."""
+        """Return True if all elements are equal."""
         return not any(step != 0 for step in self.steps)
 
 
@@ -62,10 +62,10 @@ UNKNOWN = LaunchValue()
 
 
 def launch_values(flow: AxisFlow, launch: Launch | None) -> Mapping[Definition, LaunchValue]:
-    """The known range of each value in the last program of `launch`; without one, only steps and constants.
+    """Return the known range of each value in the last program of `launch`.
 
-    Empty if the control flow is not structured, because the last program may then leave early, and if
-    functions are not inlined.
+    Without a launch, only steps and constants are known. Empty if the control flow is not
+    structured, because the last program may then leave early, and if functions are not inlined.
     """
     if any(operation.opcode.startswith(("cf.", "tt.call")) for operation in flow.operations):
         return {}
@@ -73,7 +73,7 @@ def launch_values(flow: AxisFlow, launch: Launch | None) -> Mapping[Definition, 
 
 
 def single(value: int) -> LaunchValue:
-    """One known number."""
+    """Return one known number."""
     return LaunchValue(value, value, exact=True)
 
 
@@ -132,8 +132,8 @@ class _Evaluation:
         return single(self._grid[axis] - (match[1] == "program_id"))
 
     def _loop(self, index: int, loop: Operation, operands: Sequence[LaunchValue]) -> None:
-        """Sets the counter, the values carried by the loop, and its results."""
-        first, last, step = ([one.single for one in operands[:3]] + [None] * 3)[:3]
+        """Set the counter, the values carried by the loop, and its results."""
+        first, last, step = ([bound.single for bound in operands[:3]] + [None] * 3)[:3]
         trips = None
         if first is not None and last is not None and step is not None and step > 0:
             trips = max(0, -(-(last - first) // step))
@@ -150,24 +150,24 @@ class _Evaluation:
                 self._values[Definition(index, True, position + 1)] = replace(within, varying=varying)
                 self._values[Definition(index, False, position)] = after
             else:
-                known = initial.steps if self._keeps_steps(index, position) else (None,) * len(initial.steps)
-                value = LaunchValue(steps=known, base=initial.base, varying=varying)
+                steps = initial.steps if self._keeps_steps(index, position) else (None,) * len(initial.steps)
+                value = LaunchValue(steps=steps, base=initial.base, varying=varying)
                 self._values[Definition(index, True, position + 1)] = value
                 self._values[Definition(index, False, position)] = value
 
     def _added(self, loop: int, position: int) -> int | None:
-        """The number that each iteration adds to a carried value; None if that is unknown."""
-        other = self._increment(loop, position)
-        value = self._values.get(other) if other is not None else None
+        """Return the number that each iteration adds to a carried value, or None if that is unknown."""
+        increment = self._increment(loop, position)
+        value = self._values.get(increment) if increment is not None else None
         return value.single if value is not None and value.uniform else None
 
     def _keeps_steps(self, loop: int, position: int) -> bool:
-        other = self._increment(loop, position)
-        value = self._values.get(other) if other is not None else None
+        increment = self._increment(loop, position)
+        value = self._values.get(increment) if increment is not None else None
         return value is not None and value.uniform
 
     def _increment(self, loop: int, position: int) -> Definition | None:
-        """The step of each iteration of a carried value, if it is computed before the loop."""
+        """Return the step of each iteration of a carried value, if it is computed before the loop."""
         yielded = self._yields.get(loop)
         source = yielded[position] if yielded is not None and position < len(yielded) else None
         if source is None or self._flow.operations[source.owner].opcode not in ("arith.addi", "tt.addptr"):
@@ -176,12 +176,12 @@ class _Evaluation:
         carried = Definition(loop, True, position + 1)
         if len(terms) != 2 or carried not in terms:
             return None
-        other = terms[1] if terms[0] == carried else terms[0]
-        return other if other is not None and other.owner < loop else None
+        addend = terms[1] if terms[0] == carried else terms[0]
+        return addend if addend is not None and addend.owner < loop else None
 
     @cached_property
     def _yields(self) -> Mapping[int, Sequence[Definition | None]]:
-        """The values that each loop yields, by the loop's index."""
+        """Map the index of each loop to the values that it yields."""
         return {
             operation.parent: self._flow.sources[index]
             for index, operation in enumerate(self._flow.operations)
@@ -190,7 +190,7 @@ class _Evaluation:
 
 
 def _argument(text: str) -> LaunchValue:
-    """A recorded argument: `4096`, or `True`."""
+    """Parse a recorded argument: `4096`, or `True`."""
     if text in ("True", "False"):
         return single(int(text == "True"))
     digits = text.removeprefix("-")
@@ -198,7 +198,7 @@ def _argument(text: str) -> LaunchValue:
 
 
 def _bounded(value: LaunchValue) -> LaunchValue:
-    """Drops ranges that grow without end."""
+    """Drop ranges that grow without end."""
     ends = [end for end in (value.low, value.high) if end is not None]
     return (
         value
@@ -208,7 +208,7 @@ def _bounded(value: LaunchValue) -> LaunchValue:
 
 
 def _moved(value: LaunchValue, low: int, high: int) -> LaunchValue:
-    """`value` plus a number between `low` and `high`, in either order."""
+    """Return `value` plus a number between `low` and `high`, in either order."""
     if value.low is None or value.high is None:
         return value
     return replace(value, low=value.low + min(low, high), high=value.high + max(low, high))
@@ -223,7 +223,7 @@ def _same(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue:
 
 
 def _if_it_fits(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue:
-    """The value if no conversion changes it, signed or not."""
+    """Return the value if no conversion changes it, signed or not."""
     low, high = operands[0].low, operands[0].high
     fits = low is not None and high is not None and low >= 0 and high < 1 << 31
     return operands[0] if fits else LaunchValue(steps=operands[0].steps)
@@ -238,12 +238,12 @@ def _expand(text: str, shape: tuple[int, ...], operands: _Operands) -> LaunchVal
     if match is None or not 0 <= int(match[1]) < len(shape):
         return None
     steps, axis = operands[0].steps, int(match[1])
-    varying = frozenset((owner, at + (at >= axis)) for owner, at in operands[0].varying)
+    varying = frozenset((owner, dimension + (dimension >= axis)) for owner, dimension in operands[0].varying)
     return replace(operands[0], varying=varying, steps=(*steps[:axis], 0, *steps[axis:]))
 
 
 def _ends(operands: _Operands) -> tuple[int, int, int, int] | None:
-    """The ends of the ranges of two operands."""
+    """Return the ends of the ranges of two operands."""
     a, b = operands
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return None
@@ -262,19 +262,22 @@ def _sum(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | N
         return None
     ends = _ends(operands)
     pairs = zip(operands[0].steps, operands[1].steps, strict=True)
-    steps = tuple(None if one is None or other is None else one + other for one, other in pairs)
+    steps = tuple(
+        None if left_step is None or right_step is None else left_step + right_step
+        for left_step, right_step in pairs
+    )
     return _combined(operands, ends and (ends[0] + ends[2], ends[1] + ends[3]), steps)
 
 
 def _difference(text: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | None:
     if len(operands) != 2:
         return None
-    other = operands[1]
+    subtrahend = operands[1]
     negated = replace(
-        other,
-        low=None if other.high is None else -other.high,
-        high=None if other.low is None else -other.low,
-        steps=tuple(None if step is None else -step for step in other.steps),
+        subtrahend,
+        low=None if subtrahend.high is None else -subtrahend.high,
+        high=None if subtrahend.low is None else -subtrahend.low,
+        steps=tuple(None if step is None else -step for step in subtrahend.steps),
     )
     return _sum(text, shape, (operands[0], negated))
 
@@ -291,12 +294,12 @@ def _product(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue
         for step in b.steps
     )
     ends = _ends(operands)
-    products = ends and [one * other for one in ends[:2] for other in ends[2:]]
+    products = ends and [left_end * right_end for left_end in ends[:2] for right_end in ends[2:]]
     return _combined(operands, products, steps)
 
 
 def _division(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | None:
-    """Of numbers that are not negative by a known positive one: others round differently."""
+    """Divide numbers that are not negative by a known positive one: others round differently."""
     ends, steps = _divided(operands)
     by = operands[1].single if len(operands) == 2 else None
     if ends is None or by is None or by <= 0 or ends[0] < 0:
@@ -317,7 +320,7 @@ def _remainder(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchVal
 def _divided(operands: _Operands) -> tuple[tuple[int, int, int, int] | None, tuple[int | None, ...]]:
     if len(operands) != 2:
         return None, ()
-    uniform = all(one.uniform for one in operands)
+    uniform = all(operand.uniform for operand in operands)
     return _ends(operands), tuple(0 if uniform else None for _ in operands[0].steps)
 
 

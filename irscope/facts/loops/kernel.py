@@ -39,40 +39,40 @@ class LoopMix:
     def __init__(self, document: Document, stage: str, ttgir: Document | None) -> None:
         self._document = document
         self.stage = stage
-        found = LoopRegions(document, ttgir) if ttgir is not None and document.operations else None
-        self.regions = found if found is not None and found.known else None
+        all_regions = LoopRegions(document, ttgir) if ttgir is not None and document.operations else None
+        self.regions = all_regions if all_regions is not None and all_regions.known else None
 
     @cached_property
     def _kinds(self) -> Mapping[tuple[str, int], InstructionKind]:
-        """The instruction of a kind on each line of the stage."""
-        found = classified(self._document, self.stage)
-        return {(kind.kind, line): kind for kind, lines in found.items() for line in lines}
+        """Map each kind and line of the stage to the instruction on the line."""
+        by_kind = classified(self._document, self.stage)
+        return {(kind.kind, line): kind for kind, lines in by_kind.items() for line in lines}
 
     def counts(self, kind: str, lines: Iterable[int]) -> RegionCounts:
-        """The instructions of a kind on some lines, by region.
+        """Count the instructions of a kind on some lines, by region.
 
         Those of a loop's remainder are left out: they are the same iterations.
         """
-        found: dict[Region, dict[InstructionKind, int]] = {}
+        by_region: dict[Region, dict[InstructionKind, int]] = {}
         for line in lines:
-            own = self._kinds.get((kind, line))
+            instruction = self._kinds.get((kind, line))
             region = self.region(line)
-            if own is not None and region.where is not Where.REMAINDER:
-                counts = found.setdefault(region, {})
-                counts[own] = counts.get(own, 0) + 1
-        return found
+            if instruction is not None and region.where is not Where.REMAINDER:
+                counts = by_region.setdefault(region, {})
+                counts[instruction] = counts.get(instruction, 0) + 1
+        return by_region
 
     def lines(self, *kinds: str) -> Iterator[tuple[str, int]]:
-        """The instructions of some kinds: kind and line."""
+        """Yield the kind and line of each instruction of some kinds."""
         return (key for key in self._kinds if key[0] in kinds)
 
     def region(self, line: int) -> Region:
-        """The region of the instruction on a line of the stage."""
+        """Return the region of the instruction on a line of the stage."""
         index = self._document.operation_of_line.get(line)
         return OUTSIDE if self.regions is None or index is None else self.regions.region(index)
 
     def runs(self, chain: Chain) -> bool:
-        """Whether the stage has a loop of this statement."""
+        """Return True if the stage has a loop of this statement."""
         return bool(self._mains(chain))
 
     def count(self, chain: Chain, kinds: Collection[InstructionKind]) -> int:
@@ -85,32 +85,32 @@ class LoopMix:
     @cached_property
     def _loops_with(self) -> Mapping[tuple[Chain, InstructionKind], set[int]]:
         """Map each statement and kind to the loops of the assembly that have such instructions."""
-        found: dict[tuple[Chain, InstructionKind], set[int]] = {}
+        by_statement: dict[tuple[Chain, InstructionKind], set[int]] = {}
         for (_, line), kind in self._kinds.items():
             index = self._document.operation_of_line.get(line)
             loop = None if self.regions is None or index is None else self.regions.loop_of(index)
             if loop and not loop.remainder:
-                found.setdefault((loop.chain, kind), set()).add(loop.natural)
-        return found
+                by_statement.setdefault((loop.chain, kind), set()).add(loop.natural)
+        return by_statement
 
     def iterations(self, chain: Chain) -> int:
-        """How many iterations one pass through the loop runs, as far as is known."""
+        """Count the iterations that one pass through the loop runs, as far as is known."""
         return self.unrolled(chain) or 1
 
     def unrolled(self, chain: Chain) -> int | None:
-        """The factor by which a loop is unrolled; None if that is not known."""
+        """Return the factor by which a loop is unrolled, or None if that is not known."""
         if chain not in self._factors:
             regions = self.regions
             self._factors[chain] = unroll_factor(regions, chain, self.stage) if regions else None
         return self._factors[chain]
 
     def depth(self, chain: Chain) -> int:
-        """How many iterations of a loop are in flight at once; 1 if it is not pipelined."""
+        """Count the iterations of a loop that are in flight at once; 1 if it is not pipelined."""
         return max((self._depths[loop.scf] for loop in self._mains(chain)), default=1)
 
     @cached_property
     def _depths(self) -> Sequence[int]:
-        """The depth of each loop of TTGIR. A loop around a pipelined one is not pipelined itself."""
+        """Return the depth of each TTGIR loop. A loop around a pipelined one is not pipelined itself."""
         if self.regions is None:
             return ()
         ttgir, scf = self.regions.ttgir, self.regions.scf
@@ -125,30 +125,32 @@ class LoopMix:
         return self.regions.main(chain) if self.regions else ()
 
     def copies_before(self, chain: Chain) -> int | None:
-        """How many iterations of a loop's loads run before it; None if its loads differ in that."""
-        found: dict[tuple[str, Chain], dict[Where, int]] = {}
+        """Count the iterations of a loop's loads that run before it; None if its loads differ in that."""
+        by_load: dict[tuple[str, Chain], dict[Where, int]] = {}
         for kind, line in self.lines("global load", "async copy"):
             region = self.region(line)
             if region.loop == chain:
                 index = self._document.operation_of_line[line]
                 key = kind, location_chain(self._document.operations[index].location)
-                own = found.setdefault(key, {})
-                own[region.where] = own.get(region.where, 0) + 1
+                counts = by_load.setdefault(key, {})
+                counts[region.where] = counts.get(region.where, 0) + 1
         factor = self.iterations(chain)
         copies = {
-            own.get(Where.BEFORE, 0) * factor / own[Where.IN] for own in found.values() if Where.IN in own
+            counts.get(Where.BEFORE, 0) * factor / counts[Where.IN]
+            for counts in by_load.values()
+            if Where.IN in counts
         }
-        if len(copies) != 1 or not (one := next(iter(copies))).is_integer():
+        if len(copies) != 1 or not (number := next(iter(copies))).is_integer():
             return None
-        return int(one)
+        return int(number)
 
     @cached_property
     def _factors(self) -> dict[Chain, int | None]:
         return {}
 
     def per_iteration(self, counts: RegionCounts) -> RegionCounts:
-        """`counts` with those in loops per iteration of the statement, if its factor divides them."""
-        return {region: self._shared(region, own) for region, own in counts.items()}
+        """Divide counts in loops to those of one iteration of the statement, if its factor divides them."""
+        return {region: self._shared(region, region_counts) for region, region_counts in counts.items()}
 
     def _shared(self, region: Region, counts: Counts) -> Counts:
         factor = self.iterations(region.loop) if region.where is Where.IN else 1
@@ -157,7 +159,7 @@ class LoopMix:
         return {kind: number // factor for kind, number in counts.items()}
 
     def passes(self, region: Region, counts: Counts) -> int:
-        """The iterations that `per_iteration` of a region's counts covers: 1, or all of a pass."""
+        """Return the iterations that `per_iteration` of a region's counts covers: 1, or all of a pass."""
         factor = self.iterations(region.loop) if region.where is Where.IN else 1
         return factor if any(number % factor for number in counts.values()) else 1
 
@@ -173,10 +175,10 @@ class TripCount(FrozenValue):
     arguments: tuple[tuple[str, int], ...] = ()
 
     def __str__(self) -> str:
-        """`64 iterations for K=4096`."""
-        given = ", ".join(f"{name}={value:,}".replace(",", "") for name, value in self.arguments)
+        """Return `64 iterations for K=4096`."""
+        arguments_text = ", ".join(f"{name}={value:,}".replace(",", "") for name, value in self.arguments)
         text = f"{self.iterations:,} iteration{'' if self.iterations == 1 else 's'}"
-        return f"{text} for {given}" if given else text
+        return f"{text} for {arguments_text}" if arguments_text else text
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -211,23 +213,27 @@ class Loop(FrozenValue):
 def kernel_loops(
     document: Document, stage: str, ttgir: Document, ttir: Document | None, variant: Variant | None = None
 ) -> tuple[Loop, ...]:
-    """The loops of an assembly stage, outer ones first; none if they cannot be known.
+    """Return the loops of an assembly stage, outer ones first; none if they cannot be known.
 
-    With TTIR and the variant, the trip counts that follow from constants and the first launch.
+    With TTIR and the variant, they have the trip counts that follow from constants and the first
+    launch.
     """
     mix = LoopMix(document, stage, ttgir)
     return loops_of(mix, trip_counts(ttir, variant) if ttir else {}) if mix.regions else ()
 
 
 def loops_of(mix: LoopMix, trips: Mapping[Chain, TripCount]) -> tuple[Loop, ...]:
-    """The loops of a stage whose instructions were counted by region."""
+    """Return the loops of a stage whose instructions were counted by region."""
     regions = mix.regions
     if regions is None:
         return ()
     spills = _spills(mix)
-    found = [_loop(mix, regions, loop, trips, spills) for loop in regions.loops]
+    found_loops = [_loop(mix, regions, loop, trips, spills) for loop in regions.loops]
     hot = _hottest(mix, regions)
-    return tuple(replace(loop, hot=own is hot) for loop, own in zip(found, regions.loops, strict=True))
+    return tuple(
+        replace(loop, hot=region_loop is hot)
+        for loop, region_loop in zip(found_loops, regions.loops, strict=True)
+    )
 
 
 def _loop(
@@ -240,7 +246,7 @@ def _loop(
     scf = regions.scf[loop.scf]
     blocks, operations = regions.tree.graph.blocks, regions.document.operations
     body = sorted(regions.tree.body(loop.natural))
-    lines = [(operations[blocks[at].start].line, operations[blocks[at].end - 1].end) for at in body]
+    lines = [(operations[blocks[block].start].line, operations[blocks[block].end - 1].end) for block in body]
     return Loop(
         place=loop.chain[0],
         chain=loop.chain,
@@ -258,30 +264,30 @@ def _loop(
 
 
 def loop_lines(document: Document, ttgir: Document, chain: Chain) -> tuple[range, ...]:
-    """The lines of the loops of one statement in LLVM IR or assembly; none if loops cannot be known."""
+    """Return the lines of one statement's loops in LLVM IR or assembly; none if loops are unknown."""
     regions = LoopRegions(document, ttgir)
     if not regions.known:
         return ()
     blocks, operations = regions.tree.graph.blocks, document.operations
-    body = {at for loop in regions.main(chain) for at in regions.tree.body(loop.natural)}
-    lines = [(operations[blocks[at].start].line, operations[blocks[at].end - 1].end) for at in body]
+    body = {block for loop in regions.main(chain) for block in regions.tree.body(loop.natural)}
+    lines = [(operations[blocks[block].start].line, operations[blocks[block].end - 1].end) for block in body]
     # In LLVM IR, a blank line precedes each label.
     return _joined(lines, between=2)
 
 
 def _joined(lines: Sequence[tuple[int, int]], between: int = 1) -> tuple[range, ...]:
-    """Ranges of lines; those that touch are one. Blocks are separated by the lines of labels."""
-    found: list[tuple[int, int]] = []
+    """Merge ranges of lines that touch. Blocks are separated by the lines of labels."""
+    merged: list[tuple[int, int]] = []
     for start, end in sorted(lines):
-        if found and start <= found[-1][1] + between:
-            found[-1] = found[-1][0], max(end, found[-1][1])
+        if merged and start <= merged[-1][1] + between:
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
-            found.append((start, end))
-    return tuple(range(start, end) for start, end in found)
+            merged.append((start, end))
+    return tuple(range(start, end) for start, end in merged)
 
 
 def _spills(mix: LoopMix) -> Mapping[tuple[Chain, str], int]:
-    """The loads and stores of local memory in each loop, without those of inner loops.
+    """Count the loads and stores of local memory in each loop, without those of inner loops.
 
     In PTX, local memory holds arrays; the spills of ptxas are in SASS.
     """
@@ -294,7 +300,7 @@ def _spills(mix: LoopMix) -> Mapping[tuple[Chain, str], int]:
 
 
 def _hottest(mix: LoopMix, regions: LoopRegions) -> KernelLoop | None:
-    """The deepest loop with matrix instructions; without any, the longest of the deepest."""
+    """Return the deepest loop with matrix instructions; without any, the longest of the deepest."""
     mains = [loop for loop in regions.loops if not loop.remainder]
     index_of = regions.document.operation_of_line
     matrix = {regions.tree.loop_of(index_of[line]) for _, line in mix.lines("matrix") if line in index_of}
@@ -306,17 +312,17 @@ def _hottest(mix: LoopMix, regions: LoopRegions) -> KernelLoop | None:
 
 
 def mlir_loops(document: Document, trips: Mapping[Chain, TripCount]) -> tuple[Loop, ...]:
-    """The loops of TTIR or TTGIR; `instructions` counts operations."""
+    """Return the loops of TTIR or TTGIR; `instructions` counts operations."""
     depths = {pipeline.line: pipeline.depth for pipeline in pipelines(document.text)}
-    found = []
+    found_loops = []
     scf = scf_loops(document)
     ends = _region_ends(document)
     for index, loop in enumerate(scf):
         operation = document.operations[loop.operation]
         if not loop.chain:
             continue
-        inner = any(other.parent == index for other in scf)
-        found.append(
+        inner = any(candidate.parent == index for candidate in scf)
+        found_loops.append(
             Loop(
                 place=loop.chain[0],
                 chain=loop.chain,
@@ -328,11 +334,11 @@ def mlir_loops(document: Document, trips: Mapping[Chain, TripCount]) -> tuple[Lo
                 trip_count=trips.get(loop.chain),
             )
         )
-    return tuple(found)
+    return tuple(found_loops)
 
 
 def _region_ends(document: Document) -> Sequence[int]:
-    """For each operation, the index after its last nested operation."""
+    """Map each operation to the index after its last nested operation."""
     ends = [index + 1 for index in range(len(document.operations))]
     for index in range(len(ends) - 1, -1, -1):
         parent = document.operations[index].parent
@@ -342,42 +348,45 @@ def _region_ends(document: Document) -> Sequence[int]:
 
 
 def trip_counts(ttir: Document, variant: Variant | None) -> Mapping[Chain, TripCount]:
-    """How often the loops of a kernel run, as far as constants and the first launch determine it."""
+    """Return how often a kernel's loops run, as far as constants and the first launch determine it."""
     values = _values(variant) if variant else {}
     evaluator = Evaluator(ttir, values)
     by_chain: dict[Chain, list[ScfLoop]] = {}
     for loop in scf_loops(ttir):
         if loop.chain:
             by_chain.setdefault(loop.chain, []).append(loop)
-    found = {}
+    by_statement = {}
     for chain, loops in by_chain.items():
         count = _total(loops, evaluator.trip_count, evaluator)
         if count is not None:
-            given = tuple((name, values[name]) for name in sorted(count.parameters))
-            found[chain] = TripCount(count.value, given)
-    return found
+            arguments = tuple((name, values[name]) for name in sorted(count.parameters))
+            by_statement[chain] = TripCount(count.value, arguments)
+    return by_statement
 
 
 def _total(
     loops: Sequence[ScfLoop], count: Callable[[ScfLoop], Evaluated | None], evaluator: Evaluator
 ) -> Evaluated | None:
-    """The iterations of a statement: one loop, or an unrolled one and what it leaves over."""
+    """Return the iterations of a statement: one loop, or an unrolled one and what it leaves over."""
     counts = [count(loop) for loop in loops]
-    known = [own for own in counts if own is not None]
-    if len(known) != len(loops) or len(loops) > 2:
+    known_counts = [evaluated for evaluated in counts if evaluated is not None]
+    if len(known_counts) != len(loops) or len(loops) > 2:
         return None
     if len(loops) == 1:
-        return known[0]
+        return known_counts[0]
     steps = [evaluator.integer(loop.step) for loop in loops]
     if loops[1].lower is None or loops[1].lower != loops[0].upper or not steps[0] or not steps[1]:
         return None
     factor = steps[0].value // max(1, steps[1].value)
-    return Evaluated(known[0].value * factor + known[1].value, known[0].parameters | known[1].parameters)
+    return Evaluated(
+        known_counts[0].value * factor + known_counts[1].value,
+        known_counts[0].parameters | known_counts[1].parameters,
+    )
 
 
 def _values(variant: Variant) -> Mapping[str, int]:
-    """The integers among the arguments of the first launch, and those that the variant is specialized to."""
-    found = {
+    """Return the integers of the first launch's arguments, and those that the variant specializes."""
+    by_name = {
         argument.name: argument.value
         for argument in variant.specialization
         if isinstance(argument.value, int) and not isinstance(argument.value, bool)
@@ -385,5 +394,5 @@ def _values(variant: Variant) -> Mapping[str, int]:
     for launch in variant.launches[:1]:
         for name, value in launch.arguments:
             if _INTEGER.fullmatch(value):
-                found[name] = int(value)
-    return found
+                by_name[name] = int(value)
+    return by_name

@@ -95,47 +95,47 @@ class LoopRegions:
 
     @property
     def known(self) -> bool:
-        """Whether the loops of all functions are known."""
+        """Return True if the loops of all functions are known."""
         return not self.tree.unknown
 
     @cached_property
     def chains(self) -> Sequence[Chain]:
-        """The loop statements of the kernel, in the order of TTGIR."""
+        """Return the loop statements of the kernel, in the order of TTGIR."""
         return list(self._by_chain)
 
     @cached_property
     def loops(self) -> Sequence[KernelLoop]:
-        """The loops of the assembly that are loops of the kernel, outer ones first."""
+        """Return the loops of the assembly that are loops of the kernel, outer ones first."""
         naturals: dict[Chain, list[int]] = {}
         for natural, chain in self._assign().items():
             naturals.setdefault(chain, []).append(natural)
-        found: list[KernelLoop] = []
-        for chain, own in naturals.items():
-            scf, remainders = self._by_chain[chain], self._remainders(chain, own)
-            for place, natural in enumerate(own):
-                index = scf[place] if len(own) == len(scf) else scf[0]
-                found.append(KernelLoop(natural, index, chain, natural in remainders))
-        return sorted(found, key=lambda loop: loop.natural)
+        kernel_loops: list[KernelLoop] = []
+        for chain, statement_loops in naturals.items():
+            scf, remainders = self._by_chain[chain], self._remainders(chain, statement_loops)
+            for position, natural in enumerate(statement_loops):
+                index = scf[position] if len(statement_loops) == len(scf) else scf[0]
+                kernel_loops.append(KernelLoop(natural, index, chain, natural in remainders))
+        return sorted(kernel_loops, key=lambda loop: loop.natural)
 
     @cached_property
     def _loop_of_natural(self) -> Mapping[int, KernelLoop]:
         return {loop.natural: loop for loop in self.loops}
 
     def _around(self, natural: int) -> Iterator[KernelLoop]:
-        """The loops of the kernel around (and including) a natural loop, innermost first."""
+        """Yield the loops of the kernel around (and including) a natural loop, innermost first."""
         while natural != NONE:
             if natural in self._loop_of_natural:
                 yield self._loop_of_natural[natural]
             natural = self.tree.loops[natural].parent
 
     def instructions(self, loop: KernelLoop, inner: bool = True) -> int:
-        """How many instructions a loop has, those of loops inside of it counted once."""
+        """Count the instructions of a loop, those of loops inside of it once."""
         blocks = self.tree.graph.blocks
-        own = self.tree.body(loop.natural) if inner else self.tree.bodies[loop.natural]
-        return sum(blocks[block].end - blocks[block].start for block in own)
+        loop_blocks = self.tree.body(loop.natural) if inner else self.tree.bodies[loop.natural]
+        return sum(blocks[block].end - blocks[block].start for block in loop_blocks)
 
     def main(self, chain: Chain) -> Sequence[KernelLoop]:
-        """The loops of a statement without remainders: several if it runs in several groups of warps."""
+        """Return the loops of a statement without remainders: several if several groups of warps run it."""
         return [loop for loop in self.loops if loop.chain == chain and not loop.remainder]
 
     def loop_of(self, operation: int) -> KernelLoop | None:
@@ -143,7 +143,7 @@ class LoopRegions:
         return next(self._around(self.tree.loop_of(operation)), None)
 
     def region(self, operation: int) -> Region:
-        """The region of an operation."""
+        """Return the region of an operation."""
         block = self.tree.graph.block_of(operation)
         home = self.home(location_chain(self.document.operations[operation].location))
         if (block, home) not in self._regions:
@@ -151,7 +151,7 @@ class LoopRegions:
         return self._regions[block, home]
 
     def _region(self, block: int, home: Chain) -> Region:
-        """The region of an instruction in `block` whose Python line is in the loop `home`."""
+        """Return the region of an instruction in `block` whose Python line is in the loop `home`."""
         around = list(self._around(self.tree.innermost[block]))
         if home and home not in [loop.chain for loop in around] and home in self._headers:
             headers = self._headers[home]
@@ -168,11 +168,11 @@ class LoopRegions:
         return Region(Where.REMAINDER if around[0].remainder else Where.IN, around[0].chain)
 
     def _before_and_after(self, headers: tuple[int, ...]) -> tuple[Set[int], Set[int]]:
-        """The blocks that reach a header without an edge back to a loop, and those that one reaches so.
+        """Return the blocks that reach a header without an edge back to a loop, and those reached so.
 
-        Others run instead of the loops: a path around them, or another group of warps, since all groups are
-        in the loop that dispatches work to them. Unknown, so empty, for the headers after the first
-        `_MOST_SEARCHES`.
+        Others run instead of the loops: a path around them, or another group of warps, since all
+        groups are in the loop that dispatches work to them. Unknown, so empty, for the headers after
+        the first `_MOST_SEARCHES`.
         """
         if headers not in self._reached and len(self._reached) < _MOST_SEARCHES:
             into, out_of = self._forward_edges
@@ -181,17 +181,17 @@ class LoopRegions:
 
     @cached_property
     def _forward_edges(self) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]:
-        """The predecessors and successors of each block along the edges that do not repeat a loop."""
+        """Return each block's predecessors and successors along the edges that do not repeat a loop."""
         blocks = self.tree.graph.blocks
         latches = {(latch, loop.header) for loop in self.tree.loops for latch in loop.latches}
         out_of = [
-            [other for other in block.successors if (at, other) not in latches]
-            for at, block in enumerate(blocks)
+            [successor for successor in block.successors if (number, successor) not in latches]
+            for number, block in enumerate(blocks)
         ]
         into: list[list[int]] = [[] for _ in blocks]
-        for at, successors in enumerate(out_of):
-            for other in successors:
-                into[other].append(at)
+        for number, successors in enumerate(out_of):
+            for successor in successors:
+                into[successor].append(number)
         return into, out_of
 
     def _around_header(self, header: int) -> list[KernelLoop]:
@@ -199,25 +199,28 @@ class LoopRegions:
 
     @cached_property
     def _headers(self) -> Mapping[Chain, Sequence[int]]:
-        """The headers of the loops of each statement."""
-        found: dict[Chain, list[int]] = {}
+        """Map each statement to the headers of its loops."""
+        by_statement: dict[Chain, list[int]] = {}
         for loop in self.loops:
-            found.setdefault(loop.chain, []).append(self.tree.loops[loop.natural].header)
-        return found
+            by_statement.setdefault(loop.chain, []).append(self.tree.loops[loop.natural].header)
+        return by_statement
 
     def home(self, chain: Chain) -> Chain:
-        """The statement of the innermost loop that has operations of a Python position in TTGIR."""
+        """Return the statement of the innermost loop that has operations of a Python position in TTGIR."""
         return self._homes.get(chain, ())
 
     @cached_property
     def _homes(self) -> Mapping[Chain, Chain]:
-        found: dict[Chain, int] = {}
+        innermost_loops: dict[Chain, int] = {}
         for operation, loop in zip(self.ttgir.operations, self._scf_around, strict=True):
             if loop != NONE:
                 chain = location_chain(operation.location)
-                if chain not in found or self.scf[found[chain]].depth < self.scf[loop].depth:
-                    found[chain] = loop
-        return {chain: self.scf[loop].chain for chain, loop in found.items()}
+                if (
+                    chain not in innermost_loops
+                    or self.scf[innermost_loops[chain]].depth < self.scf[loop].depth
+                ):
+                    innermost_loops[chain] = loop
+        return {chain: self.scf[loop].chain for chain, loop in innermost_loops.items()}
 
     @cached_property
     def _scf_around(self) -> Sequence[int]:
@@ -225,32 +228,39 @@ class LoopRegions:
 
     @cached_property
     def _position(self) -> Mapping[int, int]:
-        return {block: at for at, block in enumerate(self.tree.graph.reverse_postorder)}
+        return {block: position for position, block in enumerate(self.tree.graph.reverse_postorder)}
 
     def _assign(self) -> dict[int, Chain]:
-        """The statement of each loop that has one. A loop around one of the same statement has none."""
-        found: dict[int, Chain] = {}
-        taken: list[set[Chain]] = [set() for _ in self.tree.loops]
+        """Map each loop to its Python statement.
+
+        A loop around one of the same statement gets none.
+        """
+        statements: dict[int, Chain] = {}
+        inner_statements: list[set[Chain]] = [set() for _ in self.tree.loops]
         for natural in range(len(self.tree.loops) - 1, -1, -1):
-            chain = self._statement(natural, taken[natural])
+            chain = self._statement(natural, inner_statements[natural])
             if chain is not None:
-                found[natural] = chain
-                taken[natural].add(chain)
+                statements[natural] = chain
+                inner_statements[natural].add(chain)
             parent = self.tree.loops[natural].parent
             if parent != NONE:
-                taken[parent] |= taken[natural]
-        return dict(sorted(found.items()))
+                inner_statements[parent] |= inner_statements[natural]
+        return dict(sorted(statements.items()))
 
     def _statement(self, natural: int, taken: set[Chain]) -> Chain | None:
-        """The statement that the own instructions of a loop are located at."""
+        """Return the statement that the own instructions of a loop are located at."""
         blocks, operations = self.tree.graph.blocks, self.document.operations
-        own = [
-            at for block in self.tree.bodies[natural] for at in range(blocks[block].start, blocks[block].end)
+        operation_indices = [
+            index
+            for block in self.tree.bodies[natural]
+            for index in range(blocks[block].start, blocks[block].end)
         ]
         polls = language_named(self.document.language).polls
-        if len(own) <= _MOST_POLLING and any(polls.search(operations[at].opcode) for at in own):
+        if len(operation_indices) <= _MOST_POLLING and any(
+            polls.search(operations[index].opcode) for index in operation_indices
+        ):
             return None
-        located = Counter(location_chain(operations[at].location) for at in own)
+        located = Counter(location_chain(operations[index].location) for index in operation_indices)
         candidates = [chain for chain in located if chain in self._by_chain and chain not in taken]
         if not candidates:
             return None
@@ -262,10 +272,10 @@ class LoopRegions:
         return max(candidates, key=lambda chain: (chain in latches, votes[chain], located[chain]))
 
     def _remainders(self, chain: Chain, loops: Sequence[int]) -> set[int]:
-        """The loops that run what an unrolled loop of the same statement leaves over."""
+        """Return the loops that run what an unrolled loop of the same statement leaves over."""
         scf = [self.scf[index] for index in self._by_chain[chain]]
-        left_over = sum(any(_follows(loop, other) for other in scf) for loop in scf)
-        statements = len(scf) - left_over
+        remainders = sum(any(_follows(loop, candidate) for candidate in scf) for loop in scf)
+        statements = len(scf) - remainders
         if statements != 1 or len(loops) == 1:
             return set()  # several groups of warps run it
         blocks = self.tree.graph.blocks
@@ -279,19 +289,19 @@ class LoopRegions:
 
 
 def _follows(loop: ScfLoop, other: ScfLoop) -> bool:
-    """Whether a loop goes on where another one ends, as the remainder of an unrolled loop does."""
+    """Check whether a loop goes on where another one ends, as the remainder of an unrolled loop does."""
     return loop is not other and loop.lower is not None and loop.lower == other.upper
 
 
 def _reachable(starts: Iterable[int], edges: Sequence[Sequence[int]]) -> Set[int]:
-    """The blocks that a path of one or more edges leads to."""
-    found: set[int] = set()
+    """Return the blocks that a path of one or more edges leads to."""
+    reached: set[int] = set()
     work = list(starts)
     while work:
-        following = [other for other in edges[work.pop()] if other not in found]
-        found.update(following)
+        following = [target for target in edges[work.pop()] if target not in reached]
+        reached.update(following)
         work += following
-    return found
+    return reached
 
 
 _ACCESSES = {
@@ -313,7 +323,7 @@ Moved = Mapping[tuple[str, Chain], int]
 
 
 def unroll_factor(regions: LoopRegions, chain: Chain, stage: str) -> int | None:
-    """How many iterations of a loop statement one pass runs; None if that is not known.
+    """Count the iterations of a loop statement that one pass runs; None if that is not known.
 
     `stage` is the name of the stage of `regions`.
     """
@@ -329,35 +339,35 @@ def unroll_factor(regions: LoopRegions, chain: Chain, stage: str) -> int | None:
 
 
 def classified(document: Document, stage: str) -> Mapping[InstructionKind, Sequence[int]]:
-    """The lines of an assembly stage by what the instruction on them does."""
+    """Return the lines of an assembly stage by what the instruction on them does."""
     instructions = instructions_of(stage)
     return scan(document.text, instructions).lines if instructions else {}
 
 
 def _ratios(expected: Moved, moved: Moved) -> set[float]:
-    """How many times the bytes of one iteration a pass moves, by access."""
+    """Return how many times the bytes of one iteration a pass moves, by access."""
     return {moved.get(key, 0) / size for key, size in expected.items() if size}
 
 
 def _of_triton(regions: LoopRegions, chain: Chain) -> int | None:
-    """The factor by which Triton unrolled a loop; None if its steps do not say."""
+    """Return the factor by which Triton unrolled a loop, or None if its steps do not say."""
     loops = [loop for loop in regions.scf if loop.chain == chain]
     evaluator = Evaluator(regions.ttgir, {})
     factors = set()
     for loop in loops:
-        after = [other for other in loops if other is not loop and _goes_on(loop, other)]
-        before = [other for other in loops if other is not loop and _goes_on(other, loop)]
+        after = [candidate for candidate in loops if candidate is not loop and _goes_on(loop, candidate)]
+        before = [candidate for candidate in loops if candidate is not loop and _goes_on(candidate, loop)]
         if after:
-            own, rest = evaluator.integer(loop.step), evaluator.integer(after[0].step)
-            known = own and rest and rest.value > 0 and own.value % rest.value == 0
-            factors.add(own.value // rest.value if own and rest and known else None)
+            step, rest = evaluator.integer(loop.step), evaluator.integer(after[0].step)
+            divides = step and rest and rest.value > 0 and step.value % rest.value == 0
+            factors.add(step.value // rest.value if step and rest and divides else None)
         elif not before:
             factors.add(1)
     return next(iter(factors)) if len(factors) == 1 else None
 
 
 def _goes_on(loop: ScfLoop, other: ScfLoop) -> bool:
-    """Whether `other` runs what a loop of the same statement leaves over."""
+    """Check whether `other` runs what a loop of the same statement leaves over."""
     return other.chain == loop.chain and other.lower is not None and other.lower == loop.upper
 
 
@@ -372,9 +382,10 @@ def _expected(regions: LoopRegions, chain: Chain, by_line: bool) -> Moved:
     mains = {
         index
         for index, loop in enumerate(loops)
-        if loop.chain == chain and not any(_goes_on(other, loop) for other in loops if other is not loop)
+        if loop.chain == chain
+        and not any(_goes_on(candidate, loop) for candidate in loops if candidate is not loop)
     }
-    found: Counter[tuple[str, Chain]] = Counter()
+    sizes: Counter[tuple[str, Chain]] = Counter()
     unknown = set()
     for index, operation in enumerate(regions.ttgir.operations):
         kind = _ACCESSES.get(operation.opcode)
@@ -388,13 +399,13 @@ def _expected(regions: LoopRegions, chain: Chain, by_line: bool) -> Moved:
         if size is None or operation.parent != loops[around[index]].operation:
             unknown.add(key)
         else:
-            found[key] += size
-    return {key: size for key, size in found.items() if key not in unknown}
+            sizes[key] += size
+    return {key: size for key, size in sizes.items() if key not in unknown}
 
 
 def _moved(regions: LoopRegions, chain: Chain, stage: str, by_line: bool) -> Moved:
     """Return the bytes that one pass through the loop moves per thread, as `_expected` has them."""
-    found: Counter[tuple[str, Chain]] = Counter()
+    sizes: Counter[tuple[str, Chain]] = Counter()
     document = regions.document
     for kind, lines in classified(document, stage).items():
         if kind.kind in ("global load", "global store"):
@@ -402,12 +413,12 @@ def _moved(regions: LoopRegions, chain: Chain, stage: str, by_line: bool) -> Mov
                 index = document.operation_of_line.get(line)
                 if index is not None and regions.region(index) == Region(Where.IN, chain):
                     position = location_chain(document.operations[index].location) if by_line else ()
-                    found[kind.kind, position] += kind.width
-    return found
+                    sizes[kind.kind, position] += kind.width
+    return sizes
 
 
 def _bytes_per_thread(document: Document, operation: Operation) -> int | None:
-    """The bytes that one thread accesses; None if the layout is not blocked."""
+    """Return the bytes that one thread accesses, or None if the layout is not blocked."""
     text = document.lines[operation.line]
     for shaped in operand_types(text):
         layout = document.layouts.get(shaped.encoding)
@@ -420,16 +431,16 @@ def _bytes_per_thread(document: Document, operation: Operation) -> int | None:
 
 
 def _elements_per_thread(shaped: ShapedType, layout: Layout) -> int | None:
-    """Each thread has sizePerThread elements of each tile that the threads cover at once."""
+    """Count the elements of each thread: sizePerThread of each tile that the threads cover at once."""
     names = ("sizePerThread", "threadsPerWarp", "warpsPerCTA")
-    own, lanes, warps = (_numbers(layout.fields.get(name, "")) for name in names)
+    elements, lanes, warps = (_numbers(layout.fields.get(name, "")) for name in names)
     if not all(size.isdecimal() for size in shaped.shape):
         return None
     shape = [int(size) for size in shaped.shape]
-    if not len(shape) == len(own) == len(lanes) == len(warps) or 0 in (*own, *lanes, *warps):
+    if not len(shape) == len(elements) == len(lanes) == len(warps) or 0 in (*elements, *lanes, *warps):
         return None
-    tiles = [-(-size // (a * b * c)) for size, a, b, c in zip(shape, own, lanes, warps, strict=True)]
-    return prod(own) * prod(tiles)
+    tiles = [-(-size // (a * b * c)) for size, a, b, c in zip(shape, elements, lanes, warps, strict=True)]
+    return prod(elements) * prod(tiles)
 
 
 def _numbers(text: str) -> Sequence[int]:

@@ -137,7 +137,7 @@ class _Region:
     reads: int = 0
 
     def add(self, other: _Region) -> None:
-        """Adds the operations of a region within this one."""
+        """Add the operations of a region within this one."""
         self.loads += other.loads
         self.dots += other.dots
         self.copied += other.copied
@@ -146,11 +146,11 @@ class _Region:
 
 
 def pipelines(text: str) -> list[Pipeline]:
-    """The loops of the TTGIR `text` that load tiles, in the order in which they end.
+    """Return the loops of the TTGIR `text` that load tiles, in the order in which they end.
 
     Takes time linear in the text, and never fails.
     """
-    found: list[Pipeline] = []
+    found_pipelines: list[Pipeline] = []
     regions = [_Region(-1)]
     buffers: dict[str, _Buffer] = {}
     for index, line in enumerate(text.split("\n")):
@@ -158,16 +158,16 @@ def pipelines(text: str) -> list[Pipeline]:
         ended = -1
         if code.startswith("}") and len(regions) > 1:
             ended = regions[-1].line
-            found += _closed(regions.pop(), regions[-1])
+            found_pipelines += _closed(regions.pop(), regions[-1])
         _read(regions[-1], line, index, buffers)
         if code.endswith("{"):
             loop = index if opcode_of(line) in ("scf.for", "scf.while") else -1
             regions.append(_Region(ended if code.startswith("} do {") else loop))
-    return found
+    return found_pipelines
 
 
 def _read(region: _Region, line: str, index: int, buffers: dict[str, _Buffer]) -> None:
-    """Reads a line of a region. `buffers` are the values that are one of several copies of a tile."""
+    """Read a line of a region. `buffers` are the values that are one of several copies of a tile."""
     opcode = opcode_of(line)
     if opcode == "ttg.memdesc_index":
         _remember(buffers, line, index)
@@ -189,7 +189,7 @@ def _read(region: _Region, line: str, index: int, buffers: dict[str, _Buffer]) -
 
 
 def _identity(opcode: str, line: str) -> str:
-    """Equal for copies of one operation, which keep its location.
+    """Return a text that is equal for copies of one operation, which keep its location.
 
     Without locations, operations with the same opcode and types are taken for copies of one.
     """
@@ -202,7 +202,10 @@ def _operands(line: str, buffers: dict[str, _Buffer]) -> list[_Buffer]:
 
 
 def _remember(buffers: dict[str, _Buffer], line: str, index: int) -> None:
-    """Arrays of mbarriers (i64) and tiles in tensor memory are indexed too, but hold no loaded tile."""
+    """Remember a buffer that holds a loaded tile.
+
+    Arrays of mbarriers (i64) and tiles in tensor memory are indexed too, but hold no loaded tile.
+    """
     match = _BUFFER.match(line)
     if match is None:
         return
@@ -214,7 +217,7 @@ def _remember(buffers: dict[str, _Buffer], line: str, index: int) -> None:
 
 
 def _view(buffers: dict[str, _Buffer], line: str) -> None:
-    """A transposed or read tile is still a copy of the tile."""
+    """Remember that a transposed or read tile is still a copy of the tile."""
     names = _VALUE.findall(line)
     if len(names) > 1 and names[1] in buffers:
         buffers[names[0]] = buffers[names[1]]
@@ -223,11 +226,14 @@ def _view(buffers: dict[str, _Buffer], line: str) -> None:
 
 
 def _closed(region: _Region, parent: _Region) -> Iterator[Pipeline]:
-    """The pipeline of a region that ends, if it is a loop with loads. Others belong to their parent."""
+    """Yield the pipeline of a region that ends, if it is a loop with loads.
+
+    Others belong to their parent.
+    """
     if region.line < 0:
         parent.add(region)
     elif region.loads:
-        filled = sorted({(one.copies, one.line) for one in (*region.copied, *region.stored)})
+        filled = sorted({(buffer.copies, buffer.line) for buffer in (*region.copied, *region.stored)})
         buffers = filled[-1][0] if filled else 0
         yield Pipeline(
             region.line,
@@ -242,7 +248,7 @@ def _closed(region: _Region, parent: _Region) -> Iterator[Pipeline]:
 
 
 def _depth(region: _Region, before: Counter[str]) -> int:
-    """The number of iterations in flight of a loop, after the operations `before` it."""
+    """Return the number of iterations in flight of a loop, after the operations `before` it."""
     copied = max((buffer.copies for buffer in region.copied), default=0)
     if copied and not region.dots and not region.reads:
         return copied  # other warps read the tiles
@@ -277,10 +283,11 @@ NO_LOOP = HotLoop(0, 0, -1)
 
 
 def hot_loop(text: str, stage: str, scanned: Scan) -> HotLoop | None:
-    """The hot loop of an assembly or machine code text; NO_LOOP if it has none, None if that is unknown.
+    """Return the hot loop of an assembly or machine code text.
 
-    It is the most deeply nested loop with matrix instructions; without any, the longest of the most deeply
-    nested ones that do more than wait. Takes time nearly linear in the text.
+    Returns NO_LOOP if it has none, None if that is unknown. It is the most deeply nested loop with
+    matrix instructions; without any, the longest of the most deeply nested ones that do more than
+    wait. Takes time nearly linear in the text.
     """
     tree, operations = _loops(text, stage)
     if tree is None:
@@ -293,7 +300,9 @@ def hot_loop(text: str, stage: str, scanned: Scan) -> HotLoop | None:
         elif kind.kind.startswith("local "):
             spills.update(tree.loop_of(index_of[line]) for line in lines if line in index_of)
     sizes = _sizes(tree)
-    loops = [at for at in range(len(sizes)) if not _polls(tree, at, operations, sizes[at], stage)]
+    loops = [
+        number for number in range(len(sizes)) if not _polls(tree, number, operations, sizes[number], stage)
+    ]
     hot = max(loops, key=lambda loop: (loop in matrix, tree.loops[loop].depth, sizes[loop]), default=None)
     if hot is None:
         return NO_LOOP
@@ -302,13 +311,13 @@ def hot_loop(text: str, stage: str, scanned: Scan) -> HotLoop | None:
 
 
 def _loops(text: str, stage: str) -> tuple[LoopTree | None, list[Operation]]:
-    """The loops of the text, and its instructions with no more than line and opcode."""
+    """Return the loops of the text, and its instructions with no more than line and opcode."""
     instructions = instructions_of(stage)
     if instructions is None:
         return None, []
     match_line = instructions.pattern.match
-    found = ((line, match_line(code)) for line, code in enumerate(text.split("\n")))
-    operations = [Operation(line, line + 1, match[1], "", function=0) for line, match in found if match]
+    matches = ((line, match_line(code)) for line, code in enumerate(text.split("\n")))
+    operations = [Operation(line, line + 1, match[1], "", function=0) for line, match in matches if match]
     tree = find_loops(Document(_language(stage), text, operations, ("",)))
     return (None if tree.unknown else tree), operations
 
@@ -318,9 +327,11 @@ def _language(stage: str) -> str:
 
 
 def _sizes(tree: LoopTree) -> list[int]:
-    """The instructions of each loop, those of inner loops included."""
+    """Count the instructions of each loop, those of inner loops included."""
     blocks = tree.graph.blocks
-    sizes = [sum(blocks[at].end - blocks[at].start for at in own) for own in tree.bodies]
+    sizes = [
+        sum(blocks[block].end - blocks[block].start for block in loop_blocks) for loop_blocks in tree.bodies
+    ]
     for loop in range(len(sizes) - 1, -1, -1):
         if (parent := tree.loops[loop].parent) >= 0:
             sizes[parent] += sizes[loop]
@@ -328,9 +339,13 @@ def _sizes(tree: LoopTree) -> list[int]:
 
 
 def _polls(tree: LoopTree, loop: int, operations: list[Operation], size: int, stage: str) -> bool:
-    """Whether a loop only waits."""
+    """Return True if a loop only waits."""
     if size > _MOST_POLLING:
         return False
     polls = language_named(_language(stage)).polls
-    blocks = [tree.graph.blocks[at] for at in tree.body(loop)]
-    return any(polls.search(operations[at].opcode) for own in blocks for at in range(own.start, own.end))
+    blocks = [tree.graph.blocks[number] for number in tree.body(loop)]
+    return any(
+        polls.search(operations[number].opcode)
+        for block in blocks
+        for number in range(block.start, block.end)
+    )

@@ -56,40 +56,40 @@ class ScfLoop(FrozenValue):
 
 
 def location_chain(location: Location | None) -> Chain:
-    """The position of a location, and those of the calls that it was inlined at, innermost first."""
-    found: list[SourcePlace] = []
-    while location is not None and len(found) < _LONGEST_CHAIN:
-        found.append(place_of(location))
+    """Return the position of a location, then those of the calls that it was inlined at, inside out."""
+    chain: list[SourcePlace] = []
+    while location is not None and len(chain) < _LONGEST_CHAIN:
+        chain.append(place_of(location))
         location = location.inlined_at
-    return tuple(found)
+    return tuple(chain)
 
 
 def scf_loops(document: Document) -> list[ScfLoop]:
-    """The loops of a module in the order of the text."""
+    """Return the loops of a module in the order of the text."""
     defined = definitions(document)
-    found: list[ScfLoop] = []
+    loops: list[ScfLoop] = []
     loop_around: list[int] = []  # for each operation, the loop that it is in, or that it is
     for index, operation in enumerate(document.operations):
         around = loop_around[operation.parent] if operation.parent >= 0 else NONE
         if operation.opcode in LOOPS:
-            found.append(
-                _loop(document, index, defined, around, found[around].depth + 1 if around >= 0 else 1)
+            loops.append(
+                _loop(document, index, defined, around, loops[around].depth + 1 if around >= 0 else 1)
             )
-            around = len(found) - 1
+            around = len(loops) - 1
         loop_around.append(around)
-    return found
+    return loops
 
 
 def loops_around(document: Document, loops: list[ScfLoop]) -> list[int]:
-    """For each operation, the index of the innermost loop that it is in, NONE outside of all loops."""
+    """Map each operation to the index of the innermost loop that it is in, NONE outside of all loops."""
     index_of = {loop.operation: index for index, loop in enumerate(loops)}
-    found: list[int] = []
-    own: list[int] = []
+    innermost: list[int] = []
+    including_self: list[int] = []
     for index, operation in enumerate(document.operations):
-        around = own[operation.parent] if operation.parent >= 0 else NONE
-        found.append(around)
-        own.append(index_of.get(index, around))
-    return found
+        around = including_self[operation.parent] if operation.parent >= 0 else NONE
+        innermost.append(around)
+        including_self.append(index_of.get(index, around))
+    return innermost
 
 
 def _loop(document: Document, index: int, defined: Definitions, parent: int, depth: int) -> ScfLoop:
@@ -139,7 +139,7 @@ class Evaluator:
         self._known: dict[Definition, Evaluated | None] = {}
 
     def integer(self, value: Definition | None, depth: int = 0) -> Evaluated | None:
-        """The value of a definition; None if it is not known, or not computed from integers."""
+        """Return the value of a definition, or None if it is not known, or not computed from integers."""
         if value is None or depth > _DEEPEST:
             return None
         if value not in self._known:
@@ -165,31 +165,31 @@ class Evaluator:
         return Evaluated(self._values[name], frozenset([name])) if name in self._values else None
 
     def trip_count(self, loop: ScfLoop) -> Evaluated | None:
-        """How often an `scf.for` runs; None if its bounds are not known."""
+        """Count the iterations of an `scf.for`; None if its bounds are not known."""
         bounds = [self.integer(bound) for bound in (loop.lower, loop.upper, loop.step)]
-        known = [bound for bound in bounds if bound is not None]
-        if len(known) != _BOUNDS or known[2].value <= 0:
+        known_bounds = [bound for bound in bounds if bound is not None]
+        if len(known_bounds) != _BOUNDS or known_bounds[2].value <= 0:
             return None
-        lower, upper, step = (bound.value for bound in known)
+        lower, upper, step = (bound.value for bound in known_bounds)
         count = max(0, -((lower - upper) // step))
-        return Evaluated(count, frozenset().union(*(bound.parameters for bound in known)))
+        return Evaluated(count, frozenset().union(*(bound.parameters for bound in known_bounds)))
 
 
 def _computed(compute: Callable[..., int], operands: Sequence[Evaluated | None]) -> Evaluated | None:
-    known = [operand for operand in operands if operand is not None]
-    if len(known) != len(operands) or not known:
+    known_operands = [operand for operand in operands if operand is not None]
+    if len(known_operands) != len(operands) or not known_operands:
         return None
     try:
-        result = compute(*(operand.value for operand in known))
+        result = compute(*(operand.value for operand in known_operands))
     except (TypeError, ZeroDivisionError):
         return None
     if abs(result) > _LARGEST:
         return None
-    return Evaluated(result, frozenset().union(*(operand.parameters for operand in known)))
+    return Evaluated(result, frozenset().union(*(operand.parameters for operand in known_operands)))
 
 
 def _divide(a: int, b: int) -> int:
-    """Rounds toward zero, as arith.divsi does."""
+    """Divide and round toward zero, as arith.divsi does."""
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
 

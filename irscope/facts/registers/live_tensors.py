@@ -84,17 +84,17 @@ class LiveTensor(FrozenValue):
 
     @property
     def registers(self) -> int:
-        """The registers per thread: an element of 64 bits takes two, two of 16 bits share one."""
+        """Return the registers per thread: a 64-bit element takes two, two 16-bit elements share one."""
         return -(-self.elements * element_bits(self.element) // _WORD)
 
     @property
     def replicated(self) -> bool:
-        """Whether several threads hold each element."""
+        """Return True if several threads hold each element."""
         return self.elements * self.threads * self.ctas > prod(self.shape)
 
     @property
     def type(self) -> str:
-        """The shape and element type: "64x128 f32"."""
+        """Return the shape and element type: "64x128 f32"."""
         return f"{'x'.join(map(str, self.shape))} {self.element}"
 
     def __str__(self) -> str:
@@ -122,13 +122,16 @@ class TensorPressure(FrozenValue):
 
 
 def elements_per_thread(layout: LinearLayout) -> int:
-    """The different elements that one thread holds."""
+    """Count the different elements that one thread holds."""
     vectors = [flat(vector, layout.shape) for vector in layout.bases.get("register", ())]
     return 1 << Span(vectors).rank
 
 
 def tensor_pressure(document: Document, layouts: Layouts) -> TensorPressure:
-    """The live tensors at the point of TTGIR where they need most registers. Takes near-linear time."""
+    """Return the live tensors at the point of TTGIR where they need most registers.
+
+    Takes near-linear time.
+    """
     return _Analysis(document, layouts).result()
 
 
@@ -150,7 +153,7 @@ class _Analysis:
 
     @cached_property
     def ends(self) -> list[int]:
-        """The last operation inside of each operation; itself if it has no region."""
+        """Map each operation to the last operation inside of it; itself if it has no region."""
         ends = list(range(len(self.operations)))
         for index in range(len(ends) - 1, -1, -1):
             parent = self.operations[index].parent
@@ -160,11 +163,11 @@ class _Analysis:
 
     @cached_property
     def scopes(self) -> list[int]:
-        """0 for most operations; a number of its own for each partition of a warp-specialized region.
+        """Map each operation to its scope: 0 for most, another number for each partition of warps.
 
         The warps of a partition do not hold the values around it, nor those of other partitions.
         """
-        found = [0] * len(self.operations)
+        scope_numbers = [0] * len(self.operations)
         lines = [operation.line for operation in self.operations]
         starts = [
             bisect_left(lines, number)
@@ -175,21 +178,21 @@ class _Analysis:
             parent = self.operations[first].parent if first < len(lines) else -1
             if parent >= 0:
                 end = min(self.ends[parent] + 1, following)
-                found[first:end] = [number + 1] * (end - first)
-        return found
+                scope_numbers[first:end] = [number + 1] * (end - first)
+        return scope_numbers
 
     @cached_property
     def loops(self) -> list[int]:
-        """The innermost loop around each operation, -1 if there is none."""
-        found = [-1] * len(self.operations)
+        """Map each operation to the innermost loop around it, -1 if there is none."""
+        innermost = [-1] * len(self.operations)
         for index, operation in enumerate(self.operations):
             parent = operation.parent
             if parent >= 0:
-                found[index] = parent if self.operations[parent].opcode in _LOOPS else found[parent]
-        return found
+                innermost[index] = parent if self.operations[parent].opcode in _LOOPS else innermost[parent]
+        return innermost
 
     def result(self) -> TensorPressure:
-        """The live tensors at the worst point."""
+        """Return the live tensors at the worst point."""
         self._find_ranges()
         tensors = self._named(self._counted())
         after = self._sums(tensors)
@@ -203,13 +206,13 @@ class _Analysis:
         ]
         live.sort(key=lambda tensor: (-tensor.registers, tensor.line))
         lines = {operation.line: after[index] for index, operation in enumerate(self.operations)}
-        at = self.operations[peak]
-        while at.parent >= 0 and self.operations[at.parent].opcode in _COMBINING:
-            at = self.operations[at.parent]
-        return TensorPressure(live, after[peak], at.location, at.line, lines, self.unknown)
+        position = self.operations[peak]
+        while position.parent >= 0 and self.operations[position.parent].opcode in _COMBINING:
+            position = self.operations[position.parent]
+        return TensorPressure(live, after[peak], position.location, position.line, lines, self.unknown)
 
     def _sums(self, tensors: list[tuple[int, LiveTensor]]) -> list[int]:
-        """The registers of the tensors that are live after each operation, in its scope."""
+        """Sum the registers of the tensors that are live after each operation, in its scope."""
         # Partitions are consecutive, and their values do not live beyond them.
         changes = [[0] * (len(self.operations) + 1) for _ in range(2)]
         for number, tensor in tensors:
@@ -223,7 +226,7 @@ class _Analysis:
         return self.scopes[self._defined[number]]
 
     def _find_ranges(self) -> None:
-        """Numbers the values, and finds where each is defined and where it is used last."""
+        """Find where each value is defined and where it is used last, and give it a number."""
         current: dict[tuple[int, str], int] = {}
         for index, operation in enumerate(self.operations):
             function = operation.function
@@ -257,9 +260,9 @@ class _Analysis:
         self._dies[number] = max(self._dies[number], last)
 
     def _yielded(self, tensors: list[tuple[int, LiveTensor]]) -> dict[int, str]:
-        """The variable of what a loop passes to its next iteration, by the number of its argument."""
+        """Map each loop argument's number to the variable of what the loop passes to its next iteration."""
         names = {self._defined_as(tensor): tensor.name for _, tensor in tensors if tensor.name}
-        found = {}
+        names_of = {}
         for index, operation in enumerate(self.operations):
             if operation.opcode != "scf.yield" or operation.parent < 0:
                 continue
@@ -268,15 +271,15 @@ class _Analysis:
             for argument, number in zip(arguments, self._operands[index], strict=False):
                 carried = self._number.get((operation.parent, argument), -1)
                 if carried >= 0 and (name := names.get(number)):
-                    found[carried] = name
-        return found
+                    names_of[carried] = name
+        return names_of
 
     def _defined_as(self, tensor: LiveTensor) -> int:
         index = self.document.operation_of_line.get(tensor.line, -1)
         return self._number.get((index, tensor.value), -1)
 
     def _named(self, tensors: list[tuple[int, LiveTensor]]) -> list[tuple[int, LiveTensor]]:
-        """The tensors, with the arguments of loops named after what the loop assigns to them."""
+        """Return the tensors, with loop arguments named after what the loop assigns to them."""
         yielded = self._yielded(tensors)
         return [
             (number, tensor if tensor.name else replace(tensor, name=yielded.get(number, "")))
@@ -284,10 +287,10 @@ class _Analysis:
         ]
 
     def _counted(self) -> list[tuple[int, LiveTensor]]:
-        """The tensors that take registers, by number."""
+        """Return the tensors that take registers, by number."""
         index_of = self.document.operation_of_line
         data: set[int] = set()
-        found = []
+        live_tensors = []
         for tensor in tensors_of(self.document):
             index = index_of.get(tensor.index, -1)
             number = self._number.get((index, tensor.name), -1)
@@ -298,11 +301,11 @@ class _Analysis:
                 continue
             data.add(number)
             if self._dies[number] > self._born[number] and (live := self._live_tensor(tensor, operation)):
-                found.append((number, live))
-        return found
+                live_tensors.append((number, live))
+        return live_tensors
 
     def _is_data(self, operation: Operation, index: int, tensor: Tensor, data: set[int]) -> bool:
-        """Whether a tensor is worth registers: neither an address, a mask, nor cheap to compute again."""
+        """Check whether a tensor is worth registers: no address, no mask, not cheap to compute again."""
         if tensor.element == "i1" or tensor.element.startswith("!") or operation.opcode in _CHEAP:
             return False
         if not tensor.element.startswith("i") or _DATA.search(operation.opcode):
@@ -340,26 +343,28 @@ _WGMMA = re.compile(r"wgmma\.mma_async\..*?\bm(\d+)n(\d+)k(\d+)")
 
 
 def matrix_locations(sass: Document, ptx: Document) -> dict[int, Location | None]:
-    """The location of each HGMMA of the SASS by operation; None if the PTX does not determine it."""
-    found = _shapes(sass, _HGMMA)
-    expected = [("x".join(match.groups()), at) for match, at in _matches(ptx, _WGMMA)]
-    if [shape for shape, _ in found] == [shape for shape, _ in expected]:
-        pairs = zip(found, expected, strict=True)
-        return {at: ptx.operations[other].location for (_, at), (_, other) in pairs}
+    """Map each HGMMA of the SASS to its location, or None if the PTX does not determine it."""
+    shapes = _shapes(sass, _HGMMA)
+    expected = [("x".join(match.groups()), index) for match, index in _matches(ptx, _WGMMA)]
+    if [shape for shape, _ in shapes] == [shape for shape, _ in expected]:
+        pairs = zip(shapes, expected, strict=True)
+        return {index: ptx.operations[ptx_index].location for (_, index), (_, ptx_index) in pairs}
     lines: dict[str, set[Location | None]] = {}
-    for shape, at in expected:
-        lines.setdefault(shape, set()).add(ptx.operations[at].location)
-    return {at: _only(lines.get(shape, set())) for shape, at in found}
+    for shape, index in expected:
+        lines.setdefault(shape, set()).add(ptx.operations[index].location)
+    return {index: _only(lines.get(shape, set())) for shape, index in shapes}
 
 
 def _shapes(document: Document, pattern: re.Pattern[str]) -> list[tuple[str, int]]:
-    return [(match[1], at) for match, at in _matches(document, pattern)]
+    return [(match[1], index) for match, index in _matches(document, pattern)]
 
 
 def _matches(document: Document, pattern: re.Pattern[str]) -> list[tuple[re.Match[str], int]]:
-    """The operations whose opcode matches, in the order of the text."""
-    found = ((pattern.match(one.opcode), at) for at, one in enumerate(document.operations))
-    return [(match, at) for match, at in found if match]
+    """Return the operations whose opcode matches, in the order of the text."""
+    candidates = (
+        (pattern.match(operation.opcode), index) for index, operation in enumerate(document.operations)
+    )
+    return [(match, index) for match, index in candidates if match]
 
 
 def _only(locations: set[Location | None]) -> Location | None:

@@ -61,20 +61,20 @@ class KernelSource:
             self._lines.setdefault((file, number), SourceLine(file, number, text.strip(), name))
 
     def line_of(self, location: Location | None) -> SourceLine | None:
-        """The user's line that a location comes from: the innermost one that the kernel's source has.
+        """Return the user's line of a location: the innermost one that the kernel's source has.
 
         The outermost line of the location if the source has none of them.
         """
-        at = location
-        while at is not None:
-            file = base_name(at.file)
-            if at.removed:
-                return SourceLine(file, at.line)
-            if (found := self._lines.get((file, at.line))) is not None:
-                return found
-            if at.inlined_at is None:
-                return SourceLine(file, at.line)
-            at = at.inlined_at
+        current = location
+        while current is not None:
+            file = base_name(current.file)
+            if current.removed:
+                return SourceLine(file, current.line)
+            if (source_line := self._lines.get((file, current.line))) is not None:
+                return source_line
+            if current.inlined_at is None:
+                return SourceLine(file, current.line)
+            current = current.inlined_at
         return None
 
 
@@ -84,10 +84,11 @@ def in_library(path: str) -> bool:
 
 
 def assigned_names(source: str) -> Iterator[tuple[int, str]]:
-    """(line from 1, variables that it assigns) for each line of a function; none if it is not Python.
+    """Yield (line from 1, variables that it assigns) for each line of a function.
 
-    A statement of several lines has its variables on each of them. The line of a loop assigns none: the
-    compiler gives it to everything that iterations pass on, not only to the loop's variable.
+    Yields nothing if it is not Python. A statement of several lines has its variables on each of
+    them. The line of a loop assigns none: the compiler gives it to everything that iterations pass
+    on, not only to the loop's variable.
     """
     try:
         tree = ast.parse(textwrap.dedent(source))
@@ -127,7 +128,7 @@ class LiveValue(FrozenValue):
 
     @property
     def name(self) -> str:
-        """The variable that the lines assign, "" if unknown."""
+        """Return the variable that the lines assign, "" if unknown."""
         return self.lines[0].name
 
 
@@ -147,18 +148,19 @@ class SourceOfRegisters:
         self._line_of: dict[int, SourceLine] = {}
 
     def line_of(self, operation: int) -> SourceLine:
-        """The user's line of an operation; line 0 if it has no location."""
+        """Return the user's line of an operation; line 0 if it has no location."""
         if operation not in self._line_of:
-            own = self._code.document.operations[operation].location
-            location = self._corrected.get(operation, own)
+            default = self._code.document.operations[operation].location
+            location = self._corrected.get(operation, default)
             self._line_of[operation] = self._source.line_of(location) or _UNKNOWN_LINE
         return self._line_of[operation]
 
     def best(self, definitions: Iterable[int], at: int) -> SourceLine:
-        """The line of the most likely of several definitions: in the innermost loop, then the nearest before.
+        """Return the line of the most likely definition: in the innermost loop, then the nearest before.
 
-        An accumulator is defined before its loop, as zero, and in it. Increments of addresses often have the
-        line of the loop, which assigns no variable: then the line of their first value is better.
+        An accumulator is defined before its loop, as zero, and in it. Increments of addresses often
+        have the line of the loop, which assigns no variable: then the line of their first value is
+        better.
         """
         ordered = sorted(definitions, key=lambda one: (-_depth(self._loops, one), one > at, abs(at - one)))
         lines = [self.line_of(one) for one in ordered]
@@ -171,7 +173,7 @@ def _depth(loops: LoopTree, operation: int) -> int:
 
 
 def peak_operation(code: MachineCode, loops: LoopTree) -> int:
-    """The operation with the highest pressure; of several, the first in the innermost loop."""
+    """Return the operation with the highest pressure; of several, the first in the innermost loop."""
     pressure = code.liveness.pressure
     highest = max(pressure)
     return max(
@@ -181,32 +183,33 @@ def peak_operation(code: MachineCode, loops: LoopTree) -> int:
 
 
 def live_values(code: MachineCode, registers: SourceOfRegisters, peak: int) -> list[LiveValue]:
-    """The values that are live at the operation `peak`, the largest first.
+    """Return the values that are live at the operation `peak`, the largest first.
 
-    Every register that is occupied there is in exactly one value, so their sum is the pressure there.
+    Every register that is occupied there is in exactly one value, so their sum is the pressure
+    there.
     """
     live = code.liveness
     occupied, before = live.occupied(peak), live.before(peak)
     # Registers that the peak itself writes, unless only operands are counted, or it writes to an operand.
-    written = live.accesses[peak].writes & occupied & ~before
-    found: dict[SourceLine, float] = defaultdict(float)
-    for register in bits(written):
-        found[registers.line_of(peak)] += live.file.count(1 << register)
-    for register, definitions in code.definitions.before(peak, occupied & ~written).items():
-        found[registers.best(definitions, peak)] += live.file.count(1 << register)
-    return by_variable(found)
+    results = live.accesses[peak].writes & occupied & ~before
+    by_line: dict[SourceLine, float] = defaultdict(float)
+    for register in bits(results):
+        by_line[registers.line_of(peak)] += live.file.count(1 << register)
+    for register, definitions in code.definitions.before(peak, occupied & ~results).items():
+        by_line[registers.best(definitions, peak)] += live.file.count(1 << register)
+    return by_variable(by_line)
 
 
 def by_variable(found: dict[SourceLine, float]) -> list[LiveValue]:
-    """Registers by line, summed over the lines that assign the same variable of one file."""
+    """Sum registers by line over the lines that assign the same variable of one file."""
     groups: dict[tuple[str, str | int], list[tuple[SourceLine, float]]] = defaultdict(list)
     for line, number in found.items():
         if number:
             groups[line.file, line.name or line.line].append((line, number))
     values = []
-    for own in groups.values():
-        own.sort(key=lambda item: (-item[1], item[0].line))
-        values.append(LiveValue(tuple(line for line, _ in own), sum(number for _, number in own)))
+    for group in groups.values():
+        group.sort(key=lambda item: (-item[1], item[0].line))
+        values.append(LiveValue(tuple(line for line, _ in group), sum(number for _, number in group)))
     return sorted(values, key=lambda value: (-value.registers, value.lines[0].line))
 
 
@@ -238,34 +241,36 @@ class _Group:
 
 
 def spilled_values(code: MachineCode, registers: SourceOfRegisters, loops: LoopTree) -> list[SpilledValue]:
-    """The spilled values, those with the most accesses in loops first.
+    """Return the spilled values, those with the most accesses in loops first.
 
-    A store counts for the value that it stores, a reload for the one that it most likely reads. Accesses to
-    an unknown address have the unknown line.
+    A store counts for the value that it stores, a reload for the one that it most likely reads.
+    Accesses to an unknown address have the unknown line.
     """
     lines = _lines_of_stores(code, registers)
     groups: dict[SourceLine, _Group] = defaultdict(_Group)
     for access in code.use.stack:
-        at = access.operation
-        stores = [at] if access.stores else code.reaching_stores.get(at, ())
+        operation = access.operation
+        stores = [operation] if access.stores else code.reaching_stores.get(operation, ())
         group = groups[_most_common(line for store in stores for line in lines[store])]
         group.slots.update(access.slots)
-        (group.stores if access.stores else group.loads)[registers.line_of(at)] += 1
-        group.in_loop[access.stores] += loops.loop_of(at) != NONE
-        group.stage_lines.append(code.document.operations[at].line)
-    found = [_value(line, group) for line, group in groups.items()]
-    return sorted(found, key=lambda one: (-one.loop_loads - one.loop_stores, -one.words, one.value.line))
+        (group.stores if access.stores else group.loads)[registers.line_of(operation)] += 1
+        group.in_loop[access.stores] += loops.loop_of(operation) != NONE
+        group.stage_lines.append(code.document.operations[operation].line)
+    values = [_value(line, group) for line, group in groups.items()]
+    return sorted(values, key=lambda one: (-one.loop_loads - one.loop_stores, -one.words, one.value.line))
 
 
 def _lines_of_stores(code: MachineCode, registers: SourceOfRegisters) -> dict[int, list[SourceLine]]:
-    """The lines that computed what each store writes to the stack, by operation."""
-    found = {}
+    """Map each operation that stores to the stack to the lines that computed what it stores."""
+    by_store = {}
     for access in code.use.stack:
         if access.stores:
-            at, mask = access.operation, access.stored
-            definitions = code.definitions.before(at, mask)
-            found[at] = [registers.best(definitions[register], at) for register in bits(mask)]
-    return found
+            operation, mask = access.operation, access.stored
+            definitions = code.definitions.before(operation, mask)
+            by_store[operation] = [
+                registers.best(definitions[register], operation) for register in bits(mask)
+            ]
+    return by_store
 
 
 def _most_common(lines: Iterable[SourceLine]) -> SourceLine:

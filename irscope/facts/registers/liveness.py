@@ -44,19 +44,19 @@ class Liveness:
 
     @cached_property
     def pressure(self) -> list[float]:
-        """For each operation the registers that are occupied while it runs."""
-        found = [0.0] * len(self.accesses)
+        """Map each operation to the registers that are occupied while it runs."""
+        by_operation = [0.0] * len(self.accesses)
         for block in range(len(self.graph.blocks)):
             for operation, occupied in self._walk(block):
-                found[operation] = occupied
-        return found
+                by_operation[operation] = occupied
+        return by_operation
 
     def before(self, operation: int) -> int:
-        """The mask of the registers that are live before an operation."""
+        """Return the mask of the registers that are live before an operation."""
         return self._around(operation)[0]
 
     def occupied(self, operation: int) -> int:
-        """The mask of the registers that are live before or after an operation, or written by it."""
+        """Return the mask of the registers that are live before or after an operation, or written by it."""
         before, after = self._around(operation)
         if self.file.virtual and self.file.count(before) >= self.file.count(after):
             return before
@@ -65,19 +65,19 @@ class Liveness:
     def _around(self, operation: int) -> tuple[int, int]:
         block = self.graph.block_of(operation)
         live = self._live_out[block]
-        for at in range(self.graph.blocks[block].end - 1, operation, -1):
-            live = _before(self.accesses[at], live)
+        for index in range(self.graph.blocks[block].end - 1, operation, -1):
+            live = _before(self.accesses[index], live)
         access = self.accesses[operation]
         return _before(access, live), live | access.writes
 
     def _walk(self, block: int) -> Iterator[tuple[int, float]]:
-        """The operations of a block from its last to its first, with the registers that are occupied."""
+        """Yield the operations of a block, last to first, with the registers that are occupied."""
         live = self._live_out[block]
-        own = self.graph.blocks[block]
+        bounds = self.graph.blocks[block]
         count, virtual = self.file.count, self.file.virtual
         number = count(live)
-        for at in range(own.end - 1, own.start - 1, -1):
-            access = self.accesses[at]
+        for index in range(bounds.end - 1, bounds.start - 1, -1):
+            access = self.accesses[index]
             dead = access.writes & ~live
             after = number + (count(dead) if dead else 0)
             if access.certain and (ended := access.writes & live):
@@ -87,15 +87,15 @@ class Liveness:
                 number += count(started)
                 live |= started
             if virtual:
-                yield at, max(number, after)
+                yield index, max(number, after)
             else:
                 # Operands that are read last here are occupied together with the results.
                 last = started & ~access.writes
-                yield at, after + (count(last) if last else 0)
+                yield index, after + (count(last) if last else 0)
 
 
 def liveness(graph: ControlFlow, accesses: Sequence[RegisterAccess], file: RegisterFile) -> Liveness | None:
-    """The liveness of the registers of a document; None if it is too large or too tangled to know.
+    """Return the liveness of a document's registers, or None if it is too large or too tangled.
 
     `accesses` has one entry per operation of the document.
     """
@@ -107,12 +107,12 @@ def liveness(graph: ControlFlow, accesses: Sequence[RegisterAccess], file: Regis
 
 
 def _before(access: RegisterAccess, live: int) -> int:
-    """The registers that are live before an operation after which those in `live` are."""
+    """Return the registers that are live before an operation after which those in `live` are."""
     return (live & ~access.writes if access.certain else live) | access.reads
 
 
 def _live_out(graph: ControlFlow, accesses: Sequence[RegisterAccess]) -> list[int] | None:
-    """The registers that are live after each block; None if they were not found in _MAX_PASSES passes."""
+    """Return the registers that are live after each block, or None after _MAX_PASSES passes."""
     blocks = graph.blocks
     effects = [_effect(accesses, block.start, block.end) for block in blocks]
     live_in = [0] * len(blocks)
@@ -120,7 +120,7 @@ def _live_out(graph: ControlFlow, accesses: Sequence[RegisterAccess]) -> list[in
     reached = set(graph.reverse_postorder)
     order = [
         *reversed(graph.reverse_postorder),
-        *(at for at in reversed(range(len(blocks))) if at not in reached),
+        *(number for number in reversed(range(len(blocks))) if number not in reached),
     ]
     waiting = [True] * len(blocks)
     for _ in range(_MAX_PASSES):
@@ -146,10 +146,10 @@ def _live_out(graph: ControlFlow, accesses: Sequence[RegisterAccess]) -> list[in
 
 
 def _effect(accesses: Sequence[RegisterAccess], start: int, end: int) -> tuple[int, int]:
-    """The registers that a block reads before it writes them, and those that it certainly writes."""
+    """Return the registers that a block reads before it writes them, and those it certainly writes."""
     reads = writes = 0
-    for at in range(end - 1, start - 1, -1):
-        access = accesses[at]
+    for index in range(end - 1, start - 1, -1):
+        access = accesses[index]
         if access.certain:
             reads &= ~access.writes
             writes |= access.writes
@@ -183,53 +183,55 @@ class Definitions:
         self._budget = _BUDGET
 
     def before(self, operation: int, mask: int, depth: int = 0) -> dict[int, set[int]]:
-        """For each register of `mask` the operations that may have computed its value before `operation`.
+        """Map each register of `mask` to the operations that may have computed it before `operation`.
 
         A register without any has an unknown value: it was never written, or the text is too tangled.
         """
-        found: dict[int, set[int]] = {register: set() for register in bits(mask)}
-        for at, defined in self._reaching(operation, mask):
-            origins = self._origins(at, depth)
+        by_register: dict[int, set[int]] = {register: set() for register in bits(mask)}
+        for definition, defined in self._reaching(operation, mask):
+            origins = self._origins(definition, depth)
             for register in bits(defined):
-                found[register] |= origins
-        return found
+                by_register[register] |= origins
+        return by_register
 
     def _origins(self, operation: int, depth: int) -> frozenset[int]:
-        """The operation itself, or those that computed what it passes on."""
+        """Return the operation itself, or those that computed what it passes on."""
         sources = self._passes_on.get(operation)
         if not sources or depth >= _MAX_COPIES:
             return frozenset([operation])
         if operation not in self._of_copy:
             self._of_copy[operation] = frozenset()  # a cycle of copies adds nothing
-            found = [self.before(at, mask, depth + 1).values() for at, mask in sources]
-            self._of_copy[operation] = frozenset().union(*(one for own in found for one in own))
+            definitions = [self.before(source, mask, depth + 1).values() for source, mask in sources]
+            self._of_copy[operation] = frozenset().union(
+                *(operations for by_register in definitions for operations in by_register)
+            )
         return self._of_copy[operation]
 
     def _reaching(self, operation: int, mask: int) -> Iterator[tuple[int, int]]:
-        """The operations whose writes reach the point before `operation`, with the registers they write."""
+        """Yield the operations whose writes reach the point before `operation`, with those registers."""
         first = self._graph.block_of(operation)
-        seen: dict[int, int] = {}
+        searched: dict[int, int] = {}
         work = [(first, operation - 1, mask)]
         while work and self._budget > 0:
-            block, at, wanted = work.pop()
+            block, index, remaining = work.pop()
             self._budget -= _BLOCK
             start = self._graph.blocks[block].start
-            while at >= start and wanted and self._budget > 0:
+            while index >= start and remaining and self._budget > 0:
                 self._budget -= 1
-                access = self._accesses[at]
-                if hit := access.writes & wanted:
-                    yield at, hit
+                access = self._accesses[index]
+                if hit := access.writes & remaining:
+                    yield index, hit
                     if access.certain:
-                        wanted &= ~hit
-                at -= 1
-            for predecessor in self._graph.predecessors[block] if wanted else ():
-                if fresh := wanted & ~seen.get(predecessor, 0):
-                    seen[predecessor] = seen.get(predecessor, 0) | fresh
+                        remaining &= ~hit
+                index -= 1
+            for predecessor in self._graph.predecessors[block] if remaining else ():
+                if fresh := remaining & ~searched.get(predecessor, 0):
+                    searched[predecessor] = searched.get(predecessor, 0) | fresh
                     work.append((predecessor, self._graph.blocks[predecessor].end - 1, fresh))
 
 
 def bits(mask: int) -> Iterator[int]:
-    """The numbers of the bits that are set."""
+    """Yield the numbers of the bits that are set."""
     while mask:
         low = mask & -mask
         yield low.bit_length() - 1
@@ -246,7 +248,7 @@ class MachineCode(FrozenValue):
 
     @cached_property
     def reaching_stores(self) -> Mapping[int, Sequence[int]]:
-        """For each reload with a known slot the stores whose value it may read, by operation."""
+        """Map each reload with a known slot to the stores whose value it may read."""
         accesses = [NO_ACCESS] * len(self.use.accesses)
         number: dict[int, int] = {}
         for access in self.use.stack:
@@ -265,16 +267,16 @@ class MachineCode(FrozenValue):
 
     @cached_property
     def definitions(self) -> Definitions:
-        """The definitions of registers, through copies and through the stack."""
-        passes_on = {at: [(at, source)] for at, source in self.use.copies.items()}
+        """Return the definitions of registers, through copies and through the stack."""
+        passes_on = {operation: [(operation, source)] for operation, source in self.use.copies.items()}
         stored = {access.operation: access.stored for access in self.use.stack if access.stores}
         for reload, stores in self.reaching_stores.items():
-            passes_on[reload] = [(at, stored[at]) for at in stores]
+            passes_on[reload] = [(operation, stored[operation]) for operation in stores]
         return Definitions(self.liveness.graph, self.use.accesses, passes_on)
 
 
 def machine_code(document: Document) -> MachineCode | None:
-    """The registers of an assembly stage; None for other languages and for texts too tangled to know."""
+    """Return the registers of an assembly stage, or None for other languages and too tangled texts."""
     read = language_named(document.language).registers
     if read is None or not document.operations:
         return None

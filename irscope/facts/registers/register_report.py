@@ -37,15 +37,15 @@ class TensorInRegisters(FrozenValue):
 
     @property
     def name(self) -> str:
-        """The variable, or the value's name in TTGIR."""
+        """Return the variable, or the value's name in TTGIR."""
         return self.tensor.name or (self.line.name if self.line else "") or self.tensor.value
 
     @property
     def text(self) -> str:
-        """`acc is 64x128 f32 over 128 threads: 64 registers per thread`."""
-        one = self.tensor
-        share = f"{pluralize(one.registers, 'register')} per thread"
-        return f"{self.name} is {one.type} over {one.holders}: {share}"
+        """Return `acc is 64x128 f32 over 128 threads: 64 registers per thread`."""
+        live = self.tensor
+        share = f"{pluralize(live.registers, 'register')} per thread"
+        return f"{self.name} is {live.type} over {live.holders}: {share}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -92,7 +92,7 @@ def register_report(
     ttgir: tuple[Document, Layouts] | None = None,
     ptx: Document | None = None,
 ) -> RegisterReport:
-    """The report on an assembly stage: SASS, PTX or AMDGCN. `ptx` corrects lines of SASS."""
+    """Report on an assembly stage: SASS, PTX or AMDGCN. `ptx` corrects lines of SASS."""
     source = KernelSource(kernel)
     report = _machine_code_report(source, assembly, allocated, ptx)
     if ttgir is None:
@@ -107,8 +107,8 @@ def register_report(
 
 
 def named_tensors(pressure: TensorPressure, source: KernelSource) -> tuple[TensorInRegisters, ...]:
-    """The live tensors with the user's lines."""
-    return tuple(TensorInRegisters(one, source.line_of(one.location)) for one in pressure.tensors)
+    """Return the live tensors with the user's lines."""
+    return tuple(TensorInRegisters(tensor, source.line_of(tensor.location)) for tensor in pressure.tensors)
 
 
 def _machine_code_report(
@@ -132,5 +132,7 @@ def _machine_code_report(
         in_loop=loops.loop_of(peak) != NONE,
         values=tuple(live_values(code, registers, peak)),
         spills=tuple(spilled_values(code, registers, loops)),
-        pressure={one.line: number for one, number in zip(operations, live.pressure, strict=True)},
+        pressure={
+            operation.line: number for operation, number in zip(operations, live.pressure, strict=True)
+        },
     )

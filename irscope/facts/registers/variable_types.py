@@ -49,7 +49,7 @@ def _is_part(user: Operation, variable: str, location: Location | None) -> bool:
     if _NUMBER.sub("", user.results[0].lstrip("%")) == variable:
         return True
     return location is not None and any(
-        (place.file, place.line) == (location.file, location.line) for place in _chain(user.location)
+        (inlined.file, inlined.line) == (location.file, location.line) for inlined in _chain(user.location)
     )
 
 

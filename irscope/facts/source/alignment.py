@@ -28,7 +28,7 @@ _Pairs = list[tuple[Statement, Statement]]
 
 @lru_cache(maxsize=64)
 def line_map(a: Kernel, b: Kernel) -> LineMap:
-    """The lines of A's kernel and helpers in B. `line_map(b, a)` is its inverse."""
+    """Map the lines of A's kernel and helpers to B's. `line_map(b, a)` is its inverse."""
     lines: dict[FileLine, MatchedLine | None] = {}
     for function in _functions(a):
         lines.update(dict.fromkeys(_file_lines(function)))
@@ -37,14 +37,14 @@ def line_map(a: Kernel, b: Kernel) -> LineMap:
         matched, elsewhere = _matched_lines(left, right)
         lines.update(matched)
         moved.update(elsewhere)
-    known = frozenset(key for function in _functions(b) for key in _file_lines(function))
+    lines_of_b = frozenset(key for function in _functions(b) for key in _file_lines(function))
     if a.source.text and b.source.text:
-        return LineMap(lines, known, moved=moved)
-    return LineMap(lines, known, (_definition(a.source), _definition(b.source)), moved)
+        return LineMap(lines, lines_of_b, moved=moved)
+    return LineMap(lines, lines_of_b, (_definition(a.source), _definition(b.source)), moved)
 
 
 def _definition(function: SourceFunction) -> FileLine:
-    """The line of a function's `def`. Without its text, that is the line that the IR gives."""
+    """Return the line of a function's `def`. Without its text, that is the line that the IR gives."""
     return function.file, function.line + def_index(function.text.split("\n"))
 
 
@@ -58,7 +58,10 @@ def _file_lines(function: SourceFunction) -> Iterator[FileLine]:
 
 
 def _function_pairs(a: Kernel, b: Kernel) -> Iterator[tuple[SourceFunction, SourceFunction]]:
-    """The kernels, then the helpers: by file and name, by name, by text, by text without names, by order."""
+    """Pair the kernels, then the helpers.
+
+    Helpers are paired by file and name, by name, by text, by text without names, and by order.
+    """
     if a.source.text and b.source.text:
         yield a.source, b.source
     left = [function for function in a.helpers if function.text]
@@ -67,9 +70,11 @@ def _function_pairs(a: Kernel, b: Kernel) -> Iterator[tuple[SourceFunction, Sour
         by_key: dict[Hashable, list[SourceFunction]] = {}
         for function in reversed(right):
             by_key.setdefault(key(function), []).append(function)
-        found = [(function, others.pop()) for function in left if (others := by_key.get(key(function)))]
-        yield from found
-        paired = {id(function) for pair in found for function in pair}
+        found_pairs = [
+            (function, candidates.pop()) for function in left if (candidates := by_key.get(key(function)))
+        ]
+        yield from found_pairs
+        paired = {id(function) for pair in found_pairs for function in pair}
         left = [function for function in left if id(function) not in paired]
         right = [function for function in right if id(function) not in paired]
     if len(left) == len(right):
@@ -102,48 +107,53 @@ def _matched_lines(
     ours, theirs = statements(left.text), statements(right.text)
     pairs = _statement_pairs(ours, theirs)
     matched, moved = (
-        {key: match for pair in own for key, match in _lines_of(*pair, left, right)}
-        for own in (pairs, _moved(ours, theirs, pairs))
+        {key: match for pair in statement_pairs for key, match in _lines_of(*pair, left, right)}
+        for statement_pairs in (pairs, _moved(ours, theirs, pairs))
     )
     return matched, moved
 
 
 def _moved(left: Sequence[Statement], right: Sequence[Statement], pairs: _Pairs) -> _Pairs:
     """Return the pairs of statements that only changed places: each the only one of its text on its side."""
-    taken = {id(statement) for pair in pairs for statement in pair}
-    ours, theirs = (_by_texts([own for own in side if id(own) not in taken]) for side in (left, right))
+    paired = {id(statement) for pair in pairs for statement in pair}
+    ours, theirs = (
+        _by_texts([candidate for candidate in side if id(candidate) not in paired]) for side in (left, right)
+    )
     return [
-        (found[0], theirs[texts][0])
-        for texts, found in ours.items()
-        if len(found) == 1 and len(theirs.get(texts, ())) == 1
+        (group[0], theirs[texts][0])
+        for texts, group in ours.items()
+        if len(group) == 1 and len(theirs.get(texts, ())) == 1
     ]
 
 
 def _by_texts(side: Sequence[Statement]) -> Mapping[Hashable, list[Statement]]:
-    found: dict[Hashable, list[Statement]] = {}
+    groups: dict[Hashable, list[Statement]] = {}
     for statement in side:
         if len(statement.texts) >= _SHORTEST_MOVED:
-            found.setdefault(statement.texts, []).append(statement)
-    return found
+            groups.setdefault(statement.texts, []).append(statement)
+    return groups
 
 
 def _lines_of(
     ours: Statement, theirs: Statement, left: SourceFunction, right: SourceFunction
 ) -> Iterator[tuple[FileLine, MatchedLine]]:
-    """The lines of a statement: each is where its first common token is, else where B's statement starts."""
+    """Yield the lines of a statement.
+
+    Each is where its first common token is, else where B's statement starts.
+    """
     by_line: dict[int, list[tuple[Token, Token]]] = {token.row: [] for token in ours.tokens}
-    for token, other in _common_tokens(ours, theirs):
-        by_line[token.row].append((token, other))
+    for token, their_token in _common_tokens(ours, theirs):
+        by_line[token.row].append((token, their_token))
     edited = ours.without_names != theirs.without_names
     for row, pairs in by_line.items():
-        places = tuple((right.line + other.row, other.column) for _, other in pairs)
-        line = places[0][0] if places else right.line + theirs.tokens[0].row
+        positions = tuple((right.line + their_token.row, their_token.column) for _, their_token in pairs)
+        line = positions[0][0] if positions else right.line + theirs.tokens[0].row
         columns = tuple(token.column for token, _ in pairs)
-        yield (left.file, left.line + row), MatchedLine(right.file, line, columns, places, edited)
+        yield (left.file, left.line + row), MatchedLine(right.file, line, columns, positions, edited)
 
 
 def _common_tokens(left: Statement, right: Statement) -> list[tuple[Token, Token]]:
-    """The tokens that both statements have; all tokens if only names differ."""
+    """Return the tokens that both statements have; all tokens if only names differ."""
     if left.without_names == right.without_names:
         return list(zip(left.meaningful, right.meaningful, strict=True))
     blocks = common_blocks(left.texts, right.texts)
@@ -152,11 +162,11 @@ def _common_tokens(left: Statement, right: Statement) -> list[tuple[Token, Token
 
 
 def _statement_pairs(left: Sequence[Statement], right: Sequence[Statement]) -> _Pairs:
-    """The statements that match, in order, the same whichever side is which."""
-    if [each.texts for each in left] > [each.texts for each in right]:
+    """Return the statements that match, in order, the same whichever side is which."""
+    if [statement.texts for statement in left] > [statement.texts for statement in right]:
         return [(ours, theirs) for theirs, ours in _statement_pairs(right, left)]
-    blocks = common_blocks([each.texts for each in left], [each.texts for each in right])
-    names = [each.without_names for each in left], [each.without_names for each in right]
+    blocks = common_blocks([statement.texts for statement in left], [statement.texts for statement in right])
+    names = [statement.without_names for statement in left], [statement.without_names for statement in right]
     blocks = refined(blocks, *names)
     pairs = [(left[block.left + n], right[block.right + n]) for block in blocks for n in range(block.size)]
     for gap in gaps_between(blocks, Gap(0, len(left), 0, len(right))):
@@ -165,7 +175,10 @@ def _statement_pairs(left: Sequence[Statement], right: Sequence[Statement]) -> _
 
 
 def _similar(left: Sequence[Statement], right: Sequence[Statement]) -> _Pairs:
-    """The pairs, in order, with the largest sum of similarities (dynamic programming over all pairs)."""
+    """Find the pairs, in order, with the largest sum of similarities.
+
+    Uses dynamic programming over all pairs.
+    """
     if len(left) * len(right) > _MOST_PAIRS:
         return []
     best: list[list[tuple[float, _Pairs]]] = [[(0.0, []) for _ in range(len(right) + 1)]]

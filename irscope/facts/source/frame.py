@@ -53,17 +53,20 @@ class IrFunction(FrozenValue):
 
 
 def ir_functions(text: str) -> list[IrFunction]:
-    """The functions of an MLIR or LLVM IR text that have a location, in time linear in the text."""
+    """Return the functions of an MLIR or LLVM IR text that have a location.
+
+    Takes time linear in the text.
+    """
     aliases = resolve_aliases(dict(_ALIAS.findall(text)))
-    found = []
+    functions = []
     symbol, public = "", False
     for match in _FUNCTION.finditer(text):
         if match["symbol"]:
             symbol, public = match["symbol"].strip('"'), bool(match["public"])
         elif symbol and (location := parse_location(match["location"], aliases)) is not None:
-            found.append(IrFunction(symbol, public, location.file, location.line, location.column))
+            functions.append(IrFunction(symbol, public, location.file, location.line, location.column))
             symbol = ""
-    return found or list(_subprogram(text))
+    return functions or list(_subprogram(text))
 
 
 def _subprogram(text: str) -> Iterator[IrFunction]:
@@ -99,13 +102,13 @@ class SourceFrame:
         self._firsts = {name: [span.first for span in spans] for name, spans in self._spans.items()}
 
     def in_captured_source(self, document: Document) -> Document:
-        """The document with the locations of the captured source; columns count from 0."""
+        """Return the document with the locations of the captured source; columns count from 0."""
         return document.relocated(self.move) if self._spans else document
 
     def move(self, location: Location) -> Location:
-        """The captured file and line of a location, without its inlined-at chain; its column from 0.
+        """Return the captured file and line of a location, without its inlined-at chain.
 
-        A line of a function that was not captured keeps its file and line.
+        The column counts from 0. A line of a function that was not captured keeps its file and line.
         """
         key = location.file, location.line
         if key not in self._moved:
@@ -133,18 +136,18 @@ def _spans(kernel: Kernel, functions: Sequence[IrFunction], public: IrFunction |
                 by_name.setdefault(name, []).append(function)
     for helper in kernel.helpers:
         if helper.text:
-            found = _nearest(helper, by_name.get(helper.name, ()))
-            yield _span(helper, found or _moved_with(kernel, helper, public))
+            nearest = _nearest(helper, by_name.get(helper.name, ()))
+            yield _span(helper, nearest or _moved_with(kernel, helper, public))
 
 
 def _possible_names(symbol: str) -> Iterator[str]:
-    """The helpers' names that a symbol can be made from: `module.a__b__fp32` -> a, a__b, a__b__fp32."""
+    """Yield the helpers' names that a symbol can be made from: `module.a__b__fp32` -> a, a__b, ..."""
     parts = symbol.rpartition(".")[2].split("__")[:_MOST_PARTS]
     return ("__".join(parts[:size]) for size in range(1, len(parts) + 1))
 
 
 def _nearest(helper: SourceFunction, functions: Sequence[IrFunction]) -> IrFunction | None:
-    """The function of the IR that is nearest to where the helper was captured."""
+    """Return the function of the IR that is nearest to where the helper was captured."""
     return max(
         functions,
         key=lambda each: (_common_suffix(each.file, helper.file), -abs(each.line - helper.line)),
@@ -153,7 +156,7 @@ def _nearest(helper: SourceFunction, functions: Sequence[IrFunction]) -> IrFunct
 
 
 def _span(function: SourceFunction, found: IrFunction | None) -> _Span:
-    """The lines of a captured function; as captured if the IR does not locate it."""
+    """Return the lines of a captured function; as captured if the IR does not locate it."""
     lines = function.text.rstrip("\n").split("\n")
     offset = def_index(lines)
     captured = function.line + offset
@@ -162,9 +165,10 @@ def _span(function: SourceFunction, found: IrFunction | None) -> _Span:
 
 
 def _moved_with(kernel: Kernel, helper: SourceFunction, public: IrFunction | None) -> IrFunction | None:
-    """The place of a helper in the kernel's file, if the IR does not locate the helper.
+    """Return the place of a helper in the kernel's file, if the IR does not locate the helper.
 
-    Triton's cache key has the first line of each function, so the helper's line is the captured one.
+    Triton's cache key has the first line of each function, so the helper's line is the captured
+    one.
     """
     if public is None or helper.file != kernel.source.file:
         return None
@@ -173,7 +177,7 @@ def _moved_with(kernel: Kernel, helper: SourceFunction, public: IrFunction | Non
 
 
 def _common_suffix(one: str, other: str) -> int:
-    """The number of equal last parts of two paths."""
+    """Count the equal last parts of two paths."""
     parts = [path.replace("\\", "/").split("/")[::-1] for path in (one, other)]
     return next(
         (n for n, (ours, theirs) in enumerate(zip(*parts, strict=False)) if ours != theirs),

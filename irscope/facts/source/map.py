@@ -46,17 +46,20 @@ class SourcePlace(NamedTuple):
 
     @property
     def file_name(self) -> str:
-        """The file without its folder."""
+        """Return the file without its folder."""
         return base_name(self.file)
 
 
 def place_of(location: Location) -> SourcePlace:
-    """The place of a location itself, before inlining."""
+    """Return the place of a location itself, before inlining."""
     return SourcePlace(location.file, location.line, location.removed)
 
 
 def kernel_place(location: Location | None) -> SourcePlace | None:
-    """The place in the kernel itself: of the outermost call if the location is inlined; None: unknown."""
+    """Return the place in the kernel itself, or None if it is unknown.
+
+    It is the place of the outermost call if the location is inlined.
+    """
     return None if location is None else place_of(location.outermost)
 
 
@@ -84,16 +87,17 @@ class SourceMap:
             self._parents.append(operation.parent)
             self._opcodes.append(operation.opcode)
             self._chains.append(chains[location])
-            for place in chains[location]:
-                self._at[place].append(index)
+            for source_place in chains[location]:
+                self._at[source_place].append(index)
 
     def __len__(self) -> int:
         return len(self._starts)
 
     def of_line(self, line: int) -> tuple[SourcePlace, ...]:
-        """The places that a line (from 0) comes from: the innermost helper first, the kernel's own line last.
+        """Return the places that a line (from 0) comes from.
 
-        A line on which no operation starts belongs to the operation around it.
+        The innermost helper is first, the kernel's own line last. A line on which no operation starts
+        belongs to the operation around it.
         """
         index = bisect_right(self._starts, line) - 1
         while index >= 0 and self._ends[index] <= line:
@@ -101,15 +105,15 @@ class SourceMap:
         return self._chains[index] if index >= 0 else ()
 
     def lines(self, place: SourcePlace) -> Sequence[int]:
-        """The lines (from 0) of the operations that come from `place`, in order."""
+        """Return the lines (from 0) of the operations that come from `place`, in order."""
         return [self._starts[index] for index in self._at.get(place, ())]
 
     def count(self, place: SourcePlace) -> int:
-        """How many operations come from `place`."""
+        """Count the operations that come from `place`."""
         return len(self._at.get(place, ()))
 
     def counts(self, place: SourcePlace) -> Counter[str]:
-        """How many operations or instructions of each class come from `place`."""
+        """Count the operations or instructions of each class that come from `place`."""
         opcodes = (self._opcodes[index] for index in self._at.get(place, ()))
         return Counter(self._language.instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
 
@@ -128,9 +132,11 @@ class PythonLine(FrozenValue):
 
 
 def python_lines(kernel: Kernel) -> list[PythonLine]:
-    """The source of a kernel, of its own helpers, then of Triton's, each under a comment with its file."""
-    own = [line for function in kernel.own_functions for line in _function_lines(function, False)]
-    return own + [line for function in kernel.library_functions for line in _function_lines(function, True)]
+    """Return the source of a kernel, of its own helpers, then of Triton's, each after a file comment."""
+    own_lines = [line for function in kernel.own_functions for line in _function_lines(function, False)]
+    return own_lines + [
+        line for function in kernel.library_functions for line in _function_lines(function, True)
+    ]
 
 
 def _function_lines(function: SourceFunction, library: bool) -> Iterator[PythonLine]:
@@ -141,7 +147,7 @@ def _function_lines(function: SourceFunction, library: bool) -> Iterator[PythonL
 
 
 def origin_lines(origin: Origin) -> list[PythonLine]:
-    """The origin as a comment, then the lines of the program that the kernel was generated from."""
+    """Return the origin as a comment, then the lines of the program that the kernel was made from."""
     lines = [PythonLine(f"# {one_line(origin.sentence)}")]
     for file, group in groupby(origin.lines, key=lambda line: line.file):
         lines.append(PythonLine(f"# {file}"))
@@ -159,11 +165,11 @@ _ADDRESS = re.compile(r"\s*/\*([0-9a-f]+)\*/")
 
 
 def in_lines_of_ptx(sass: Document, ptx: Document, table: Sequence[tuple[int, int]]) -> Document:
-    """The SASS with the locations of the PTX that its instructions were assembled from.
+    """Return the SASS with the locations of the PTX that its instructions were assembled from.
 
-    `table` has the PTX line (from 1) from each address on, as `ptx_line_table` returns it. An instruction
-    whose PTX has no location has none: nvdisasm prints the one before it. In a text with several sections
-    of code, addresses are ambiguous, and all keep their own.
+    `table` has the PTX line (from 1) from each address on, as `ptx_line_table` returns it. An
+    instruction whose PTX has no location has none: nvdisasm prints the one before it. In a text
+    with several sections of code, addresses are ambiguous, and all keep their own.
     """
     if not table or len(sass.functions) != 1:
         return sass
@@ -183,9 +189,9 @@ _COMMENT = re.compile(r"\s*# src\[(?P<place>[^\]\n]{1,200}:\d{1,9})\]: (?P<code>
 
 
 def user_line(lines: Sequence[str], index: int) -> str:
-    """The user's line for the line at `index` (from 0) of a generated function: "matmul.py:14: acc = ...".
+    """Return the user's line for the line at `index` (from 0) of a generated function.
 
-    "" if no comment above it says so.
+    For example "matmul.py:14: acc = ..."; "" if no comment above it says so.
     """
     above = range(min(index, len(lines) - 1), -1, -1)
     last = next((i for i in above if _COMMENT.match(lines[i])), None)

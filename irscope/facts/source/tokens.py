@@ -52,19 +52,19 @@ class Statement(FrozenValue):
 
     @cached_property
     def texts(self) -> tuple[str, ...]:
-        """The tokens without commas before a closing bracket, which formatters add."""
+        """Return the tokens without commas before a closing bracket, which formatters add."""
         return tuple(token.text for token in self.meaningful)
 
     @cached_property
     def meaningful(self) -> tuple[Token, ...]:
-        """The tokens of `texts`."""
+        """Return the tokens of `texts`."""
         after = (*self.tokens[1:], Token("", 0, 0))
         pairs = zip(self.tokens, after, strict=True)
         return tuple(token for token, then in pairs if not (token.text == "," and then.text in _CLOSING))
 
     @cached_property
     def without_names(self) -> tuple[str, ...]:
-        """`texts` with each name that a user can change blanked; attributes and keywords stay."""
+        """Return `texts` with each name that a user can change blanked; attributes and keywords stay."""
         before = ("", *self.texts)
         return tuple(
             "_" if previous != "." and _is_own_name(text) else text
@@ -77,12 +77,12 @@ def _is_own_name(text: str) -> bool:
 
 
 def def_index(lines: Sequence[str]) -> int:
-    """The index of the `def` below the decorators, as Triton finds it; 0 if there is none."""
+    """Return the index of the `def` below the decorators, as Triton finds it; 0 if there is none."""
     return next((index for index, line in enumerate(lines) if DEF.match(line)), 0)
 
 
 def statements(text: str) -> list[Statement]:
-    """The statements of a function from its `def` on. Never fails; takes time linear in the text."""
+    """Return the statements of a function from its `def` on. Never fails; takes linear time."""
     lines = text.split("\n")
     first = def_index(lines)
     body = textwrap.dedent("\n".join(lines[first:]))
@@ -94,7 +94,7 @@ def statements(text: str) -> list[Statement]:
 
 @lru_cache(maxsize=64)
 def statement_starts(text: str) -> tuple[int, ...]:
-    """For each row of a function's text the row at which its statement starts; itself if it has none."""
+    """Map each row of a function's text to the row at which its statement starts; itself if none."""
     starts = list(range(text.count("\n") + 1))
     for statement in statements(text):
         first, last = statement.tokens[0].row, statement.tokens[-1].row
@@ -103,19 +103,19 @@ def statement_starts(text: str) -> tuple[int, ...]:
 
 
 def _python_statements(text: str, first: int) -> Iterator[list[Token]]:
-    """Strings that are whole statements are left out."""
-    found: list[tokenize.TokenInfo] = []
+    """Yield the statements of Python text; strings that are whole statements are left out."""
+    current: list[tokenize.TokenInfo] = []
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type in (tokenize.NEWLINE, tokenize.ENDMARKER):
-            if not all(own.type == tokenize.STRING for own in found):
-                yield [Token(own.string, first + own.start[0] - 1, own.start[1]) for own in found]
-            found = []
+            if not all(part.type == tokenize.STRING for part in current):
+                yield [Token(part.string, first + part.start[0] - 1, part.start[1]) for part in current]
+            current = []
         elif token.type not in _IGNORED:
-            found.append(token)
+            current.append(token)
 
 
 def _plain_statements(text: str, first: int) -> Iterator[list[Token]]:
-    """Each line is a statement."""
+    """Yield each line as a statement."""
     for row, line in enumerate(text.split("\n")):
         matches = [match for match in _PLAIN.finditer(line) if not match[0].startswith("#")]
         if matches:

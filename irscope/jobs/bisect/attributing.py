@@ -285,7 +285,7 @@ def control(pair: Pair, mixer: Mixer, ours: Cut, theirs: Cut) -> str:
 
 
 def mixed(pair: Pair, compiled: Compiled) -> Mixed:
-    """Reads the criterion from a mixed build."""
+    """Read the criterion from a mixed build."""
     failure = compiled.variant.failure
     if failure is not None:
         return Mixed("", None, clipped(one_line(f"not accepted: {failure.summary}"), _MAX_PROBLEM))

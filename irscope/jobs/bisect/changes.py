@@ -76,7 +76,7 @@ def changes_of(
 
 
 def _from_one_input(pair: Pair, mixer: Mixer, before: str) -> tuple[Compiled, Compiled, str]:
-    """Builds one text of a stage with both sides, and says which; their own builds if none is accepted."""
+    """Build one text of a stage with both sides, and say which; their own builds if none is accepted."""
     if before not in pair.good.compiled.stages:
         return pair.good.compiled, pair.bad.compiled, "the same Python"
     for end in (pair.good, pair.bad):

@@ -112,7 +112,7 @@ class CommitTester:
         )
 
     def _compile(self, sha: str, side: Side, path: Path) -> None:
-        """Writes where the result is kept. Raises UserError if the commit does not compile."""
+        """Write where the result is kept. Raises UserError if the commit does not compile."""
         folder = self._folder(sha)
         seconds = self._request.seconds
         try:

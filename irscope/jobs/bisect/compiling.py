@@ -321,7 +321,7 @@ def _compile(side: Side, subject: Subject, seconds: float, path: Path) -> None:
 
 
 def spawn(side: Side, pipe: socket.socket, lifeline: socket.socket, printed: IO[bytes]) -> Process:
-    """Starts a worker of the pool in a side's Python, with its environment variables."""
+    """Start a worker of the pool in a side's Python, with its environment variables."""
     descriptors = [pipe.fileno(), lifeline.fileno()]
     command = python_command("irscope.compiling.worker", *map(str, descriptors))
     command[0] = str(side.python)

@@ -70,7 +70,7 @@ class PassSearch:
         self._tests: list[PassTest] = []
 
     def run(self, report: Callable[[str], None]) -> PassResult:
-        """Searches in both directions."""
+        """Search in both directions."""
         if not self._good or not self._bad:
             return PassResult(None, (), (), "the passes of a side were not recorded")
         report(f"searching the passes of {self._stage}")

@@ -67,7 +67,7 @@ def _variant(number: int, subject: Subject) -> Variant:
 
 
 def _write(side: Side, request: SweepRequest, seconds: float, path: Path) -> None:
-    """Writes the plan. A request that does not fit is not kept: another package may be installed by then."""
+    """Write the plan. A request that does not fit is not kept: another package may be installed by then."""
     plan = plan_on(side, request, seconds)
     jobs = [
         {

@@ -55,9 +55,10 @@ class AutotunerCall:
     hook: Any = None
 
     def values(self, config: Any) -> dict[str, Any]:
-        """The keyword arguments of the launch with a `triton.Config`, as the autotuner would pass them.
+        """Return the keyword arguments of the launch with a `triton.Config`.
 
-        A pre_hook runs only if it can change what is compiled: on copies of the tensor descriptors.
+        They are as the autotuner would pass them. A pre_hook runs only if it can change what is
+        compiled: on copies of the tensor descriptors.
         """
         named = {name: _copied(value) for name, value in self.arguments.items()}
         current = {**named, **config.all_kwargs()}
@@ -76,7 +77,7 @@ def _is_descriptor(value: Any) -> bool:
 
 
 def _copied(value: Any) -> Any:
-    """A copy of a tensor descriptor, with its own block shape; anything else itself."""
+    """Return a copy of a tensor descriptor, with its own block shape; anything else itself."""
     if not _is_descriptor(value):
         return value
     copied = copy.copy(value)
@@ -86,41 +87,47 @@ def _copied(value: Any) -> Any:
 
 
 def call_of_autotuner(named_args: Mapping[str, Any], kwargs: Mapping[str, Any]) -> AutotunerCall:
-    """The call of the autotuner on the stack. Raises UserError if there is none, or an unknown decorator."""
+    """Return the call of the autotuner on the stack.
+
+    Raises UserError if there is none, or an unknown decorator.
+    """
     from triton.runtime import driver
 
     autotuner = _autotuner_on_stack()
     if autotuner is None:
         raise UserError("it was not called by @triton.autotune, so the kernel is not known")
     function, heuristics = unwrapped(autotuner.fn)
-    given = {**named_args, **{k: v for k, v in kwargs.items() if k not in _OF_LAUNCH}}
+    arguments = {**named_args, **{k: v for k, v in kwargs.items() if k not in _OF_LAUNCH}}
     hook = autotuner.pre_hook if getattr(autotuner, "user_defined_pre_hook", False) else None
     target = driver.active.get_current_target()
-    return AutotunerCall(function, heuristics, given, kwargs.get("grid"), target, hook)
+    return AutotunerCall(function, heuristics, arguments, kwargs.get("grid"), target, hook)
 
 
 def unwrapped(decorated: Any) -> tuple[Any, tuple[Mapping[str, Any], ...]]:
-    """The JITFunction in a decorated kernel, and its heuristics. Raises UserError for another decorator."""
+    """Return the JITFunction in a decorated kernel, and its heuristics.
+
+    Raises UserError for another decorator.
+    """
     from triton.runtime.autotuner import Autotuner, Heuristics
     from triton.runtime.jit import JITFunction
 
-    found: list[Mapping[str, Any]] = []
+    heuristics: list[Mapping[str, Any]] = []
     while not isinstance(decorated, JITFunction):
         if isinstance(decorated, Heuristics):
-            found.append(decorated.values)
+            heuristics.append(decorated.values)
         elif not isinstance(decorated, Autotuner):
             raise UserError(f"the decorator {type(decorated).__name__} may change the kernel's arguments")
         decorated = decorated.fn
-    return decorated, tuple(found)
+    return decorated, tuple(heuristics)
 
 
 def _autotuner_on_stack() -> Any:
     from triton.runtime.autotuner import Autotuner
 
     for frame in _frames():
-        found = frame.f_locals.get("self")
-        if isinstance(found, Autotuner):
-            return found
+        caller = frame.f_locals.get("self")
+        if isinstance(caller, Autotuner):
+            return caller
     return None
 
 
@@ -134,7 +141,10 @@ def _frames() -> Iterator[FrameType]:
 
 
 def call_with(kernel: Any, arguments: Sequence[Any], named: Mapping[str, Any], target: Any) -> AutotunerCall:
-    """A launch of `kernel` with these arguments. Raises UserError if they do not fit the kernel."""
+    """Return a launch of `kernel` with these arguments.
+
+    Raises UserError if they do not fit the kernel.
+    """
     function, heuristics = unwrapped(kernel)
     try:
         bound = inspect.signature(function.fn).bind_partial(
@@ -222,17 +232,17 @@ class Candidate:
 
     @cached_property
     def target(self) -> Target:
-        """The target."""
+        """Return the target."""
         return requested_target(self.gpu)
 
     @cached_property
     def key(self) -> str:
-        """The hash by which Triton's cache names the compilation."""
+        """Return the hash by which Triton's cache names the compilation."""
         return compilation_key(self.source, self.options, self.gpu)
 
     @cached_property
     def values(self) -> Config:
-        """The config as a variant has it."""
+        """Return the config as a variant has it."""
         return requested_config(self.source, self.options, self.gpu, self._names, None)
 
     @property
@@ -240,7 +250,7 @@ class Candidate:
         return TunedNames(True, frozenset(self.config.kwargs))
 
     def job(self, group: int, texts: GeneratedTexts, most_shared: int | None, full: bool) -> CandidateJob:
-        """The job that allocates the candidate's memory, or, if `full`, compiles it."""
+        """Return the job that allocates the candidate's memory, or, if `full`, compiles it."""
         function = self.source.fn
         return CandidateJob(
             Path(function.fn.__code__.co_filename),
@@ -257,14 +267,17 @@ class Candidate:
         )
 
     def _text(self, texts: GeneratedTexts, full: bool) -> SourceText:
-        """The text of the source; empty if Triton's cache has the compilation and nothing else is needed."""
+        """Return the text of the source.
+
+        It is empty if Triton's cache has the compilation and nothing else is needed.
+        """
         source = self.source
         text = "" if full and is_cached(self.key, source.name) else texts.text(source, self.options, self.gpu)
         return SourceText(source.name, source.hash(), source.ext, source.language.name, text)
 
 
 def compilation_key(source: Any, options: Any, target: Any) -> str:
-    """The hash by which Triton's cache names a compilation (`triton.compile`)."""
+    """Return the hash by which Triton's cache names a compilation (`triton.compile`)."""
     import hashlib
 
     from triton._C.libtriton import get_cache_invalidating_env_vars
@@ -276,7 +289,7 @@ def compilation_key(source: Any, options: Any, target: Any) -> str:
 
 
 def is_cached(key: str, name: str) -> bool:
-    """Whether Triton's cache has a compilation by its key, and the name of the kernel."""
+    """Return True if Triton's cache has a compilation by its key, and the name of the kernel."""
     from triton.runtime.cache import get_cache_manager
 
     file = f"{name[:150]}.json"
@@ -284,10 +297,10 @@ def is_cached(key: str, name: str) -> bool:
 
 
 def candidates_of(call: AutotunerCall, configs: Sequence[Any]) -> list[Candidate]:
-    """The candidate of each config.
+    """Return the candidate of each config.
 
-    Raises whatever the kernel's heuristics, hooks and grid raise; UserError if the program changes the
-    compiler.
+    Raises whatever the kernel's heuristics, hooks and grid raise; UserError if the program changes
+    the compiler.
     """
     from triton import knobs
 
@@ -318,9 +331,9 @@ def _candidate(call: AutotunerCall, number: int, config: Any, bind: _Bind) -> Ca
     from triton.compiler import make_backend
 
     function = call.function
-    given = launch_options(function, call.values(config))
-    bound, specialized, options = bind(**given)
-    packed = function._pack_args(make_backend(call.target), given, bound, specialized, options)
+    keywords = launch_options(function, call.values(config))
+    bound, specialized, options = bind(**keywords)
+    packed = function._pack_args(make_backend(call.target), keywords, bound, specialized, options)
     parsed, signature, constants, attributes = packed
     source = source_class(function)(function, signature, constants, attributes)
     return Candidate(number, config, source, parsed, call.target, _launch(call, bound))
@@ -337,7 +350,10 @@ def _launch(call: AutotunerCall, bound: dict[str, Any]) -> Launch | None:
 
 
 def groups(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, int]]:
-    """The candidates with their groups; those of one differ only in num_stages (see `Job.group`)."""
+    """Yield the candidates with their groups.
+
+    Those of one group differ only in num_stages (see `Job.group`).
+    """
     numbers: dict[tuple[object, ...], int] = {}
     for candidate in candidates:
         rest = tuple(pair for pair in candidate.values.values if pair[0] != "num_stages")

@@ -48,7 +48,10 @@ class Fits:
         self._jobs, self._timeout = jobs, timeout
 
     def __call__(self, configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
-        """The configs that can be launched with these arguments; all of them if that cannot be found out."""
+        """Return the configs that can be launched with these arguments.
+
+        Return all of them if that cannot be found out.
+        """
 
         def prune() -> tuple[str, Pruned]:
             call = call_of_autotuner(named_args, kwargs)
@@ -61,17 +64,17 @@ class Fits:
 def fitting(
     candidates: Sequence[Candidate], most_shared: int | None, processes: int | None, seconds: float
 ) -> Pruned:
-    """Finds the candidates that can be launched, and why the others cannot."""
+    """Find the candidates that can be launched, and why the others cannot."""
     learned = Learned("fits", str(most_shared), *(candidate.key for candidate in candidates))
-    known = Pruned.from_json(learned.read(), len(candidates))
-    if known is not None:
-        return known
+    cached = Pruned.from_json(learned.read(), len(candidates))
+    if cached is not None:
+        return cached
     results = results_of(candidates, most_shared, processes, seconds, compiled=False)
     drops = {number: drop for number, result in results.items() if (drop := drop_of(result)) is not None}
-    found = Pruned(tuple(number for number in results if number not in drops), drops)
-    if found.lasting:
-        learned.write(found.to_json())
-    return found
+    pruned = Pruned(tuple(number for number in results if number not in drops), drops)
+    if pruned.lasting:
+        learned.write(pruned.to_json())
+    return pruned
 
 
 def results_of(
@@ -81,9 +84,10 @@ def results_of(
     seconds: float,
     compiled: bool,
 ) -> dict[int, CandidateResult]:
-    """The result of each candidate by its number, in order; equal compilations run once.
+    """Return the result of each candidate by its number, in order; equal compilations run once.
 
-    Only allocates memory, or, if `compiled`, compiles those that can be launched into Triton's cache.
+    Only allocates memory, or, if `compiled`, compiles those that can be launched into Triton's
+    cache.
     """
     texts = GeneratedTexts()
     first: dict[str, int] = {}
@@ -94,18 +98,24 @@ def results_of(
         for candidate, group in groups(sorted(candidates, key=_elements_per_warp, reverse=True))
         if first[candidate.key] == candidate.number
     ]
-    found = dict(pool.results(jobs, processes, seconds))
-    return {candidate.number: found[first[candidate.key]] for candidate in candidates}
+    results_by_number = dict(pool.results(jobs, processes, seconds))
+    return {candidate.number: results_by_number[first[candidate.key]] for candidate in candidates}
 
 
 def _elements_per_warp(candidate: Candidate) -> float:
-    """The product of a config's block sizes per warp: the largest compile longest, and start first."""
+    """Return the product of a config's block sizes per warp.
+
+    The largest compile longest, and start first.
+    """
     sizes = [value for value in candidate.config.kwargs.values() if type(value) is int and value > 1]
     return float(math.prod(sizes) / candidate.options.num_warps)
 
 
 def limit_of_device() -> int | None:
-    """The bytes of shared memory that a block may have on the current device, as Triton checks at launch."""
+    """Return the bytes of shared memory that a block may have on the current device.
+
+    Triton checks this limit at launch.
+    """
     from triton.runtime import driver
 
     device = driver.active.get_current_device()
@@ -122,9 +132,10 @@ def fitting_configs(
     processes: int | None,
     seconds: float,
 ) -> list[Any]:
-    """The `triton.Config`s of `configs` that can be launched with these arguments or this signature.
+    """Return the `triton.Config`s that can be launched with these arguments or this signature.
 
-    `target` of None is the current device. Raises UserError if the arguments do not fit the kernel.
+    They are those of `configs`. `target` of None is the current device. Raises UserError if the
+    arguments do not fit the kernel.
     """
     gpu = _current_target() if target is None else gpu_target(target)
     if signature is not None:
@@ -146,7 +157,10 @@ def fitting_configs(
 def _candidates_of_signature(
     kernel: Any, configs: Sequence[Any], signature: str, gpu: Any, target: Target | None
 ) -> list[Candidate]:
-    """The candidates of a kernel that is compiled for a signature in Triton's ahead-of-time notation."""
+    """Return the candidates of a kernel that is compiled for a signature.
+
+    The signature is in Triton's ahead-of-time notation.
+    """
     from triton.runtime.autotuner import autotune
 
     from irscope.compiling.toolchain.requested_config import requested_target
@@ -157,20 +171,20 @@ def _candidates_of_signature(
         from triton.runtime.autotuner import heuristics as with_heuristics
 
         decorated = with_heuristics(dict(values))(decorated)
-    found = []
+    candidates = []
     for number, config in enumerate(configs):
-        one = unwrap(autotune([config], key=[])(decorated))
-        if one is None:
+        tuned = unwrap(autotune([config], key=[])(decorated))
+        if tuned is None:
             raise UserError(f"{kernel!r} is not a @triton.jit function")
         file = Path(function.fn.__code__.co_filename)
         where = target or requested_target(gpu)
-        plan = plan_for(one, SweepRequest(file, function.fn.__name__, signature, {}, {}, (where,)))
+        plan = plan_for(tuned, SweepRequest(file, function.fn.__name__, signature, {}, {}, (where,)))
         for job in plan.jobs[:1]:
             if job.problem:
                 raise UserError(job.problem)
-            source, options = source_of(one, job)
-            found.append(Candidate(number, config, source, options, gpu, None))
-    return found
+            source, options = source_of(tuned, job)
+            candidates.append(Candidate(number, config, source, options, gpu, None))
+    return candidates
 
 
 def _current_target() -> Any:
@@ -195,7 +209,10 @@ class Prune:
         self._top, self._jobs, self._timeout = top, jobs, timeout
 
     def __call__(self, configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
-        """The configs worth measuring for these arguments, best first; see `Pruned` for what is dropped."""
+        """Return the configs worth measuring for these arguments, best first.
+
+        See `Pruned` for what is dropped.
+        """
 
         def prune() -> tuple[str, Pruned]:
             call = call_of_autotuner(named_args, kwargs)
@@ -210,32 +227,32 @@ class Prune:
 def best(
     candidates: Sequence[Candidate], most: int, most_shared: int | None, processes: int | None, seconds: float
 ) -> Pruned:
-    """The `most` candidates that are fastest by estimate, the others with their reasons.
+    """Return the `most` candidates that are fastest by estimate, the others with their reasons.
 
     A candidate that cannot be estimated is kept.
     """
     launches = (str(candidate.launch) for candidate in candidates)
     keys = (candidate.key for candidate in candidates)
     learned = Learned("prune", str(most), str(most_shared), *keys, *launches)
-    known = Pruned.from_json(learned.read(), len(candidates))
-    if known is not None:
-        return known
+    cached = Pruned.from_json(learned.read(), len(candidates))
+    if cached is not None:
+        return cached
     results = results_of(candidates, most_shared, processes, seconds, compiled=True)
     drops = {number: drop for number, result in results.items() if (drop := drop_of(result)) is not None}
     compiled = {n: result.compiled for n, result in results.items() if result.compiled is not None}
     drops |= _duplicates([c for c in candidates if c.number not in drops], compiled)
     unjudged = tuple(n for n in results if n not in drops and n not in compiled)
-    ranked = _ranked({n: found for n, found in compiled.items() if n not in drops}, most)
-    found = Pruned((*ranked.keep, *unjudged), {**drops, **ranked.drops}, ranked.notes)
-    if found.lasting:
-        learned.write(found.to_json())
-    return found
+    ranked = _ranked({n: pruned for n, pruned in compiled.items() if n not in drops}, most)
+    pruned = Pruned((*ranked.keep, *unjudged), {**drops, **ranked.drops}, ranked.notes)
+    if pruned.lasting:
+        learned.write(pruned.to_json())
+    return pruned
 
 
 def _duplicates(candidates: Sequence[Candidate], compiled: Mapping[int, Compiled]) -> dict[int, Drop]:
-    """The candidates whose machine code and launch equal those of an earlier one."""
+    """Return the candidates whose machine code and launch equal those of an earlier one."""
     by_number = {candidate.number: candidate for candidate in candidates}
-    variants = [found.variant for number, found in compiled.items() if number in by_number]
+    variants = [candidate_code.variant for number, candidate_code in compiled.items() if number in by_number]
     facts = {v.id: from_json(compiled[v.id].facts, v.target.backend) for v in variants}
     drops = {}
     for group in duplicate_groups(variants, facts):
@@ -248,8 +265,8 @@ def _duplicates(candidates: Sequence[Candidate], compiled: Mapping[int, Compiled
 
 
 def _ranked(compiled: Mapping[int, Compiled], most: int) -> Pruned:
-    """The `most` to measure first, then those that could not be estimated."""
-    times = {n: each.microseconds for n, each in compiled.items() if each.microseconds is not None}
+    """Return the `most` to measure first, then those that could not be estimated."""
+    times = {n: result.microseconds for n, result in compiled.items() if result.microseconds is not None}
     order = _measuring_order(times, compiled)
     unknown = [number for number in compiled if number not in times]
     best_time = f"{min(times.values()):.1f} us" if times else ""
@@ -265,9 +282,9 @@ def _ranked(compiled: Mapping[int, Compiled], most: int) -> Pruned:
 
 
 def _measuring_order(times: Mapping[int, float], compiled: Mapping[int, Compiled]) -> list[int]:
-    """The estimated candidates in the order to measure them; the first has the lowest estimate."""
+    """Return the estimated candidates in the order to measure them; the first is the fastest."""
     numbers = sorted(times, key=lambda number: (times[number], number))
     if not numbers:
         return []
     settings = [compiled[number].variant.settings for number in numbers]
-    return [numbers[at] for at in measuring_order([times[number] for number in numbers], settings)]
+    return [numbers[index] for index in measuring_order([times[number] for number in numbers], settings)]

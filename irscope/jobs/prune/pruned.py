@@ -49,7 +49,7 @@ class Pruned:
 
     @property
     def lasting(self) -> bool:
-        """Whether the next run would find the same: a failure may be this machine's."""
+        """Return True if the next run would find the same: a failure may be this machine's."""
         return not self.notes and all(d.failure in ("", *_EXPECTED) for d in self.drops.values())
 
     def to_json(self) -> dict[str, Any]:
@@ -59,17 +59,20 @@ class Pruned:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any] | None, number: int) -> Pruned | None:
-        """Reads the output of `to_json`; None if it is malformed, or not for this number of configs."""
+        """Read the output of `to_json`; None if it is malformed, or not for this number of configs."""
         try:
-            keep = tuple(int(each) for each in (content or {})["keep"])
-            drops = {int(at): Drop(**drop) for at, drop in (content or {})["drops"].items()}
+            keep = tuple(int(item) for item in (content or {})["keep"])
+            drops = {int(key): Drop(**drop) for key, drop in (content or {})["drops"].items()}
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         return cls(keep, drops) if sorted((*keep, *drops)) == list(range(number)) else None
 
 
 def drop_of(result: CandidateResult) -> Drop | None:
-    """Why a candidate with this result is dropped; None if it is kept, as if irscope cannot judge it."""
+    """Return why a candidate with this result is dropped, or None if it is kept.
+
+    It is also kept if irscope cannot judge it.
+    """
     if result.problem is not None:
         return Drop(CANNOT_LAUNCH, result.problem)
     if result.failure is not None and result.failure.kind != "UserError":
@@ -78,9 +81,10 @@ def drop_of(result: CandidateResult) -> Drop | None:
 
 
 def pruned_or_all(command: str, configs: Sequence[Any], prune: Callable[[], tuple[str, Pruned]]) -> list[Any]:
-    """The configs that `prune` (the kernel's name, what it found) keeps; all if it fails or keeps none.
+    """Return the configs that `prune` keeps; all if it fails or keeps none.
 
-    Never raises: the program goes on without pruning, and stderr says why.
+    `prune` returns the kernel's name and what it found. Never raises: the program goes on without
+    pruning, and stderr says why.
     """
     start = time.perf_counter()
     try:
@@ -109,7 +113,10 @@ def _report(command: str, kernel: str, configs: Sequence[Any], pruned: Pruned, s
 
 
 def summary(kernel: str, number: int, pruned: Pruned) -> str:
-    """The result as a line: "57 of 64 configs of matmul dropped (9 cannot launch, 48 slower by estimate)"."""
+    """Return the result as a line.
+
+    "57 of 64 configs of matmul dropped (9 cannot launch, 48 slower by estimate)"
+    """
     if not pruned.keep:
         first = next(iter(pruned.drops.values()))
         return f"all {pluralize(number, 'config')} of {kernel} kept: none can be used ({first.reason})"
@@ -135,7 +142,7 @@ _FILE = "irscope_tuning.json"
 
 @cache
 def _code() -> str:
-    """The sizes and times of irscope's files that results depend on: code and constants."""
+    """Return the sizes and times of irscope's files that results depend on: code and constants."""
     root = Path(irscope.__file__).parent
     files = [file for name in ("estimating", "tuning", "facts") for file in root.glob(f"{name}/**/*.*")]
     states = [(str(file.relative_to(root)), file.stat()) for file in sorted(files) if file.suffix != ".pyc"]
@@ -152,7 +159,7 @@ class Learned:
         self._key = digest("irscope tuning 1", _code(), *parts)
 
     def read(self) -> Mapping[str, Any] | None:
-        """The content; None if there is none, or it cannot be read."""
+        """Return the content, or None if there is none or it cannot be read."""
         from triton.runtime.cache import get_cache_manager
 
         try:
@@ -163,7 +170,7 @@ class Learned:
         return content if isinstance(content, dict) else None
 
     def write(self, content: Mapping[str, Any]) -> None:
-        """Keeps the content, if the cache can be written."""
+        """Keep the content, if the cache can be written."""
         from triton.runtime.cache import get_cache_manager
 
         try:

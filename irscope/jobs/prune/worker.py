@@ -47,11 +47,11 @@ class _CannotLaunchError(BaseException):
 
 
 def main(pipe: str, lifeline: str, folder: str, triton_key: str) -> None:
-    """Serves the pipe that the program opened as this file descriptor, supervised."""
+    """Serve the pipe that the program opened as this file descriptor, supervised."""
     supervise(int(lifeline))
     os.set_inheritable(int(pipe), False)
-    found = find_spec("triton")
-    if found is None or not str(found.origin).startswith(f"{folder}/"):
+    spec = find_spec("triton")
+    if spec is None or not str(spec.origin).startswith(f"{folder}/"):
         sys.path.insert(0, folder)
     try:
         silence()
@@ -77,14 +77,18 @@ def _work(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
 
 
 def allocated(job: CandidateJob) -> CandidateResult:
-    """Whether a candidate can be launched, without LLVM and ptxas. Raises whatever the compiler raises."""
+    """Check whether a candidate can be launched, without LLVM and ptxas.
+
+    Raises whatever the compiler raises.
+    """
     return CandidateResult(_problem(allocation_of(_text(job), job.options, gpu_target(job.target)), job))
 
 
 def allocation_of(source: SourceText, options: Any, target: Any) -> Allocation:
-    """The allocation of a kernel: runs the stages down to TTGIR and the passes until memory is allocated.
+    """Return the allocation of a kernel.
 
-    `target` is Triton's. Raises whatever the compiler raises.
+    Runs the stages down to TTGIR and the passes until memory is allocated. `target` is Triton's.
+    Raises whatever the compiler raises.
     """
     from triton._C.libtriton import ir
     from triton.compiler import make_backend
@@ -121,7 +125,10 @@ def _compiled(job: CandidateJob, memory: StageMemory) -> CandidateResult:
 
 @contextmanager
 def _stopping_early(job: CandidateJob) -> Iterator[None]:
-    """A compilation within the block ends before LLVM with _CannotLaunchError if it cannot be launched."""
+    """End a compilation within the block before LLVM if the candidate cannot be launched.
+
+    It then ends with _CannotLaunchError.
+    """
     from triton import knobs
 
     def hook(*arguments: Any) -> tuple[str, str] | None:
@@ -156,7 +163,7 @@ def _text(job: CandidateJob) -> SourceText:
 
 
 def measured(job: CandidateJob, outcome: Outcome) -> CandidateResult:
-    """Whether a compiled candidate can be launched, its facts, and the estimated time of its launch."""
+    """Return whether a compiled candidate can be launched, its facts, and its estimated time."""
     variant, read = _variant(job, outcome), outcome.content
     resident = VariantArtifacts(variant, read).occupancy
     if resident is not None and not resident.blocks:
@@ -174,12 +181,12 @@ def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> Compiled
     key = (job.target, binary and binary.digest, variant.metadata.get("shared"), job.launch)
     try:
         if key not in _times:
-            found = estimate(variant, job.launch, read)
-            if not found.complete:
+            launch_estimate = estimate(variant, job.launch, read)
+            if not launch_estimate.complete:
                 return Compiled(
-                    variant, facts, note="; ".join(found.notes[:1]) or "not all of it was counted"
+                    variant, facts, note="; ".join(launch_estimate.notes[:1]) or "not all of it was counted"
                 )
-            _times[key] = found.microseconds, found.bound
+            _times[key] = launch_estimate.microseconds, launch_estimate.bound
     except Exception as error:  # noqa: BLE001 - one candidate must not cost the others their estimates
         return Compiled(variant, facts, note=error_line(error))
     return Compiled(variant, facts, *_times[key])
@@ -190,7 +197,7 @@ _times: dict[tuple[object, ...], tuple[float, str]] = {}
 
 
 def _variant(job: CandidateJob, outcome: Outcome) -> Variant:
-    """The candidate as a variant; its id is its number."""
+    """Return the candidate as a variant; its id is its number."""
     source = SourceFunction(job.kernel, str(job.file), 1, "")
     contents = {stage: outcome.content(stage) or b"" for stage in outcome.artifacts}
     artifacts = {stage: Artifact(stage, digest(content), len(content)) for stage, content in contents.items()}

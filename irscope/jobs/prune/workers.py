@@ -35,7 +35,7 @@ class WorkerPool:
     def results(
         self, jobs: Sequence[CandidateJob], processes: int | None, seconds: float
     ) -> Iterator[tuple[int, CandidateResult]]:
-        """Runs the jobs; yields (number of the candidate, result) as they are done.
+        """Run the jobs; yields (number of the candidate, result) as they are done.
 
         `processes` of None starts one per core, but not more than jobs; `seconds` is the limit per job.
         """
@@ -51,7 +51,7 @@ class WorkerPool:
             self._stop_when_idle()
 
     def stop(self) -> None:
-        """Ends the workers."""
+        """End the workers."""
         with self._lock:
             self._stop()
 
@@ -84,7 +84,7 @@ pool = WorkerPool()
 
 
 def _ignore(job: Job) -> None:
-    """Takes the start of a job."""
+    """Take the start of a job."""
 
 
 def _result(outcome: Outcome) -> CandidateResult:
@@ -99,7 +99,7 @@ def _environment() -> dict[str, str]:
 
 
 def _triton() -> tuple[str, str]:
-    """The folder from which this process imported Triton, and Triton's own key."""
+    """Return the folder from which this process imported Triton, and Triton's own key."""
     import triton
     from triton.runtime import cache
 
@@ -107,7 +107,10 @@ def _triton() -> tuple[str, str]:
 
 
 def _uncaptured() -> ExitStack:
-    """The processes that start within the block are not captured, if irscope captures this one."""
+    """Return a context in which the processes that start are not captured.
+
+    It matters only if irscope captures this one.
+    """
     stack = ExitStack()
     capturing = sys.modules.get("irscope.recording.subprocesses")
     if capturing is not None:

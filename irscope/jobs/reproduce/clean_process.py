@@ -47,7 +47,7 @@ class CheckedReproducer:
 
 
 def check_reproducer(folder: Path, recorded: Recorded, python: str = "") -> CheckedReproducer:
-    """Runs the script of the reproducer in `folder`, which executes its kernel.py, and compares the stages.
+    """Run the script of the reproducer in `folder`, which executes its kernel.py, and compare the stages.
 
     `python` is another interpreter, with another Triton. Raises UserError if it cannot be started.
     """
@@ -86,26 +86,29 @@ def _run(command: Sequence[str], scratch: Path, seconds: float) -> tuple[int, st
 @cache
 def _compiler_folders() -> tuple[str, ...]:
     """Folders with the compiler that only this process's path has, such as those of PYTHONPATH."""
-    given = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    found = []
+    entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
+    folders = []
     for package in _PACKAGES:
         spec = importlib.util.find_spec(package)
         if spec is not None and spec.origin:
             folder = Path(spec.origin).parents[1]
-            if any(Path(entry).resolve() == folder.resolve() for entry in given):
-                found.append(str(folder))
-    return tuple(dict.fromkeys(found))
+            if any(Path(entry).resolve() == folder.resolve() for entry in entries):
+                folders.append(str(folder))
+    return tuple(dict.fromkeys(folders))
 
 
 def dumped_stages(folder: Path, variant: Variant) -> dict[str, bytes]:
-    """The stages that a script wrote by name, with the log of ptxas as "log", Triton's metadata as "json"."""
+    """Return the stages that a script wrote by name.
+
+    The log of ptxas is "log", Triton's metadata "json".
+    """
     files = sorted(folder.glob("*.*")) if folder.is_dir() else []
-    known = {stage.name for stage in stages_of(variant)} | {"log", "json"}
-    return {file.suffix[1:]: file.read_bytes() for file in files if file.suffix[1:] in known}
+    stage_names = {stage.name for stage in stages_of(variant)} | {"log", "json"}
+    return {file.suffix[1:]: file.read_bytes() for file in files if file.suffix[1:] in stage_names}
 
 
 def _last_line(output: str) -> str:
-    """The line that says why a script failed: the last one of its traceback."""
+    """Return the line that says why a script failed: the last one of its traceback."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     return lines[-1] if lines else "the script printed nothing"
 
@@ -129,7 +132,7 @@ def _code(content: bytes) -> str:
 
 
 def first_different_stage(variant: Variant, ours: Mapping[str, bytes], theirs: Mapping[str, bytes]) -> str:
-    """The first stage that differs in more than names and locations; "" if none does."""
+    """Return the first stage that differs in more than names and locations, or "" if none does."""
     for stage in stages_of(variant):
         if is_source_stage(stage.name) or not (stage.name in ours and stage.name in theirs):
             continue

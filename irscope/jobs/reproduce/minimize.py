@@ -47,7 +47,7 @@ class Minimized:
 
     @property
     def text(self) -> str:
-        """The result in one sentence."""
+        """Return the result in one sentence."""
         lines = self.recorded.kernel.count("\n")
         limit = "; the time limit was reached" if self.stopped else ""
         tried = f"{self.tried} smaller kernels tried in {self.seconds:.0f} s"
@@ -55,7 +55,10 @@ class Minimized:
 
 
 def fact_condition(name: str, recorded: Recorded) -> str:
-    """The expression that says that a fact stays as bad as recorded. Raises UserError if it is unknown."""
+    """Return the expression that says that a fact stays as bad as recorded.
+
+    Raises UserError if it is unknown.
+    """
     if name in _SPILLS:
         return "n_spills > 0"
     fact = recorded.facts.get(ALIASES.get(name, name))
@@ -69,10 +72,11 @@ def fact_condition(name: str, recorded: Recorded) -> str:
 def minimize(
     recorded: Recorded, condition: str, seconds: float = DEFAULT_SECONDS, processes: int = 0
 ) -> Minimized:
-    """The smallest kernel found in `seconds` for which `condition` holds: an expectation, or "" if it fails.
+    """Return the smallest kernel found in `seconds` for which `condition` holds.
 
-    `processes` of 0 starts one per core. Executes the kernel's Python text. Raises UserError if the condition
-    does not hold for the variant itself.
+    `condition` is an expectation, or "" if the variant fails. `processes` of 0 starts one per
+    core. Executes the kernel's Python text. Raises UserError if the condition does not hold for
+    the variant itself.
     """
     started = time.monotonic()
     with ExitStack() as stack:
@@ -88,9 +92,9 @@ def minimize(
             what = condition or "the recorded error"
             raise UserError(f"--minimize: {what} does not hold for the variant itself: {search.last}")
         best = search.run(first[1])
-        found = best or first
+        smallest = best or first
     return Minimized(
-        found[2],
+        smallest[2],
         condition or "it fails as recorded",
         search.tried,
         time.monotonic() - started,
@@ -110,8 +114,8 @@ def _interesting(recorded: Recorded, condition: str) -> Interesting:
         return lambda found, _: bool(found.artifacts) and not list(unmet(comparisons, found.facts))
     if recorded.variant.failure is None:
         raise UserError("--minimize needs a condition: --check EXPR or --fact NAME")
-    wanted = _NUMBERS.sub("N", recorded.variant.failure.summary)
-    return lambda found, printed: not found.artifacts and wanted in _NUMBERS.sub("N", printed)
+    error_pattern = _NUMBERS.sub("N", recorded.variant.failure.summary)
+    return lambda found, printed: not found.artifacts and error_pattern in _NUMBERS.sub("N", printed)
 
 
 class _Search:
@@ -124,13 +128,13 @@ class _Search:
         self.tried, self.last, self.expired = 0, "", False
 
     def run(self, program: Program) -> _Found | None:
-        """The smallest program found; None if none is smaller."""
+        """Return the smallest program found, or None if none is smaller."""
         best: _Found | None = None
         while not self.expired:
             before = program.size
             for reduction in reductions():
-                if found := self._reduced(program, reduction):
-                    best, program = found, found[1]
+                if smaller := self._reduced(program, reduction):
+                    best, program = smaller, smaller[1]
             if program.size == before:
                 break
         return best
@@ -139,18 +143,18 @@ class _Search:
         best, index = None, 0
         while index < len(attempts := reduction(program)):
             batch = attempts[index : index + len(self._runners)]
-            found = self.best([lambda a=attempt: _cleaned(a()) for attempt in batch])  # type: ignore[misc]
+            smaller = self.best([lambda a=attempt: _cleaned(a()) for attempt in batch])  # type: ignore[misc]
             if self.expired:
                 return best
-            if found is None:
+            if smaller is None:
                 index += len(batch)
             else:
-                best, program = found, found[1]
-                index += found[0]
+                best, program = smaller, smaller[1]
+                index += smaller[0]
         return best
 
     def best(self, attempts: Sequence[Callable[[], Program | None]]) -> _Found | None:
-        """The first of these programs that is interesting."""
+        """Return the first of these programs that is interesting."""
         if time.monotonic() > self._deadline:
             self.expired = True
             return None
@@ -169,7 +173,7 @@ class _Search:
         return None
 
     def _new(self, program: Program | None) -> Program | None:
-        """The program, unless it was tried before."""
+        """Return the program, unless it was tried before."""
         if program is None:
             return None
         text = f"{program.text}{program.call}"
@@ -199,7 +203,10 @@ class _Runner:
         self._count = 0
 
     def compile(self, program: Program) -> tuple[Recorded, str] | None:
-        """The variant that a program compiles to, without artifacts if it fails, and what was printed."""
+        """Return the variant that a program compiles to, and what was printed.
+
+        It has no artifacts if the program fails.
+        """
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
@@ -222,14 +229,14 @@ class _Runner:
         return _measured(recorded, dumped_stages(dump, recorded.variant)), text
 
     def stop(self) -> None:
-        """Ends the process."""
+        """End the process."""
         if self._process.stdin is not None:
             self._process.stdin.close()
         self._process.wait()
 
 
 def _measured(recorded: Recorded, artifacts: dict[str, bytes]) -> Recorded:
-    """The variant with these artifacts and their facts."""
+    """Return the variant with these artifacts and their facts."""
     log = artifacts.pop("log", b"").decode("utf-8", "replace")
     metadata = json.loads(artifacts.pop("json", b"{}"))
     variant = replace(

@@ -61,17 +61,17 @@ class Recorded:
 
     @property
     def launch(self) -> Launch | None:
-        """The first launch that the capture has; with `values`, the one that had them."""
+        """Return the first launch that the capture has; with `values`, the one that had them."""
         return self.variant.launches[0] if self.variant.launches else None
 
     @property
     def binary(self) -> bytes | None:
-        """The cubin or code object; None if the variant did not compile."""
+        """Return the cubin or code object, or None if the variant did not compile."""
         return self.artifacts.get(backend_of(self.variant.target).binary)
 
 
 def read_recorded(path: Path, variant: Variant) -> Recorded:
-    """A variant of the capture at `path`. Raises UserError if it lacks what a reproducer needs."""
+    """Read a variant of the capture at `path`. Raises UserError if it lacks what a reproducer needs."""
     with CaptureReader(path) as reader:
         attached = {name: reader.content(artifact) for name, artifact in reader.attached(variant).items()}
         artifacts = {stage: reader.content(artifact) for stage, artifact in variant.artifacts.items()}
@@ -100,7 +100,7 @@ def _call(content: bytes | None, variant: Variant) -> Call:
             constexprs={_path(k): _expression(v) for k, v in values["constexprs"].items()},
             attrs={_path(k): _expression(v) for k, v in values["attrs"].items()},
             options={_identifier(k): _expression(v) for k, v in values["options"].items()},
-            places={_identifier(k): (str(file), int(at)) for k, (file, at) in values["places"].items()},
+            places={_identifier(k): (str(file), int(line)) for k, (file, line) in values["places"].items()},
         )
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{what}: what the capture has of its compilation is damaged") from error
@@ -129,17 +129,20 @@ def _expression(text: Any) -> str:
 
 
 def recorded_facts(recorded: Recorded) -> dict[str, Any]:
-    """The values that the script compares: the hash of the code, and registers and spills as printed."""
+    """Return the values that the script compares.
+
+    They are the hash of the code, and registers and spills as printed.
+    """
     variant = recorded.variant
-    found: dict[str, Any] = {"registers": None, "code": None}
+    values: dict[str, Any] = {"registers": None, "code": None}
     if recorded.binary is not None:
         with suppress(struct.error, ValueError, LookupError):  # anybody may have written the capture
             code_digest(recorded.binary)  # checks sizes, which the script's own function trusts
             facts: Callable[..., dict[str, Any]] = scaffold.facts
-            found = facts(_Texts(recorded.artifacts), variant.log or "")
-    if found["registers"] is None:
-        found["registers"] = value_named(recorded.facts, "registers")
-    return {**found, "failure": variant.failure.kind if variant.failure else None}
+            values = facts(_Texts(recorded.artifacts), variant.log or "")
+    if values["registers"] is None:
+        values["registers"] = value_named(recorded.facts, "registers")
+    return {**values, "failure": variant.failure.kind if variant.failure else None}
 
 
 class _Texts(dict[str, Any]):
@@ -151,13 +154,13 @@ class _Texts(dict[str, Any]):
 
 
 def arguments_of(call: Call, launch: Launch) -> dict[str, Specification]:
-    """Each parameter of the kernel with what to launch it with, as a literal of the script."""
-    given = dict(launch.arguments)
-    return {name: specification(given.get(name, "None")) for name in call.parameters}
+    """Return each parameter of the kernel with what to launch it with, as a literal of the script."""
+    launch_arguments = dict(launch.arguments)
+    return {name: specification(launch_arguments.get(name, "None")) for name in call.parameters}
 
 
 def specification(text: str) -> Specification:
-    """An argument of a launch as a literal; None if the text only names its class."""
+    """Return an argument of a launch as a literal, or None if the text only names its class."""
     if match := DESCRIPTOR.fullmatch(text):
         return {"base": specification(match[1]), "block": list(integers(match[2]))}
     if match := TENSOR.fullmatch(text):
@@ -186,7 +189,7 @@ class _Infinite:
 
 
 def unaligned(call: Call) -> tuple[str, ...]:
-    """The parameters whose pointers were not divisible by 16."""
+    """Return the parameters whose pointers were not divisible by 16."""
     aligned = set()
     for path, attributes in call.attrs.items():
         if "tt.divisibility" in attributes:

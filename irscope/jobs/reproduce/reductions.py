@@ -27,12 +27,12 @@ class Program:
 
     @property
     def text(self) -> str:
-        """The file."""
+        """Return the text of the file."""
         return ast.unparse(self.tree) + "\n"
 
     @property
     def size(self) -> int:
-        """The number of nodes of the tree."""
+        """Return the number of nodes of the tree."""
         return sum(1 for _ in ast.walk(self.tree))
 
 
@@ -43,7 +43,7 @@ Reduction = Callable[[Program], Sequence[Attempt]]
 
 
 def reductions() -> Iterator[Reduction]:
-    """Each kind of step, the largest steps first."""
+    """Yield each kind of step, the largest steps first."""
     size = _MOST_AT_ONCE
     while size:
         yield lambda program, size=size: _removals(program, size)  # type: ignore[misc]
@@ -64,10 +64,10 @@ def without_unused(program: Program) -> Program:
         used = _used_names(program.call) | {
             n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_read(n)
         }
-        kept = [node for node in tree.body if (names := _defined(node)) is None or names & used]
-        if len(kept) == len(tree.body):
+        used_nodes = [node for node in tree.body if (names := _defined(node)) is None or names & used]
+        if len(used_nodes) == len(tree.body):
             return replace(program, tree=tree)
-        tree.body = kept
+        tree.body = used_nodes
 
 
 def _is_read(node: ast.Name) -> bool:
@@ -81,7 +81,7 @@ def _used_names(call: Call) -> set[str]:
 
 
 def _defined(node: ast.stmt) -> set[str] | None:
-    """The names that a statement of the file defines; None if it may do more."""
+    """Return the names that a statement of the file defines, or None if it may do more."""
     if isinstance(node, ast.FunctionDef | ast.ClassDef):
         return {node.name}
     if isinstance(node, ast.Import | ast.ImportFrom):
@@ -92,7 +92,10 @@ def _defined(node: ast.stmt) -> set[str] | None:
 
 
 def _edited(program: Program, place: int, edit: Callable[[ast.AST], bool]) -> Program | None:
-    """The program after `edit` of a copy of its node number `place`; None if that returns False."""
+    """Return the program after `edit` of a copy of its node number `place`.
+
+    Return None if `edit` returns False.
+    """
     tree = copy.deepcopy(program.tree)
     node = _nodes(tree)[place]
     return replace(program, tree=ast.fix_missing_locations(tree)) if edit(node) else None
@@ -105,7 +108,7 @@ def _nodes(tree: ast.AST) -> list[ast.AST]:
 def _removals(program: Program, size: int) -> list[Attempt]:
     """Without `size` consecutive statements of a function."""
     attempts: list[Attempt] = []
-    for place, node in enumerate(_nodes(program.tree)):
+    for node_number, node in enumerate(_nodes(program.tree)):
         if isinstance(node, ast.Module):
             continue
         for name in _BLOCKS:
@@ -117,7 +120,7 @@ def _removals(program: Program, size: int) -> list[Attempt]:
             ):
                 continue
             attempts += [
-                lambda p=place, n=name, s=start: _without(program, p, n, s, size)  # type: ignore[misc]
+                lambda p=node_number, n=name, s=start: _without(program, p, n, s, size)  # type: ignore[misc]
                 for start in reversed(range(0, len(block), size))
             ]
     return attempts
@@ -137,14 +140,14 @@ def _without(program: Program, place: int, name: str, start: int, size: int) -> 
 def _unwrapped_blocks(program: Program) -> list[Attempt]:
     """With the body of a branch or a loop in its place."""
     attempts: list[Attempt] = []
-    for place, node in enumerate(_nodes(program.tree)):
+    for node_number, node in enumerate(_nodes(program.tree)):
         for name in _BLOCKS:
             for index, child in enumerate(getattr(node, name, None) or () if hasattr(node, name) else ()):
                 if isinstance(child, ast.If | ast.For | ast.While | ast.With):
                     bodies = ("body", "orelse") if isinstance(child, ast.If) else ("body",)
                     for body in bodies:
                         attempts.append(  # noqa: PERF401 - a comprehension of four loops
-                            lambda p=place, n=name, i=index, b=body: _unwrapped(program, p, n, i, b)  # type: ignore[misc]
+                            lambda p=node_number, n=name, i=index, b=body: _unwrapped(program, p, n, i, b)  # type: ignore[misc]
                         )
     return attempts
 
@@ -165,40 +168,40 @@ def _unwrapped(program: Program, place: int, name: str, index: int, body: str) -
 def _simpler_expressions(program: Program) -> list[Attempt]:
     """With an operand or argument in place of an expression, and without a keyword argument."""
     attempts: list[Attempt] = []
-    for place, node in enumerate(_nodes(program.tree)):
+    for node_number, node in enumerate(_nodes(program.tree)):
         for field, value in ast.iter_fields(node):
             items = value if isinstance(value, list) else [value]
             for index, item in enumerate(items):
                 if isinstance(item, ast.keyword):
-                    attempts.append(lambda p=place, f=field, i=index: _dropped(program, p, f, i))  # type: ignore[misc]
+                    attempts.append(lambda p=node_number, f=field, i=index: _dropped(program, p, f, i))  # type: ignore[misc]
                 elif isinstance(item, ast.expr) and field not in ("func", "decorator_list", "annotation"):
                     count = len(_parts(item))
                     attempts += [
-                        lambda p=place, f=field, i=index, n=n: _replaced(program, p, f, i, n)  # type: ignore[misc]
+                        lambda p=node_number, f=field, i=index, n=n: _replaced(program, p, f, i, n)  # type: ignore[misc]
                         for n in range(count)
                     ]
     return attempts
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
-    """The expressions that may take the place of one."""
-    found: list[ast.expr] = []
+    """Return the expressions that may take the place of one."""
+    parts: list[ast.expr] = []
     match node:
         case ast.BinOp(left=left, right=right):
-            found = [left, right]
+            parts = [left, right]
         case ast.UnaryOp(operand=value) | ast.Subscript(value=value):
-            found = [value]
+            parts = [value]
         case ast.IfExp(body=body, orelse=orelse):
-            found = [body, orelse]
+            parts = [body, orelse]
         case ast.BoolOp(values=values):
-            found = values
+            parts = values
         case ast.Compare():
-            found = [ast.Constant(True)]
+            parts = [ast.Constant(True)]
         case ast.Call(func=ast.Attribute(value=value), args=args) if not isinstance(value, ast.Name):
-            found = [*args, value]
+            parts = [*args, value]
         case ast.Call(args=args):
-            found = list(args)
-    return found
+            parts = list(args)
+    return parts
 
 
 def _dropped(program: Program, place: int, field: str, index: int) -> Program | None:
@@ -262,18 +265,18 @@ def _without_parameter(program: Program, name: str, value: str | None) -> Progra
 
 
 def _remove_argument(arguments: ast.arguments, name: str) -> bool:
-    """Removes a parameter and its default."""
+    """Remove a parameter and its default."""
     every = [*arguments.posonlyargs, *arguments.args]
     for block in (arguments.posonlyargs, arguments.args):
-        for index, each in enumerate(block):
-            if each.arg == name:
-                default = every.index(each) - (len(every) - len(arguments.defaults))
+        for index, parameter in enumerate(block):
+            if parameter.arg == name:
+                default = every.index(parameter) - (len(every) - len(arguments.defaults))
                 if default >= 0:
                     del arguments.defaults[default]
                 del block[index]
                 return True
-    for index, each in enumerate(arguments.kwonlyargs):
-        if each.arg == name:
+    for index, parameter in enumerate(arguments.kwonlyargs):
+        if parameter.arg == name:
             del arguments.kwonlyargs[index], arguments.kw_defaults[index]
             return True
     return False
@@ -284,25 +287,27 @@ class _Inlined(ast.NodeTransformer):
         self._name, self._value = name, value
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        """The value in place of the name."""
+        """Return the value in place of the name."""
         return copy.deepcopy(self._value) if node.id == self._name and _is_read(node) else node
 
 
 def _call_without(call: Call, index: int) -> Call:
     def moved(paths: dict[str, str]) -> dict[str, str]:
-        found = {}
+        moved_paths = {}
         for text, value in paths.items():
             first, *rest = ast.literal_eval(text)
             if first != index:
-                found[repr((first - (first > index), *rest))] = value
-        return found
+                moved_paths[repr((first - (first > index), *rest))] = value
+        return moved_paths
 
     name = call.parameters[index]
     signature = ast.parse(call.signature, mode="eval").body
     if isinstance(signature, ast.Dict):
         pairs = zip(signature.keys, signature.values, strict=True)
-        kept = [pair for pair in pairs if not (isinstance(pair[0], ast.Constant) and pair[0].value == name)]
-        signature = ast.Dict([key for key, _ in kept], [value for _, value in kept])
+        remaining = [
+            pair for pair in pairs if not (isinstance(pair[0], ast.Constant) and pair[0].value == name)
+        ]
+        signature = ast.Dict([key for key, _ in remaining], [value for _, value in remaining])
     return replace(
         call,
         parameters=(*call.parameters[:index], *call.parameters[index + 1 :]),

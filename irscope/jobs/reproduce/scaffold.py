@@ -43,7 +43,7 @@ class NoGpu:
 
 
 def compile_kernel():
-    """The kernel, compiled with the recorded arguments, and the log of ptxas."""
+    """Compile the kernel with the recorded arguments; return it and the log of ptxas."""
     os.environ.update(ENVIRONMENT)
     sys.path.insert(0, str(FOLDER))
     import triton
@@ -59,7 +59,7 @@ def compile_kernel():
 
     for name, (file, line) in PLACES.items():  # device_assert has them in the machine code
         function = getattr(functions, name)
-        skipped = [each.strip().startswith("def ") for each in function.raw_src].index(True)
+        skipped = [source_line.strip().startswith("def ") for source_line in function.raw_src].index(True)
         function.fn.__code__ = function.fn.__code__.replace(co_filename=file)
         function.file_name, function.def_file_line_number = file, line
         function.starting_line_number = line - skipped
@@ -85,9 +85,9 @@ def code_hash(binary):
     headers = [struct.unpack_from("<IIQQQQIIQQ", binary, offset + i * size) for i in range(number)]
     digest = hashlib.sha256()
     for name, kind, _, _, start, length, *_ in headers:
-        at = headers[names][4] + name
-        text = binary[at : binary.index(b"\0", at)].decode()
-        prefix = next((each for each in LOADED if text.startswith(each)), None)
+        position = headers[names][4] + name
+        text = binary[position : binary.index(b"\0", position)].decode()
+        prefix = next((section for section in LOADED if text.startswith(section)), None)
         if prefix:
             digest.update(f"{prefix} {length}\n".encode())
             digest.update(b"" if kind == 8 else binary[start : start + length])
@@ -108,14 +108,14 @@ def facts(asm, log):
 
 
 def argument(name, spec, aligned, torch):
-    """A new argument like a recorded one: floats are random, integers 0, which is safe as an index."""
+    """Return a new argument like a recorded one: floats are random, integers 0, a safe index."""
     if isinstance(spec, dict) and "block" in spec:
         from triton.tools.tensor_descriptor import TensorDescriptor
 
         base = argument(name, spec["base"], True, torch)
         return TensorDescriptor(base, list(base.shape), list(base.stride()), spec["block"])
     if isinstance(spec, tuple):
-        return tuple(argument(name, each, aligned, torch) for each in spec)
+        return tuple(argument(name, item, aligned, torch) for item in spec)
     if not isinstance(spec, dict):
         return spec
     dtype, offset = getattr(torch, spec["dtype"]), 0 if aligned else 1
@@ -128,44 +128,49 @@ def argument(name, spec, aligned, torch):
 
 
 def tensors(arguments):
-    """The tensors of arguments by name, those of descriptors and tuples too."""
+    """Yield the tensors of arguments by name, those of descriptors and tuples too."""
     for name, value in arguments:
         if hasattr(value, "data_ptr"):
             yield name, value
         elif hasattr(value, "base"):
             yield name, value.base
         elif isinstance(value, tuple):
-            yield from tensors((f"{name}.{index}", each) for index, each in enumerate(value))
+            yield from tensors((f"{name}.{index}", item) for index, item in enumerate(value))
 
 
 def memory(tensor):
-    """The elements of its memory, from the first to the last."""
+    """Return the elements of its memory, from the first to the last."""
     size = 1 + sum((n - 1) * s for n, s in zip(tensor.shape, tensor.stride())) if tensor.numel() else 0
     return tensor.as_strided((size,), (1,), tensor.storage_offset())
 
 
 def launch(kernel):
-    """Launches the kernel once; whether all tensors are afterwards as recorded, or True if none were."""
+    """Launch the kernel once; return True if all tensors are then as recorded, or none were."""
     import torch
     import triton
 
     values = FOLDER / "values.pt"
     recorded = torch.load(values, weights_only=True) if values.exists() else {"before": {}, "after": {}}
     torch.manual_seed(0)
-    given = {name: argument(name, spec, name not in UNALIGNED, torch) for name, spec in ARGUMENTS.items()}
-    found = dict(tensors(given.items()))
+    launch_arguments = {
+        name: argument(name, spec, name not in UNALIGNED, torch) for name, spec in ARGUMENTS.items()
+    }
+    named_tensors = dict(tensors(launch_arguments.items()))
     for name, value in recorded["before"].items():
-        if name in found:
-            memory(found[name]).copy_(value)
+        if name in named_tensors:
+            memory(named_tensors[name]).copy_(value)
     for name, first in recorded.get("same", {}).items():  # one tensor, passed twice
-        if name in given:
-            given[name] = given[first]
+        if name in launch_arguments:
+            launch_arguments[name] = launch_arguments[first]
     if hasattr(triton, "set_allocator"):
         triton.set_allocator(lambda size, align, stream: torch.empty(size, dtype=torch.int8, device="cuda"))
-    kernel[GRID](*given.values())
+    kernel[GRID](*launch_arguments.values())
     torch.cuda.synchronize()
     return all(
-        [report(name, memory(value), recorded["after"].get(name), torch) for name, value in found.items()]
+        [
+            report(name, memory(value), recorded["after"].get(name), torch)
+            for name, value in named_tensors.items()
+        ]
     )
 
 
@@ -202,12 +207,12 @@ def main():
             (args.dump / f"{NAME}.{stage}").write_bytes(content)
         (args.dump / f"{NAME}.log").write_text(log)
         (args.dump / f"{NAME}.json").write_text(json.dumps(kernel.metadata._asdict(), default=str))
-    found = facts(kernel.asm, log)
-    for fact, value in found.items():
+    compiled_facts = facts(kernel.asm, log)
+    for fact, value in compiled_facts.items():
         print(
             f"{fact}: {value}" + ("" if value == RECORDED.get(fact) else f", recorded: {RECORDED.get(fact)}")
         )
-    same = found["code"] == RECORDED["code"]
+    same = compiled_facts["code"] == RECORDED["code"]
     print("same machine code as recorded" if same else "NOT the machine code that was recorded")
     if args.launch and ARGUMENTS is None:
         parser.error("how the program launched this variant is unknown: capture it with irscope run")

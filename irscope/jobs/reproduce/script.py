@@ -21,9 +21,9 @@ KERNEL_FILE = "kernel"
 
 
 def script_text(recorded: Recorded) -> str:
-    """The script for a variant."""
+    """Return the script for a variant."""
     variant, launch = recorded.variant, recorded.launch
-    given = None if launch is None else arguments_of(recorded.call, launch)
+    arguments = None if launch is None else arguments_of(recorded.call, launch)
     lines = [
         f'"""Compiles {recorded.call.kernel} for {variant.target} as recorded, without a GPU.',
         "",
@@ -34,8 +34,8 @@ def script_text(recorded: Recorded) -> str:
         f"ENVIRONMENT = {_dictionary({k: repr(v) for k, v in _variables(variant).items()})}",
         f"RECORDED = {_dictionary({k: repr(v) for k, v in recorded_facts(recorded).items()})}",
         f"GRID = {tuple((*launch.grid, 1, 1)[:3]) if launch else (1, 1, 1)}",
-        f"ARGUMENTS = {_dictionary({k: repr(v) for k, v in given.items()}) if given is not None else None}",
-        f"UNALIGNED = {tuple(name for name in unaligned(recorded.call) if _has_address(given, name))}",
+        f"ARGUMENTS = {_dictionary({k: repr(v) for k, v in arguments.items()}) if arguments is not None else None}",
+        f"UNALIGNED = {tuple(name for name in unaligned(recorded.call) if _has_address(arguments, name))}",
         f"PLACES = {_dictionary(_places(recorded))}",
         *_call_function(recorded.call),
     ]
@@ -50,7 +50,10 @@ def _has_address(given: Mapping[str, object] | None, name: str) -> bool:
 
 
 def _places(recorded: Recorded) -> dict[str, str]:
-    """The files and lines of functions, if the machine code has them: device_assert prints its line."""
+    """Return the files and lines of functions, if the machine code has them.
+
+    device_assert prints its line.
+    """
     module = recorded.artifacts.get("ttir") or recorded.artifacts.get("ttgir") or b""
     return {k: repr(v) for k, v in recorded.call.places.items()} if b"tt.assert" in module else {}
 
@@ -61,7 +64,10 @@ def _target(variant: Variant) -> tuple[str, int | str, int]:
 
 
 def _variables(variant: Variant) -> Mapping[str, str]:
-    """The environment variables that it was compiled with; options that have a variable are in the call."""
+    """Return the environment variables that it was compiled with.
+
+    Options that have a variable are in the call.
+    """
     return {name: text for name, text in variant.environment.items() if name.isupper()}
 
 
@@ -86,7 +92,7 @@ def _call_function(call: Call) -> list[str]:
 
 
 def _items(dictionary: str) -> dict[str, str]:
-    """The items of the text of a dictionary, as text."""
+    """Return the items of the text of a dictionary, as text."""
     tree = ast.parse(dictionary, mode="eval").body
     if not isinstance(tree, ast.Dict):
         return {}
@@ -95,19 +101,19 @@ def _items(dictionary: str) -> dict[str, str]:
 
 
 def names_in(expressions: Iterable[str]) -> set[str]:
-    """The names of the kernel's file that expressions use."""
+    """Return the names of the kernel's file that expressions use."""
     trees = (ast.walk(ast.parse(text, mode="eval")) for text in expressions)
-    found = {node.id for nodes in trees for node in nodes if isinstance(node, ast.Name)}
-    return found - set(dir(builtins))
+    names = {node.id for nodes in trees for node in nodes if isinstance(node, ast.Name)}
+    return names - set(dir(builtins))
 
 
 def _dictionary(values: Mapping[str, str], indent: str = "") -> str:
-    """A dictionary of expressions by text."""
+    """Return a dictionary of expressions by text."""
     return _literal({repr(key): text for key, text in values.items()}, indent)
 
 
 def _literal(values: Mapping[str, str], indent: str = "") -> str:
-    """A dictionary of expressions by expression, on as few lines as fit."""
+    """Return a dictionary of expressions by expression, on as few lines as fit."""
     items = [f"{key}: {text}" for key, text in values.items()]
     if len(line := "{" + ", ".join(items) + "}") <= _WIDTH - len(indent):
         return line
@@ -116,7 +122,7 @@ def _literal(values: Mapping[str, str], indent: str = "") -> str:
         if lines[-1] and len(lines[-1]) + len(item) + len(indent) + 6 > _WIDTH:
             lines.append("")
         lines[-1] += f"{', ' if lines[-1] else ''}{item}"
-    return "\n".join(["{", *(f"{indent}    {each}," for each in lines), indent + "}"])
+    return "\n".join(["{", *(f"{indent}    {line_text}," for line_text in lines), indent + "}"])
 
 
 _VERSIONS = ("triton", "ptxas", "torch", "python", "irscope")
@@ -125,11 +131,11 @@ _FACTS = ("registers", *_SPILLS, "shared")
 
 
 def readme_text(recorded: Recorded, name: str, findings: Sequence[str], outcome: str) -> str:
-    """The file: the finding, how to run it, versions. `outcome` says what the check found."""
+    """Return the file: the finding, how to run it, versions. `outcome` says what the check found."""
     variant = recorded.variant
     versions = variant.toolchain.versions
     rows = [("Kernel", code(recorded.call.kernel)), ("Config", code(name)), ("Target", str(variant.target))]
-    rows += [(each, markdown_escaped(versions[each])) for each in _VERSIONS if versions.get(each)]
+    rows += [(tool, markdown_escaped(versions[tool])) for tool in _VERSIONS if versions.get(tool)]
     rows += [(text, markdown_escaped(value)) for text, value in sorted(variant.environment.items())]
     lines = [
         f"# {markdown_escaped(recorded.call.kernel)} on {variant.target}",
@@ -165,11 +171,11 @@ def readme_text(recorded: Recorded, name: str, findings: Sequence[str], outcome:
 
 
 def _own_finding(recorded: Recorded) -> str:
-    """Whether it compiles and spills, with its facts."""
+    """Return whether it compiles and spills, with its facts."""
     failure = recorded.variant.failure
     if failure is not None:
         return f"It does not compile: {failure.summary}"
-    known = [recorded.facts[name] for name in _FACTS if name in recorded.facts]
-    text = ", ".join(f"{fact.kind.heading}: {fact}" for fact in known if fact.value not in (None, 0))
+    facts = [recorded.facts[name] for name in _FACTS if name in recorded.facts]
+    text = ", ".join(f"{fact.kind.heading}: {fact}" for fact in facts if fact.value not in (None, 0))
     spills = any(recorded.facts[name].value for name in _SPILLS if name in recorded.facts)
     return f"It spills registers ({text})." if spills else f"It does not spill registers ({text})."

@@ -18,7 +18,7 @@ _POLL_SECONDS = 0.02
 
 
 def main() -> int:
-    """Serves until stdin is closed."""
+    """Serve until stdin is closed."""
     import triton.compiler  # noqa: F401 - what every script imports
     from triton.backends import backends  # noqa: F401
 
@@ -45,7 +45,7 @@ def _run(script: str, dump: str, printed: str, seconds: float) -> int:
 
 
 def _become(script: str, dump: str, printed: str) -> None:
-    """Runs the script in this process, and ends it."""
+    """Run the script in this process, and end it."""
     code = 1
     try:
         output = os.open(printed, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

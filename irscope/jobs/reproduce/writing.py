@@ -36,12 +36,12 @@ class Reproducer:
 
     @property
     def equal(self) -> bool:
-        """Whether it was checked and has the recorded machine code (or fails as recorded)."""
+        """Return True if it was checked and has the recorded machine code (or fails as recorded)."""
         return self.checked is not None and self.checked.equal
 
     @property
     def outcome(self) -> str:
-        """The result of the check in one sentence."""
+        """Return the result of the check in one sentence."""
         return outcome_text(self.variant, self.checked, self.minimized)
 
 
@@ -59,7 +59,7 @@ class Minimization:
     processes: int = 0
 
     def expression(self, recorded: Recorded) -> str:
-        """The condition as an expectation; "" for a variant that fails. Raises UserError."""
+        """Return the condition as an expectation; "" for a variant that fails. Raises UserError."""
         if self.check:
             parse_expectation(self.check)
         return self.check or (fact_condition(self.fact, recorded) if self.fact else "")
@@ -77,7 +77,7 @@ def reproduce(
     force: bool = False,
     minimized: Minimization | None = None,
 ) -> Reproducer:
-    """Writes a reproducer of a variant of `capture` into `folder`, and runs it in a clean process.
+    """Write a reproducer of a variant of `capture` into `folder`, and run it in a clean process.
 
     Running it executes the Python text of the kernel that the capture has; `check=False` does not. `name` is
     the variant's name, `findings` the sentences for the README. `force` overwrites files in the folder. With
@@ -103,7 +103,7 @@ def write_reproducer(
     python: str = "",
     smaller: bool = False,
 ) -> Reproducer:
-    """Writes the files of a reproducer, and checks it; see `reproduce`."""
+    """Write the files of a reproducer, and check it; see `reproduce`."""
     script = script_text(recorded)
     _write(folder / f"{KERNEL_FILE}.py", recorded.kernel.encode())
     _write(folder / SCRIPT, script.encode())
@@ -119,7 +119,7 @@ def write_reproducer(
 
 
 def outcome_text(variant: Variant, checked: CheckedReproducer | None, smaller: bool = False) -> str:
-    """The result of a check in one sentence; `smaller` if the kernel was minimized."""
+    """Return the result of a check in one sentence; `smaller` if the kernel was minimized."""
     code = "the machine code that minimizing found" if smaller else "the recorded machine code"
     if checked is None:
         return "Not checked: nothing of it was executed."
@@ -135,7 +135,7 @@ def outcome_text(variant: Variant, checked: CheckedReproducer | None, smaller: b
 
 
 def _stage_before(variant: Variant, stage: str) -> str:
-    names = [each.name for each in stages_of(variant) if not is_source_stage(each.name)]
+    names = [stage_kind.name for stage_kind in stages_of(variant) if not is_source_stage(stage_kind.name)]
     names = [name for name in names if name in variant.artifacts]
     return names[names.index(stage) - 1] if stage in names[1:] else ""
 

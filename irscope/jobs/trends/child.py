@@ -14,7 +14,7 @@ ANSWER = "irscope trends: "
 
 
 def main(plan: str, output: str, jobs: str, seconds: str) -> int:
-    """Writes the capture and prints the problems as JSON, on a line after ANSWER; returns 1 if it fails."""
+    """Write the capture and print the problems as JSON, on a line after ANSWER; returns 1 if it fails."""
     options = VaryOptions(processes=int(jobs) or None, seconds=float(seconds), prices=False)
     try:
         varied = vary(read_plan(Path(plan)), Path(output), options, "irscope trends")
@@ -26,5 +26,5 @@ def main(plan: str, output: str, jobs: str, seconds: str) -> int:
 
 
 def _answer(problems: Iterable[str]) -> None:
-    """Prints the answer; the packages that were imported may print anything before and after it."""
+    """Print the answer; the packages that were imported may print anything before and after it."""
     print(f"\n{ANSWER}{json.dumps(list(problems))}", flush=True)

@@ -40,7 +40,7 @@ def for_targets(kernels: Iterable[KernelLaunches], targets: Sequence[Target]) ->
 
 
 def digest(kernels: Sequence[KernelLaunches]) -> str:
-    """Identifies launches and targets; the folders of the files do not count."""
+    """Identify launches and targets; the folders of the files do not count."""
     named = [replace(each, file=Path(*each.file.parts[-_FEWEST_PARTS:])) for each in kernels]
     return hashlib.sha256(plan_text(named, Path()).encode("utf-8", "replace")).hexdigest()[:16]
 

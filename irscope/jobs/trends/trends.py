@@ -79,7 +79,7 @@ class History:
         return replace(self, entries=tuple(sorted([*others, entry], key=_date)))
 
     def write(self) -> None:
-        """Writes the file. Raises UserError if it cannot be written."""
+        """Write the file. Raises UserError if it cannot be written."""
         document = {
             "schema": SCHEMA,
             "name": self.name,
@@ -256,7 +256,7 @@ def read_trends(folder: Path) -> Trends:
 def _collect(
     history: History, entries: Sequence[Entry], place: Mapping[str, int], collected: _Collected
 ) -> None:
-    """Reads the facts of captures; commits that share one get the same."""
+    """Read the facts of captures; commits that share one get the same."""
     by_capture: dict[str, list[Entry]] = {}
     for entry in entries:
         by_capture.setdefault(entry.capture, []).append(entry)

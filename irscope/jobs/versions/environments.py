@@ -162,7 +162,7 @@ def _version_in(folder: Path) -> str:
 
 
 def _check_import(folder: Path, version: str) -> None:
-    """Raises VersionUnavailable if the Triton in a folder cannot be imported here."""
+    """Raise VersionUnavailable if the Triton in a folder cannot be imported here."""
     # Without "", the working folder, in which json.py may be somebody else's.
     path = "sys.path[:] = [sys.argv[1], *filter(None, sys.path)]"
     script = f"import sys; {path}; import triton; print(triton.__version__)"

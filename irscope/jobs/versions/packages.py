@@ -131,7 +131,7 @@ def _make(folder: Path, make: Callable[[Path], None]) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Holds the lock of a folder; waits for the process that has it. It is released if a process dies."""
+    """Hold the lock of a folder; waits for the process that has it. It is released if a process dies."""
     locks = versions_folder() / LOCKS
     locks.mkdir(parents=True, exist_ok=True)
     with (locks / f"{folder.name}.lock").open("w") as file:
@@ -141,7 +141,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def remove(folder: Path) -> None:
-    """Removes a folder and all in it, if it is there."""
+    """Remove a folder and all in it, if it is there."""
     if folder.is_dir():
         # Renamed first, so that nobody finds half of it.
         hidden = Path(tempfile.mkdtemp(prefix=f"{folder.name}.gone", dir=folder.parent))
@@ -288,7 +288,7 @@ def installed_packages() -> list[InstalledPackage]:
 
 
 def remove_packages(name: str) -> list[InstalledPackage]:
-    """Removes the packages with a version ("3.8.0"), all for "all", and their interpreters; returns them.
+    """Remove the packages with a version ("3.8.0"), all for "all", and their interpreters; returns them.
 
     Raises UserError, listing what there is, if none has it.
     """

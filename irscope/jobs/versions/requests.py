@@ -207,7 +207,7 @@ def launches_of(request: CaptureRequest) -> Mapping[tuple[object, ...], tuple[La
 
 
 def launch_key(item: Job | Variant) -> tuple[object, ...]:
-    """Identifies a variant, whatever the version."""
+    """Identify a variant, whatever the version."""
     name = item.kernel if isinstance(item.kernel, str) else item.kernel.name
     return name, item.target, item.specialization, item.config
 

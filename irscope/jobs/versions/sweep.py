@@ -290,7 +290,7 @@ class _Layout:
 
 
 def _laid_out(planned: Sequence[PlannedEnvironment], writer: CaptureWriter, command: str) -> list[_Layout]:
-    """Matches the plans with the capture. The versions of one config get consecutive ids."""
+    """Match the plans with the capture. The versions of one config get consecutive ids."""
     layouts, start = [], writer.next_id()
     first = start
     places: dict[tuple[int, Job], tuple[int, int, int]] = {}

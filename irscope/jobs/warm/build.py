@@ -133,16 +133,16 @@ class WarmBuild:
     def add_program(
         self, program: Program, name: str, report: Callable[[WrittenCounts], None] = lambda _: None
     ) -> int:
-        """Runs a program and adds everything that it compiles; returns its exit code."""
+        """Run a program and add everything that it compiles; returns its exit code."""
         with temporary_folder("irscope-warm-") as temporary:
             with self.launches.input(name) if self.launches else nullcontext():
                 code = run_into(program, self.folder, Path(temporary), self.run_options, report)
             captures = sorted(Path(temporary).glob("*.irscope"))
-            found = sum(self._add(capture, name, compiled=True) for capture in captures)
+            variant_count = sum(self._add(capture, name, compiled=True) for capture in captures)
             if self.launches:
                 for capture in captures:
                     self.launches.add_launched(capture, name)
-        self._expect_kernels(name, found or code)
+        self._expect_kernels(name, variant_count or code)
         if code:
             self.problems.append(f"{name}: exit code {code}: what it would have launched later is missing")
         else:
@@ -150,25 +150,26 @@ class WarmBuild:
         return code
 
     def add_capture(self, path: Path, name: str = "") -> None:
-        """Adds what a capture has; `name` is the input that it is. Raises UserError if it cannot be read."""
+        """Add what a capture has; `name` is the input that it is. Raises UserError if it cannot be read."""
         name = name or str(path)
         handled = self.launches.add_capture(path, name) if self.launches else frozenset()
         self._expect_kernels(name, self._add(path, name, handled) or len(handled))
         self.complete(name, self.options.target)
 
     def add_compiled(self, path: Path, name: str) -> None:
-        """Adds the variants of a capture that were compiled into the folder for the input with this name."""
+        """Add the variants of a capture that were compiled into the folder for the input with this name."""
         self._add(path, name, compiled=True)
 
     def complete(self, name: str, target: Target | None = None) -> None:
-        """The input with this name was built whole, for this target (None: for all that it names).
+        """Note that the input with this name was built whole, for this target.
 
-        What earlier builds had for it, and this one has not, is removed.
+        None means all targets that it names. What earlier builds had for it, and this one has not, is
+        removed.
         """
         self._done[name] = target
 
     def cache_here(self) -> AbstractContextManager[None]:
-        """Makes the folder the Triton cache of the processes that are started within the block."""
+        """Make the folder the Triton cache of the processes that are started within the block."""
         return cache_at(self.folder)
 
     def finish(self, command: str = "") -> WarmResult:
@@ -190,8 +191,8 @@ class WarmBuild:
         script = Path(__file__).with_name("relocate.py").read_bytes()
         (self.folder / "relocate.py").write_bytes(script)
         relocate(self.folder, self.options.at)
-        known = {entry.hash for entry in self.old.entries}
-        new = tuple(entry for entry in manifest.entries if entry.hash not in known)
+        old_hashes = {entry.hash for entry in self.old.entries}
+        new = tuple(entry for entry in manifest.entries if entry.hash not in old_hashes)
         counts = self._counts
         return WarmResult(
             manifest, new, counts.compiled, counts.written, counts.kept, len(removed),
@@ -205,19 +206,19 @@ class WarmBuild:
         without: frozenset[tuple[str, Target]] = frozenset(),
         compiled: bool = False,
     ) -> int:
-        """Adds the variants of a capture, and returns how many there are.
+        """Add the variants of a capture, and return how many there are.
 
         `compiled` says that this build compiled what is not cached.
         """
         with CaptureReader(path) as reader:
-            wanted = [
+            selected = [
                 variant
                 for variant in reader.variants()
                 if self._wanted(variant) and (variant.kernel.name, variant.target) not in without
             ]
-            for variant in wanted:
+            for variant in selected:
                 self._add_variant(variant, reader, name, compiled)
-        return len(wanted)
+        return len(selected)
 
     def _expect_kernels(self, name: str, found: int) -> None:
         if not found:
@@ -270,7 +271,7 @@ class WarmBuild:
         entry = WarmEntry(
             kernel=variant.kernel.source.name,
             target=str(variant.target),
-            specialization=tuple(f"{each.name}={each}" for each in variant.specialization),
+            specialization=tuple(f"{argument.name}={argument}" for argument in variant.specialization),
             config=str(variant.config),
             folder=folder,
             hash=str(variant.metadata["hash"]),
@@ -307,22 +308,24 @@ class WarmBuild:
         return losers
 
     def _entries(self) -> tuple[tuple[WarmEntry, ...], tuple[SourceLines, ...]]:
-        """The entries of this build, then those of other inputs of earlier builds; and all sources."""
+        """Return the entries of this build, those of other inputs of earlier builds, and all sources."""
         entries = [added.entry for added in self._added.values()]
         for entry in self.old.entries:
             inputs = tuple(name for name in entry.inputs if not self._built_again(entry, name))
             if entry.folder in self._added or not inputs:
                 continue
             if cache_folder.is_whole(self.folder / entry.folder, entry.kernel):
-                known = [self.old.sources[index] for index in entry.sources]
-                sources = tuple(self._sources.setdefault(lines, len(self._sources)) for lines in known)
+                entry_sources = [self.old.sources[index] for index in entry.sources]
+                sources = tuple(
+                    self._sources.setdefault(lines, len(self._sources)) for lines in entry_sources
+                )
                 entries.append(replace(entry, inputs=inputs, sources=sources))
         return tuple(entries), tuple(self._sources)
 
     def _built_again(self, entry: WarmEntry, name: str) -> bool:
-        """Whether this build would have the entry if the input with this name still needed it."""
-        known = name in self._done and fnmatch.fnmatchcase(entry.kernel, self.options.kernels)
-        return known and str(self._done[name] or entry.target) == entry.target
+        """Return True if this build would have the entry if the input with this name still needed it."""
+        covered = name in self._done and fnmatch.fnmatchcase(entry.kernel, self.options.kernels)
+        return covered and str(self._done[name] or entry.target) == entry.target
 
     def _choices_of_launches(self) -> dict[str, tuple[str, ...]]:
         if self.launches is None:
@@ -346,13 +349,13 @@ class WarmBuild:
         )
 
     def _library_dirs(self) -> tuple[tuple[str, ...], ...]:
-        """The folders of libcuda in production: as the options say, or as in the last build."""
-        given = self.options.libcuda
-        return library_dirs(given) if given or not self.old.library_dirs else self.old.library_dirs
+        """Return the folders of libcuda in production: as the options say, or as in the last build."""
+        libcuda = self.options.libcuda
+        return library_dirs(libcuda) if libcuda or not self.old.library_dirs else self.old.library_dirs
 
     def _libhip(self) -> tuple[str, ...]:
-        given = self.options.libhip
-        return libhip_paths(given) if given or not self.old.libhip else self.old.libhip
+        libhip = self.options.libhip
+        return libhip_paths(libhip) if libhip or not self.old.libhip else self.old.libhip
 
     def _measured(self, manifest: Manifest) -> Manifest:
         sizes = (cache_folder.size_of(self.folder / entry.folder) for entry in manifest.entries)
@@ -360,7 +363,7 @@ class WarmBuild:
         return replace(manifest, entries=tuple(replace(entry, size=size) for entry, size in pairs))
 
     def _with_stubs(self, manifest: Manifest) -> Manifest:
-        """The manifest with the stubs, which are built; without them if Triton here is another."""
+        """Build the stubs and return the manifest with them; without them if Triton here is another."""
         try:
             local = self._local.result()
             if not set(manifest.targets) <= set(local.backends):
@@ -392,21 +395,21 @@ class WarmBuild:
         return local_keys(targets, self.folder)
 
     def _fits(self, local: LocalKeys, manifest: Manifest) -> bool:
-        """Whether the kernels were compiled by the Triton that is installed here."""
-        others = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
-        if len(others) < len(manifest.entries) and others:
+        """Return True if the kernels were compiled by the Triton that is installed here."""
+        foreign = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
+        if len(foreign) < len(manifest.entries) and foreign:
             self.problems.append(
-                f"no driver module and launchers: another build of Triton compiled {len(others)} of "
+                f"no driver module and launchers: another build of Triton compiled {len(foreign)} of "
                 f"{len(manifest.entries)} kernels in the folder; build into a new folder"
             )
-        elif others:
-            made = manifest.versions
+        elif foreign:
+            versions = manifest.versions
             self.problems.append(
-                f"no driver module and launchers: Triton {made.get('triton', '?')} (Python "
-                f"{made.get('python', '?')}) compiled the kernels, here is another build: {local.version} "
+                f"no driver module and launchers: Triton {versions.get('triton', '?')} (Python "
+                f"{versions.get('python', '?')}) compiled the kernels, here is another build: {local.version} "
                 f"(Python {local.python}); build where production's is installed"
             )
-        return not others
+        return not foreign
 
     def _launchers(self, manifest: Manifest) -> Iterator[Launcher]:
         return (launcher_of(self.folder / entry.folder, entry) for entry in manifest.entries)

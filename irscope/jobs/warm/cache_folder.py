@@ -35,7 +35,7 @@ _HASH_DIGITS = 64
 
 
 def folder_name(hash_: str) -> str:
-    """The name of the entry for a hash (hex) of Triton's key (`_base32`).
+    """Return the name of the entry for a hash (hex) of Triton's key (`_base32`).
 
     Raises ValueError if it is not a hash.
     """
@@ -45,7 +45,7 @@ def folder_name(hash_: str) -> str:
 
 
 def file_stem(kernel: str) -> str:
-    """The stem of a kernel's files."""
+    """Return the stem of a kernel's files."""
     return kernel[:_MOST_NAME]
 
 
@@ -59,7 +59,7 @@ def read_json(path: Path) -> Any:
 
 
 def is_whole(entry: Path, kernel: str) -> bool:
-    """Whether Triton would take this entry for the kernel, wherever the folder is."""
+    """Return True if Triton would take this entry for the kernel, wherever the folder is."""
     try:
         names = read_json(entry / f"__grp__{file_stem(kernel)}.json")["child_paths"]
         return f"{file_stem(kernel)}.json" in names and all((entry / str(name)).is_file() for name in names)
@@ -68,7 +68,7 @@ def is_whole(entry: Path, kernel: str) -> bool:
 
 
 def write_entry(entry: Path, kernel: str, files: Mapping[str, bytes]) -> None:
-    """Writes an entry: `files` by their extension ("cubin", "json"). The group comes last, as in Triton."""
+    """Write an entry: `files` by their extension ("cubin", "json"). The group comes last, as in Triton."""
     entry.mkdir(parents=True, exist_ok=True)
     stem = file_stem(kernel)
     for extension, content in files.items():
@@ -77,19 +77,19 @@ def write_entry(entry: Path, kernel: str, files: Mapping[str, bytes]) -> None:
 
 
 def write_group(entry: Path, kernel: str, names: Collection[str]) -> None:
-    """Writes the group file of an entry, with these files."""
+    """Write the group file of an entry, with these files."""
     root = os.path.abspath(entry)  # noqa: PTH100 - as Triton names it: links are not followed
     group = {"child_paths": {name: f"{root}/{name}" for name in names}}
     _write(entry / f"__grp__{file_stem(kernel)}.json", json.dumps(group).encode())
 
 
 def keep_only(entry: Path, kernel: str, extensions: Collection[str]) -> None:
-    """Removes the files of the other stages from an entry, as TRITON_STORE_BINARY_ONLY does."""
+    """Remove the files of the other stages from an entry, as TRITON_STORE_BINARY_ONLY does."""
     names = [f"{file_stem(kernel)}.{extension}" for extension in extensions]
-    kept = [name for name in names if (entry / name).is_file()]
-    write_group(entry, kernel, kept)
+    existing = [name for name in names if (entry / name).is_file()]
+    write_group(entry, kernel, existing)
     for file in entry.iterdir():
-        if file.name not in kept and not file.name.startswith("__grp__"):
+        if file.name not in existing and not file.name.startswith("__grp__"):
             file.unlink()
 
 
@@ -100,18 +100,18 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def size_of(entry: Path) -> int:
-    """The bytes of an entry's files."""
+    """Return the bytes of an entry's files."""
     return sum(file.stat().st_size for file in entry.iterdir() if file.is_file())
 
 
 def remove(folder: Path, names: Collection[str]) -> None:
-    """Removes entries."""
+    """Remove entries."""
     for name in names:
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
 def clean(folder: Path, known: Collection[str]) -> None:
-    """Removes the remains of killed processes, irscope's own files in entries, and incomplete entries.
+    """Remove the remains of killed processes, irscope's own files in entries, and incomplete entries.
 
     An entry that is not in `known` stays if it is whole: another program may have filled the cache before.
     """
@@ -137,7 +137,7 @@ def _discard(path: Path) -> None:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Creates the folder and holds a lock on it. Raises UserError if it cannot, or another build does."""
+    """Create the folder and hold a lock on it. Raises UserError if it cannot, or another build does."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -155,7 +155,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 
 def iterate_entries(folder: Path) -> Iterator[Path]:
-    """The entries of a cache, in order."""
+    """Return the entries of a cache, in order."""
     return (entry for entry in sorted(folder.iterdir()) if entry.is_dir())
 
 
@@ -163,7 +163,7 @@ _SUFFIX = ".autotune.json"
 
 
 def write_files(folder: Path, files: Mapping[str, str]) -> None:
-    """Writes files by their path in the folder. Raises OSError."""
+    """Write files by their path in the folder. Raises OSError."""
     for path, text in files.items():
         file = folder / path
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -171,21 +171,21 @@ def write_files(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def modified_times(folder: Path) -> dict[str, int]:
-    """The time at which each file was written (ns), by its path in the folder."""
-    found = {}
+    """Return the time at which each file was written (ns), by its path in the folder."""
+    times = {}
     for file in folder.glob(f"*/*{_SUFFIX}"):
         with suppress(OSError):
-            found[f"{file.parent.name}/{file.name}"] = file.stat().st_mtime_ns
-    return found
+            times[f"{file.parent.name}/{file.name}"] = file.stat().st_mtime_ns
+    return times
 
 
 def written_since(folder: Path, before: Mapping[str, int]) -> frozenset[str]:
-    """The files that were written since `modified_times` returned `before`."""
+    """Return the files that were written since `modified_times` returned `before`."""
     return frozenset(path for path, time in modified_times(folder).items() if before.get(path) != time)
 
 
 def remove_files(folder: Path, unused: frozenset[str]) -> None:
-    """Removes these files, and their entries if nothing else is in them."""
+    """Remove these files, and their entries if nothing else is in them."""
     for path in unused:
         with suppress(OSError):
             (folder / path).unlink()

@@ -25,7 +25,7 @@ VARIABLE = "IRSCOPE_WARM_CHECK"
 
 
 def start() -> None:
-    """Reports this process from now on, and those that it forks."""
+    """Report this process from now on, and those that it forks."""
     if (folder := os.environ.get(VARIABLE)) is None:
         return
     reporter = Reporter(folder)
@@ -58,7 +58,7 @@ class Reporter:
             Finalize(None, self.finish, exitpriority=-10)
 
     def observe(self, event: Event) -> None:
-        """Collects what is cold, and the hashes of what is not."""
+        """Collect what is cold, and the hashes of what is not."""
         if isinstance(event, Compiled) and event.hit:
             self._hits[event.hash] = str(getattr(event.source, "name", ""))
         else:
@@ -78,12 +78,12 @@ class Reporter:
         self._write({"cold": [asdict(cold)]})
 
     def finish(self) -> None:
-        """Writes the hits, and all cold starts as they are known at the end of the process."""
+        """Write the hits, and all cold starts as they are known at the end of the process."""
         from dataclasses import asdict
 
         if self._collector is not None or "torch._dynamo.utils" in sys.modules:
             self._cold_starts().finish()
-        cold = [] if self._collector is None else [asdict(each) for each in self._collector.cold]
+        cold = [] if self._collector is None else [asdict(cold_start) for cold_start in self._collector.cold]
         self._write({"hits": self._hits, "cold": cold})
 
     def _write(self, line: object) -> None:

@@ -45,7 +45,7 @@ class _Report:
 
 
 def check_program(command: Sequence[str], folder: Path | None) -> Check:
-    """Runs a command with `folder` as Triton's cache (None: the cache as it is) and listens to its processes.
+    """Run a command with `folder` as Triton's cache (None: the cache as it is) and listens to its processes.
 
     Raises UserError if the folder or the command does not exist, or if the manifest cannot be read.
     """
@@ -54,16 +54,16 @@ def check_program(command: Sequence[str], folder: Path | None) -> Check:
     manifest = None if folder is None else read_manifest(folder)
     with temporary_folder("irscope-check-") as reports:
         code = _run(command, _environment(Path(reports), folder))
-        found = list(_read_reports(Path(reports)))
-    hits = {hash_: name for report in found for hash_, name in report.hits.items()}
-    cold = [each for report in found for each in report.cold]
-    return Check(code, len(found), len(hits), (*cold, *_unlisted(hits, manifest)))
+        process_reports = list(_read_reports(Path(reports)))
+    hits = {hash_: name for report in process_reports for hash_, name in report.hits.items()}
+    cold = [cold_start for report in process_reports for cold_start in report.cold]
+    return Check(code, len(process_reports), len(hits), (*cold, *_unlisted(hits, manifest)))
 
 
 def command_of(text: str) -> list[str]:
-    """The command of a program: a script with arguments, "-m MODULE" or an executable; shell quoting.
+    """Return the command of a program: a script with arguments, "-m MODULE" or an executable.
 
-    Raises UserError if it is none of these.
+    The text has shell quoting. Raises UserError if it is none of these.
     """
     words = [text] if Path(text).is_file() else shlex.split(text)
     if not words:
@@ -84,7 +84,10 @@ def _environment(reports: Path, folder: Path | None) -> dict[str, str]:
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
-    """The exit code of the command. Ctrl-C reaches it from the terminal; this process waits for its end."""
+    """Run the command and return its exit code.
+
+    Ctrl-C reaches it from the terminal; this process waits for its end.
+    """
     before = signal.signal(signal.SIGINT, lambda *_: None)
     try:
         with subprocess.Popen(command, env=environment) as child:
@@ -97,7 +100,7 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
 
 
 def _unlisted(hits: Mapping[str, str], manifest: Manifest | None) -> Iterator[ColdStart]:
-    """The kernels that were loaded from entries that the folder did not have when it was built."""
+    """Yield the kernels that were loaded from entries that the folder did not have when it was built."""
     listed = {entry.hash for entry in manifest.entries} if manifest is not None else hits.keys()
     for hash_, name in hits.items():
         if hash_ not in listed:
@@ -105,7 +108,7 @@ def _unlisted(hits: Mapping[str, str], manifest: Manifest | None) -> Iterator[Co
 
 
 def _read_reports(folder: Path) -> Iterator[_Report]:
-    """The report of each process; of one that was killed, what it had written until then."""
+    """Yield the report of each process; of one that was killed, what it had written until then."""
     # Processes get increasing numbers, so the order is that in which they started.
     for file in sorted(folder.glob("*.jsonl"), key=lambda file: int(file.stem)):
         hits: dict[str, str] = {}
@@ -117,4 +120,4 @@ def _read_reports(folder: Path) -> Iterator[_Report]:
                     hits, cold = record["hits"], record["cold"]
                 else:
                     cold += record.get("cold", [])
-        yield _Report(hits, tuple(ColdStart(**each) for each in cold))
+        yield _Report(hits, tuple(ColdStart(**fields) for fields in cold))

@@ -40,7 +40,10 @@ _MAX_REASONS = 3
 
 
 def requested_variant(event: Compiled) -> Variant:
-    """The compilation that a program requested, with each component of its cache key; no artifacts."""
+    """Return the compilation that a program requested, with each component of its cache key.
+
+    It has no artifacts.
+    """
     source, options, function = event.source, event.options, event.source.fn
     kernel = Kernel(
         0,
@@ -62,31 +65,34 @@ def requested_variant(event: Compiled) -> Variant:
 
 
 def arguments_text(variant: Variant) -> str:
-    """The specialization and the config: "x_ptr=*fp32:16, n=i32, BLOCK=1024,num_warps=4"."""
-    given = ", ".join(f"{argument.name}={argument}" for argument in variant.specialization)
-    return ", ".join(filter(None, (given, str(variant.config))))
+    """Return the specialization and the config: "x_ptr=*fp32:16, n=i32, BLOCK=1024,num_warps=4"."""
+    arguments = ", ".join(f"{argument.name}={argument}" for argument in variant.specialization)
+    return ", ".join(filter(None, (arguments, str(variant.config))))
 
 
 def entry_text(entry: WarmEntry) -> str:
-    """An entry by its folder in the cache, and the programs that asked for it."""
+    """Return an entry by its folder in the cache, and the programs that asked for it."""
     return f"entry {entry.folder[:12]}{' of ' + ', '.join(entry.inputs) if entry.inputs else ''}"
 
 
 def nearest_entry(cold: Variant, manifest: Manifest) -> WarmEntry | None:
-    """The entry of the same kernel with the fewest components that differ; None if it has no entry."""
+    """Return the entry of the same kernel with the fewest components that differ.
+
+    Return None if the kernel has no entry.
+    """
     same = [entry for entry in manifest.entries if entry.kernel == cold.kernel.name]
     return min(same, key=lambda entry: _distance(entry, cold), default=None)
 
 
 def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> str:
-    """The components of a request that differ from the nearest entry, or why there is no entry."""
+    """Return the components of a request that differ from the nearest entry, or why none exists."""
     if entry is None:
-        kernels = {each.kernel for each in manifest.entries}
+        kernels = {item.kernel for item in manifest.entries}
         entries = pluralize(len(manifest.entries), "entry")
         return f"no entry of this kernel among the {entries} of {pluralize(len(kernels), 'kernel')}"
     # Manifests have the values of the key only.
     requested = replace(cold, specialization=(), config=Config())
-    reasons = [reason_text(each) for each in recompilation(_stored(entry, cold, manifest), requested).reasons]
+    reasons = [reason_text(item) for item in recompilation(_stored(entry, cold, manifest), requested).reasons]
     if not reasons:
         return "nothing: Triton could not use its files, see irscope warm --verify"
     more = len(reasons) - _MAX_REASONS
@@ -95,13 +101,13 @@ def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> 
 
 
 def _distance(entry: WarmEntry, cold: Variant) -> int:
-    """The number of components in which two keys differ."""
+    """Return the number of components in which two keys differ."""
     ours, theirs = entry.components, cold.cache_key
     return sum(ours.get(name) != theirs.get(name) for name in ours.keys() | theirs.keys())
 
 
 def _stored(entry: WarmEntry, cold: Variant, manifest: Manifest) -> Variant:
-    """The entry as a variant, to compare with `cold`, which is of the same kernel."""
+    """Return the entry as a variant, to compare with `cold`, which is of the same kernel."""
     return Variant(
         0,
         _stored_kernel(entry, cold.kernel, manifest),
@@ -114,9 +120,14 @@ def _stored(entry: WarmEntry, cold: Variant, manifest: Manifest) -> Variant:
 
 
 def _stored_kernel(entry: WarmEntry, kernel: Kernel, manifest: Manifest) -> Kernel:
-    """The entry's kernel: the manifest has digests of its functions, so text that differs is unknown."""
-    lines = {each.name: each for each in map(manifest.sources.__getitem__, entry.sources)}
-    helpers = tuple(_function(each, lines[each.name]) for each in kernel.helpers if each.name in lines)
+    """Return the entry's kernel.
+
+    The manifest has digests of its functions, so text that differs is unknown.
+    """
+    lines = {function.name: function for function in map(manifest.sources.__getitem__, entry.sources)}
+    helpers = tuple(
+        _function(function, lines[function.name]) for function in kernel.helpers if function.name in lines
+    )
     if kernel.source.name not in lines:
         return replace(kernel, helpers=helpers)
     return replace(kernel, source=_function(kernel.source, lines[kernel.source.name]), helpers=helpers)
@@ -134,10 +145,10 @@ _BENCHMARKS = "benchmarking."
 
 
 def inductor_counts() -> dict[str, int]:
-    """Compiled graphs and measurements so far, by the names GRAPHS and MEASUREMENTS."""
+    """Return the compiled graphs and measurements so far, by the names GRAPHS and MEASUREMENTS."""
     module = sys.modules.get("torch._dynamo.utils")
-    found: Mapping[str, int] = getattr(module, "counters", {}).get("inductor", {})
-    counts = dict(found)
+    counters: Mapping[str, int] = getattr(module, "counters", {}).get("inductor", {})
+    counts = dict(counters)
     # One measurement passes several functions, each of which has a counter.
     measured = max((n for name, n in counts.items() if name.startswith(_BENCHMARKS)), default=0)
     return {GRAPHS: sum(counts.get(name, 0) for name in _MISSES), MEASUREMENTS: measured}
@@ -165,12 +176,12 @@ class Collector:
 
     @property
     def cold(self) -> tuple[ColdStart, ...]:
-        """The cold starts so far, in the order in which they were noticed."""
+        """Return the cold starts so far, in the order in which they were noticed."""
         with self._lock:
             return tuple(self._cold)
 
     def observe(self, event: Event) -> None:
-        """Adds what an event says."""
+        """Add what an event says."""
         if isinstance(event, Benchmarked):
             self._add_benchmark(event)
         elif isinstance(event, Built):
@@ -179,7 +190,7 @@ class Collector:
             self._add(self._compilation(event))
 
     def finish(self) -> None:
-        """Adds what Inductor counted."""
+        """Add what Inductor counted."""
         for name, count in inductor_counts().items():
             if (more := count - self._graphs.get(name, 0)) > 0:
                 remedy = "fill TORCHINDUCTOR_CACHE_DIR on the GPU" if name == GRAPHS else ""
@@ -193,14 +204,14 @@ class Collector:
         return index
 
     def _add_benchmark(self, event: Benchmarked) -> None:
-        """One cold start per tuning run, with the configs that were measured so far."""
+        """Add one cold start per tuning run, with the configs that were measured so far."""
         run = (event.kernel, _key_text(event))
         with self._lock:
             index = self._tunings.get(run)
             if index is not None:
-                known = self._cold[index]
-                seconds = known.seconds + event.seconds
-                self._cold[index] = replace(known, seconds=seconds, count=known.count + 1)
+                earlier = self._cold[index]
+                seconds = earlier.seconds + event.seconds
+                self._cold[index] = replace(earlier, seconds=seconds, count=earlier.count + 1)
                 return
         missing = _why_benchmarked(event, self.folder)
         self._tunings[run] = self._add(
@@ -234,7 +245,7 @@ class Collector:
         return replace(cold, missing=missing, nearest="" if entry is None else entry_text(entry))
 
     def _why_built(self, name: str) -> str:
-        """Why Triton found no shared object; its keys have library folders and the Python version."""
+        """Return why Triton found no shared object; its keys have library folders and the Python version."""
         stubs = [stub for stub in self._manifest.stubs if stub.name == name] if self._manifest else []
         if not stubs:
             return f"{self.folder} has none"
@@ -253,13 +264,16 @@ def _error_text(error: BaseException) -> str:
 
 
 def _key_text(event: Benchmarked) -> str:
-    """A tuning key: "M=512, N=64, torch.float16"."""
+    """Return a tuning key: "M=512, N=64, torch.float16"."""
     values = [f"{name}={value}" for name, value in zip(event.names, event.key, strict=False)]
     return ", ".join([*values, *map(str, event.key[len(event.names) :])])
 
 
 def _why_benchmarked(event: Benchmarked, folder: Path) -> str:
-    """Why Triton found no tuning result in the folder (Autotuner.check_disk_cache, 3.6 to 3.9)."""
+    """Return why Triton found no tuning result in the folder.
+
+    See Autotuner.check_disk_cache, 3.6 to 3.9.
+    """
     if not event.reads_results:
         return "Triton reads no tuning results: set TRITON_CACHE_AUTOTUNING=1 before the kernels are imported"
     if event.has_hooks or not event.key:
@@ -268,10 +282,10 @@ def _why_benchmarked(event: Benchmarked, folder: Path) -> str:
     keys = _pinned_keys(folder, event.kernel)
     if not keys:
         return "the folder has no tuning result of this kernel"
-    wanted = [str(value) for value in event.key]
-    if wanted in keys:
+    key_texts = [str(value) for value in event.key]
+    if key_texts in keys:
         return "the folder has a result for this key, but for another source, environment or set of configs"
-    best = min(keys, key=lambda key: (len(key) != len(wanted), _differing(key, wanted)))
+    best = min(keys, key=lambda key: (len(key) != len(key_texts), _differing(key, key_texts)))
     return f"no tuning result has this key; nearest of {pluralize(len(keys), 'key')}: {', '.join(best)}"
 
 
@@ -280,9 +294,12 @@ def _differing(a: list[str], b: list[str]) -> int:
 
 
 def _pinned_keys(folder: Path, kernel: str) -> list[list[str]]:
-    """The tuning keys of the kernel in the autotune files of a cache folder; skips damaged files."""
-    found = []
+    """Return the tuning keys of the kernel in the autotune files of a cache folder.
+
+    Damaged files are skipped.
+    """
+    pinned = []
     for file in sorted(folder.glob(f"*/{kernel[:150]}.autotune.json")):
         with suppress(OSError, ValueError, TypeError, KeyError):
-            found.append([str(value) for value in json.loads(file.read_bytes())["key"]])
-    return found
+            pinned.append([str(value) for value in json.loads(file.read_bytes())["key"]])
+    return pinned

@@ -65,7 +65,10 @@ class ColdStart:
     hash: str = ""
 
     def __str__(self) -> str:
-        """One line: "add was compiled in 0.31 s (n=i32): differs from entry OQ7C in argument n: ..."."""
+        """Return one line.
+
+        "add was compiled in 0.31 s (n=i32): differs from entry OQ7C in argument n: ..."
+        """
         did = _DID[self.kind].format(
             configs=pluralize(self.count, "config"), times=pluralize(self.count, "time")
         )
@@ -86,7 +89,7 @@ class ColdStartError(UserError):
 
 
 def cold_sentence(cold: Sequence[ColdStart]) -> str:
-    """How much happened: "2 compilations and 1 tuning run in 1.31 s"."""
+    """Return how much happened: "2 compilations and 1 tuning run in 1.31 s"."""
     nouns = {
         "compilation": "compilation",
         "failure": "failed compilation",
@@ -95,10 +98,10 @@ def cold_sentence(cold: Sequence[ColdStart]) -> str:
         "graph": "Inductor run",
         "unlisted": "unlisted entry",
     }
-    counts = {noun: sum(each.kind == kind for each in cold) for kind, noun in nouns.items()}
+    counts = {noun: sum(cold_start.kind == kind for cold_start in cold) for kind, noun in nouns.items()}
     parts = [pluralize(count, noun) for noun, count in counts.items() if count]
     text = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
-    return f"{text or 'nothing'} in {sum(each.seconds for each in cold):.2f} s"
+    return f"{text or 'nothing'} in {sum(cold_start.seconds for cold_start in cold):.2f} s"
 
 
 OnCold = Literal["raise", "warn"] | Callable[[ColdStart], object]
@@ -114,11 +117,11 @@ class WarmBlock:
 
     @property
     def cold(self) -> tuple[ColdStart, ...]:
-        """The cold starts in the block so far, in the order in which they were noticed."""
+        """Return the cold starts in the block so far, in the order in which they were noticed."""
         return () if self._collector is None else self._collector.cold
 
     def __enter__(self) -> WarmBlock:
-        """Starts to listen. Raises UserError if there is no Triton, or if the folder does not exist."""
+        """Start to listen. Raises UserError if there is no Triton, or if the folder does not exist."""
         from irscope.jobs.warm.collector import Collector
 
         if find_spec("triton") is None:
@@ -136,7 +139,7 @@ class WarmBlock:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Stops listening. Raises ColdStartError if something was cold and the block itself did not raise."""
+        """Stop listening. Raises ColdStartError if something was cold and the block itself did not raise."""
         self._stack.close()
         if self._on_cold == "raise" and kind is None and self._collector is not None and self.cold:
             raise ColdStartError(self.cold, str(self._collector.folder))
@@ -149,13 +152,15 @@ class WarmBlock:
 
 
 def expect_warm(folder: str | os.PathLike[str] | None = None, *, on_cold: OnCold = "raise") -> WarmBlock:
-    """A context in which nothing may compile, benchmark or build: `with irscope.expect_warm("/opt/warm"):`.
+    """Return a context in which nothing may compile, benchmark or build.
 
-    `folder`: one that `irscope warm` built, which is Triton's cache within the block; None: the cache as it
-    is. `on_cold`: "raise" raises ColdStartError with a line per cold start at the end of the block; "warn"
-    logs each as a warning of the logger "irscope" when it happens; a function is called with each
-    `ColdStart`. Kernels that the process has loaded before are warm. Raises UserError if there is no Triton
-    or no such folder.
+        with irscope.expect_warm("/opt/warm"):
+
+    `folder`: one that `irscope warm` built, which is Triton's cache within the block; None: the
+    cache as it is. `on_cold`: "raise" raises ColdStartError with a line per cold start at the end
+    of the block; "warn" logs each as a warning of the logger "irscope" when it happens; a function
+    is called with each `ColdStart`. Kernels that the process has loaded before are warm. Raises
+    UserError if there is no Triton or no such folder.
     """
     if not callable(on_cold) and on_cold not in ("raise", "warn"):
         raise UserError(f"on_cold: '{on_cold}' is not 'raise', 'warn' or a function")

@@ -68,18 +68,18 @@ class LaunchBuild:
 
         The program itself was run with the pins. Raises UserError if its capture cannot be read.
         """
-        self.add_kernels([each for each in self._launches(capture) if each.axes], name)
+        self.add_kernels([kernel for kernel in self._launches(capture) if kernel.axes], name)
 
     def _launches(self, capture: Path) -> tuple[KernelLaunches, ...]:
         if not (self.options.axes or self.options.pins):
             return ()
-        found = launches_of(capture, self.options)
-        self._launched.update(each.kernel for each in found)
-        return found
+        launched = launches_of(capture, self.options)
+        self._launched.update(kernel.kernel for kernel in launched)
+        return launched
 
     def add_kernels(self, kernels: Sequence[KernelLaunches], name: str) -> frozenset[tuple[str, Target]]:
         """Compiles and adds what the launches of kernels need; returns the kernels and their targets."""
-        self._launched.update(each.kernel for each in kernels)
+        self._launched.update(kernel.kernel for kernel in kernels)
         if not kernels:
             return frozenset()
         with self.input(name):
@@ -96,10 +96,10 @@ class LaunchBuild:
         return varied.handled
 
     def finish(self, done: set[str]) -> dict[str, tuple[str, ...]]:
-        """The files with autotuned choices and the inputs that they are for.
+        """Return the files with autotuned choices and the inputs that they are for.
 
-        Removes those of earlier builds that were only for inputs that are `done` again. Adds a problem for
-        each option that is for a kernel that no input launches.
+        Removes those of earlier builds that were only for inputs that are `done` again. Adds a problem
+        for each option that is for a kernel that no input launches.
         """
         self.problems += unmatched(self._launched, self.options)
         choices = {path: set(names) for path, names in self._choices.items()}
@@ -123,13 +123,16 @@ class Launches(Protocol):
         """Surrounds the run of a program, which is the input with this name."""
 
     def add_launched(self, capture: Path, name: str) -> None:
-        """Adds to the build what a program needs beyond its own launches, which are in this capture."""
+        """Add to the build what a program needs beyond its own launches, which are in this capture."""
 
     def add_capture(self, capture: Path, name: str) -> frozenset[tuple[str, Target]]:
-        """Adds to the build; returns kernels and targets whose own variants in the capture are not needed."""
+        """Add to the build; returns kernels and targets whose own variants in the capture are not needed."""
 
     def finish(self, done: set[str]) -> dict[str, tuple[str, ...]]:
-        """The files with autotuned choices and their inputs, after the inputs in `done` were built again."""
+        """Return the files with autotuned choices and their inputs.
+
+        The inputs in `done` were built again.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,13 +158,14 @@ class WarmOptions:
 
 
 def library_dirs(given: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
-    """The results that Triton's search for libcuda may have in production (`libcuda_dirs` of its driver).
+    """Return the results that Triton's search for libcuda may have in production.
 
-    The keys of the driver module depend on them in Triton 3.8 and 3.9.
+    The search is `libcuda_dirs` of its driver. The keys of the driver module depend on them in
+    Triton 3.8 and 3.9.
     """
     chosen = given or tuple(filter(None, [os.environ.get("TRITON_LIBCUDA_PATH")]))
     if chosen:
-        return tuple(tuple(each.split(":")) for each in chosen)
+        return tuple(tuple(folder.split(":")) for folder in chosen)
     machine = platform.machine()
     usual = (
         f"/lib/{machine}-linux-gnu",  # Debian, Ubuntu with the NVIDIA container toolkit
@@ -171,22 +175,25 @@ def library_dirs(given: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         "/usr/local/nvidia/lib64",  # Google Kubernetes Engine
         "/usr/lib/wsl/lib",
     )
-    here = _from_ldconfig("libcuda.so.1")
-    return tuple(dict.fromkeys([*([here] if here else []), *((each,) for each in usual)]))
+    local_dirs = _from_ldconfig("libcuda.so.1")
+    return tuple(dict.fromkeys([*([local_dirs] if local_dirs else []), *((folder,) for folder in usual)]))
 
 
 def libhip_paths(given: tuple[str, ...]) -> tuple[str, ...]:
-    """The paths of libamdhip64.so that Triton may find in production; its module's source has the path."""
+    """Return the paths of libamdhip64.so that Triton may find in production.
+
+    The source of its module has the path.
+    """
     chosen = given or tuple(filter(None, [os.environ.get("TRITON_LIBHIP_PATH")]))
     packages = site.getsitepackages()[:1]
     return chosen or (
-        *(f"{each}/torch/lib/libamdhip64.so" for each in packages),
+        *(f"{folder}/torch/lib/libamdhip64.so" for folder in packages),
         "/opt/rocm/lib/libamdhip64.so",
     )
 
 
 def _from_ldconfig(library: str) -> tuple[str, ...]:
-    """The folders of a library, as Triton reads them from `ldconfig -p`."""
+    """Return the folders of a library, as Triton reads them from `ldconfig -p`."""
     try:
         printed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
     except OSError:  # macOS

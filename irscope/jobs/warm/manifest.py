@@ -110,18 +110,21 @@ class Manifest:
 
     @property
     def targets(self) -> tuple[str, ...]:
-        """The targets of the entries, each once."""
+        """Return the targets of the entries, each once."""
         return tuple(dict.fromkeys(entry.target for entry in self.entries))
 
     @property
     def folders(self) -> frozenset[str]:
-        """The names of all cache entries that the manifest knows."""
+        """Return the names of all cache entries that the manifest knows."""
         stubs = (folder for stub in self.stubs for folder in stub.folders)
         return frozenset([*(entry.folder for entry in self.entries), *stubs])
 
 
 def read_manifest(folder: Path) -> Manifest | None:
-    """The manifest of a folder; None if it has none. Raises UserError if it cannot be read."""
+    """Read the manifest of a folder, or return None if it has none.
+
+    Raises UserError if it cannot be read.
+    """
     path = folder / MANIFEST
     try:
         check_regular(path)
@@ -139,7 +142,7 @@ def read_manifest(folder: Path) -> Manifest | None:
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
-    """Writes the manifest; a reader sees the old or the new one, whole."""
+    """Write the manifest; a reader sees the old or the new one, whole."""
     common = common_components(entry.components for entry in manifest.entries)
     entries = [
         replace(entry, components={n: v for n, v in entry.components.items() if common.get(n) != v})
@@ -153,11 +156,13 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
 
 
 def common_components(components: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """The components that have one value in all of them; those of one entry only are not common."""
+    """Return the components that have one value in all of them; those of one entry are not common."""
     maps = list(components)
     if len(maps) < 2:
         return {}
-    return {n: v for n, v in maps[0].items() if all(other.get(n) == v for other in maps)}
+    return {
+        n: v for n, v in maps[0].items() if all(entry_components.get(n) == v for entry_components in maps)
+    }
 
 
 def _manifest_from(document: Mapping[str, Any]) -> Manifest:
@@ -171,8 +176,8 @@ def _manifest_from(document: Mapping[str, Any]) -> Manifest:
             SourceLines(str(s["name"]), str(s["file"]), int(s["line"]), str(s["digest"]))
             for s in document["sources"]
         ),
-        entries=tuple(_entry(each, common) for each in document["entries"]),
-        stubs=tuple(_stub(each) for each in document["stubs"]),
+        entries=tuple(_entry(table, common) for table in document["entries"]),
+        stubs=tuple(_stub(table) for table in document["stubs"]),
         choices={_choice_path(path): tuple(map(str, names)) for path, names in document["choices"].items()},
     )
 
@@ -246,36 +251,50 @@ _OWN_METADATA = frozenset(["origin"])
 
 
 def write_from_capture(entry: Path, variant: Variant, reader: CaptureReader) -> str:
-    """Writes an entry with the stages that the capture has; returns why that is impossible, or ""."""
+    """Write an entry with the stages that the capture has.
+
+    Return why that is impossible, or "".
+    """
     name, backend = variant.kernel.source.name, backend_of(variant.target)
-    known = ["source", "ttir", "ttgir", "llir", *(s.name for s in backend.stages if s.derived_from is None)]
-    stages = {stage: reader.read(variant, stage) for stage in known}
+    stage_names = [
+        "source",
+        "ttir",
+        "ttgir",
+        "llir",
+        *(s.name for s in backend.stages if s.derived_from is None),
+    ]
+    stages = {stage: reader.read(variant, stage) for stage in stage_names}
     files = {stage: content for stage, content in stages.items() if content is not None}
     if backend.binary not in files or not {"shared", "name", "target"} <= set(variant.metadata):
         missing = backend.binary if backend.binary not in files else "launch metadata"
-        made = f" (the capture was made by: {variant.toolchain.command})" if variant.toolchain.command else ""
-        return f"the capture has no {missing}; give irscope warm the program instead{made}"
+        maker = (
+            f" (the capture was made by: {variant.toolchain.command})" if variant.toolchain.command else ""
+        )
+        return f"the capture has no {missing}; give irscope warm the program instead{maker}"
     metadata = {k: v for k, v in variant.metadata.items() if k not in _OWN_METADATA}
     cache_folder.write_entry(entry, name, files | {"json": json.dumps(metadata).encode()})
     return ""
 
 
 def config_key(variant: Variant) -> tuple[Any, ...]:
-    """The config, in any order of its names."""
+    """Return the config, in any order of its names."""
     return tuple(sorted((name, str(value)) for name, value in variant.config.values))
 
 
 def parameter_types(variant: Variant) -> tuple[str, ...]:
-    """Triton's types of the parameters: of its key if the capture has them, else of the specialization."""
-    given = {argument.name: argument.type for argument in variant.specialization}
+    """Return Triton's types of the parameters.
+
+    They are those of its key if the capture has them, else those of the specialization.
+    """
+    types = {argument.name: argument.type for argument in variant.specialization}
     return tuple(
-        variant.cache_key.get(f"type {name}") or given.get(name, "constexpr")
+        variant.cache_key.get(f"type {name}") or types.get(name, "constexpr")
         for name in variant.kernel.parameters
     )
 
 
 def launcher_of(folder: Path, entry: WarmEntry) -> Launcher:
-    """The launcher of an entry: its backend, types, tensor descriptors and warp size."""
+    """Return the launcher of an entry: its backend, types, tensor descriptors and warp size."""
     target = parse_target(entry.target)
     try:
         stem = cache_folder.file_stem(entry.kernel)
@@ -288,7 +307,7 @@ def launcher_of(folder: Path, entry: WarmEntry) -> Launcher:
 
 
 def _type(text: str) -> Any:
-    """A type of Triton's as its signature has it; those of a tuple are written as one."""
+    """Return a type of Triton's as its signature has it; those of a tuple are written as one."""
     if not text.startswith("("):
         return text
     try:
@@ -298,5 +317,5 @@ def _type(text: str) -> Any:
 
 
 def warm_stub(stub: BuiltStub) -> WarmStub:
-    """A stub as the manifest has it."""
+    """Return a stub as the manifest has it."""
     return WarmStub(stub.name, stub.backend, stub.file, stub.source, stub.folders, stub.size)

@@ -25,31 +25,31 @@ from irscope.store import CaptureReader
 
 
 def pins_of(variants: Iterable[Variant]) -> tuple[Pin, ...]:
-    """A pin per run of an autotuner, with the times of all configs that it measured."""
+    """Return a pin per run of an autotuner, with the times of all configs that it measured."""
     runs: dict[tuple[object, ...], list[tuple[Variant, Benchmark]]] = {}
     for variant in variants:
         for benchmark in variant.benchmarks:
-            place = variant.kernel.id, variant.target, benchmark.key, _dtypes(variant)
-            runs.setdefault(place, []).append((variant, benchmark))
+            run_key = variant.kernel.id, variant.target, benchmark.key, _dtypes(variant)
+            runs.setdefault(run_key, []).append((variant, benchmark))
     return tuple(pin for run in runs.values() if (pin := _pin(run)) is not None)
 
 
 def pins_in(capture: Path) -> tuple[Pin, ...]:
-    """The pins of a capture. Raises UserError if it cannot be read."""
+    """Return the pins of a capture. Raises UserError if it cannot be read."""
     with CaptureReader(capture) as reader:
         return pins_of(reader.variants())
 
 
 def _pin(run: Sequence[tuple[Variant, Benchmark]]) -> Pin | None:
-    """The pin of a run; None if the choice is not in the capture."""
+    """Return the pin of a run, or None if the choice is not in the capture."""
     chosen = [pair for pair in run if pair[1].chosen]
     if not chosen:
         return None
     # The same key may have been tuned again, by another process or program: the last run counts.
     variant, benchmark = max(chosen, key=lambda pair: pair[1].tuning.date if pair[1].tuning else "")
     timings: dict[Config, float] = {}
-    for other, measured in run:
-        timings[other.config] = min(measured.ms, timings.get(other.config, measured.ms))
+    for measured_variant, measured in run:
+        timings[measured_variant.config] = min(measured.ms, timings.get(measured_variant.config, measured.ms))
     timings[variant.config] = benchmark.ms
     versions = variant.toolchain.versions
     return Pin(
@@ -83,7 +83,7 @@ def _value(text: str) -> object:
 
 
 def _dtypes(variant: Variant) -> tuple[str, ...]:
-    """The types of the tensors as the tuning key has them."""
+    """Return the types of the tensors as the tuning key has them."""
     return tuple(
         f"torch.{torch_name(argument.type)}"
         for argument in variant.specialization
@@ -92,24 +92,24 @@ def _dtypes(variant: Variant) -> tuple[str, ...]:
 
 
 def merged(sets: Mapping[str, Sequence[Pin]]) -> tuple[tuple[Pin, ...], tuple[str, ...]]:
-    """The pins of several files as one, and a line per conflict.
+    """Return the pins of several files as one, and a line per conflict.
 
-    Of two for one kernel, target and tuning key, the one that was measured later is kept; if that is not
-    known of both, the one whose config is faster.
+    Of two for one kernel, target and tuning key, the one that was measured later is kept; if that
+    is not known of both, the one whose config is faster.
     """
-    found: dict[tuple[str, str, str], tuple[str, Pin]] = {}
+    by_name: dict[tuple[str, str, str], tuple[str, Pin]] = {}
     conflicts = []
     for name, pins in sets.items():
         for pin in pins:
-            before = found.get(pin.name)
+            before = by_name.get(pin.name)
             if before is None:
-                found[pin.name] = name, pin
+                by_name[pin.name] = name, pin
                 continue
             winner, loser = ((name, pin), before) if _replaces(pin, before[1]) else (before, (name, pin))
-            found[pin.name] = winner
+            by_name[pin.name] = winner
             if winner[1].config != loser[1].config:
                 conflicts.append(_conflict(winner, loser))
-    return tuple(pin for _, pin in found.values()), tuple(conflicts)
+    return tuple(pin for _, pin in by_name.values()), tuple(conflicts)
 
 
 def _replaces(new: Pin, old: Pin) -> bool:
@@ -146,7 +146,10 @@ _NEEDED = ("kernel", "key", "target", "config")
 
 
 def pins_text(pins: Iterable[Pin]) -> str:
-    """The text of a pin file: pins by kernel, target and key, so that two files differ where pins do."""
+    """Return the text of a pin file.
+
+    The pins are by kernel, target and key, so that two files differ where pins do.
+    """
     ordered = sorted(pins, key=lambda pin: pin.name)
     return "\n".join([f"{_HEADER}version = {VERSION}", *("\n".join(_lines(pin)) for pin in ordered), ""])
 
@@ -175,7 +178,7 @@ def _lines(pin: Pin) -> Iterator[str]:
 
 
 def read_pins(path: Path) -> tuple[Pin, ...]:
-    """The pins in a file. Raises UserError that names the pin and what is wrong with it."""
+    """Read the pins in a file. Raises UserError that names the pin and what is wrong with it."""
     document = read_toml(path)
     if document.get("version") != VERSION:
         raise UserError(
@@ -188,9 +191,9 @@ def read_pins(path: Path) -> tuple[Pin, ...]:
 
 
 def _written_pin(where: str, table: Mapping[str, Any]) -> Pin:
-    known = (*_TEXTS, "configs", "ms")
-    if unknown := [name for name in table if name not in known]:
-        raise UserError(f"{where}: unknown key '{unknown[0]}'; known: {', '.join(known)}")
+    known_keys = (*_TEXTS, "configs", "ms")
+    if unknown := [name for name in table if name not in known_keys]:
+        raise UserError(f"{where}: unknown key '{unknown[0]}'; known: {', '.join(known_keys)}")
     texts = {name: table.get(name, "") for name in _TEXTS}
     if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
         raise UserError(f"{where}: {wrong[0]} must be a string")
@@ -210,7 +213,7 @@ def _written_pin(where: str, table: Mapping[str, Any]) -> Pin:
 
 
 def _config_text(config: Config) -> str:
-    """The config as `_config` reads it: strings that are not plain words in quotes."""
+    """Return the config as `_config` reads it: strings that are not plain words in quotes."""
     return ",".join(
         f"{name}={repr(v) if isinstance(v, str) and not _WORD.fullmatch(v) else format_value(v)}"
         for name, v in config.values
@@ -218,7 +221,7 @@ def _config_text(config: Config) -> str:
 
 
 def _config(where: str, text: str) -> Config:
-    """The config in `BLOCK=64,num_warps=8`."""
+    """Return the config in `BLOCK=64,num_warps=8`."""
     pairs = [entry.partition("=") for entry in split_entries(text)]
     if not all(equals and name.strip() for name, equals, _ in pairs):
         raise UserError(f"{where}: config '{text}' is not NAME=VALUE,NAME=VALUE")

@@ -36,7 +36,10 @@ _MAX_BYTES = 200_000_000
 
 
 def text_value(value: str) -> str:
-    """A TOML string; characters that are not printable are escaped, as JSON escapes some of them."""
+    """Return a TOML string.
+
+    Characters that are not printable are escaped, as JSON escapes some of them.
+    """
     text = json.dumps(value, ensure_ascii=False)
     if printable(text) == text:
         return text
@@ -44,12 +47,12 @@ def text_value(value: str) -> str:
 
 
 def key_value(name: str) -> str:
-    """A TOML key."""
+    """Return a TOML key."""
     return name if _BARE.fullmatch(name) else text_value(name)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The document in a file. Raises UserError if it cannot be read or is not TOML."""
+    """Read the document in a file. Raises UserError if it cannot be read or is not TOML."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -77,7 +80,7 @@ _KERNEL_KEYS = ("name", "file", "target", "vary", "launch")
 
 
 def plan_text(kernels: Sequence[KernelLaunches], folder: Path) -> str:
-    """The text of a plan file in `folder`."""
+    """Return the text of a plan file in `folder`."""
     ordered = sorted(kernels, key=lambda each: (each.kernel, str(each.file), str(each.target)))
     return "\n".join([f"{_HEADER}version = {VERSION}", *("\n".join(_lines(k, folder)) for k in ordered), ""])
 
@@ -99,7 +102,10 @@ def _lines(kernel: KernelLaunches, folder: Path) -> Iterator[str]:
 
 
 def _text(value: Any) -> str:
-    """A constant as text that is read back as the same: a string that is no plain word in quotes."""
+    """Return a constant as text that is read back as the same.
+
+    A string that is not a plain word is in quotes.
+    """
     return repr(value) if isinstance(value, str) else format_value(value)
 
 
@@ -112,7 +118,10 @@ def _table(values: Mapping[str, str]) -> str:
 
 
 def read_plan(path: Path) -> tuple[KernelLaunches, ...]:
-    """The kernels in a plan file. Raises UserError that names the kernel and what is wrong with it."""
+    """Read the kernels in a plan file.
+
+    Raises UserError that names the kernel and what is wrong with it.
+    """
     document = read_toml(path)
     if document.get("version") != VERSION:
         raise UserError(f"{path}: not a plan of version {VERSION}: {document.get('version', 'no version')}")
@@ -152,13 +161,13 @@ def _target(where: str, text: str) -> Target:
 
 def _case(where: str, table: Mapping[str, Any]) -> LaunchCase:
     _check_keys(f"{where}: launch", table, _LAUNCH_KEYS)
-    given, constants, unaligned = (table.get(key, {}) for key in _LAUNCH_KEYS)
-    if not (isinstance(given, Mapping) and isinstance(constants, Mapping)):
+    arguments, constants, unaligned = (table.get(key, {}) for key in _LAUNCH_KEYS)
+    if not (isinstance(arguments, Mapping) and isinstance(constants, Mapping)):
         raise UserError(f"{where}: arguments and constants must be tables")
-    if not all(isinstance(value, str | int | float) for value in (*given.values(), *constants.values())):
+    if not all(isinstance(value, str | int | float) for value in (*arguments.values(), *constants.values())):
         raise UserError(f"{where}: the values of arguments and constants must be strings or numbers")
     return LaunchCase(
-        tuple((name, str(value)) for name, value in given.items()),
+        tuple((name, str(value)) for name, value in arguments.items()),
         tuple((name, parse_argument(str(value))) for name, value in constants.items()),
         frozenset(map(str, unaligned)) if isinstance(unaligned, list) else frozenset(),
     )

@@ -33,7 +33,7 @@ _LIBCUDA, _LIBHIP = "libcuda.so.1", "/*py_libhip_search_path*/"
 
 
 def relocate(folder: Path, at: str = "") -> tuple[int, int]:
-    """Makes every group file name its files by their paths in `at` (default: `folder` itself).
+    """Make every group file name its files by their paths in `at` (default: `folder` itself).
 
     Returns how many group files there are, and how many named other paths. A reader sees the old or the new
     group, whole. Raises OSError if one cannot be written.
@@ -50,7 +50,7 @@ def relocate(folder: Path, at: str = "") -> tuple[int, int]:
 
 
 def _rewrite(group: Path, entry: str) -> bool:
-    """Whether the group named other paths than those in `entry`, and was written again."""
+    """Write the group again if it named other paths than those in `entry`; return True if it did."""
     try:
         names = _read_json(group)["child_paths"]
         paths = {str(name): f"{entry}/{name}" for name in names}
@@ -77,7 +77,7 @@ def _read_json(path: Path) -> Any:
 
 
 def add_driver_modules(folder: Path) -> list[str]:
-    """Adds the entries under which Triton on this machine looks for the driver modules in the folder.
+    """Add the entries under which Triton on this machine looks for the driver modules in the folder.
 
     Returns the names of those that were missing and added. Raises OSError if one cannot be written.
     """
@@ -89,10 +89,10 @@ def add_driver_modules(folder: Path) -> list[str]:
     try:
         manifest = _read_json(folder / _MANIFEST)
         stubs = [stub for stub in manifest["stubs"] if _stays_inside(folder, stub)]
-        wanted = [(stub, name) for stub in stubs for name in _names_here(stub, manifest, triton)]
+        expected = [(stub, name) for stub in stubs for name in _names_here(stub, manifest, triton)]
     except (FileNotFoundError, ValueError, KeyError, TypeError, AttributeError):
         return []  # not a folder of irscope warm
-    for stub, name in wanted:
+    for stub, name in expected:
         if not (folder / name).is_symlink() and not (folder / name / stub["file"]).exists():
             _copy(folder / stub["folders"][0] / stub["file"], folder / name / stub["file"])
             added.append(stub["name"])
@@ -108,18 +108,21 @@ def _stays_inside(folder: Path, stub: dict[str, Any]) -> bool:
 
 
 def _names_here(stub: dict[str, Any], manifest: dict[str, Any], triton: str) -> Iterator[str]:
-    """The entry in which Triton on this machine looks for a driver module, if it can be found out."""
+    """Yield the entry in which Triton on this machine looks for a driver module.
+
+    Yield nothing if it cannot be found out.
+    """
     backend = {"cuda_utils": "nvidia", "hip_utils": "amd"}.get(stub["name"])
     if backend is None:
         return
     driver = Path(triton, "backends", backend, "driver.c")
     source = driver.read_text() if driver.is_file() else ""
     texts = [source, *(source.replace(_LIBHIP, path, 1) for path in manifest["libhip"])]
-    text = next((each for each in texts if hashlib.sha256(each.encode()).hexdigest() == stub["source"]), None)
+    text = next((item for item in texts if hashlib.sha256(item.encode()).hexdigest() == stub["source"]), None)
     if text is None:
         return
-    places = manifest["library_dirs"] if backend == "nvidia" else [[]]
-    built = {_name(text, manifest["platform"], backend, manifest["triton_path"], each) for each in places}
+    dir_lists = manifest["library_dirs"] if backend == "nvidia" else [[]]
+    built = {_name(text, manifest["platform"], backend, manifest["triton_path"], item) for item in dir_lists}
     directories = _libcuda_dirs() if backend == "nvidia" else []
     # Other versions make keys of other things: here, the formula must give the names that were built.
     if built <= set(stub["folders"]) and (directories or backend == "amd"):
@@ -127,7 +130,7 @@ def _names_here(stub: dict[str, Any], manifest: dict[str, Any], triton: str) -> 
 
 
 def _name(text: str, system: str, backend: str, triton: str, directories: list[str]) -> str:
-    """The entry's name in Triton 3.8 and 3.9 (`_get_cache_manager` in runtime/build.py)."""
+    """Return the entry's name in Triton 3.8 and 3.9 (`_get_cache_manager` in runtime/build.py)."""
     folder = f"{triton}/backends/{backend}"
     config = {"language": ["c"], "include_dirs": [f"{folder}/include"]}
     if backend == "nvidia":
@@ -146,16 +149,19 @@ def _platform() -> str:
 
 
 def _libcuda_dirs() -> list[str]:
-    """The folders in which Triton's driver finds libcuda here (`libcuda_dirs`); empty if there are none."""
-    if given := os.environ.get("TRITON_LIBCUDA_PATH"):
-        return [given]
+    """Return the folders in which Triton's driver finds libcuda here (`libcuda_dirs`).
+
+    The list is empty if there are none.
+    """
+    if configured := os.environ.get("TRITON_LIBCUDA_PATH"):
+        return [configured]
     try:
         lines = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
     except OSError:
         return []
-    found = [os.path.dirname(line.split()[-1]) for line in lines.splitlines() if _LIBCUDA in line]  # noqa: PTH120
+    listed = [os.path.dirname(line.split()[-1]) for line in lines.splitlines() if _LIBCUDA in line]  # noqa: PTH120
     searched = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    return found or [each for each in searched if each and Path(each, _LIBCUDA).exists()]
+    return listed or [folder for folder in searched if folder and Path(folder, _LIBCUDA).exists()]
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -176,15 +182,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--at", metavar="PATH", default="", help="the folder's path in production")
     folder = Path(os.path.abspath(__file__)).parent  # noqa: PTH100
-    at = parser.parse_args().at
+    new_path = parser.parse_args().at
     try:
-        groups, changed = relocate(folder, at)
+        groups, changed = relocate(folder, new_path)
         added = add_driver_modules(folder)
     except OSError as error:
         print(f"relocate.py: {error}; make the folder writable, or relocate it before", file=sys.stderr)
         return 2
     more = "".join(f", {name} for this machine" for name in added)
-    print(f"{groups} kernels, {changed} relocated{more}; set TRITON_CACHE_DIR={at or folder}")
+    print(f"{groups} kernels, {changed} relocated{more}; set TRITON_CACHE_DIR={new_path or folder}")
     return 0
 
 

@@ -23,9 +23,9 @@ _IN_THE_WAY = ("TRITON_CACHE_MANAGER", "TRITON_REMOTE_CACHE_BACKEND", "TRITON_KE
 
 
 def parse_program(text: str) -> Program | None:
-    """The program that an input names: `train.py --steps 1` or `-m pkg.bench`; None if it is a capture.
+    """Return the program that an input names: `train.py --steps 1` or `-m pkg.bench`.
 
-    Raises UserError if there is no such file.
+    Return None if it is a capture. Raises UserError if there is no such file.
     """
     if Path(text).is_file():
         return Program("script", text, ()) if text.endswith(".py") else None
@@ -46,7 +46,7 @@ def run_into(
     options: RunOptions,
     report: Callable[[WrittenCounts], None] = lambda _: None,
 ) -> int:
-    """Runs a program whose compilations go to the cache in `folder`; returns its exit code.
+    """Run a program whose compilations go to the cache in `folder`; returns its exit code.
 
     It and its subprocesses write captures into the folder `captures`, with what they compiled and launched.
     """

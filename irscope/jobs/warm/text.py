@@ -14,7 +14,7 @@ _UNITS = ("B", "kB", "MB", "GB")
 
 
 def result_text(folder: Path, result: WarmResult) -> str:
-    """The counts of a build, the folder's sizes, and how to use it."""
+    """Return the counts of a build, the folder's sizes, and how to use it."""
     lines = [*_counts(folder, result)]
     if result.manifest.entries:
         notes = map(printable, result.notes)
@@ -39,13 +39,13 @@ def _counts(folder: Path, result: WarmResult) -> Iterator[str]:
 
 
 def new_entry_text(entry: WarmEntry) -> str:
-    """An entry that the folder lacked, in one line with the inputs that need it."""
+    """Return an entry that the folder lacked, in one line with the inputs that need it."""
     inputs = ", ".join(entry.inputs)
     return f"not in the folder before: {entry.kernel} {entry.target} ({entry.config}), for {inputs}"
 
 
 def size_lines(manifest: Manifest) -> Iterator[str]:
-    """A line per kernel with its variants and bytes, the largest first, and one for the stubs."""
+    """Yield a line per kernel with its variants and bytes, the largest first, and one for the stubs."""
     sizes: dict[str, list[int]] = {}
     for entry in manifest.entries:
         sizes.setdefault(entry.kernel, []).append(entry.size)
@@ -65,7 +65,7 @@ def size_lines(manifest: Manifest) -> Iterator[str]:
 
 
 def size_text(size: int) -> str:
-    """A number of bytes with three digits."""
+    """Return a number of bytes with three digits."""
     value, unit = float(size), 0
     while value >= 1000 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1
@@ -73,7 +73,10 @@ def size_text(size: int) -> str:
 
 
 def checks_text(folder: Path, checks: list[Check]) -> str:
-    """A line per component of the keys, those that differ last with what to do, and a summary."""
+    """Return a line per component of the keys, and a summary.
+
+    Components that differ come last, with what to do.
+    """
     ordered = sorted(checks, key=lambda check: check.state == DIFFERS)
     width = max(len(check.component) for check in checks)
     lines = []

@@ -62,20 +62,23 @@ class Fragmentation(FrozenValue):
 
     @property
     def saved(self) -> int:
-        """How many compilations it saves."""
+        """Return how many compilations it saves."""
         return self.total - self.without
 
     @property
     def remedy(self) -> str:
-        """The argument of `triton.jit` that avoids them: "do_not_specialize=['M']"."""
+        """Return the argument of `triton.jit` that avoids them: "do_not_specialize=['M']"."""
         return f"do_not_specialize={list(self.arguments)}"
 
 
 def fragmentations(kernel: str, compilations: Sequence[Compilation]) -> tuple[Fragmentation, ...]:
-    """Each argument that costs compilations, most first; then all of them together, if that saves more."""
+    """Return each argument that costs compilations, most first.
+
+    All of them together follow, if that saves more.
+    """
     types = _types(compilations)
     values: dict[str, set[Argument]] = {}
-    for argument in (argument for one in compilations for argument in one.specialization):
+    for argument in (argument for compilation in compilations for argument in compilation.specialization):
         if argument.name in types and _is_integer(argument):
             values.setdefault(argument.name, set()).add(argument)
     names = tuple(name for name, of in values.items() if len(of) > 1)
@@ -98,40 +101,48 @@ def _is_integer(argument: Argument) -> bool:
 
 
 def _types(compilations: Iterable[Compilation]) -> dict[str, str]:
-    """The narrowest integer type of each argument; one that is always the constant 1 has none."""
-    found: dict[str, str] = {}
-    for one in compilations:
-        for argument in one.specialization:
+    """Return the narrowest integer type of each argument; one that is always the constant 1 has none."""
+    narrowest: dict[str, str] = {}
+    for compilation in compilations:
+        for argument in compilation.specialization:
             if argument.type != "constexpr" and _is_integer(argument):
-                found[argument.name] = min(found.get(argument.name, argument.type), argument.type)
-    return found
+                narrowest[argument.name] = min(narrowest.get(argument.name, argument.type), argument.type)
+    return narrowest
 
 
 def _without(
     kernel: str, names: tuple[str, ...], compilations: Sequence[Compilation], types: Mapping[str, str]
 ) -> Fragmentation:
     groups: dict[Compilation, list[Compilation]] = {}
-    for one in compilations:
-        groups.setdefault(_generic(one, names, types), []).append(one)
+    for compilation in compilations:
+        groups.setdefault(_generic(compilation, names, types), []).append(compilation)
     generic, largest = max(groups.items(), key=lambda item: len(item[1]))
     return Fragmentation(kernel, names, len(compilations), len(groups), tuple(largest), generic)
 
 
 def _generic(one: Compilation, names: Sequence[str], types: Mapping[str, str]) -> Compilation:
-    """The compilation without specialization on these arguments; of a wide integer, the type stays."""
+    """Return the compilation without specialization on these arguments.
+
+    The type of a wide integer stays.
+    """
     return replace(
         one,
         specialization=tuple(
-            Argument(each.name, types[each.name] if each.type == "constexpr" else each.type, None)
-            if each.name in names and _is_integer(each)
-            else each
-            for each in one.specialization
+            Argument(
+                argument.name, types[argument.name] if argument.type == "constexpr" else argument.type, None
+            )
+            if argument.name in names and _is_integer(argument)
+            else argument
+            for argument in one.specialization
         ),
     )
 
 
 def same_code(a: Compilation, b: Compilation) -> bool:
-    """Whether two compilations give the same code: not specialized on, and specialized on nothing known."""
+    """Return True if two compilations give the same code.
+
+    Not to specialize, and to specialize on nothing known, gives the same code.
+    """
     return a.config == b.config and list(map(_known, a.specialization)) == list(map(_known, b.specialization))
 
 
@@ -140,7 +151,10 @@ def _known(argument: Argument) -> Argument:
 
 
 def price(specialized: Mapping[str, Fact], generic: Mapping[str, Fact]) -> tuple[str, ...]:
-    """The facts in which the generic code differs, the most important first; empty if the code is equal."""
+    """Return the facts in which the generic code differs, the most important first.
+
+    Empty if the code is equal.
+    """
     if _value(specialized, "code") is not None and _value(specialized, "code") == _value(generic, "code"):
         return ()
     changed = [
@@ -161,7 +175,7 @@ def _value(facts: Mapping[str, Fact], name: str) -> object:
 
 
 def fragmentation_text(found: Fragmentation, changes: Mapping[str, tuple[str, ...]]) -> str:
-    """The saving and its price; `changes` are those of each specialization, by its text."""
+    """Return the saving and its price; `changes` are those of each specialization, by its text."""
     saving = f"{found.remedy} would save {found.saved} of {pluralize(found.total, 'compilation')}"
     priced = {name: texts for name, texts in changes.items() if texts}
     if not changes:
@@ -173,8 +187,10 @@ def fragmentation_text(found: Fragmentation, changes: Mapping[str, tuple[str, ..
 
 
 def specialization_text(one: Compilation, names: Sequence[str]) -> str:
-    """The specialization of these arguments: "M=i32:16, stride=1"."""
-    return ", ".join(f"{each.name}={each}" for each in one.specialization if each.name in names)
+    """Return the specialization of these arguments: "M=i32:16, stride=1"."""
+    return ", ".join(
+        f"{argument.name}={argument}" for argument in one.specialization if argument.name in names
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +232,7 @@ class KernelPlan:
     fragments: tuple[Fragmentation, ...]
 
     def lines(self) -> Iterator[str]:
-        """The number of compilations, what each choice costs, and the notes of the plan."""
+        """Yield the number of compilations, what each choice costs, and the notes of the plan."""
         total, recorded = len(self.warm.plan.jobs), self.warm.recorded
         yield (
             f"{self.kernel} ({self.target}): {pluralize(total, 'compilation')}, "
@@ -243,17 +259,17 @@ class Varied:
 
     @property
     def handled(self) -> frozenset[tuple[str, Target]]:
-        """The kernels (by name) and targets of which only pinned configs are needed."""
+        """Return the kernels (by name) and targets of which only pinned configs are needed."""
         return frozenset((plan.kernel, plan.target) for plan in self.plans if plan.warm.files)
 
 
 def parse_axes(texts: Iterable[str]) -> tuple[Axis, ...]:
-    """The axes of several `--vary`. Raises UserError with the part that is wrong."""
+    """Return the axes of several `--vary`. Raises UserError with the part that is wrong."""
     return tuple(axis for text in texts for axis in parse_vary(text))
 
 
 def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ...]:
-    """The kernels of a capture with their launches. Raises UserError if it cannot be read."""
+    """Return the kernels of a capture with their launches. Raises UserError if it cannot be read."""
     groups: dict[tuple[str, str, Target], list[Variant]] = {}
     with CaptureReader(capture) as reader:
         for variant in reader.variants():
@@ -267,10 +283,10 @@ def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ..
             name,
             Path(file),
             target,
-            recorded_cases(own),
-            axes_of(name, own[0].kernel.parameters, options.axes),
+            recorded_cases(variants),
+            axes_of(name, variants[0].kernel.parameters, options.axes),
         )
-        for (name, file, target), own in groups.items()
+        for (name, file, target), variants in groups.items()
     )
 
 
@@ -300,55 +316,68 @@ def vary(
 def plan_kernels(
     kernels: Sequence[KernelLaunches], options: VaryOptions, worker: Worker
 ) -> tuple[list[KernelPlan], list[str]]:
-    """The plan of each kernel, and a line per kernel that cannot be launched again."""
+    """Return the plan of each kernel, and a line per kernel that cannot be launched again."""
     plans, problems = [], []
-    for each in kernels:
-        pins = tuple(p for p in options.pins if (p.kernel, p.target) == (each.kernel, str(each.target)))
-        request = WarmRequest(each.file, each.kernel, each.target, each.cases, each.axes, pins)
+    for kernel in kernels:
+        pins = tuple(p for p in options.pins if (p.kernel, p.target) == (kernel.kernel, str(kernel.target)))
+        request = WarmRequest(kernel.file, kernel.kernel, kernel.target, kernel.cases, kernel.axes, pins)
         try:
             warm = worker.warm_plan(request, Stop(), IMPORT_SECONDS)
         except UserError as error:
-            problems.append(f"{each.kernel} ({each.target}): {error}")
+            problems.append(f"{kernel.kernel} ({kernel.target}): {error}")
             continue
         compilations = [Compilation(job.specialization, job.config) for job in warm.plan.jobs]
-        plans.append(KernelPlan(each.kernel, each.target, warm, fragmentations(each.kernel, compilations)))
+        plans.append(
+            KernelPlan(kernel.kernel, kernel.target, warm, fragmentations(kernel.kernel, compilations))
+        )
     return plans, problems
 
 
 def to_vary(kernels: Iterable[KernelLaunches], options: VaryOptions) -> tuple[KernelLaunches, ...]:
-    """The kernels that an axis or a pin is for: for the others, a capture has all that is known."""
+    """Return the kernels that an axis or a pin is for.
+
+    For the others, a capture has all that is known.
+    """
     pinned = {(pin.kernel, pin.target) for pin in options.pins}
-    return tuple(each for each in kernels if each.axes or (each.kernel, str(each.target)) in pinned)
+    return tuple(kernel for kernel in kernels if kernel.axes or (kernel.kernel, str(kernel.target)) in pinned)
 
 
 def unmatched(kernels: Collection[str], options: VaryOptions) -> Iterator[str]:
-    """A line per axis and pin that is for none of `kernels`, which are all that were launched."""
+    """Yield a message for each axis and pin that matches no launched kernel.
+
+    `kernels` are all kernels that were launched.
+    """
     for axis in options.axes:
         if not fnmatch.filter(kernels, axis.kernel):
-            known = ", ".join(sorted(kernels)) or "none"
-            yield f"vary {axis.kernel}:{axis.name}: no kernel has this name; kernels: {known}"
+            launched_names = ", ".join(sorted(kernels)) or "none"
+            yield f"vary {axis.kernel}:{axis.name}: no kernel has this name; kernels: {launched_names}"
     for name in sorted({pin.kernel for pin in options.pins}.difference(kernels)):
         yield f"{name} has pins, but no input launches it"
 
 
 def _generic_plans(plans: Sequence[KernelPlan]) -> Iterator[Plan]:
-    """The jobs for the code without specialization that no job of a plan gives."""
+    """Yield the jobs for the code without specialization that no job of a plan gives."""
     for plan in plans:
         jobs = plan.warm.plan.jobs
-        known = [Compilation(job.specialization, job.config) for job in jobs]
+        planned = [Compilation(job.specialization, job.config) for job in jobs]
         generic = [
-            replace(jobs[0], specialization=found.generic.specialization, config=found.generic.config)
-            for found in plan.fragments
-            if not any(same_code(one, found.generic) for one in known)
+            replace(
+                jobs[0],
+                specialization=fragmentation.generic.specialization,
+                config=fragmentation.generic.config,
+            )
+            for fragmentation in plan.fragments
+            if not any(same_code(compilation, fragmentation.generic) for compilation in planned)
         ]
         if generic:
             yield replace(plan.warm.plan, jobs=tuple(dict.fromkeys(generic)))
 
 
 def _price_lines(plans: Sequence[KernelPlan], capture: Path, options: VaryOptions, command: str) -> list[str]:
-    """A line per argument that fragments the cache: what not specializing saves and costs, as measured.
+    """Return a line per argument that fragments the cache: what not specializing saves and costs.
 
-    The code without specialization is compiled in a cache of its own: production does not need it.
+    Both are measured. The code without specialization is compiled in a cache of its own:
+    production does not need it.
     """
     generic = list(_generic_plans(plans))
     with ExitStack() as stack:
@@ -357,13 +386,13 @@ def _price_lines(plans: Sequence[KernelPlan], capture: Path, options: VaryOption
             folder = Path(stack.enter_context(temporary_folder("irscope-prices-")))
             _compile_apart(generic, folder, options, command)
             captures.append(stack.enter_context(CaptureReader(folder / "generic.irscope")))
-        known = [(variant, reader) for reader in captures for variant in reader.variants()]
+        stored = [(variant, reader) for reader in captures for variant in reader.variants()]
         lines = []
         for plan in plans:
-            own = [
-                pair for pair in known if (pair[0].kernel.name, pair[0].target) == (plan.kernel, plan.target)
+            plan_variants = [
+                pair for pair in stored if (pair[0].kernel.name, pair[0].target) == (plan.kernel, plan.target)
             ]
-            lines += [f"  {_priced(found, own)}" for found in plan.fragments]
+            lines += [f"  {_priced(fragmentation, plan_variants)}" for fragmentation in plan.fragments]
     return lines
 
 
@@ -383,15 +412,15 @@ _Known = Sequence[tuple[Variant, CaptureReader]]
 def _priced(found: Fragmentation, known: _Known) -> str:
     generic = _facts_of(found.generic, known)
     changes = {}
-    for one in found.group:
-        facts = _facts_of(one, known)
-        if generic is not None and facts is not None and not same_code(one, found.generic):
-            changes[specialization_text(one, found.arguments)] = price(facts, generic)
+    for compilation in found.group:
+        facts = _facts_of(compilation, known)
+        if generic is not None and facts is not None and not same_code(compilation, found.generic):
+            changes[specialization_text(compilation, found.arguments)] = price(facts, generic)
     return fragmentation_text(found, changes)
 
 
 def _facts_of(one: Compilation, known: _Known) -> Mapping[str, Fact] | None:
-    """The facts of the variant with this code; None if it did not compile."""
+    """Return the facts of the variant with this code, or None if it did not compile."""
     for variant, reader in known:
         if same_code(Compilation(variant.specialization, variant.config), one) and variant.failure is None:
             return measure(variant, partial(reader.read, variant))

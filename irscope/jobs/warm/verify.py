@@ -32,9 +32,10 @@ _MAX_BYTES = 16 << 20
 
 
 def find_changes(source: SourceLines) -> str | None:
-    """How a function here differs from the manifest's ("": not at all); None if its file is not found.
+    """Return how a function here differs from the manifest's ("": not at all).
 
-    Triton's key has a function's text and first line, not the path of its file.
+    Return None if its file is not found. Triton's key has a function's text and first line, not
+    the path of its file.
     """
     path = _local_file(source.file)
     lines = None if path is None else _lines(path)
@@ -49,15 +50,15 @@ def find_changes(source: SourceLines) -> str | None:
 
 
 def _local_file(name: str) -> Path | None:
-    """The file at this path, or in the same package installed elsewhere."""
+    """Return the file at this path, or in the same package installed elsewhere."""
     path = Path(name)
     if path.is_file():
         return path
     for folder in _PACKAGES:
         if folder in path.parts:
             rest = path.parts[len(path.parts) - path.parts[::-1].index(folder) :]
-            places = (Path(entry, *rest) for entry in sys.path)
-            return next((place for place in places if place.is_file()), None)
+            candidates = (Path(entry, *rest) for entry in sys.path)
+            return next((candidate for candidate in candidates if candidate.is_file()), None)
     return None
 
 
@@ -89,7 +90,7 @@ def _tree(path: Path) -> ast.Module | None:
 
 
 def _definitions(path: Path, name: str) -> list[int]:
-    """The first lines of the functions called `name`, decorators included."""
+    """Return the first lines of the functions called `name`, decorators included."""
     tree = _tree(path)
     return [
         min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
@@ -119,7 +120,10 @@ class Check:
 
 
 def verify(folder: Path) -> list[Check]:
-    """Every component of the folder's keys, compared with this machine. Raises UserError if it has none."""
+    """Compare every component of the folder's keys with this machine.
+
+    Raises UserError if it has none.
+    """
     if not folder.is_dir():
         problem = "is a file, not" if folder.exists() else "no such folder; specify"
         raise UserError(f"{folder}: {problem} a folder that irscope warm -o built")
@@ -143,21 +147,21 @@ def verify(folder: Path) -> list[Check]:
 
 
 def _triton(manifest: Manifest, local: LocalKeys) -> Check:
-    made = manifest.versions.get("triton", "?")
-    others = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
-    if not others:
+    built_version = manifest.versions.get("triton", "?")
+    foreign = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
+    if not foreign:
         return Check("triton", OK, f"{local.version}, Python {local.python}")
     python = manifest.versions.get("python", "?")
-    text = f"folder {made} (Python {python}), here {local.version} (Python {local.python})"
-    if made != local.version:
-        advice = f"install triton=={made}, or build the folder with {local.version}"
+    text = f"folder {built_version} (Python {python}), here {local.version} (Python {local.python})"
+    if built_version != local.version:
+        advice = f"install triton=={built_version}, or build the folder with {local.version}"
     elif _minor(python) != _minor(local.python):
         advice = (
             f"libtriton.so differs between Python versions: use Python {_minor(python)}, or build with this"
         )
     else:
         advice = "another build of this version, or edited files: use the same wheel or image on both sides"
-    return Check("triton", DIFFERS, text, advice, len(others))
+    return Check("triton", DIFFERS, text, advice, len(foreign))
 
 
 def _minor(version: str) -> str:
@@ -165,46 +169,52 @@ def _minor(version: str) -> str:
 
 
 def _backends(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
-    """A check per target: the version of ptxas, or of AMD's code generator."""
+    """Yield a check per target: the version of ptxas, or of AMD's code generator."""
     for target in manifest.targets:
         of_target = [entry for entry in manifest.entries if entry.target == target]
-        here = local.backends[target]
-        others = [e for e in of_target if e.components.get("backend", here) != here]
+        local_backend = local.backends[target]
+        foreign = [e for e in of_target if e.components.get("backend", local_backend) != local_backend]
         name = f"backend {target}"
-        if not others:
-            yield Check(name, OK, _release(here))
+        if not foreign:
+            yield Check(name, OK, _release(local_backend))
             continue
-        there = _release(others[0].components["backend"])
+        built_release = _release(foreign[0].components["backend"])
         advice = "use the same wheel or image"
         if variables := backend_of(parse_target(target)).assembler_variables:
             advice += f", or set {' or '.join(variables)} to the same assembler"
-        yield Check(name, DIFFERS, f"folder {there}, here {_release(here)}", advice, len(others))
+        yield Check(
+            name, DIFFERS, f"folder {built_release}, here {_release(local_backend)}", advice, len(foreign)
+        )
 
 
 def _release(backend: str) -> str:
-    """The release of ptxas in a backend's key; all of a short key."""
-    found = _RELEASE.search(backend)
+    """Return the release of ptxas in a backend's key; all of a short key."""
+    match = _RELEASE.search(backend)
     tool = backend.partition(":")[0]
-    return f"{tool} {found[1]}" if found else " ".join(backend.split())[:60]
+    return f"{tool} {match[1]}" if match else " ".join(backend.split())[:60]
 
 
 def _environment(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
-    """A check per variable in the keys that is set there or here."""
-    there = {
+    """Yield a check per variable in the keys that is set there or here."""
+    built_values = {
         name: [e.components.get(ENVIRONMENT + name, "") for e in manifest.entries]
         for name in dict.fromkeys([*_variables(manifest.entries), *local.environment])
     }
-    for name, values in there.items():
-        here = local.environment.get(name, "")
-        others = [value for value in values if value != here]
-        if not others:
-            yield Check(name, OK, f"{name}={variable_value(here)}")
+    for name, values in built_values.items():
+        local_value = local.environment.get(name, "")
+        foreign = [value for value in values if value != local_value]
+        if not foreign:
+            yield Check(name, OK, f"{name}={variable_value(local_value)}")
             continue
-        made = Counter(others).most_common(1)[0][0]
-        texts = ["not set" if not value else variable_value(value) for value in (made, here)]
-        advice = f"set {name}={variable_value(made)}" if made else f"unset {name}, or build with it set"
-        yield Check(name, DIFFERS, f"folder {texts[0]}, here {texts[1]}", advice, len(others))
-    if not there:
+        built_value = Counter(foreign).most_common(1)[0][0]
+        texts = ["not set" if not value else variable_value(value) for value in (built_value, local_value)]
+        advice = (
+            f"set {name}={variable_value(built_value)}"
+            if built_value
+            else f"unset {name}, or build with it set"
+        )
+        yield Check(name, DIFFERS, f"folder {texts[0]}, here {texts[1]}", advice, len(foreign))
+    if not built_values:
         yield Check("environment", OK, "no variable of Triton's keys is set")
 
 
@@ -216,25 +226,38 @@ def _variables(entries: tuple[WarmEntry, ...]) -> Iterator[str]:
 
 
 def _options(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
-    """A check per option for which no entry has this machine's default: its entries would be others."""
+    """Yield a check per option for which no entry has this machine's default.
+
+    The entries for that default would be others.
+    """
     for target in manifest.targets:
         of_target = [entry for entry in manifest.entries if entry.target == target]
         paths = backend_of(parse_target(target)).path_options
         for name in (*_MACHINE_OPTIONS, *paths):
-            here = local.options[target].get(name)
+            local_default = local.options[target].get(name)
             values = [e.components[OPTION + name] for e in of_target if OPTION + name in e.components]
-            if not values or here is None or here in values or (name in paths and not _in_key(manifest)):
+            if (
+                not values
+                or local_default is None
+                or local_default in values
+                or (name in paths and not _in_key(manifest))
+            ):
                 continue
             advice = (
                 f"the launch option {name} has another default here: same image, or build the folder here"
             )
             if name in paths:
                 advice = f"the keys have the path of Triton: install it at {manifest.triton_path}"
-            yield Check(f"option {name}", DIFFERS, f"folder {values[0]}, here {here}", advice, len(values))
+            yield Check(
+                f"option {name}", DIFFERS, f"folder {values[0]}, here {local_default}", advice, len(values)
+            )
 
 
 def _in_key(manifest: Manifest) -> bool:
-    """Whether the paths of libraries are in the key: from Triton 3.9 on, their contents are instead."""
+    """Return True if the paths of libraries are in the key.
+
+    From Triton 3.9 on, their contents are instead.
+    """
     version = manifest.versions.get("triton", "0.0").split(".")
     return [int(part) for part in version[:2] if part.isdecimal()] < [3, 9]
 
@@ -251,13 +274,13 @@ def _device(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
 
 
 def _paths(folder: Path, manifest: Manifest) -> Check:
-    """Whether Triton finds the files of each entry by the paths in its group file."""
+    """Check whether Triton finds the files of each entry by the paths in its group file."""
     lost = [entry for entry in manifest.entries if not all(map(os.path.exists, _files(folder, entry)))]
     if not lost:
-        found = pluralize(len(manifest.entries), "kernel")
+        kernel_count = pluralize(len(manifest.entries), "kernel")
         outside = [e for e in manifest.entries if not all(_in(folder, file) for file in _files(folder, e))]
         if not outside:
-            return Check("paths", OK, f"the files of {found} are found")
+            return Check("paths", OK, f"the files of {kernel_count} are found")
         text = f"the files are those in another folder: {Path(_files(folder, outside[0])[0]).parents[1]}"
         return Check("paths", OK, text, f"irscope warm --relocate {folder}, before that folder is removed")
     text = f"the folder was built for {manifest.at}; its files are not found by the paths in it"
@@ -266,7 +289,7 @@ def _paths(folder: Path, manifest: Manifest) -> Check:
 
 
 def _files(folder: Path, entry: WarmEntry) -> list[str]:
-    """The paths in an entry's group file; one that does not exist if it cannot be read."""
+    """Return the paths in an entry's group file; one that does not exist if it cannot be read."""
     group = folder / entry.folder / f"__grp__{file_stem(entry.kernel)}.json"
     try:
         return [str(path) for path in read_json(group)["child_paths"].values()]
@@ -279,21 +302,29 @@ def _in(folder: Path, file: str) -> bool:
 
 
 def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
-    """Whether the driver module that this machine looks for is there, and launchers of all signatures."""
+    """Yield a check that the driver module that this machine looks for is there.
+
+    Also yield checks for launchers of all signatures.
+    """
     backends = tuple(dict.fromkeys(target.partition(":")[0] for target in manifest.targets))
-    known = tuple(backend for backend in backends if local.driver_library(backend))
-    if known != backends:
+    with_library = tuple(backend for backend in backends if local.driver_library(backend))
+    if with_library != backends:
         yield Check("driver", UNKNOWN, f"the driver's library is not found here: {local.searched}")
-    if not known or (local.triton_path and manifest.entries and not manifest.stubs):
-        if known:
+    if not with_library or (local.triton_path and manifest.entries and not manifest.stubs):
+        if with_library:
             yield Check("driver", DIFFERS, "the folder has no driver module", "build it again", 1)
         return
     request = StubRequest(
-        str(folder), known, (), (local.library_dirs,), (local.libhip,) if local.libhip else (), lookup=True
+        str(folder),
+        with_library,
+        (),
+        (local.library_dirs,),
+        (local.libhip,) if local.libhip else (),
+        lookup=True,
     )
     for stub in build_stubs(request):
-        own = folder / stub.folders[0] / stub.file
-        if own.exists():
+        stub_file = folder / stub.folders[0] / stub.file
+        if stub_file.exists():
             yield Check(stub.name, OK, stub.file)
             continue
         text = (
@@ -310,7 +341,7 @@ def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check
 
 
 def _sources(manifest: Manifest) -> Iterator[Check]:
-    """Whether the kernels' functions are the same here, at the same lines."""
+    """Yield checks that the kernels' functions are the same here, at the same lines."""
     using = Counter(index for entry in manifest.entries for index in entry.sources)
     missing, same = [], 0
     for index, source in enumerate(manifest.sources):

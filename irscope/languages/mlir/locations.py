@@ -27,7 +27,10 @@ Aliases = Mapping[str, Location | None]
 
 
 def split_locations(text: str) -> tuple[str, str | None]:
-    """A line without its `loc(...)`s, and the inside of the last one if it ends the line, else None."""
+    """Split a line into the text without its `loc(...)`s and the inside of the last one.
+
+    The second part is None unless the last one ends the line.
+    """
     start = text.rfind(" loc(")
     if start < 0:
         return text, None
@@ -40,7 +43,7 @@ def split_locations(text: str) -> tuple[str, str | None]:
 
 def _split_nested(text: str) -> tuple[str, str | None]:
     """`split_locations` for lines with several locations, or with brackets or strings inside of one."""
-    kept: list[str] = []
+    pieces: list[str] = []
     last: str | None = None
     end = 0  # of the last location
     start = outer = -1  # of the location that is open, and the depth around it
@@ -48,20 +51,20 @@ def _split_nested(text: str) -> tuple[str, str | None]:
         if start < 0 and match[0] == "(" and text.endswith(" loc", end, match.start()):
             start, outer = match.start() - len(" loc"), depth
         elif start >= 0 and match[0] == ")" and depth == outer + 1:
-            kept.append(text[end:start])
+            pieces.append(text[end:start])
             last, end = text[start + len(" loc(") : match.start()], match.end()
             start = -1
     rest = text[end:]
-    return "".join([*kept, rest]), None if rest.strip() else last
+    return "".join([*pieces, rest]), None if rest.strip() else last
 
 
 def strip_debug(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a module without locations and their aliases."""
+    """Return the lines of a module without locations and their aliases."""
     return (_without_locations(line) for line in lines if not line.startswith("#loc"))
 
 
 def strip_location(line: str) -> str:
-    """A line without its locations; an alias of a location is returned unchanged."""
+    """Return a line without its locations; an alias of a location is returned unchanged."""
     return line if line.startswith("#loc") else _without_locations(line)
 
 
@@ -70,7 +73,7 @@ def _without_locations(line: str) -> str:
 
 
 def resolve_aliases(bodies: Mapping[str, str]) -> dict[str, Location | None]:
-    """The location of each alias of `bodies`, given as `#loc3` -> the inside of its `loc(...)`.
+    """Map each alias of `bodies`, given as `#loc3` -> the inside of its `loc(...)`, to its location.
 
     The order of aliases does not matter. One that is missing or part of a cycle is None, like
     `loc(unknown)`. Takes time linear in the text: each body is read twice.
@@ -98,10 +101,10 @@ def _aliases_in(body: str, known: Mapping[str, str]) -> Iterator[str]:
 
 
 def parse_location(body: str, aliases: Aliases) -> Location | None:
-    """The location that `body`, the inside of a `loc(...)`, names; None if it names none.
+    """Parse the location that `body`, the inside of a `loc(...)`, names; None if it names none.
 
-    A named location is the one after the name, a fused location the first known of its parts, a callsite
-    the callee's location inlined at the caller's.
+    A named location is the one after the name, a fused location the first known of its parts, a
+    callsite the callee's location inlined at the caller's.
     """
     if body in aliases:
         return aliases[body]

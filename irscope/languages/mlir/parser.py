@@ -26,13 +26,13 @@ _WARPS = re.compile(r"\"?ttg\.num-warps\"? = (\d{1,9})")
 
 
 def opcode_of(line: str) -> str:
-    """The opcode of the operation on a line; "" if there is none."""
+    """Return the opcode of the operation on a line, or "" if there is none."""
     match = _OPERATION.match(line)
     return match[1] if match else ""
 
 
 def module_warps(text: str) -> int | None:
-    """The warps per block in the attributes of a TTGIR module; None if it does not have them."""
+    """Return the warps per block in the attributes of a TTGIR module, or None if it has none."""
     match = _WARPS.search(text)
     return int(match[1]) if match else None
 
@@ -47,16 +47,19 @@ _MAX_GROWTH = 16
 
 
 def layout_kind(body: str) -> str:
-    """The kind that the body of an alias names: `ttg.blocked` for `#ttg.blocked<{...}>`, "" if none."""
+    """Return the kind that the body of an alias names: `ttg.blocked` for `#ttg.blocked<{...}>`.
+
+    Returns "" if it names none.
+    """
     match = _KIND.match(body)
     return match[1] if match else ""
 
 
 def parse_layouts(bodies: Mapping[str, tuple[int, str]]) -> dict[str, Layout]:
-    """The layouts of an alias table, given as alias -> (index of its line, text after its `=`).
+    """Parse the layouts of an alias table: alias -> (index of its line, text after its `=`).
 
-    Aliases inside a body are expanded, except the ones in a cycle, and those that would make the table grow
-    beyond _MAX_GROWTH times its size.
+    Aliases inside a body are expanded, except the ones in a cycle, and those that would make the
+    table grow beyond _MAX_GROWTH times its size.
     """
     texts = _expand({alias: body for alias, (_, body) in bodies.items()})
     return {
@@ -66,7 +69,7 @@ def parse_layouts(bodies: Mapping[str, tuple[int, str]]) -> dict[str, Layout]:
 
 
 def layout_fields(text: str) -> dict[str, str]:
-    """The parameters of `#ttg.blocked<{sizePerThread = [1, 4], ...}>`, name -> text.
+    """Return the parameters of `#ttg.blocked<{sizePerThread = [1, 4], ...}>`, name -> text.
 
     Braces only group. A parameter without a name is named by its position, "0", "1", ...
     """
@@ -91,7 +94,7 @@ def expand_aliases(text: str, bodies: Mapping[str, str]) -> str:
 
 
 def _expand(bodies: Mapping[str, str]) -> dict[str, str]:
-    """The bodies with the aliases in them expanded."""
+    """Expand the aliases in the bodies."""
     budget = _MAX_GROWTH * sum(map(len, bodies.values()))
     expanded: dict[str, str] = {}
     entered: set[str] = set()
@@ -141,10 +144,10 @@ _REGION_WORD = re.compile(r"(?:default|partition\d+|case)\b")
 
 
 def parse(text: str) -> Document:
-    """The document of a module in MLIR's custom assembly.
+    """Parse a module in MLIR's custom assembly.
 
-    The alias table, block labels, comments and closing braces are skipped. Any other line that is not
-    an operation is an OPAQUE one. Never fails; takes time linear in the text.
+    The alias table, block labels, comments and closing braces are skipped. Any other line that is
+    not an operation is an OPAQUE one. Never fails; takes time linear in the text.
     """
     lines = text.split("\n")
     attributes, locations = _alias_table(lines)
@@ -194,7 +197,7 @@ class _Builder:
         self._arguments: dict[int, list[str]] = {}
 
     def add(self, index: int, line: str) -> None:
-        """Reads the line with this index, given without the blanks around it."""
+        """Read the line with this index, given without the blanks around it."""
         if line.startswith("//") or _ALIAS_LINE.match(line):
             return
         text, location = split_locations(line)
@@ -212,7 +215,7 @@ class _Builder:
             self._operation(index, text, location)
 
     def finish(self, end: int) -> list[Operation]:
-        """All operations; the ones still open end with the text, at line `end`."""
+        """Return all operations; the ones still open end with the text, at line `end`."""
         for owner in self._stack:
             self.operations[owner].end = end
         for owner, lines in self._normalized.items():
@@ -257,17 +260,17 @@ class _Builder:
         return opcode, self._normalize(parts), tuple(defined), tuple(operands)
 
     def _normalize(self, parts: list[str]) -> str:
-        """Joins the parts that _NAME split, without names. The odd parts are names; overwrites `parts`."""
-        for at in range(1, len(parts), 2):
-            name = parts[at]
+        """Join the parts that _NAME split, without names. The odd parts are names; overwrites `parts`."""
+        for index in range(1, len(parts), 2):
+            name = parts[index]
             if name[0] in "%^":
-                parts[at] = name[0]
+                parts[index] = name[0]
             elif name[0] == "#" and "." not in name:
-                parts[at] = self._kinds.get(name) or name.rstrip("0123456789")
+                parts[index] = self._kinds.get(name) or name.rstrip("0123456789")
         return "".join(parts)
 
     def _open(self, owner: int, text: str | None = None) -> None:
-        """Opens a region of `owner`; `text` is the line that opens it, if that is not the header."""
+        """Open a region of `owner`; `text` is the line that opens it, if that is not the header."""
         operation = self.operations[owner]
         if owner not in self._normalized:
             self._normalized[owner] = [operation.normalized]
@@ -280,7 +283,7 @@ class _Builder:
         self._previous = -1
 
     def _close(self, index: int, text: str, location: str | None) -> None:
-        """Closes the innermost region, and opens the operation's next one if the line does (`} else {`)."""
+        """Close the innermost region, and open the operation's next one if the line does (`} else {`)."""
         owner = self._stack.pop()
         operation = self.operations[owner]
         operation.end = index + 1
@@ -301,13 +304,16 @@ class _Builder:
 
 
 def _defined(parts: Sequence[str]) -> list[str]:
-    """The names that a line defines for a region: `%k = %c0`, `%x: f32` (uses have a blank before `:`)."""
+    """Return the names that a line defines for a region.
+
+    These are `%k = %c0` and `%x: f32` (uses have a blank before `:`).
+    """
     pairs: Iterator[tuple[str, str]] = zip(parts[1::2], parts[2::2], strict=True)
     return [name for name, after in pairs if name[0] == "%" and after.startswith((": ", " = "))]
 
 
 def _split_results(text: str) -> tuple[tuple[str, ...], str, str]:
-    """The results of an operation's text, their normalized form, and the text after their `=`.
+    """Split an operation's text into its results, their normalized form, and the text after `=`.
 
     `%a:3 = ...` has the results `%a#0`, `%a#1` and `%a#2`, as its uses do.
     """

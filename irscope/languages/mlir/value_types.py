@@ -48,7 +48,7 @@ class ShapedType(FrozenValue):
 
     @property
     def encoding(self) -> str:
-        """The layout that the type carries, "" if none."""
+        """Return the layout that the type carries, or "" if none."""
         return self.parameters[0] if self.parameters else ""
 
 
@@ -85,12 +85,12 @@ def split_types(text: str) -> tuple[str, list[ShapedType]]:
 
 
 def operand_types(text: str) -> list[ShapedType]:
-    """The shaped types that an operation's text prints, in order: its operands', then its results'."""
+    """Return the shaped types that an operation's text prints: its operands', then its results'."""
     return split_types(split_locations(text)[0])[1]
 
 
 def shaped_values(document: Document) -> list[Value]:
-    """The tensors and buffers that operations and loops define, in the order of the text."""
+    """Return the tensors and buffers that operations and loops define, in the order of the text."""
     names = _python_names(document)
     variables = set(names.values())
     values: list[Value] = []
@@ -117,7 +117,7 @@ def _word_before(text: str, begin: int, end: int) -> str:
 
 
 def _parameters(text: str, start: int) -> tuple[str, tuple[str, ...], int]:
-    """The element type and parameters from `start` to the type's `>`, and the index after that."""
+    """Return the element type and parameters from `start` to the type's `>`, and the index after it."""
     items: list[str] = []
     for depth, match in delimiters(text, start):
         if depth == 0 and match[0] in ",>":
@@ -130,7 +130,7 @@ def _parameters(text: str, start: int) -> tuple[str, tuple[str, ...], int]:
 
 
 def _shaped_results(document: Document, operation: Operation, text: str) -> list[tuple[str, ShapedType]]:
-    """The shaped results of an operation, with their types."""
+    """Return the shaped results of an operation, with their types."""
     types = _result_types(document, operation, text)
     if len(types) != len(operation.results):
         return []
@@ -141,9 +141,9 @@ def _shaped_results(document: Document, operation: Operation, text: str) -> list
 def _loop_values(
     results: list[tuple[str, ShapedType]], operation: Operation, index: int, variables: set[str]
 ) -> Iterator[Value]:
-    """The loop-carried values: arguments and results of a loop, each with the argument's Python name.
+    """Yield the loop-carried values: arguments and results of a loop.
 
-    The location of the loop is that of only one of them.
+    Each has the argument's Python name. The location of the loop is that of only one of them.
     """
     arguments = operation.arguments[-len(operation.results) :] if operation.results else ()
     argument_of = dict(zip(operation.results, arguments, strict=False))
@@ -178,7 +178,7 @@ def _result_types(document: Document, operation: Operation, text: str) -> list[S
 
 
 def _type_part(text: str) -> tuple[str, str, str]:
-    """The text after the last outermost colon, split at the last outermost arrow."""
+    """Split the text after the last outermost colon at the last outermost arrow."""
     colon, arrow = -1, -1
     for depth, match in delimiters(text, others=" : "):
         if depth == 0 and match[0] == " : ":
@@ -193,7 +193,7 @@ def _type_part(text: str) -> tuple[str, str, str]:
 
 
 def _split_types_list(text: str) -> list[str]:
-    """A list of types split at its commas; parentheses around the whole list do not count."""
+    """Split a list of types at its commas; parentheses around the whole list do not count."""
     text = text.strip().removesuffix("{").strip()
     if text.startswith("(") and text.endswith(")"):
         text = text[1:-1]
@@ -209,19 +209,19 @@ def _distributed_type(text: str) -> ShapedType | None:
     if len(types) != 1 or not rest.endswith("<>"):
         return None
     type_ = types[0]
-    wanted = type_.kind in ("tensor", "!ttg.memdesc") and type_.encoding[:1] in ("", "#")
-    return type_ if wanted and all(size.isdecimal() for size in type_.shape) else None
+    has_layout_kind = type_.kind in ("tensor", "!ttg.memdesc") and type_.encoding[:1] in ("", "#")
+    return type_ if has_layout_kind and all(size.isdecimal() for size in type_.shape) else None
 
 
 def _python_names(document: Document) -> Mapping[str, str]:
-    """The names in the location aliases: `#loc81` -> `a` for `#loc81 = loc("a"(#loc30))`."""
+    """Return the names in the location aliases: `#loc81` -> `a` for `#loc81 = loc("a"(#loc30))`."""
     names: dict[str, str] = {}
     for line in document.lines:
-        if line.startswith("#") and (at := line.find(" = loc(")) > 0:
-            body = line[at + 7 :]
+        if line.startswith("#") and (alias_end := line.find(" = loc(")) > 0:
+            body = line[alias_end + 7 :]
             if match := _NAMED.match(body):
-                names[line[:at]] = match[1]
+                names[line[:alias_end]] = match[1]
             elif body.startswith("callsite(") and (inner := _ALIAS.match(body, 9)):
                 # An inlined helper: the name of its own variable.
-                names[line[:at]] = names.get(inner[0], "")
+                names[line[:alias_end]] = names.get(inner[0], "")
     return names

@@ -34,7 +34,7 @@ FIX = "use a power of two (triton.next_power_of_2), and mask the elements past t
 
 
 def block_not_power_of_two(module: PythonModule) -> Iterator[Diagnostic]:
-    """Checks lengths of `tl.arange` as written, as set by configs and as passed at launches."""
+    """Check lengths of `tl.arange` as written, as set by configs and as passed at launches."""
     for kernel in module.kernels.values():
         ranges = list(_ranges(kernel, module))
         for node, start, end in ranges:
@@ -47,14 +47,14 @@ def block_not_power_of_two(module: PythonModule) -> Iterator[Diagnostic]:
 
 
 def _check_configs(kernel: KernelSource, ranges: list[_Range], module: PythonModule) -> Iterator[Diagnostic]:
-    """One diagnostic per expression: a comprehension makes many configs."""
-    found: dict[tuple[ast.expr, str], list[int]] = {}
+    """Yield one diagnostic per expression: a comprehension makes many configs."""
+    lengths: dict[tuple[ast.expr, str], list[int]] = {}
     for config in kernel.autotune.configs or () if kernel.autotune else ():
         values = {name: value for name, value in (config.kwargs or {}).items() if _is_int(value)}
         for name in _invalid_names(kernel, ranges, values, module):
             if config.node is not None:
-                found.setdefault((config.node, name), []).append(values[name])
-    for (node, name), invalid in found.items():
+                lengths.setdefault((config.node, name), []).append(values[name])
+    for (node, name), invalid in lengths.items():
         message = _message(name, list(dict.fromkeys(invalid)), kernel)
         yield module.diagnostic(RULE, node, message, FIX, kernel)
 
@@ -70,8 +70,8 @@ def _check_launches(module: PythonModule) -> Iterator[Diagnostic]:
     for launch in module.launches:
         kernel = launch.kernel
         arguments = {name: node for name, node in launch.arguments.items() if name in kernel.constexprs}
-        known = {name: module.value(node, launch.scope) for name, node in arguments.items()}
-        values = {name: value for name, value in known.items() if _is_int(value)}
+        passed = {name: module.value(node, launch.scope) for name, node in arguments.items()}
+        values = {name: value for name, value in passed.items() if _is_int(value)}
         for name in _invalid_names(kernel, list(_ranges(kernel, module)), values, module):
             message = _message(name, [values[name]], kernel)
             yield module.diagnostic(RULE, arguments[name], message, FIX, kernel)
@@ -83,13 +83,13 @@ def _invalid_names(
     values: dict[str, int],
     module: PythonModule,
 ) -> list[str]:
-    """The constants among `values` that make the length of a range invalid."""
-    found = []
+    """Return the constants among `values` that make the length of a range invalid."""
+    invalid = []
     for _, start, end in ranges:
         is_set = isinstance(end, ast.Name) and end.id in values and end.id not in kernel.assigned
         if is_set and _is_invalid(_length(start, end, values, module)):
-            found.append(ast.unparse(end))
-    return list(dict.fromkeys(found))
+            invalid.append(ast.unparse(end))
+    return list(dict.fromkeys(invalid))
 
 
 def _ranges(kernel: KernelSource, module: PythonModule) -> Iterator[_Range]:

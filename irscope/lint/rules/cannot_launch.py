@@ -19,7 +19,7 @@ FIX = "leave them out for this target, in the list of configs or in early_config
 
 
 def cannot_launch(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Looks for variants that compiled and cannot launch."""
+    """Look for variants that compiled and cannot launch."""
     bad = [
         variant for variant in compiled.variants if variant.failure is None and not compiled.launches(variant)
     ]

@@ -27,7 +27,7 @@ FIX_SCALAR = "pass fewer strides and sizes as arguments, or make those that neve
 
 
 def config_spills(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Looks for variants with spills, the worst first."""
+    """Look for variants with spills, the worst first."""
     facts = compiled.facts
     bad = [variant for variant in compiled.variants if reported_spills(facts[variant.id])]
     bad.sort(key=lambda variant: spill_severity(facts[variant.id]), reverse=True)

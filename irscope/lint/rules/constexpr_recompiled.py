@@ -23,7 +23,7 @@ _MAX_SHOWN = 4
 
 
 def constexpr_recompiled(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Looks for constants that no config sets, had several values and need not be constants."""
+    """Look for constants that no config sets, had several values and need not be constants."""
     function = _function(compiled.kernel.source.text)
     if function is None:
         return
@@ -42,10 +42,10 @@ def constexpr_recompiled(compiled: CompiledKernel) -> Iterator[Diagnostic]:
         # Without tl.constexpr, a parameter is a constant only if it is 1, None or not a number.
         if len(counts) < 2 or name not in lines or needs_constant(function, name):
             continue
-        shown = ", ".join(map(str, sorted(counts)[:_MAX_SHOWN]))
+        values_text = ", ".join(map(str, sorted(counts)[:_MAX_SHOWN]))
         message = (
             f"{name} of {compiled.kernel.name} is tl.constexpr and was compiled for {len(counts)} values on "
-            f"{compiled.target} ({shown}{', ...' if len(counts) > _MAX_SHOWN else ''}), in "
+            f"{compiled.target} ({values_text}{', ...' if len(counts) > _MAX_SHOWN else ''}), in "
             f"{sum(counts.values()):,} compilations, although the kernel only computes with it"
         )
         fix = f"drop tl.constexpr; Triton still specializes {name} on being 1 or divisible by 16"
@@ -53,7 +53,10 @@ def constexpr_recompiled(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 
 def _size(argument: Argument) -> int | None:
-    """The value of a constexpr int greater than 1, else None: a flag or 1 need not be a size or stride."""
+    """Return the value of a constexpr int greater than 1, or None.
+
+    A flag or 1 need not be a size or stride.
+    """
     value = argument.value
     sized = argument.type == "constexpr" and isinstance(value, int) and not isinstance(value, bool)
     return value if sized and isinstance(value, int) and value > 1 else None

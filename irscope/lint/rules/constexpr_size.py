@@ -39,7 +39,7 @@ _MODEL_SIZES = re.compile(r"dim|head|hidden|expert|vocab|class|cache", re.IGNORE
 
 
 def constexpr_size(module: PythonModule) -> Iterator[Diagnostic]:
-    """Looks for launches that pass a tensor's size to a constexpr parameter that need not be one."""
+    """Look for launches that pass a tensor's size to a constexpr parameter that need not be one."""
     reported: set[tuple[str, str]] = set()
     for launch in module.launches:
         for name, node in launch.arguments.items():
@@ -67,7 +67,7 @@ def _diagnostic(module: PythonModule, launch: LaunchSite, name: str, origin: str
 
 
 def _origin(node: ast.expr, scope: Scope) -> str:
-    """`node` as text if it is a tensor's number of elements or rows (batches, tokens), else ""."""
+    """Return `node` as text if it is a tensor's number of elements or rows (batches), else ""."""
     node = scope.resolve(node)
     match node:
         case (

@@ -26,14 +26,14 @@ from irscope.lint.source.python_module import PythonModule
 
 
 def duplicate_config(module: PythonModule) -> Iterator[Diagnostic]:
-    """Compares the configs of each `@triton.autotune`."""
+    """Compare the configs of each `@triton.autotune`."""
     for kernel in module.kernels.values():
-        seen: dict[Hashable, int] = {}
+        first_numbers: dict[Hashable, int] = {}
         for number, config in enumerate(kernel.autotune.configs or () if kernel.autotune else (), 1):
             identity = config.identity
             if identity is None or config.node is None:
                 continue
-            first = seen.setdefault(identity, number)
+            first = first_numbers.setdefault(identity, number)
             if first != number:
                 message = f"config {number} of {kernel.name} equals config {first}: it is benchmarked twice"
                 yield module.diagnostic(RULE, config.node, message, "drop it", kernel)

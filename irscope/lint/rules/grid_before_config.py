@@ -36,7 +36,7 @@ from irscope.lint.source.python_module import LaunchSite, PythonModule
 
 
 def grid_before_config(module: PythonModule) -> Iterator[Diagnostic]:
-    """Compares what each grid divides by with the block sizes that the kernel may run with."""
+    """Compare what each grid divides by with the block sizes that the kernel may run with."""
     for launch in module.launches:
         sizes = _sizes(launch, module)
         if not sizes:
@@ -44,41 +44,41 @@ def grid_before_config(module: PythonModule) -> Iterator[Diagnostic]:
         steps = blocks_by_axis(launch.kernel, module)
         for axis, dimension in enumerate(dimensions(launch)):
             blocks = steps.get(axis, [])
-            found = list(divisors(dimension, launch.scope, module))
-            if blocks and len(blocks) == len(found) and set(blocks) <= sizes.keys():
-                yield from _check_axis(module, launch, found, {name: sizes[name] for name in blocks})
+            grid_divisors = list(divisors(dimension, launch.scope, module))
+            if blocks and len(blocks) == len(grid_divisors) and set(blocks) <= sizes.keys():
+                yield from _check_axis(module, launch, grid_divisors, {name: sizes[name] for name in blocks})
 
 
 def _check_axis(
     module: PythonModule, launch: LaunchSite, divisors: list[ast.expr], sizes: Mapping[str, list[int]]
 ) -> Iterator[Diagnostic]:
-    """Reports an axis if some config's blocks are smaller than what the grid divides by."""
-    known = [module.value(divisor, launch.scope) for divisor in divisors]
-    if not all(isinstance(value, int) for value in known):
+    """Report an axis if some config's blocks are smaller than what the grid divides by."""
+    divisor_values = [module.value(divisor, launch.scope) for divisor in divisors]
+    if not all(isinstance(value, int) for value in divisor_values):
         return
     smallest = min(prod(values) for values in zip(*sizes.values(), strict=True))
-    if smallest >= prod(known):
+    if smallest >= prod(divisor_values):
         return
-    name, divisor = " * ".join(sizes), " * ".join(map(str, known))
+    name, divisor = " * ".join(sizes), " * ".join(map(str, divisor_values))
     owner = "a config has" if launch.kernel.autotune else "this launch has"
     message = (
         f"the grid assumes a block of {divisor}, but {owner} {name} = {smallest}: "
         f"{launch.kernel.name} then leaves part of its output unwritten"
     )
-    blocks = " and ".join(f'META["{one}"]' for one in sizes)
+    blocks = " and ".join(f'META["{block}"]' for block in sizes)
     fix = f"make the grid a function of the config, lambda META: (...,), that divides by {blocks}"
     yield module.diagnostic(RULE, divisors[0], message, fix, launch.kernel)
 
 
 def _sizes(launch: LaunchSite, module: PythonModule) -> dict[str, list[int]]:
-    """The values that each meta-parameter may have in this launch, one per config."""
+    """Return the values that each meta-parameter may have in this launch, one per config."""
     autotune = launch.kernel.autotune
     if autotune is not None:
-        found = {name: autotune.values(name) for name in autotune.names()}
-        return {name: values for name, values in found.items() if values}
-    given = {name: module.value(node, launch.scope) for name, node in launch.arguments.items()}
+        by_parameter = {name: autotune.values(name) for name in autotune.names()}
+        return {name: values for name, values in by_parameter.items() if values}
+    passed = {name: module.value(node, launch.scope) for name, node in launch.arguments.items()}
     constexprs = launch.kernel.constexprs
-    return {name: [value] for name, value in given.items() if name in constexprs and isinstance(value, int)}
+    return {name: [value] for name, value in passed.items() if name in constexprs and isinstance(value, int)}
 
 
 RULE = SourceRule("IRS101", "grid-before-config", __doc__, grid_before_config)

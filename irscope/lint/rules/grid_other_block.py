@@ -38,20 +38,20 @@ _MAX_BLOCKS = 3
 
 
 def grid_other_block(module: PythonModule) -> Iterator[Diagnostic]:
-    """Compares the names that each grid divides by with those by which the kernel steps."""
+    """Compare the names that each grid divides by with those by which the kernel steps."""
     for launch in module.launches:
         steps = blocks_by_axis(launch.kernel, module)
         for axis, dimension in enumerate(dimensions(launch) if steps else ()):
             blocks = [name for name in steps.get(axis, []) if name in launch.kernel.constexprs]
-            found = list(divisors(dimension, launch.scope, module))
-            if blocks and blocks == steps[axis] and len(blocks) == len(found) <= _MAX_BLOCKS:
-                yield from _check_axis(module, launch, axis, blocks, found)
+            grid_divisors = list(divisors(dimension, launch.scope, module))
+            if blocks and blocks == steps[axis] and len(blocks) == len(grid_divisors) <= _MAX_BLOCKS:
+                yield from _check_axis(module, launch, axis, blocks, grid_divisors)
 
 
 def _check_axis(
     module: PythonModule, launch: LaunchSite, axis: int, blocks: Sequence[str], found: Sequence[ast.expr]
 ) -> Iterator[Diagnostic]:
-    names = [_parameters_named(one, launch) for one in found]
+    names = [_parameters_named(divisor, launch) for divisor in found]
     if not all(names) or any(
         all(block in candidates for block, candidates in zip(order, names, strict=True))
         for order in permutations(blocks)
@@ -59,18 +59,18 @@ def _check_axis(
         return
     for node, candidates in zip(found, names, strict=True):
         wrong = next((name for name in candidates if name not in blocks), None)
-        wanted = next((name for name in blocks if not any(name in own for own in names)), None)
-        if wrong is None or wanted is None or not _may_be_larger(launch, wrong, wanted):
+        actual = next((name for name in blocks if not any(name in choices for choices in names)), None)
+        if wrong is None or actual is None or not _may_be_larger(launch, wrong, actual):
             continue
         message = (
-            f"the grid divides axis {axis} by {wrong}, but {launch.kernel.name} steps along it by {wanted}: "
+            f"the grid divides axis {axis} by {wrong}, but {launch.kernel.name} steps along it by {actual}: "
             f"if {wrong} is larger, part of the output is never written"
         )
-        yield module.diagnostic(RULE, node, message, f"divide by {wanted}", launch.kernel)
+        yield module.diagnostic(RULE, node, message, f"divide by {actual}", launch.kernel)
 
 
 def _parameters_named(node: ast.expr, launch: LaunchSite) -> list[str]:
-    """The constants of the kernel that a divisor is: X for `META["X"]`, or for a name passed as X."""
+    """Return the kernel's constants that a divisor is: X for `META["X"]`, or for a name passed as X."""
     constexprs = launch.kernel.constexprs
     match node:
         case ast.Subscript(ast.Name(), ast.Constant(str() as name)) if name in constexprs:
@@ -83,7 +83,7 @@ def _parameters_named(node: ast.expr, launch: LaunchSite) -> list[str]:
 
 
 def _may_be_larger(launch: LaunchSite, wrong: str, wanted: str) -> bool:
-    """Whether `wrong` is larger than `wanted` in some config; true if the configs are unknown."""
+    """Return True if `wrong` is larger than `wanted` in some config, or if the configs are unknown."""
     autotune, heuristics = launch.kernel.autotune, launch.kernel.heuristics
     if heuristics is not None and any(
         isinstance(node, ast.Constant) and node.value in (wrong, wanted) for node in ast.walk(heuristics)
@@ -94,7 +94,7 @@ def _may_be_larger(launch: LaunchSite, wrong: str, wanted: str) -> bool:
     values = autotune.values(wrong), autotune.values(wanted)
     if values[0] is None or values[1] is None:
         return True
-    return any(one > other for one, other in zip(values[0], values[1], strict=True))
+    return any(wrong_size > wanted_size for wrong_size, wanted_size in zip(values[0], values[1], strict=True))
 
 
 RULE = SourceRule("IRS117", "grid-other-block", __doc__, grid_other_block)

@@ -22,7 +22,7 @@ FIX = "use fewer warps or a larger block"
 
 
 def idle_threads(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Compares the threads of each variant with its largest tensor."""
+    """Compare the threads of each variant with its largest tensor."""
     bad: list[tuple[Variant, int, int]] = []
     for variant in compiled.variants:
         threads, elements = threads_of(variant), _most_elements(compiled, variant)
@@ -41,7 +41,7 @@ def idle_threads(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 
 def _most_elements(compiled: CompiledKernel, variant: Variant) -> int:
-    """The elements of the largest tensor; 0 if there is none."""
+    """Return the elements of the largest tensor, or 0 if there is none."""
     flow = compiled.flow(variant)
     texts = (operation.normalized for operation in flow.operations) if flow else ()
     return max((prod(shape) for text in texts for shape in shapes_of(text)), default=0)

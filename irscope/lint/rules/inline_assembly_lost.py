@@ -26,11 +26,11 @@ FIX = "use constraints of the target (v or s on AMD's GPUs, r, l, h, f or d on N
 
 def inline_assembly_lost(compiled: CompiledKernel) -> Iterator[Diagnostic]:
     """Look for the instructions of each variant's inline assembly in its assembly."""
-    found: dict[tuple[int | None, str], list[tuple[Variant, LostAssembly]]] = {}
+    by_line: dict[tuple[int | None, str], list[tuple[Variant, LostAssembly]]] = {}
     for variant in compiled.variants:
         for line, lost in _lost(compiled, variant):
-            found.setdefault((line, lost.instruction), []).append((variant, lost))
-    for (line, _), pairs in found.items():
+            by_line.setdefault((line, lost.instruction), []).append((variant, lost))
+    for (line, _), pairs in by_line.items():
         variants = list({variant.id: variant for variant, _ in pairs}.values())
         variant, lost = pairs[0]
         message = (
@@ -52,9 +52,9 @@ def _lost(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int | No
     document = parse(ttir.decode("utf-8", "replace"), "mlir")
     document = SourceFrame(variant.kernel, ir_functions(document.text)).in_captured_source(document)
     for lost in lost_assembly(variant, document, *texts):
-        place = lost.operation.location.outermost if lost.operation.location else None
-        own = place is not None and place.file == variant.kernel.source.file
-        yield (place.line if place is not None and own else None), lost
+        location = lost.operation.location.outermost if lost.operation.location else None
+        is_in_file = location is not None and location.file == variant.kernel.source.file
+        yield (location.line if location is not None and is_in_file else None), lost
 
 
 RULE = CaptureRule("IRS212", "inline-assembly-lost", __doc__, inline_assembly_lost)

@@ -23,7 +23,7 @@ _ARGUMENT = re.compile(r"(?:^|, )([A-Za-z_]\w*)=")
 
 
 def key_changed_nothing(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Compares the configs chosen for keys that differ in one argument."""
+    """Compare the configs chosen for keys that differ in one argument."""
     chosen = _chosen(compiled)
     for name in dict.fromkeys(name for key, _ in chosen for name in key):
         groups: dict[tuple[tuple[str, str], ...], dict[str, Variant]] = {}
@@ -35,10 +35,10 @@ def key_changed_nothing(compiled: CompiledKernel) -> Iterator[Diagnostic]:
         if len(values) < _MIN_VALUES or not all(_same_choice(group, compiled) for group in compared):
             continue
         tunings = sum(len(group) - 1 for group in compared)
-        shown = f"{', '.join(sorted(values)[:_MAX_SHOWN])}{', ...' if len(values) > _MAX_SHOWN else ''}"
+        listed = f"{', '.join(sorted(values)[:_MAX_SHOWN])}{', ...' if len(values) > _MAX_SHOWN else ''}"
         message = (
             f"{name} is in the key of {compiled.kernel.name} and changed nothing: for its {len(values)} "
-            f"values ({shown}) the same config was chosen on {compiled.target}; {tunings:,} of the tunings "
+            f"values ({listed}) the same config was chosen on {compiled.target}; {tunings:,} of the tunings "
             "were redundant"
         )
         fix = f"drop {name} from the key if these values are representative"
@@ -46,7 +46,7 @@ def key_changed_nothing(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 
 def _chosen(compiled: CompiledKernel) -> list[tuple[dict[str, str], Variant]]:
-    """Each tuning key, parsed, with the variant that was chosen for it."""
+    """Return each tuning key, parsed, with the variant that was chosen for it."""
     return [
         (parse_key(benchmark.key), variant)
         for variant in compiled.variants
@@ -56,20 +56,20 @@ def _chosen(compiled: CompiledKernel) -> list[tuple[dict[str, str], Variant]]:
 
 
 def parse_key(key: str) -> dict[str, str]:
-    """The arguments of a tuning key by name: "M=512, N=64" has M and N. Values may contain commas."""
-    found = list(_ARGUMENT.finditer(key))
-    ends = [*(match.start() for match in found[1:]), len(key)]
+    """Parse the arguments of a tuning key: "M=512, N=64" has M and N. Values may contain commas."""
+    matches = list(_ARGUMENT.finditer(key))
+    ends = [*(match.start() for match in matches[1:]), len(key)]
     # A key without names has no matches and one end.
-    return {match[1]: key[match.end() : end] for match, end in zip(found, ends, strict=False)}
+    return {match[1]: key[match.end() : end] for match, end in zip(matches, ends, strict=False)}
 
 
 def _same_choice(group: Mapping[str, Variant], compiled: CompiledKernel) -> bool:
-    """Whether the variants have the same config or the same machine code."""
-    first, *others = group.values()
+    """Check whether the variants have the same config or the same machine code."""
+    first, *rest = group.values()
     return all(
-        first.config == other.config
-        or are_duplicates(first, other, compiled.facts[first.id], compiled.facts[other.id])
-        for other in others
+        first.config == later.config
+        or are_duplicates(first, later, compiled.facts[first.id], compiled.facts[later.id])
+        for later in rest
     )
 
 

@@ -36,14 +36,14 @@ from irscope.lint.source.python_module import PythonModule, tuning_keys
 
 
 def key_missing(module: PythonModule) -> Iterator[Diagnostic]:
-    """Compares the bounds of each kernel's loops with its key."""
+    """Compare the bounds of each kernel's loops with its key."""
     for key in tuning_keys(module):
         kernel = key.kernel
         runtime = kernel.runtime_parameters - pointer_parameters(kernel, module)
         if not runtime & set(key.names):
             continue
         for name, loop in _loop_bounds(kernel, module).items():
-            if name in runtime and not any(name.lower() in one.lower() for one in key.names):
+            if name in runtime and not any(name.lower() in key_name.lower() for key_name in key.names):
                 message = (
                     f"{name} bounds the loop at line {loop.lineno} of {kernel.name} and is not in the key: "
                     f"the config that was best for the first {name} is used for all"
@@ -52,13 +52,13 @@ def key_missing(module: PythonModule) -> Iterator[Diagnostic]:
 
 
 def _loop_bounds(kernel: KernelSource, module: PythonModule) -> dict[str, ast.For]:
-    """The parameters that bound a loop, each with the first such loop.
+    """Map each parameter that bounds a loop to the first such loop.
 
     Leaves out loops over a program's own share of the grid.
     """
     axes_by_name = program_axes(kernel, module)
     names = {parameter.name for parameter in kernel.parameters}
-    found: dict[str, ast.For] = {}
+    loops: dict[str, ast.For] = {}
     for node in kernel.nodes:
         if not isinstance(node, ast.For) or not isinstance(node.iter, ast.Call):
             continue
@@ -67,12 +67,12 @@ def _loop_bounds(kernel: KernelSource, module: PythonModule) -> dict[str, ast.Fo
         if not is_range or not bounds or any(axes_of(bound, axes_by_name, module) for bound in bounds):
             continue
         for name in _bound_names(bounds[-1], kernel, module) & names:
-            found.setdefault(name, node)
-    return found
+            loops.setdefault(name, node)
+    return loops
 
 
 def _bound_names(node: ast.expr, kernel: KernelSource, module: PythonModule) -> set[str]:
-    """The names in a loop's bound, or in the one value assigned to it; nothing if that is loaded."""
+    """Return the names in a loop's bound, or in the one value assigned to it; none if that is loaded."""
     values = [node]
     if isinstance(node, ast.Name):
         values = kernel.assigned.get(node.id, [node])

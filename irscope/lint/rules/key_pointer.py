@@ -28,7 +28,7 @@ from irscope.lint.source.python_module import PythonModule, place_of, tuning_key
 
 
 def key_pointer(module: PythonModule) -> Iterator[Diagnostic]:
-    """Looks for pointers in the key."""
+    """Look for pointers in the key."""
     for key in tuning_keys(module):
         pointers = pointer_parameters(key.kernel, module)
         for name in key.names:

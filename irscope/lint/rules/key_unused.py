@@ -26,7 +26,7 @@ from irscope.lint.source.python_module import PythonModule, place_of, tuning_key
 
 
 def key_unused(module: PythonModule) -> Iterator[Diagnostic]:
-    """Looks for names in the key that every config sets."""
+    """Look for names in the key that every config sets."""
     for key in tuning_keys(module):
         for name in key.names:
             if name in key.autotune.names():

@@ -28,16 +28,16 @@ _INT32 = re.compile(r": (?:tensor<(?:\d{1,9}x)+)?i32\b[^:]*$")
 
 
 def launch_overflow(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Looks for 32-bit arithmetic of addresses whose exact result does not fit."""
-    found: dict[int, tuple[int, LaunchedVariant, list[Variant]]] = {}
+    """Look for 32-bit arithmetic of addresses whose exact result does not fit."""
+    by_line: dict[int, tuple[int, LaunchedVariant, list[Variant]]] = {}
     for launched in launched_variants(compiled):
         for line, reached in _overflows(launched):
-            most, _, variants = found.setdefault(line, (reached, launched, []))
+            most, _, variants = by_line.setdefault(line, (reached, launched, []))
             if launched.variant not in variants:
                 variants.append(launched.variant)
             if reached > most:
-                found[line] = (reached, launched, variants)
-    for line, (reached, launched, variants) in sorted(found.items()):
+                by_line[line] = (reached, launched, variants)
+    for line, (reached, launched, variants) in sorted(by_line.items()):
         grid = launched.launch.grid if launched.launch else ()
         message = (
             f"line {line} of {compiled.kernel.name} computes an offset of {reached:,} in int32, at most "
@@ -48,7 +48,7 @@ def launch_overflow(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 
 def _overflows(launched: LaunchedVariant) -> Iterator[tuple[int, int]]:
-    """The line and value of each overflow that does not follow from another."""
+    """Yield the line and value of each overflow that does not follow from another."""
     flow, wrong = launched.flow, set[Definition]()
     for address, parameters in _addresses(flow).items():
         operation = flow.operations[address.owner]
@@ -60,34 +60,34 @@ def _overflows(launched: LaunchedVariant) -> Iterator[tuple[int, int]]:
         large = any((launched.elements(name) or 0) > LIMIT for name in parameters)
         if not (value.low > LIMIT or (large and value.exact and value.high > LIMIT)):
             continue
-        place = kernel_place(operation.location)
+        location = kernel_place(operation.location)
         follows = any(source in wrong for source in flow.sources[address.owner])
         wrong.add(address)
-        if place is not None and not follows:
-            yield place[1], value.high
+        if location is not None and not follows:
+            yield location[1], value.high
 
 
 def _addresses(flow: AxisFlow) -> dict[Definition, frozenset[str]]:
-    """The integers that offsets are computed from, in text order, with the pointers' parameters."""
-    found: dict[Definition, set[str]] = {}
+    """Map the integers that offsets are computed from, in text order, to the pointers' parameters."""
+    parameters_of: dict[Definition, set[str]] = {}
     for index, operation in enumerate(flow.operations):
         if operation.opcode != "tt.addptr" or len(flow.sources[index]) != 2:
             continue
         pointer, offset = flow.sources[index]
         if pointer is None or offset is None:
             continue
-        names = {flow.parameters[one].name for one in flow.origins(pointer, pointer=True)}
+        names = {flow.parameters[origin].name for origin in flow.origins(pointer, pointer=True)}
         pending, visited = [offset], {offset}
         while pending:
             value = pending.pop()
-            found.setdefault(value, set()).update(names)
+            parameters_of.setdefault(value, set()).update(names)
             if flow.operations[value.owner].opcode in ("tt.load", "tt.func", "scf.for", "scf.if"):
                 continue
             for source in flow.sources[value.owner]:
                 if source is not None and source not in visited:
                     visited.add(source)
                     pending.append(source)
-    return {value: frozenset(found[value]) for value in sorted(found)}
+    return {value: frozenset(parameters_of[value]) for value in sorted(parameters_of)}
 
 
 RULE = CaptureRule("IRS208", "launch-overflow", __doc__, launch_overflow)

@@ -59,7 +59,7 @@ class _Extent:
 
 
 def mask_missing(module: PythonModule) -> Iterator[Diagnostic]:
-    """Compares the accesses of each kernel with how its launches round."""
+    """Compare the accesses of each kernel with how its launches round."""
     reported: set[ast.AST] = set()
     for launch in module.launches:
         grid = dimensions(launch)
@@ -74,10 +74,10 @@ def mask_missing(module: PythonModule) -> Iterator[Diagnostic]:
 def _diagnostic(
     module: PythonModule, kernel: KernelSource, offsets: _BlockOffsets, extent: _Extent, access: PointerAccess
 ) -> Diagnostic:
-    known = ", ".join(map(str, extent.blocks))
+    blocks_text = ", ".join(map(str, extent.blocks))
     when = (
-        f"with {offsets.block} = {known}, which does not divide {extent.text}, the last program"
-        if known
+        f"with {offsets.block} = {blocks_text}, which does not divide {extent.text}, the last program"
+        if blocks_text
         else f"if {extent.text} is not a multiple of {offsets.block}, the last program"
     )
     message = (
@@ -91,7 +91,10 @@ def _diagnostic(
 def _extent(
     launch: LaunchSite, grid: list[ast.expr], offsets: _BlockOffsets, module: PythonModule
 ) -> _Extent | None:
-    """The value that the grid rounds up; None if there is none, or if it is a known multiple of the block."""
+    """Return the value that the grid rounds up.
+
+    Returns None if there is none, or if it is a known multiple of the block.
+    """
     node = rounded_up(grid[offsets.axis], launch.scope, module) if offsets.axis < len(grid) else None
     if node is None or _asserts_multiple(launch):
         return None
@@ -104,7 +107,7 @@ def _extent(
 
 
 def _blocks(launch: LaunchSite, name: str, module: PythonModule) -> list[int]:
-    """The values that a block size may have in a launch; empty if they are unknown."""
+    """Return the values that a block size may have in a launch; none if they are unknown."""
     if launch.kernel.autotune is not None and name in launch.kernel.autotune.names():
         return launch.kernel.autotune.values(name) or []
     value = module.value(launch.arguments[name], launch.scope) if name in launch.arguments else None
@@ -112,7 +115,7 @@ def _blocks(launch: LaunchSite, name: str, module: PythonModule) -> list[int]:
 
 
 def _asserts_multiple(launch: LaunchSite) -> bool:
-    """Whether the kernel or the function around the launch asserts something about a remainder."""
+    """Check whether the kernel or the function around the launch asserts something about a remainder."""
     tests = [
         node.test
         for scope in (launch.scope.outermost.node, launch.kernel.node)
@@ -154,22 +157,25 @@ def _block_offsets(kernel: KernelSource, module: PythonModule) -> Iterator[_Bloc
         for part in parts if len(parts) == 2 and lengths else ():
             match part:
                 case ast.BinOp(left, ast.Mult(), right):
-                    for one, other in ((left, right), (right, left)):
-                        axis = _axis(resolve_local(kernel, one), axes, module)
-                        if isinstance(other, ast.Name) and other.id in lengths and axis >= 0:
-                            yield _BlockOffsets(name, other.id, axis)
+                    for first, second in ((left, right), (right, left)):
+                        axis = _axis(resolve_local(kernel, first), axes, module)
+                        if isinstance(second, ast.Name) and second.id in lengths and axis >= 0:
+                            yield _BlockOffsets(name, second.id, axis)
 
 
 def _axis(node: ast.expr, axes: Mapping[str, frozenset[int]], module: PythonModule) -> int:
-    """The axis if an expression is the index of the program itself, else -1."""
+    """Return the axis if an expression is the index of the program itself, else -1."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
         node = node.func.value
-    found = axes_of(node, axes, module) if module.tl(node, "program_id") else frozenset()
-    return next(iter(found)) if len(found) == 1 else -1
+    program_axis = axes_of(node, axes, module) if module.tl(node, "program_id") else frozenset()
+    return next(iter(program_axis)) if len(program_axis) == 1 else -1
 
 
 def _unmasked(launch: LaunchSite, offsets: _BlockOffsets, module: PythonModule) -> Iterator[PointerAccess]:
-    """The accesses at these offsets without a mask, except to tensors whose size is rounded up as well."""
+    """Yield the accesses at these offsets without a mask.
+
+    Accesses to tensors whose size is rounded up as well are left out.
+    """
     kernel = launch.kernel
     for access in pointer_accesses(kernel, module):
         if access.masked or access.branches or not access.parameter:
@@ -179,18 +185,20 @@ def _unmasked(launch: LaunchSite, offsets: _BlockOffsets, module: PythonModule) 
 
 
 def _uses(kernel: KernelSource, access: PointerAccess, name: str, module: PythonModule) -> bool:
-    """Whether a pointer certainly has `name` in it, not wrapped or clamped."""
+    """Check whether a pointer certainly has `name` in it, not wrapped or clamped."""
     pending: list[ast.AST] = [access.pointer]
     visited: set[str] = set()
-    found = False
+    is_used = False
     while pending:
         part = pending.pop()
         if isinstance(part, ast.Name):
-            found = found or part.id == name
+            is_used = is_used or part.id == name
             if part.id != name and part.id not in visited and not kernel.parameter(part.id):
                 visited.add(part.id)
                 values = kernel.assigned.get(part.id, [])
-                if len(values) > 1 and name in {one for value in values for one in names_in(value)}:
+                if len(values) > 1 and name in {
+                    assigned_name for value in values for assigned_name in names_in(value)
+                }:
                     return False
                 pending += values
         elif module.tl(part, "load", *_WRAPPING) or _wraps(part):
@@ -198,7 +206,7 @@ def _uses(kernel: KernelSource, access: PointerAccess, name: str, module: Python
                 return False
         else:
             pending.extend(ast.iter_child_nodes(part))
-    return found
+    return is_used
 
 
 def _wraps(node: ast.AST) -> bool:
@@ -208,7 +216,10 @@ def _wraps(node: ast.AST) -> bool:
 
 
 def _padded(launch: LaunchSite, parameter: str, module: PythonModule) -> bool:
-    """Whether the tensor passed may be larger than the extent: the launching function rounds up its size."""
+    """Check whether the tensor passed may be larger than the extent.
+
+    It may be if the launching function rounds up its size.
+    """
     node = launch.arguments.get(parameter)
     pending = [launch.scope.resolve(node)] if node is not None else []
     visited: set[str] = set()
@@ -228,7 +239,7 @@ def _padded(launch: LaunchSite, parameter: str, module: PythonModule) -> bool:
 
 
 def _bound(kernel: KernelSource, name: str) -> str:
-    """The bound that the kernel compares the offsets with elsewhere; "" if it never does."""
+    """Return the bound that the kernel compares the offsets with elsewhere; "" if it never does."""
     for node in kernel.nodes:
         match node:
             case ast.Compare(left, [ast.Lt()], [right]) if name in names_in(left):

@@ -24,8 +24,8 @@ from irscope.targets import backend_of, stage_named
 
 
 def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Looks for accesses that only their mask makes narrow, by the bound of the mask."""
-    found: dict[str, dict[int, set[int]]] = {}
+    """Look for accesses that only their mask makes narrow, by the bound of the mask."""
+    by_bound: dict[str, dict[int, set[int]]] = {}
     for variant in compiled.variants:
         unspecialized = {
             argument.name
@@ -34,8 +34,8 @@ def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
         }
         for line, name, width in _narrow(compiled, variant) if unspecialized else ():
             if name in unspecialized:
-                found.setdefault(name, {}).setdefault(line, set()).add(width)
-    for name, lines in found.items():
+                by_bound.setdefault(name, {}).setdefault(line, set()).add(width)
+    for name, lines in by_bound.items():
         widths = sorted(set().union(*lines.values()))
         message = (
             f"accesses at {lines_text(lines)} of {compiled.kernel.name} move only "
@@ -47,7 +47,7 @@ def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 
 def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, str, int]]:
-    """Line, bound and width in bytes of each access that only its mask makes narrow."""
+    """Yield line, bound and width in bytes of each access that only its mask makes narrow."""
     stage = backend_of(variant.target).assembly
     texts = [compiled.read(variant, name) for name in ("ttir", stage)]
     threads = threads_of(variant)

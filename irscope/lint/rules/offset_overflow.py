@@ -41,7 +41,7 @@ _MAX_SHOWN = 80
 
 
 def offset_overflow(module: PythonModule) -> Iterator[Diagnostic]:
-    """Evaluates the addresses of each kernel for the last program of each launch."""
+    """Evaluate the addresses of each kernel for the last program of each launch."""
     reported: set[ast.AST] = set()
     for launch in module.launches:
         kernel = launch.kernel
@@ -65,35 +65,35 @@ def offset_overflow(module: PythonModule) -> Iterator[Diagnostic]:
 
 
 def _values(launch: LaunchSite, module: PythonModule) -> Iterator[Mapping[str, int]]:
-    """The known integer arguments, once per config."""
-    given = {name: module.value(node, launch.scope) for name, node in launch.arguments.items()}
+    """Yield the known integer arguments, once per config."""
+    passed = {name: module.value(node, launch.scope) for name, node in launch.arguments.items()}
     autotune = launch.kernel.autotune
     configs = autotune.configs or () if autotune is not None else ()
     for kwargs in [config.kwargs or {} for config in configs[:_MAX_CONFIGS]] or [{}]:
-        known = given | dict(kwargs)
+        all_values = passed | dict(kwargs)
         yield {
             name: value
-            for name, value in known.items()
+            for name, value in all_values.items()
             if isinstance(value, int) and not isinstance(value, bool)
         }
 
 
 def _grid(launch: LaunchSite, values: Mapping[str, int], module: PythonModule) -> Mapping[int, int]:
-    """The known sizes of the grid, by axis."""
-    found = {}
+    """Map each axis of the grid to its size, if known."""
+    sizes = {}
     for axis, dimension in enumerate(dimensions(launch)):
         names = names_in(dimension)
-        known: dict[str, Known] = {
+        name_values: dict[str, Known] = {
             name: module.value(ast.Name(name, ast.Load()), launch.scope) for name in names
         }
         # The parameter of a grid function is the only name that no scope binds.
-        known |= {
+        name_values |= {
             name: dict(values) for name in names if launch.scope.owner(name) is None and name != "triton"
         }
-        size = module.evaluate(dimension, known)
+        size = module.evaluate(dimension, name_values)
         if isinstance(size, int) and size > 0:
-            found[axis] = size
-    return found
+            sizes[axis] = size
+    return sizes
 
 
 def _is_large(grid: Mapping[int, int], values: Mapping[str, int]) -> bool:

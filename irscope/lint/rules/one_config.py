@@ -29,7 +29,7 @@ FIX = "add configs, or drop @triton.autotune and pass these values at the launch
 
 
 def one_config(module: PythonModule) -> Iterator[Diagnostic]:
-    """Checks how many configs each `@triton.autotune` has."""
+    """Check how many configs each `@triton.autotune` has."""
     for kernel in module.kernels.values():
         autotune = kernel.autotune
         if autotune is None or autotune.configs is None or len(autotune.configs) > 1:

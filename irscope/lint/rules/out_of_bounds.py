@@ -33,8 +33,8 @@ class _Overrun:
 
 
 def out_of_bounds(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Compares the last offset of each access with the size of the tensor."""
-    found: dict[tuple[int, str], _Overrun] = {}
+    """Compare the last offset of each access with the size of the tensor."""
+    overruns: dict[tuple[int, str], _Overrun] = {}
     for launched in launched_variants(compiled):
         for access, pointer in launched.accesses():
             elements = launched.elements(pointer.base)
@@ -43,12 +43,12 @@ def out_of_bounds(compiled: CompiledKernel) -> Iterator[Diagnostic]:
             if elements is None or pointer.high < elements:
                 continue
             key = (access.place[1], pointer.base)
-            overrun = found.setdefault(key, _Overrun(access.kind, pointer.base, -1, 0, launched))
+            overrun = overruns.setdefault(key, _Overrun(access.kind, pointer.base, -1, 0, launched))
             if pointer.high - elements > overrun.last - overrun.elements:
                 overrun.last, overrun.elements, overrun.example = pointer.high, elements, launched
             if launched.variant not in overrun.variants:
                 overrun.variants.append(launched.variant)
-    for (line, _), overrun in sorted(found.items()):
+    for (line, _), overrun in sorted(overruns.items()):
         yield _diagnostic(compiled, line, overrun)
 
 

@@ -35,7 +35,7 @@ FIX = "declare it as (configs, named_args, **kwargs)"
 
 
 def prune_signature(module: PythonModule) -> Iterator[Diagnostic]:
-    """Checks the parameters of each kernel's prune function."""
+    """Check the parameters of each kernel's prune function."""
     for kernel in module.kernels.values():
         function = _prune_function(kernel, module)
         if function is None:
@@ -62,25 +62,29 @@ def _prune_function(kernel: KernelSource, module: PythonModule) -> ast.FunctionD
 
 
 def _function(node: ast.expr, module: PythonModule) -> ast.FunctionDef | ast.Lambda | None:
-    """The function that an expression names, if it is an undecorated function of the file."""
+    """Return the function that an expression names, if it is an undecorated function of the file."""
     if isinstance(node, ast.Lambda):
         return node
     if not isinstance(node, ast.Name):
         return None
-    found = [
-        one
-        for one in module.tree.body
-        if isinstance(one, ast.FunctionDef) and one.name == node.id and not one.decorator_list
+    functions = [
+        statement
+        for statement in module.tree.body
+        if isinstance(statement, ast.FunctionDef)
+        and statement.name == node.id
+        and not statement.decorator_list
     ]
-    return found[0] if len(found) == 1 and module.scope.bound[node.id] == 1 else None
+    return functions[0] if len(functions) == 1 and module.scope.bound[node.id] == 1 else None
 
 
 def _mismatch(own: ast.arguments) -> str:
-    """The problem with the parameters, or ""."""
+    """Return the problem with the parameters, or ""."""
     positional = [*own.posonlyargs, *own.args]
     if len(positional) < _POSITIONAL and own.vararg is None:
         return f"takes {len(positional)} positional argument{'s' if len(positional) != 1 else ''}"
-    names = {one.arg for one in [*own.args[_POSITIONAL - len(own.posonlyargs) :], *own.kwonlyargs]}
+    names = {
+        parameter.arg for parameter in [*own.args[_POSITIONAL - len(own.posonlyargs) :], *own.kwonlyargs]
+    }
     if own.kwarg is None and not {"grid", "warmup"} <= names:
         return "takes no **kwargs"
     return ""

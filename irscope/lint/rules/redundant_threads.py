@@ -38,14 +38,14 @@ FIX = "use fewer warps or a larger block"
 
 
 def redundant_threads(module: PythonModule) -> Iterator[Diagnostic]:
-    """Compares the threads of configs and launches with the elements of the largest tensor."""
+    """Compare the threads of configs and launches with the elements of the largest tensor."""
     for kernel in module.kernels.values():
         if kernel.autotune is not None and kernel.autotune.configs:
             yield from _check_configs(kernel, kernel.autotune.configs, module)
     for launch in module.launches:
         kernel = launch.kernel
-        given = {name: module.value(node, launch.scope) for name, node in launch.arguments.items()}
-        values = {name: value for name, value in given.items() if isinstance(value, int)}
+        passed = {name: module.value(node, launch.scope) for name, node in launch.arguments.items()}
+        values = {name: value for name, value in passed.items() if isinstance(value, int)}
         if kernel.autotune is None and "num_warps" in values:
             elements = most_elements(kernel, module, values)
             if elements is not None and _redundant(values["num_warps"], elements):
@@ -56,17 +56,17 @@ def redundant_threads(module: PythonModule) -> Iterator[Diagnostic]:
 def _check_configs(
     kernel: KernelSource, configs: tuple[ConfigValue, ...], module: PythonModule
 ) -> Iterator[Diagnostic]:
-    """One diagnostic per expression: a comprehension makes many configs."""
+    """Yield one diagnostic per expression: a comprehension makes many configs."""
     defaults = {p.name: module.value(p.default, module.scope) for p in kernel.parameters if p.default}
-    found: dict[ast.expr, list[tuple[int, int]]] = {}
+    by_expression: dict[ast.expr, list[tuple[int, int]]] = {}
     for config in configs:
         warps = config.options.get("num_warps")
         # A launch may pass what has a default, unless the config sets it.
         values: Mapping[str, Known] = {k: v for k, v in (config.kwargs or {}).items() if k not in defaults}
         elements = most_elements(kernel, module, values) if isinstance(warps, int) else None
         if isinstance(warps, int) and elements is not None and _redundant(warps, elements) and config.node:
-            found.setdefault(config.node, []).append((warps, elements))
-    for node, bad in found.items():
+            by_expression.setdefault(config.node, []).append((warps, elements))
+    for node, bad in by_expression.items():
         warps, elements = max(bad, key=lambda one: one[0] * _WARP / max(1, one[1]))
         count = (
             f"{len(bad)} configs of {kernel.name} have more threads than elements: one"
@@ -77,7 +77,7 @@ def _check_configs(
 
 
 def _redundant(warps: int, elements: int) -> bool:
-    """Whether fewer warps suffice; a program has at least one."""
+    """Return True if fewer warps suffice; a program has at least one."""
     return warps > 1 and elements < warps * _WARP
 
 

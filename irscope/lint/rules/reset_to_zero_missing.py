@@ -47,32 +47,37 @@ _OVERWRITING = ("store", "atomic_xchg", "atomic_cas", "atomic_and")
 
 
 def reset_to_zero_missing(module: PythonModule) -> Iterator[Diagnostic]:
-    """Looks for accumulations into parameters that the autotuner leaves as they are."""
+    """Look for accumulations into parameters that the autotuner leaves as they are."""
     for kernel in module.kernels.values():
-        kept = unrestored(kernel, module)
-        accesses = pointer_accesses(kernel, module) if kept else ()
+        unrestored_names = unrestored(kernel, module)
+        accesses = pointer_accesses(kernel, module) if unrestored_names else ()
         reported: set[str] = set()
         for access in _atomics(accesses):
-            if kept and access.parameter in kept and access.parameter not in reported:
+            if unrestored_names and access.parameter in unrestored_names and access.parameter not in reported:
                 reported.add(access.parameter)
                 what = f"tl.{access.operation} accumulates into"
                 yield _diagnostic(module, kernel, access.call, access.parameter, what, "reset_to_zero")
-        for one in overwrites(kernel, accesses, module):
-            name = one.store.parameter
-            if kept and one.accumulates and name in kept and name not in reported:
+        for overwrite in overwrites(kernel, accesses, module):
+            name = overwrite.store.parameter
+            if (
+                unrestored_names
+                and overwrite.accumulates
+                and name in unrestored_names
+                and name not in reported
+            ):
                 reported.add(name)
-                what = f"the store adds to what line {one.load.call.lineno} loaded from"
-                yield _diagnostic(module, kernel, one.store.call, name, what, "restore_value")
+                what = f"the store adds to what line {overwrite.load.call.lineno} loaded from"
+                yield _diagnostic(module, kernel, overwrite.store.call, name, what, "restore_value")
 
 
 def _atomics(accesses: Sequence[PointerAccess]) -> Iterator[PointerAccess]:
-    """The accumulating atomics into arguments to which the same program does not also store."""
+    """Yield the accumulating atomics into arguments to which the same program does not also store."""
     for access in accesses:
         if access.operation in ACCUMULATING_ATOMICS and not any(
-            other.operation in _OVERWRITING
-            and other.parameter == access.parameter
-            and not other.excludes(access)
-            for other in accesses
+            store.operation in _OVERWRITING
+            and store.parameter == access.parameter
+            and not store.excludes(access)
+            for store in accesses
         ):
             yield access
 
@@ -84,9 +89,9 @@ def _diagnostic(
         f"{what} {name} of {kernel.name}, which is autotuned without restoring it: tuning runs every config "
         f"many times on the same {name}, so its result is wrong"
     )
-    other = "; restore_value if it need not start at zero" if option == "reset_to_zero" else ""
+    alternative = "; restore_value if it need not start at zero" if option == "reset_to_zero" else ""
     return module.diagnostic(
-        RULE, node, message, f'add {option}=["{name}"] to @triton.autotune{other}', kernel
+        RULE, node, message, f'add {option}=["{name}"] to @triton.autotune{alternative}', kernel
     )
 
 

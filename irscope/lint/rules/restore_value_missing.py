@@ -37,22 +37,24 @@ from irscope.lint.source.python_module import PythonModule
 
 
 def restore_value_missing(module: PythonModule) -> Iterator[Diagnostic]:
-    """Looks for stores in place to parameters that the autotuner leaves as they are."""
+    """Look for stores in place to parameters that the autotuner leaves as they are."""
     for kernel in module.kernels.values():
-        kept = unrestored(kernel, module)
-        found = list(overwrites(kernel, pointer_accesses(kernel, module), module)) if kept else []
-        sums = {one.store.parameter for one in found if one.accumulates}
+        unrestored_names = unrestored(kernel, module)
+        in_place = (
+            list(overwrites(kernel, pointer_accesses(kernel, module), module)) if unrestored_names else []
+        )
+        sums = {write.store.parameter for write in in_place if write.accumulates}
         reported: set[str] = set()
-        for one in found:
-            name = one.store.parameter
-            if kept and name in kept - sums - reported:
+        for write in in_place:
+            name = write.store.parameter
+            if unrestored_names and name in unrestored_names - sums - reported:
                 reported.add(name)
                 message = (
-                    f"{kernel.name} overwrites {name}, which it loaded at line {one.load.call.lineno}, and "
+                    f"{kernel.name} overwrites {name}, which it loaded at line {write.load.call.lineno}, and "
                     f"is autotuned without restoring it: each run reads what the run before it wrote"
                 )
                 fix = f'add restore_value=["{name}"] to @triton.autotune'
-                yield module.diagnostic(RULE, one.store.call, message, fix, kernel)
+                yield module.diagnostic(RULE, write.store.call, message, fix, kernel)
 
 
 RULE = SourceRule("IRS114", "restore-value-missing", __doc__, restore_value_missing)

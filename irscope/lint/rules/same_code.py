@@ -18,7 +18,7 @@ from irscope.model import Argument, Variant
 
 
 def same_code(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Looks for duplicates among the variants with the same arguments."""
+    """Look for duplicates among the variants with the same arguments."""
     pairs = [
         pair
         for group in duplicate_groups(compiled.variants, compiled.facts)
@@ -28,22 +28,22 @@ def same_code(compiled: CompiledKernel) -> Iterator[Diagnostic]:
     if not pairs:
         return
     share = len(pairs) / len(compiled.variants)
-    spent = sum(sum(other.seconds.values()) for _, other in pairs)
+    spent = sum(sum(copy.seconds.values()) for _, copy in pairs)
     seconds = f" and took {spent:.1f} s to compile" if spent else ""
-    one, other = pairs[0]
+    first, copy = pairs[0]
     verb = "have" if len(pairs) > 1 else "has"
     message = (
-        f"{compiled.share([other for _, other in pairs])} for {compiled.target} {verb} the same machine code "
+        f"{compiled.share([copy for _, copy in pairs])} for {compiled.target} {verb} the same machine code "
         f"as another config: {share:.0%} of the sweep is redundant{seconds}; the first is "
-        f"#{other.id} {compiled.names[other.id]}, identical to #{one.id} {compiled.names[one.id]}"
+        f"#{copy.id} {compiled.names[copy.id]}, identical to #{first.id} {compiled.names[first.id]}"
     )
-    names = sorted({name for one, other in pairs for name in _differing(one, other)})
+    names = sorted({name for first, copy in pairs for name in _differing(first, copy)})
     fix = f"drop one config of each pair; they differ in {', '.join(names)}"
     yield compiled.diagnostic(RULE, message, fix)
 
 
 def _pairs_with_first(group: Sequence[Variant]) -> Iterator[tuple[Variant, Variant]]:
-    """The first variant with the same arguments and each later one, as pairs."""
+    """Pair the first variant with the same arguments with each later one."""
     first: dict[tuple[Argument, ...], Variant] = {}
     for variant in group:
         by_config = {name for name, _ in variant.config.values}

@@ -27,8 +27,8 @@ _Key = tuple[int, str, str]  # line, "global load" or "global store", parameter
 
 
 def strided_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Looks for accesses that are contiguous along no dimension."""
-    found: dict[_Key, tuple[int, int, list[Variant]]] = {}
+    """Look for accesses that are contiguous along no dimension."""
+    by_access: dict[_Key, tuple[int, int, list[Variant]]] = {}
     contiguous: set[_Key] = set()
     for launched in launched_variants(compiled):
         for access, pointer in launched.accesses():
@@ -40,10 +40,10 @@ def strided_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
             if step is None or step * access.size < _SECTOR:
                 contiguous.add(key)
                 continue
-            *_, variants = found.setdefault(key, (step, access.size, []))
+            *_, variants = by_access.setdefault(key, (step, access.size, []))
             if launched.variant not in variants:
                 variants.append(launched.variant)
-    for (line, kind, name), (step, size, variants) in sorted(found.items()):
+    for (line, kind, name), (step, size, variants) in sorted(by_access.items()):
         if (line, kind, name) in contiguous:
             continue
         message = (
@@ -56,12 +56,15 @@ def strided_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 
 def _smallest_step(shape: Sequence[int], steps: Sequence[int | None]) -> int | None:
-    """The smallest step along a dimension with several elements; None if one is unknown or all are few."""
+    """Return the smallest step along a dimension with several elements.
+
+    Returns None if one is unknown or the elements are few.
+    """
     along = [step for size, step in zip(shape, steps, strict=False) if size > 1]
     if len(shape) != len(steps) or prod(shape) < _WARP or not along:
         return None
-    known = [abs(step) for step in along if step is not None]
-    return min(known) if len(known) == len(along) else None
+    known_steps = [abs(step) for step in along if step is not None]
+    return min(known_steps) if len(known_steps) == len(along) else None
 
 
 RULE = CaptureRule("IRS209", "strided-access", __doc__, strided_access)

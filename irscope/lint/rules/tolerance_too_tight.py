@@ -51,23 +51,23 @@ _PRECISION_SETTINGS = (
 
 
 def random_product(operands: list[ast.expr], scope: Scope, module: PythonModule) -> tuple[str, int]:
-    """The dtype of a product of two random matrices, and the length K of its sums (0 if unknown).
+    """Return the dtype of a product of two random matrices, and the length K of its sums (or 0).
 
-    ("", 0) if neither operand is certain to be one.
+    Returns ("", 0) if neither operand is certain to be one.
     """
     for operand in operands:
         left = left_factor(scope.resolve(operand), module)
         if left is None:
             continue
-        made = scope.resolve(left)
-        if isinstance(made, ast.Call) and module.dotted(made.func) == "torch.randn":
-            return _dtype(made, module, scope), _last_size(made, module, scope)
+        factory = scope.resolve(left)
+        if isinstance(factory, ast.Call) and module.dotted(factory.func) == "torch.randn":
+            return _dtype(factory, module, scope), _last_size(factory, module, scope)
         return _only_dtype(scope, module), 0
     return "", 0
 
 
 def left_factor(node: ast.expr, module: PythonModule) -> ast.expr | None:
-    """The left factor of a matrix product; None for any other expression."""
+    """Return the left factor of a matrix product, or None for any other expression."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return node.left
     if isinstance(node, ast.Call) and module.dotted(node.func) in _PRODUCTS and node.args:
@@ -78,12 +78,12 @@ def left_factor(node: ast.expr, module: PythonModule) -> ast.expr | None:
 def _dtype(call: ast.Call, module: PythonModule, scope: Scope) -> str:
     node = next((keyword.value for keyword in call.keywords if keyword.arg == "dtype"), None)
     name = module.dotted(scope.resolve(node)) if node is not None else "torch.float32"
-    found = name.removeprefix("torch.") if name.startswith("torch.") else ""
-    return "float32" if found == "float" else found
+    short_name = name.removeprefix("torch.") if name.startswith("torch.") else ""
+    return "float32" if short_name == "float" else short_name
 
 
 def _last_size(call: ast.Call, module: PythonModule, scope: Scope) -> int:
-    """The last size that `torch.randn` is called with; if a loop sets it, the largest."""
+    """Return the last size that `torch.randn` is called with; if a loop sets it, the largest."""
     node = call.args[-1] if call.args else call
     node = node.elts[-1] if isinstance(node, ast.Tuple | ast.List) and node.elts else node
     values = [module.value(node, scope)]
@@ -97,7 +97,7 @@ def _last_size(call: ast.Call, module: PythonModule, scope: Scope) -> int:
 
 
 def _only_dtype(scope: Scope, module: PythonModule) -> str:
-    """The dtype named in the outermost function, if it names only one and calls `torch.randn`."""
+    """Return the dtype named in the outermost function, if it names only one and calls `torch.randn`."""
     names, random = set(), False
     for node in ast.walk(scope.outermost.node):
         if isinstance(node, ast.Attribute):
@@ -105,15 +105,15 @@ def _only_dtype(scope: Scope, module: PythonModule) -> str:
             random = random or name == "torch.randn"
             if name.startswith("torch.") and name.count(".") == 1:
                 names.add(name.removeprefix("torch."))
-    found = names & {"float16", "half", "bfloat16", "float32", "float", "float64", "double"}
-    return found.pop() if len(found) == 1 and random and scope.parent is not None else ""
+    dtypes = names & {"float16", "half", "bfloat16", "float32", "float", "float64", "double"}
+    return dtypes.pop() if len(dtypes) == 1 and random and scope.parent is not None else ""
 
 
 def tf32_function(operands: list[ast.expr], scope: Scope, module: PythonModule) -> str:
-    """The function among two compared values that multiplies in TF32; "" if it is not certain.
+    """Return the function among two compared values that multiplies in TF32; "" if it is not certain.
 
-    It launches a kernel of this file with a `tl.dot` of default precision, and nothing in the file sets a
-    precision.
+    It launches a kernel of this file with a `tl.dot` of default precision, and nothing in the file
+    sets a precision.
     """
     if any(setting in module.text for setting in _PRECISION_SETTINGS):
         return ""
@@ -129,7 +129,7 @@ def tf32_function(operands: list[ast.expr], scope: Scope, module: PythonModule) 
 
 
 def _multiplies_as_loaded(kernel: KernelSource, module: PythonModule) -> bool:
-    """Whether a kernel has a `tl.dot`, and converts nothing to a narrower type."""
+    """Return True if a kernel has a `tl.dot`, and converts nothing to a narrower type."""
     if any(isinstance(node, ast.Attribute) and node.attr in ("float16", "bfloat16") for node in kernel.nodes):
         return False
     return any(module.tl(node, "dot") for node in kernel.nodes)
@@ -147,12 +147,12 @@ _TF32_ERROR = 2.0**-11 * sqrt(2 / 3)
 
 
 def ulp(magnitude: float, fraction_bits: int) -> float:
-    """One unit in the last place of numbers of this magnitude: for fp16 (10 bits), 0.25 at 256."""
+    """Return one unit in the last place at this magnitude: for fp16 (10 bits), 0.25 at 256."""
     return 2.0 ** (frexp(magnitude)[1] - 1 - fraction_bits)
 
 
 def tolerance_too_tight(module: PythonModule) -> Iterator[Diagnostic]:
-    """Checks the tolerances of comparisons with a product of random fp16 or bf16 matrices."""
+    """Check the tolerances of comparisons with a product of random fp16 or bf16 matrices."""
     # Most files compare nothing; building their scopes takes time.
     for scope in module.scopes if "close(" in module.text else ():
         for node in inside(scope.node):
@@ -169,8 +169,8 @@ def _check_call(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[
     if dtype not in _FRACTION_BITS and not function:
         return
     rtol, atol = _ALLCLOSE if name == "torch.allclose" else _CLOSE[dtype]
-    given = {keyword.arg: module.value(keyword.value, scope) for keyword in node.keywords}
-    rtol, atol = given.get("rtol", rtol), given.get("atol", atol)
+    tolerances = {keyword.arg: module.value(keyword.value, scope) for keyword in node.keywords}
+    rtol, atol = tolerances.get("rtol", rtol), tolerances.get("atol", atol)
     if not isinstance(rtol, int | float) or not isinstance(atol, int | float):
         return
     # A sum of K products of normal numbers is about sqrt(K). If K is unknown, assume 1.
@@ -183,7 +183,7 @@ def _check_call(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[
 
 
 def _tf32(function: str, length: int, error: float) -> tuple[str, str]:
-    """Why a tolerance is too tight for TF32, and what to do."""
+    """Say why a tolerance is too tight for TF32, and what to do."""
     terms = f"a sum of K = {length} products" if length else "each product"
     reason = f"{function} multiplies in TF32, tl.dot's default, which changes {terms} by about {error:.2g}"
     fix = f'allow several times that, such as atol={4 * error:.0e}, or pass input_precision="ieee" to tl.dot'
@@ -191,7 +191,7 @@ def _tf32(function: str, length: int, error: float) -> tuple[str, str]:
 
 
 def _last_place(dtype: str, length: int, unit: float) -> tuple[str, str]:
-    """Why a tolerance is below one unit in the last place, and what to do."""
+    """Say why a tolerance is below one unit in the last place, and what to do."""
     size = sqrt(length) if length else 1.0
     kind = "bf16" if dtype == "bfloat16" else "fp16"
     result = (

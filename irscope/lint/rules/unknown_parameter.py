@@ -36,12 +36,12 @@ _EFFECTS |= dict.fromkeys(SPECIALIZATION_LISTS, "Triton ignores it")
 
 
 def unknown_parameter(module: PythonModule) -> Iterator[Diagnostic]:
-    """Compares the names in each list with the kernel's parameters."""
+    """Compare the names in each list with the kernel's parameters."""
     for kernel in module.kernels.values():
         # A kernel without parameters is a placeholder.
         if not kernel.decorators_known or not kernel.parameters:
             continue
-        known = [parameter.name for parameter in kernel.parameters]
+        parameter_names = [parameter.name for parameter in kernel.parameters]
         lists = dict(kernel.autotune.arguments) if kernel.autotune else {}
         if isinstance(kernel.jit, ast.Call):
             lists |= {k.arg: k.value for k in kernel.jit.keywords if k.arg in SPECIALIZATION_LISTS}
@@ -49,11 +49,11 @@ def unknown_parameter(module: PythonModule) -> Iterator[Diagnostic]:
             node = lists.get(argument)
             names = strings(module.value(node, module.scope)) if node is not None else None
             for name in names or ():
-                if node is not None and name not in known:
+                if node is not None and name not in parameter_names:
                     message = (
                         f"{argument} of {kernel.name} names '{name}', not one of its parameters: {effect}"
                     )
-                    fix = f"the parameters are {', '.join(known)}"
+                    fix = f"the parameters are {', '.join(parameter_names)}"
                     yield module.diagnostic(RULE, place_of(name, node), message, fix, kernel)
 
 

@@ -41,7 +41,7 @@ _MASK_POSITION = {"load": 1, "store": 2}
 
 
 def unspecialized_bound(module: PythonModule) -> Iterator[Diagnostic]:
-    """Looks for masks bounded by a parameter that is not specialized."""
+    """Look for masks bounded by a parameter that is not specialized."""
     for kernel in module.kernels.values():
         unspecialized = _unspecialized(kernel, module)
         accesses = (
@@ -63,8 +63,8 @@ def unspecialized_bound(module: PythonModule) -> Iterator[Diagnostic]:
 
 
 def _unspecialized(kernel: KernelSource, module: PythonModule) -> dict[str, ast.expr]:
-    """The run-time parameters in these lists, by name, with the list."""
-    found: dict[str, ast.expr] = {}
+    """Map each run-time parameter in these lists to its list."""
+    list_of: dict[str, ast.expr] = {}
     for keyword in kernel.jit.keywords if isinstance(kernel.jit, ast.Call) else ():
         values = module.value(keyword.value, module.scope) if keyword.arg in SPECIALIZATION_LISTS else None
         for value in values if isinstance(values, list | tuple) else ():
@@ -73,12 +73,15 @@ def _unspecialized(kernel: KernelSource, module: PythonModule) -> dict[str, ast.
             else:
                 parameter = kernel.parameter(str(value))
             if parameter is not None and not parameter.constexpr:
-                found[parameter.name] = keyword.value
-    return found
+                list_of[parameter.name] = keyword.value
+    return list_of
 
 
 def _bounds(kernel: KernelSource, unspecialized: Set[str], module: PythonModule) -> Iterator[tuple[str, int]]:
-    """The bound and line of each masked, contiguous access: n in `tl.load(pointer + at, mask=at < n)`."""
+    """Yield the bound and line of each masked, contiguous access.
+
+    It is n and the line of `tl.load(pointer + at, mask=at < n)`.
+    """
     for node in kernel.nodes:
         call = module.tl(node, *_MASK_POSITION)
         if call is None or not call.args:
@@ -93,46 +96,46 @@ def _bounds(kernel: KernelSource, unspecialized: Set[str], module: PythonModule)
 
 
 def _contiguous(kernel: KernelSource, node: ast.expr, unaligned: Set[str], module: PythonModule) -> bool:
-    """Whether a sum consists of one `tl.arange` and of scalars, none of them `unaligned`."""
+    """Check whether a sum consists of one `tl.arange` and of scalars, none of them `unaligned`."""
     addends = [resolve_local(kernel, term) for term in terms(resolve_local(kernel, node))]
     ranges = [call for addend in addends if (call := module.tl(addend, "arange"))]
-    others = [part for addend in addends if not module.tl(addend, "arange") for part in ast.walk(addend)]
+    other_parts = [part for addend in addends if not module.tl(addend, "arange") for part in ast.walk(addend)]
     if len(ranges) != 1 or not _long(kernel, ranges[0], module):
         return False
-    return not any(isinstance(part, ast.Name) and part.id in unaligned for part in others) and not any(
-        isinstance(part, ast.Subscript) or module.tl(part, "arange", "load") for part in others
+    return not any(isinstance(part, ast.Name) and part.id in unaligned for part in other_parts) and not any(
+        isinstance(part, ast.Subscript) or module.tl(part, "arange", "load") for part in other_parts
     )
 
 
 def _long(kernel: KernelSource, call: ast.Call, module: PythonModule) -> bool:
-    """Whether a `tl.arange` is known to be so long that each thread of four warps holds several elements."""
+    """Check whether a `tl.arange` is so long that each thread of four warps holds several elements."""
     end = call.args[-1] if call.args else call
     parameter = kernel.parameter(end.id) if isinstance(end, ast.Name) else None
     if parameter is None:
         values = [module.value(end, module.scope)]
     else:
         launches = [launch for launch in module.launches if launch.kernel is kernel]
-        given = [(launch.arguments.get(parameter.name), launch.scope) for launch in launches]
-        values = [module.value(node, scope) for node, scope in given if node is not None]
+        passed = [(launch.arguments.get(parameter.name), launch.scope) for launch in launches]
+        values = [module.value(node, scope) for node, scope in passed if node is not None]
         values += (kernel.autotune.values(parameter.name) if kernel.autotune else None) or []
         values += [module.value(parameter.default, module.scope)] if parameter.default else []
     return any(isinstance(value, int) and value > _THREADS for value in values)
 
 
 def _has_rows(kernel: KernelSource) -> bool:
-    """Whether the kernel has blocks of more than one dimension."""
+    """Return True if the kernel has blocks of more than one dimension."""
     return any(
         isinstance(node, ast.Subscript)
         and isinstance(node.slice, ast.Tuple)
-        and any(isinstance(one, ast.Constant) and one.value is None for one in node.slice.elts)
+        and any(isinstance(index, ast.Constant) and index.value is None for index in node.slice.elts)
         for node in kernel.nodes
     )
 
 
 def _adds(kernel: KernelSource, pointer: ast.expr, at: ast.expr) -> bool:
-    """Whether a pointer is a sum that has `at` as a term."""
-    wanted = ast.dump(at)
-    return any(ast.dump(term) == wanted for term in terms(resolve_local(kernel, pointer)))
+    """Return True if a pointer is a sum that has `at` as a term."""
+    term_text = ast.dump(at)
+    return any(ast.dump(term) == term_text for term in terms(resolve_local(kernel, pointer)))
 
 
 RULE = SourceRule("IRS110", "unspecialized-bound", __doc__, unspecialized_bound)

@@ -26,21 +26,21 @@ FIX = (
 
 
 def warp_specialization_ignored(compiled: CompiledKernel) -> Iterator[Diagnostic]:
-    """Compares the loops that request warp specialization in TTIR with the operations of the final TTGIR."""
+    """Compare the loops that request warp specialization in TTIR with the final TTGIR's operations."""
     lines = {variant.id: _ignored(compiled, variant) for variant in compiled.variants}
     bad = [variant for variant in compiled.variants if lines[variant.id] is not None]
     if bad:
-        places = sorted({line for variant in bad for line in lines[variant.id] or ()})
-        at = f" at {lines_text(places)}" if places else ""
+        all_lines = sorted({line for variant in bad for line in lines[variant.id] or ()})
+        where = f" at {lines_text(all_lines)}" if all_lines else ""
         message = (
-            f"the warp specialization requested{at} of {compiled.kernel.name} has no effect on "
+            f"the warp specialization requested{where} of {compiled.kernel.name} has no effect on "
             f"{compiled.target} in {compiled.share(bad)}, whose TTGIR has no {_SPLIT}: {compiled.listed(bad)}"
         )
-        yield compiled.diagnostic(RULE, message, FIX, places[0] if places else None)
+        yield compiled.diagnostic(RULE, message, FIX, all_lines[0] if all_lines else None)
 
 
 def _ignored(compiled: CompiledKernel, variant: Variant) -> set[int] | None:
-    """The lines of the kernel's file whose request had no effect; None if there is no such request."""
+    """Return the lines of the kernel's file whose request had no effect, or None without a request."""
     ttir = compiled.read(variant, "ttir")
     if ttir is None or _REQUEST.encode() not in ttir:
         return None
@@ -49,9 +49,17 @@ def _ignored(compiled: CompiledKernel, variant: Variant) -> set[int] | None:
         return None
     document = parse(ttir.decode("utf-8", "replace"), "mlir")
     document = SourceFrame(variant.kernel, ir_functions(document.text)).in_captured_source(document)
-    loops = [one for one in document.operations if one.opcode == "scf.for" and _REQUEST in one.normalized]
-    places = [loop.location.outermost for loop in loops if loop.location]
-    return {place.line for place in places if place.file == variant.kernel.source.file} if loops else None
+    loops = [
+        operation
+        for operation in document.operations
+        if operation.opcode == "scf.for" and _REQUEST in operation.normalized
+    ]
+    locations = [loop.location.outermost for loop in loops if loop.location]
+    return (
+        {location.line for location in locations if location.file == variant.kernel.source.file}
+        if loops
+        else None
+    )
 
 
 RULE = CaptureRule("IRS211", "warp-specialization-ignored", __doc__, warp_specialization_ignored)

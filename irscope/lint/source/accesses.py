@@ -44,49 +44,49 @@ class PointerAccess:
 
     @property
     def pointer(self) -> ast.expr:
-        """The pointer, as written."""
+        """Return the pointer, as written."""
         return self.call.args[0]
 
     @property
     def value(self) -> ast.expr | None:
-        """The value that a store or an atomic writes."""
+        """Return the value that a store or an atomic writes."""
         return argument(self.call, 1, "value" if self.operation == "store" else "val")
 
     @property
     def place(self) -> tuple[int, int]:
-        """Its line and column."""
+        """Return its line and column."""
         return self.call.lineno, self.call.col_offset
 
     @property
     def masked(self) -> bool:
-        """Whether it has a mask, or checks the boundary of its block pointer."""
+        """Return True if it has a mask, or checks the boundary of its block pointer."""
         position = {"load": 1}.get(self.operation, 2)
         mask = argument(self.call, position, "mask")
         unmasked = mask is None or (isinstance(mask, ast.Constant) and mask.value is None)
         return not unmasked or any(keyword.arg in ("boundary_check", None) for keyword in self.call.keywords)
 
     def excludes(self, other: PointerAccess) -> bool:
-        """Whether no program runs both, because they are in different branches of one `if`."""
-        taken = dict(self.branches)
-        return any(taken.get(node, branch) != branch for node, branch in other.branches)
+        """Return True if no program runs both: they are in different branches of one `if`."""
+        own_branches = dict(self.branches)
+        return any(own_branches.get(node, branch) != branch for node, branch in other.branches)
 
 
 @lru_cache(maxsize=64)
 def pointer_accesses(kernel: KernelSource, module: PythonModule) -> Sequence[PointerAccess]:
-    """The accesses of a kernel in the order of the text."""
-    found = []
+    """Return the accesses of a kernel in the order of the text."""
+    unsorted = []
     for part, branches, loops in _parts(kernel.node.body):
         call = module.tl(part, "load", "store", *_ATOMICS)
         if call is None or not call.args:
             continue
         operation = module.dotted(call.func).rpartition(".")[2]
         parameter = base_parameter(kernel, call.args[0], module)
-        found.append(PointerAccess(call, operation, parameter, branches, loops))
-    return tuple(sorted(found, key=lambda access: access.place))
+        unsorted.append(PointerAccess(call, operation, parameter, branches, loops))
+    return tuple(sorted(unsorted, key=lambda access: access.place))
 
 
 def base_parameter(kernel: KernelSource, node: ast.expr, module: PythonModule) -> str:
-    """The parameter that a pointer starts with: x in `x + offsets`. "" if it is unknown."""
+    """Return the parameter that a pointer starts with: x in `x + offsets`. "" if it is unknown."""
     for _ in range(_MAX_ROUNDS):
         node = _leftmost(node, module)
         if not isinstance(node, ast.Name):
@@ -103,21 +103,24 @@ def base_parameter(kernel: KernelSource, node: ast.expr, module: PythonModule) -
 
 
 def same_address(kernel: KernelSource, first: PointerAccess, second: PointerAccess) -> bool:
-    """Whether two accesses certainly use one address: one expression whose names keep their values."""
-    for one, other in (
+    """Check whether two accesses certainly use one address.
+
+    They do if they are one expression whose names keep their values.
+    """
+    for first_pointer, second_pointer in (
         (first.pointer, second.pointer),
         (resolve_local(kernel, first.pointer), resolve_local(kernel, second.pointer)),
     ):
-        if ast.dump(one) == ast.dump(other):
-            names = names_in(one)
+        if ast.dump(first_pointer) == ast.dump(second_pointer):
+            names = names_in(first_pointer)
             return not any(
-                first.place < place < second.place for name, place in _bindings(kernel) if name in names
+                first.place < position < second.place for name, position in _bindings(kernel) if name in names
             )
     return False
 
 
 def _leftmost(node: ast.expr, module: PythonModule) -> ast.expr:
-    """The first term of a sum or difference, without calls that only add a hint or change a type."""
+    """Return the first term of a sum or difference, without calls that only hint or change a type."""
     while True:
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
             node = node.left
@@ -148,7 +151,7 @@ _Part = tuple[ast.AST, Branches, tuple[ast.stmt, ...]]
 
 
 def _parts(body: Sequence[ast.stmt]) -> Iterator[_Part]:
-    """All nodes of a body with the `if` statements and loops around them."""
+    """Yield all nodes of a body with the `if` statements and loops around them."""
     pending: list[_Part] = [(statement, (), ()) for statement in body]
     while pending:
         node, branches, loops = pending.pop()
@@ -156,13 +159,13 @@ def _parts(body: Sequence[ast.stmt]) -> Iterator[_Part]:
             continue
         if isinstance(node, ast.If):
             pending.append((node.test, branches, loops))
-            pending += [(one, (*branches, (node, True)), loops) for one in node.body]
-            pending += [(one, (*branches, (node, False)), loops) for one in node.orelse]
+            pending += [(child, (*branches, (node, True)), loops) for child in node.body]
+            pending += [(child, (*branches, (node, False)), loops) for child in node.orelse]
         elif isinstance(node, ast.For | ast.While):
-            pending += [(one, branches, (*loops, node)) for one in ast.iter_child_nodes(node)]
+            pending += [(child, branches, (*loops, node)) for child in ast.iter_child_nodes(node)]
         else:
             yield node, branches, loops
-            pending += [(one, branches, loops) for one in ast.iter_child_nodes(node)]
+            pending += [(child, branches, loops) for child in ast.iter_child_nodes(node)]
 
 
 _MAX_NODES = 2_000
@@ -181,7 +184,7 @@ class Overwrite:
 def overwrites(
     kernel: KernelSource, accesses: Sequence[PointerAccess], module: PythonModule
 ) -> Iterator[Overwrite]:
-    """The stores in place: running the kernel twice gives another result than running it once."""
+    """Yield the stores in place: running the kernel twice gives another result than running it once."""
     stores = [access for access in accesses if access.operation != "load"]
     loads = [access for access in accesses if access.operation == "load" and access.parameter]
     for store in stores:
@@ -189,7 +192,9 @@ def overwrites(
         for load in loads if value is not None else ():
             if load.parameter != store.parameter or load.place >= store.place or load.excludes(store):
                 continue
-            if any(one.parameter in (load.parameter, "") and one.place < load.place for one in stores):
+            if any(
+                earlier.parameter in (load.parameter, "") and earlier.place < load.place for earlier in stores
+            ):
                 continue  # what it loads may be its own
             if not _certain(kernel, load.branches, store.branches) or not same_address(kernel, load, store):
                 continue
@@ -203,12 +208,12 @@ def overwrites(
 
 
 def _certain(kernel: KernelSource, load: Branches, store: Branches) -> bool:
-    """Whether a program that stores has loaded: it loads unconditionally, or under the same conditions."""
+    """Check whether a program that stores has loaded: unconditionally, or under the same conditions."""
     return all(branch in store or names_in(branch[0].test) <= kernel.constexprs for branch in load)
 
 
 def _depends(kernel: KernelSource, value: ast.expr, load: ast.Call) -> bool:
-    """Whether a value is computed from a load, through any assignments."""
+    """Check whether a value is computed from a load, through any assignments."""
     pending: list[ast.AST] = [value]
     visited: set[str] = set()
     while pending:
@@ -222,7 +227,7 @@ def _depends(kernel: KernelSource, value: ast.expr, load: ast.Call) -> bool:
 
 
 def _idempotent(kernel: KernelSource, value: ast.expr, load: ast.Call, module: PythonModule) -> bool:
-    """Whether storing the value again changes nothing: it is what was loaded, selected or clamped."""
+    """Check whether storing the value again changes nothing: it was loaded, selected or clamped."""
     node = _plain(kernel, value)
     if node is load:
         return True
@@ -230,12 +235,12 @@ def _idempotent(kernel: KernelSource, value: ast.expr, load: ast.Call, module: P
     if call is None:
         return False
     operands = call.args[1:] if module.tl(call, "where") else call.args
-    used = [one for one in operands if _depends(kernel, one, load)]
+    used = [operand for operand in operands if _depends(kernel, operand, load)]
     return len(used) == 1 and _plain(kernel, used[0]) is load
 
 
 def _adds(kernel: KernelSource, value: ast.expr, load: ast.Call) -> bool:
-    """Whether a value is a sum with the loaded value as a term."""
+    """Check whether a value is a sum with the loaded value as a term."""
     pending = [value]
     for _ in range(_MAX_NODES):
         if not pending:
@@ -249,23 +254,25 @@ def _adds(kernel: KernelSource, value: ast.expr, load: ast.Call) -> bool:
         if isinstance(plain, ast.BinOp) and isinstance(plain.op, ast.Add):
             pending += [plain.left, plain.right]
         elif isinstance(plain, ast.Name):
-            own = [one for one in kernel.assigned.get(plain.id, []) if _is_sum(one, plain.id)]
-            firsts = [one for one in kernel.assigned.get(plain.id, []) if not _is_sum(one, plain.id)]
-            pending += firsts if own and len(firsts) == 1 else []
+            sums = [assigned for assigned in kernel.assigned.get(plain.id, []) if _is_sum(assigned, plain.id)]
+            firsts = [
+                assigned for assigned in kernel.assigned.get(plain.id, []) if not _is_sum(assigned, plain.id)
+            ]
+            pending += firsts if sums and len(firsts) == 1 else []
     return False
 
 
 def _is_sum(node: ast.expr, name: str) -> bool:
-    """Whether `node` is `name + ...`."""
+    """Return True if `node` is `name + ...`."""
     return (
         isinstance(node, ast.BinOp)
         and isinstance(node.op, ast.Add)
-        and any(isinstance(one, ast.Name) and one.id == name for one in (node.left, node.right))
+        and any(isinstance(side, ast.Name) and side.id == name for side in (node.left, node.right))
     )
 
 
 def _plain(kernel: KernelSource, node: ast.expr) -> ast.expr:
-    """`node` without conversions to another type, with names that are assigned once resolved."""
+    """Return `node` without type conversions, with names that are assigned once resolved."""
     for _ in range(_MAX_NODES):
         resolved = resolve_local(kernel, node)
         match resolved:
@@ -285,10 +292,10 @@ _HOOKS = ("pre_hook", "post_hook")
 
 
 def unrestored(kernel: KernelSource, module: PythonModule) -> frozenset[str] | None:
-    """The parameters that keep what the first runs wrote when `kernel` is tuned.
+    """Return the parameters that keep what the first runs wrote when `kernel` is tuned.
 
-    None if it is not tuned, or if that is uncertain: a single config is not benchmarked, and a hook may
-    restore anything.
+    Returns None if it is not tuned, or if that is uncertain: a single config is not benchmarked,
+    and a hook may restore anything.
     """
     autotune = kernel.autotune
     if autotune is None or _hooked(autotune, module) or not _several_configs(autotune, module):
@@ -304,11 +311,11 @@ def unrestored(kernel: KernelSource, module: PythonModule) -> frozenset[str] | N
 
 
 def _hooked(autotune: Autotune, module: PythonModule) -> bool:
-    """Whether the autotuner or a config may have a hook, which may restore anything."""
+    """Check whether the autotuner or a config may have a hook, which may restore anything."""
     for keyword in autotune.node.keywords:
         # An unknown `**options` is shared by kernels, so it names no parameter; only a hook is possible.
-        known = module.value(keyword.value, module.scope) if keyword.arg is None else {}
-        if isinstance(known, dict) and known.keys() & {*_HOOKS, *_RESTORING}:
+        options = module.value(keyword.value, module.scope) if keyword.arg is None else {}
+        if isinstance(options, dict) and options.keys() & {*_HOOKS, *_RESTORING}:
             return True
     if any(name in autotune.arguments for name in _HOOKS):
         return True
@@ -316,7 +323,7 @@ def _hooked(autotune: Autotune, module: PythonModule) -> bool:
 
 
 def _several_configs(autotune: Autotune, module: PythonModule) -> bool:
-    """Whether there are at least two configs, or a list made in this file that never has a hook."""
+    """Check whether there are at least two configs, or a list of this file that never has a hook."""
     if autotune.configs is not None:
         return len(autotune.configs) > 1
     return "pre_hook" not in module.text and "Config(" in module.text

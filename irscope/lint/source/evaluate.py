@@ -50,7 +50,7 @@ class ConfigValue:
 
     @property
     def identity(self) -> Hashable | None:
-        """A key that is equal for equal configs; None if any part of the config is unknown."""
+        """Return a key that is equal for equal configs, or None if any part of the config is unknown."""
         if self.kwargs is None:
             return None
         values = [*self.kwargs.items(), *self.options.items()]
@@ -71,21 +71,23 @@ CONFIG_OPTIONS: Mapping[str, Known] = {
 
 
 def too_big(value: Known) -> bool:
-    """Whether a value is so large that computing with it may be slow; no kernel needs such values."""
+    """Return True if a value is so large that computing with it may be slow; no kernel needs that."""
     if isinstance(value, int):
         return not -_MAX_INT < value < _MAX_INT
     return isinstance(value, list | tuple | dict | str) and len(value) > MAX_ITEMS
 
 
 def unpacked(target: ast.expr, value: Known) -> dict[str, Known]:
-    """The names that assigning `value` to `target` binds; UNKNOWN if the lengths do not match."""
+    """Return the names that assigning `value` to `target` binds; UNKNOWN if the lengths do not match."""
     if isinstance(target, ast.Name):
         return {target.id: value}
     if isinstance(target, ast.Tuple | ast.List):
         fits = isinstance(value, list | tuple) and len(value) == len(target.elts)
         parts = value if fits else [UNKNOWN] * len(target.elts)
         return {
-            k: v for part, one in zip(target.elts, parts, strict=True) for k, v in unpacked(part, one).items()
+            k: v
+            for part, item in zip(target.elts, parts, strict=True)
+            for k, v in unpacked(part, item).items()
         }
     return {}
 
@@ -110,7 +112,7 @@ class _Returned:
 def interpret(
     body: Sequence[ast.stmt], local: dict[str, Known], evaluate: Evaluate, names: Lookup, spend: Spend
 ) -> Known:
-    """The value that a function with this body returns, UNKNOWN if it is uncertain.
+    """Return the value that a function with this body returns, or UNKNOWN if it is uncertain.
 
     `local` are its arguments; `names` looks up the names of the file.
     """
@@ -177,14 +179,14 @@ class _Interpreter:
         return _End.NEXT
 
     def _call_method(self, name: str, method: str, argument: ast.expr) -> _End:
-        """`name.append(argument)` or `name.extend(argument)` on a local list."""
-        own, value = self._local.get(name), self._value(argument)
-        if not isinstance(own, list) or too_big(own):
+        """Execute `name.append(argument)` or `name.extend(argument)` on a local list."""
+        items, value = self._local.get(name), self._value(argument)
+        if not isinstance(items, list) or too_big(items):
             return _End.UNSUPPORTED
         if method == "append":
-            self._local[name] = [*own, value]
+            self._local[name] = [*items, value]
         elif method == "extend" and isinstance(value, list | tuple):
-            self._local[name] = [*own, *value]
+            self._local[name] = [*items, *value]
         else:
             return _End.UNSUPPORTED
         return _End.NEXT
@@ -227,12 +229,12 @@ _UNARY: Mapping[type[ast.unaryop], Callable[[Known], Known]] = {
 
 
 def cdiv(a: int, b: int) -> int:
-    """`triton.cdiv`."""
+    """Return what `triton.cdiv` returns."""
     return -(-a // b)
 
 
 def next_power_of_2(n: int) -> int:
-    """`triton.next_power_of_2`."""
+    """Return what `triton.next_power_of_2` returns."""
     return 1 << max(n - 1, 0).bit_length()
 
 
@@ -289,7 +291,7 @@ class Evaluator:
         self._depth = 0
 
     def __call__(self, node: ast.expr, lookup: Lookup) -> Known:
-        """The value of `node`; `lookup` returns the value of a name."""
+        """Return the value of `node`; `lookup` returns the value of a name."""
         if self._depth == 0:
             self._steps = 0
         if not self._spend() or self._depth > _MAX_DEPTH:
@@ -351,18 +353,18 @@ class Evaluator:
         return items
 
     def _dict(self, node: ast.Dict, lookup: Lookup) -> Known:
-        found: dict[Known, Known] = {}
+        entries: dict[Known, Known] = {}
         for key, value in zip(node.keys, node.values, strict=True):
-            known = self(value, lookup)
+            entry = self(value, lookup)
             if key is None:
-                if known is UNKNOWN:
+                if entry is UNKNOWN:
                     return UNKNOWN
-                found |= known
+                entries |= entry
             elif (name := self(key, lookup)) is UNKNOWN:
                 return UNKNOWN
             else:
-                found[name] = known
-        return found
+                entries[name] = entry
+        return entries
 
     def _boolean(self, node: ast.BoolOp, lookup: Lookup) -> Known:
         ends = isinstance(node.op, ast.Or)
@@ -375,21 +377,21 @@ class Evaluator:
         if not generators:
             return [_with_node(self(element, lookup), element)]
         first, *rest = generators
-        found: list[Known] = []
+        results: list[Known] = []
         items = self(first.iter, lookup)
         if items is UNKNOWN:
             return UNKNOWN
         for item in items:
-            own = _with_names(lookup, unpacked(first.target, item))
-            kept = [self(test, own) for test in first.ifs]
-            if any(test is UNKNOWN for test in kept):
+            inner_lookup = _with_names(lookup, unpacked(first.target, item))
+            conditions = [self(test, inner_lookup) for test in first.ifs]
+            if any(test is UNKNOWN for test in conditions):
                 return UNKNOWN
-            if all(kept):
-                more = self._comprehension(element, rest, own)
-                if more is UNKNOWN or too_big(found):
+            if all(conditions):
+                more = self._comprehension(element, rest, inner_lookup)
+                if more is UNKNOWN or too_big(results):
                     return UNKNOWN
-                found += more
-        return found
+                results += more
+        return results
 
     def _call(self, node: ast.Call, lookup: Lookup) -> Known:
         arguments = self._items(node.args, lookup)
@@ -401,37 +403,39 @@ class Evaluator:
             return _config(node, arguments, keywords)
         if isinstance(node.func, ast.Name) and node.func.id in self._functions:
             return self._run(self._functions[node.func.id], arguments, keywords)
-        known = not any(value is UNKNOWN for value in [*arguments, *keywords.values()])
-        if known and name in _CALLS:
+        is_known = not any(value is UNKNOWN for value in [*arguments, *keywords.values()])
+        if is_known and name in _CALLS:
             return _CALLS[name](*arguments, **keywords)
-        if known and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
+        if is_known and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
             return _applied(_METHODS[node.func.attr], self(node.func.value, lookup), *arguments)
         return UNKNOWN
 
     def _keywords(self, node: ast.Call, lookup: Lookup) -> Known:
-        found: dict[str, Known] = {}
+        by_name: dict[str, Known] = {}
         for keyword in node.keywords:
             value = self(keyword.value, lookup)
             if keyword.arg is not None:
-                found[keyword.arg] = value
+                by_name[keyword.arg] = value
             elif value is UNKNOWN:
                 return UNKNOWN
             else:
-                found |= value
-        return found
+                by_name |= value
+        return by_name
 
     def _run(self, function: ast.FunctionDef, arguments: list[Known], keywords: dict[str, Known]) -> Known:
-        own = function.args
-        if own.vararg or own.kwarg or own.posonlyargs or function.decorator_list:
+        signature = function.args
+        if signature.vararg or signature.kwarg or signature.posonlyargs or function.decorator_list:
             return UNKNOWN
-        positional = [parameter.arg for parameter in own.args]
+        positional = [parameter.arg for parameter in signature.args]
         if len(arguments) > len(positional):
             return UNKNOWN
-        names = [*positional, *(parameter.arg for parameter in own.kwonlyargs)]
+        names = [*positional, *(parameter.arg for parameter in signature.kwonlyargs)]
         defaults: dict[str, ast.expr | None] = dict(
-            zip(reversed(positional), reversed(own.defaults), strict=False)
+            zip(reversed(positional), reversed(signature.defaults), strict=False)
         )
-        defaults |= zip((parameter.arg for parameter in own.kwonlyargs), own.kw_defaults, strict=True)
+        defaults |= zip(
+            (parameter.arg for parameter in signature.kwonlyargs), signature.kw_defaults, strict=True
+        )
         local = dict.fromkeys(names, UNKNOWN)
         local |= {name: self(node, self._names) for name, node in defaults.items() if node is not None}
         local |= dict(zip(positional, arguments, strict=False)) | keywords
@@ -443,7 +447,7 @@ def _with_names(lookup: Lookup, names: Mapping[str, Known]) -> Lookup:
 
 
 def _applied(function: Callable[..., Known] | None, *values: Known) -> Known:
-    """`function` applied to `values`; UNKNOWN if one is unknown, or so large that it may be slow."""
+    """Apply `function` to `values`; return UNKNOWN if one is unknown, or too large to be fast."""
     if function is None or any(value is UNKNOWN or too_big(value) for value in values):
         return UNKNOWN
     if function in (operator.pow, operator.lshift) and not all(-64 <= value <= 64 for value in values[1:]):
@@ -454,7 +458,7 @@ def _applied(function: Callable[..., Known] | None, *values: Known) -> Known:
 
 
 def _with_node(value: Known, node: ast.expr) -> Known:
-    """A config's location is its element in the list of configs, even if a helper function made it."""
+    """Set a config's location to its element in the list of configs, even if a helper made it."""
     return replace(value, node=node) if isinstance(value, ConfigValue) else value
 
 

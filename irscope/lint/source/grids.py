@@ -14,7 +14,7 @@ _DIVISIONS = ("cdiv", "ceil_div", "ceildiv")
 
 
 def dimensions(launch: LaunchSite) -> list[ast.expr]:
-    """The dimensions of a grid written as a tuple, or as a function that returns one, else nothing."""
+    """Return the dimensions of a grid that is a tuple, or a function that returns one, else none."""
     grid = launch.scope.resolve(launch.grid)
     if isinstance(grid, ast.Lambda):
         grid = grid.body
@@ -24,19 +24,19 @@ def dimensions(launch: LaunchSite) -> list[ast.expr]:
 
 
 def _returned(name: str, scope: Scope) -> ast.expr | None:
-    """The expression that the local function `name` returns, if it does nothing else."""
+    """Return the expression that the local function `name` returns, if it does nothing else."""
     owner = scope.owner(name)
     if owner is None or owner.bound[name] != 1:
         return None
     for node in inside(owner.node):
         match node:
             case ast.FunctionDef(name=found, body=[*rest, ast.Return(ast.expr() as value)]) if found == name:
-                return value if all(isinstance(one, ast.Expr) for one in rest) else None
+                return value if all(isinstance(statement, ast.Expr) for statement in rest) else None
     return None
 
 
 def divisors(node: ast.expr, scope: Scope, module: PythonModule) -> Iterator[ast.expr]:
-    """The divisors D of `triton.cdiv(n, D)`, `(n + D - 1) // D`, and products of such expressions."""
+    """Yield the divisors D of `triton.cdiv(n, D)`, `(n + D - 1) // D`, and products of these."""
     node = scope.resolve(node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
         yield from divisors(node.left, scope, module)
@@ -49,20 +49,21 @@ def divisors(node: ast.expr, scope: Scope, module: PythonModule) -> Iterator[ast
 
 @lru_cache(maxsize=64)
 def blocks_by_axis(kernel: KernelSource, module: PythonModule) -> Mapping[int, list[str]]:
-    """The block sizes by which a program steps along each axis: B in `program * B + tl.arange(0, B)`.
+    """Return the block sizes by which a program steps along each axis.
 
-    Leaves out axes along which a program loops over several blocks.
+    It is B for `program * B + tl.arange(0, B)`. Leaves out axes along which a program loops over
+    several blocks.
     """
     axes_by_name = program_axes(kernel, module)
     iterated = _iterated(kernel)
-    found: dict[int, set[str]] = {}
+    by_axis: dict[int, set[str]] = {}
     looped: set[int] = set()
     for node in kernel.nodes:
         match node:
             case ast.BinOp(_, ast.Add(), _):
                 for name, factor in _steps(node, kernel, module):
                     for axis in axes_of(factor, axes_by_name, module):
-                        found.setdefault(axis, set()).add(name)
+                        by_axis.setdefault(axis, set()).add(name)
                         if names_in(factor) & iterated:
                             looped.add(axis)
             case ast.For():
@@ -71,29 +72,30 @@ def blocks_by_axis(kernel: KernelSource, module: PythonModule) -> Mapping[int, l
                 looped |= axes_of(node.test, axes_by_name, module)
             case ast.Call() if module.tl(node, "num_programs"):
                 return {}
-    return {axis: sorted(names) for axis, names in found.items() if axis not in looped}
+    return {axis: sorted(names) for axis, names in by_axis.items() if axis not in looped}
 
 
 def _iterated(kernel: KernelSource) -> set[str]:
-    """The names that change from one iteration of a loop to the next, because they depend on its counter."""
+    """Return the names that depend on a loop's counter, so that they change with each iteration."""
     loops = [node for node in kernel.nodes if isinstance(node, ast.For)]
-    found = {name for loop in loops for name in names_in(loop.target)}
-    pending = list(found)
+    changing = {name for loop in loops for name in names_in(loop.target)}
+    pending = list(changing)
     users: dict[str, set[str]] = {}
     for name, values in kernel.assigned.items():
         for value in values:
             for used in names_in(value):
                 users.setdefault(used, set()).add(name)
     while pending:
-        new = users.get(pending.pop(), set()) - found
-        found |= new
+        new = users.get(pending.pop(), set()) - changing
+        changing |= new
         pending += new
-    return found
+    return changing
 
 
 def _steps(node: ast.expr, kernel: KernelSource, module: PythonModule) -> Iterator[tuple[str, ast.expr]]:
-    """Block sizes in a sum that are both the length of a `tl.arange` and a factor of a term, whose other
-    factor comes with it.
+    """Yield block sizes in a sum that are both the length of a `tl.arange` and a factor of a term.
+
+    The other factor of the term comes with it.
     """
     parts = [resolve_local(kernel, term) for term in terms(node)]
     calls = [call for part in parts if (call := module.tl(part, "arange")) and len(call.args) == 2]
@@ -101,13 +103,13 @@ def _steps(node: ast.expr, kernel: KernelSource, module: PythonModule) -> Iterat
     for part in parts:
         match part:
             case ast.BinOp(left, ast.Mult(), right):
-                for one, other in ((left, right), (right, left)):
-                    if isinstance(other, ast.Name) and other.id in lengths:
-                        yield other.id, one
+                for factor, block in ((left, right), (right, left)):
+                    if isinstance(block, ast.Name) and block.id in lengths:
+                        yield block.id, factor
 
 
 def rounded_up(node: ast.expr, scope: Scope, module: PythonModule) -> ast.expr | None:
-    """The n if a dimension of a grid is `triton.cdiv(n, B)` or `(n + B - 1) // B`, else None."""
+    """Return the n if a dimension of a grid is `triton.cdiv(n, B)` or `(n + B - 1) // B`, else None."""
     node = scope.resolve(node)
     match node:
         case ast.Call(args=[size, _]) if module.dotted(node.func).rpartition(".")[2] in _DIVISIONS:

@@ -23,12 +23,12 @@ _ACCESSES = ("load", "store", "atomic_add", "make_block_ptr", "make_tensor_descr
 
 
 def names_in(node: ast.AST) -> set[str]:
-    """The names that an expression reads."""
+    """Return the names that an expression reads."""
     return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def resolve_local(kernel: KernelSource, node: ast.expr) -> ast.expr:
-    """`node`; if it is a local name that the body assigns once, the expression assigned."""
+    """Return `node` or, if it is a local name that the body assigns once, the expression assigned."""
     for _ in range(_MAX_ROUNDS):
         if not isinstance(node, ast.Name) or kernel.parameter(node.id):
             return node
@@ -40,7 +40,7 @@ def resolve_local(kernel: KernelSource, node: ast.expr) -> ast.expr:
 
 
 def terms(node: ast.expr) -> Iterator[ast.expr]:
-    """The terms of a sum, from left to right."""
+    """Yield the terms of a sum, from left to right."""
     pending = [node]
     while pending:
         term = pending.pop()
@@ -51,17 +51,20 @@ def terms(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def pointer_parameters(kernel: KernelSource, module: PythonModule) -> set[str]:
-    """The parameters that the kernel loads from or stores to."""
-    found = set()
+    """Return the parameters that the kernel loads from or stores to."""
+    bases = set()
     for node in kernel.nodes:
         if call := module.tl(node, *_ACCESSES):
             base = call.args[0] if call.args else None
-            found.add(_base(kernel, base) if base is not None else "")
-    return found & kernel.runtime_parameters
+            bases.add(_base(kernel, base) if base is not None else "")
+    return bases & kernel.runtime_parameters
 
 
 def _base(kernel: KernelSource, node: ast.expr) -> str:
-    """The name that a sum starts with, followed through names that are assigned once; "" if there is none."""
+    """Return the name that a sum starts with, or "" if there is none.
+
+    Names that are assigned once are followed to what they are assigned.
+    """
     for _ in range(_MAX_ROUNDS):
         first = next(terms(node))
         if not isinstance(first, ast.Name):
@@ -81,21 +84,24 @@ def _start(node: ast.expr) -> str:
 
 @lru_cache(maxsize=64)
 def program_axes(kernel: KernelSource, module: PythonModule) -> Mapping[str, frozenset[int]]:
-    """The names computed from `tl.program_id`, with its axes. Loaded values do not count."""
-    found: dict[str, frozenset[int]] = {}
+    """Map each name computed from `tl.program_id` to its axes. Loaded values do not count."""
+    by_name: dict[str, frozenset[int]] = {}
     for _ in range(_MAX_ROUNDS):
-        before = dict(found)
+        before = dict(by_name)
         for name, values in kernel.assigned.items():
-            axes = frozenset().union(*(axes_of(value, found, module) for value in values))
+            axes = frozenset().union(*(axes_of(value, by_name, module) for value in values))
             if axes:
-                found[name] = axes
-        if found == before:
+                by_name[name] = axes
+        if by_name == before:
             break
-    return found
+    return by_name
 
 
 def axes_of(node: ast.expr, known: Mapping[str, frozenset[int]], module: PythonModule) -> frozenset[int]:
-    """The axes of `tl.program_id` that an expression depends on; -1 for an axis that is not constant."""
+    """Return the axes of `tl.program_id` that an expression depends on.
+
+    -1 stands for an axis that is not constant.
+    """
     axes: set[int] = set()
     pending: list[ast.AST] = [node]
     while pending:
@@ -111,7 +117,7 @@ def axes_of(node: ast.expr, known: Mapping[str, frozenset[int]], module: PythonM
 
 
 def needs_constant(function: ast.FunctionDef, name: str) -> bool:
-    """Whether the body uses a parameter in a way that requires a constant: in a shape, branch, call, ...
+    """Check whether the body uses a parameter where it must be constant: a shape, branch, call, ...
 
     Arithmetic does not require one, and its result with a run-time value is not a constant.
     """
@@ -137,8 +143,9 @@ def needs_constant(function: ast.FunctionDef, name: str) -> bool:
 
 
 def _use(node: ast.AST, parents: Mapping[ast.AST, ast.AST], constants: set[str]) -> str | None:
-    """The name that a use of a constant is assigned to; "" if it is combined with run-time values; None
-    if it may have to be a constant.
+    """Return the name that a use of a constant is assigned to.
+
+    Returns "" if it is combined with run-time values, and None if it may have to be a constant.
     """
     while True:
         node = parents[node]
@@ -158,5 +165,5 @@ def _use(node: ast.AST, parents: Mapping[ast.AST, ast.AST], constants: set[str])
 
 
 def _names(node: ast.AST) -> set[str]:
-    """The names that an expression reads, except modules."""
+    """Return the names that an expression reads, except modules."""
     return names_in(node) - {"tl", "triton", "language", "min", "max"}

@@ -41,15 +41,15 @@ class Autotune:
     configs: tuple[ConfigValue, ...] | None
 
     def names(self) -> frozenset[str]:
-        """The meta-parameters that every config sets; empty if the configs are unknown."""
+        """Return the meta-parameters that every config sets; none if the configs are unknown."""
         sets = [frozenset(config.kwargs or ()) for config in self.configs or ()]
         return frozenset.intersection(*sets) if sets else frozenset()
 
     def values(self, name: str) -> list[int] | None:
-        """The value of a meta-parameter in each config; None if any is not a known int."""
-        found = [(config.kwargs or {}).get(name, UNKNOWN) for config in self.configs or ()]
-        known = [value for value in found if isinstance(value, int)]
-        return known if known and len(known) == len(found) else None
+        """Return the value of a meta-parameter in each config, or None if any is not a known int."""
+        config_values = [(config.kwargs or {}).get(name, UNKNOWN) for config in self.configs or ()]
+        integers = [value for value in config_values if isinstance(value, int)]
+        return integers if integers and len(integers) == len(config_values) else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,68 +65,68 @@ class KernelSource:
     decorators_known: bool
 
     def parameter(self, name: str) -> KernelParameter | None:
-        """The parameter with this name; None if there is none."""
-        return next((one for one in self.parameters if one.name == name), None)
+        """Return the parameter with this name, or None if there is none."""
+        return next((candidate for candidate in self.parameters if candidate.name == name), None)
 
     @cached_property
     def constexprs(self) -> frozenset[str]:
-        """The names of the parameters that are `tl.constexpr`."""
+        """Return the names of the parameters that are `tl.constexpr`."""
         return frozenset(parameter.name for parameter in self.parameters if parameter.constexpr)
 
     @cached_property
     def runtime_parameters(self) -> frozenset[str]:
-        """The names of the other parameters."""
+        """Return the names of the parameters that are not `tl.constexpr`."""
         return frozenset(parameter.name for parameter in self.parameters if not parameter.constexpr)
 
     @cached_property
     def nodes(self) -> tuple[ast.AST, ...]:
-        """All nodes of the function."""
+        """Return all nodes of the function."""
         return tuple(ast.walk(self.node))
 
     @cached_property
     def assigned(self) -> Mapping[str, list[ast.expr]]:
-        """Each name that the body assigns, with the expressions assigned (for a loop, its iterable)."""
-        found: dict[str, list[ast.expr]] = {}
+        """Map each name that the body assigns to the expressions assigned (for a loop, its iterable)."""
+        by_name: dict[str, list[ast.expr]] = {}
         for target, value in _assignments(self.nodes):
             for part in ast.walk(target):
                 if isinstance(part, ast.Name) and isinstance(part.ctx, ast.Store):
-                    found.setdefault(part.id, []).append(value)
-        return found
+                    by_name.setdefault(part.id, []).append(value)
+        return by_name
 
     @property
     def head_lines(self) -> tuple[int, ...]:
-        """The lines of its decorators and its `def`. A comment there applies to the whole kernel."""
+        """Return the lines of its decorators and its `def`. A comment there applies to the whole kernel."""
         decorators = [decorator.lineno for decorator in self.node.decorator_list]
         return (*decorators, self.node.lineno)
 
 
 def kernel_of(node: ast.FunctionDef, module: PythonModule) -> KernelSource | None:
-    """The kernel that a function defines; None if it has no `@triton.jit`."""
+    """Return the kernel that a function defines, or None if it has no `@triton.jit`."""
     jit: ast.expr | None = None
     autotune: Autotune | None = None
     heuristics: ast.Call | None = None
-    known = True
+    are_known = True
     for decorator in node.decorator_list:
         call = decorator if isinstance(decorator, ast.Call) else None
         name = module.dotted(call.func if call else decorator)
         if name in _JIT:
             jit = decorator
         elif call and name in _AUTOTUNE:
-            known = known and autotune is None
+            are_known = are_known and autotune is None
             autotune = _autotune(call, module)
         elif call and name in _HEURISTICS:
             heuristics = call
         else:
-            known = False
+            are_known = False
     if jit is None:
         return None
     parameters = _parameters(node, module)
-    return KernelSource(node.name, node, parameters, jit, autotune, heuristics, known)
+    return KernelSource(node.name, node, parameters, jit, autotune, heuristics, are_known)
 
 
 def strings(value: Known) -> list[str] | None:
-    """`value` as a list of strings; None if it is anything else."""
-    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+    """Return `value` as a list of strings, or None if it is anything else."""
+    if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         return None
     return list(value)
 
@@ -136,16 +136,16 @@ def _autotune(call: ast.Call, module: PythonModule) -> Autotune:
     arguments |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
     listed = module.value(arguments["configs"], module.scope) if "configs" in arguments else UNKNOWN
     configs = (
-        [one for one in listed if isinstance(one, ConfigValue)] if isinstance(listed, list | tuple) else []
+        [item for item in listed if isinstance(item, ConfigValue)] if isinstance(listed, list | tuple) else []
     )
     certain = isinstance(listed, list | tuple) and len(configs) == len(listed)
     return Autotune(call, arguments, tuple(configs) if certain else None)
 
 
 def _parameters(node: ast.FunctionDef, module: PythonModule) -> tuple[KernelParameter, ...]:
-    own = [*node.args.posonlyargs, *node.args.args]
-    missing = [None] * (len(own) - len(node.args.defaults))
-    pairs = [*zip(own, [*missing, *node.args.defaults], strict=True)]
+    positional = [*node.args.posonlyargs, *node.args.args]
+    missing = [None] * (len(positional) - len(node.args.defaults))
+    pairs = [*zip(positional, [*missing, *node.args.defaults], strict=True)]
     pairs += zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
     return tuple(KernelParameter(arg.arg, _is_constexpr(arg, module), default, arg) for arg, default in pairs)
 
@@ -173,10 +173,10 @@ def _assignments(nodes: Iterable[ast.AST]) -> Iterator[tuple[ast.expr, ast.expr]
 
 
 def _pairs(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
-    """`a, b = c, d` assigns c to a and d to b."""
+    """Yield what each target gets: `a, b = c, d` assigns c to a and d to b."""
     match target, value:
         case (ast.Tuple(elts=targets), ast.Tuple(elts=values)) if len(targets) == len(values) and not any(
-            isinstance(one, ast.Starred) for one in (*targets, *values)
+            isinstance(element, ast.Starred) for element in (*targets, *values)
         ):
             yield from zip(targets, values, strict=True)
         case _:

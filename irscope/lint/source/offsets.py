@@ -63,7 +63,7 @@ class OffsetEvaluator:
     _depth: int = 0
 
     def __call__(self, node: ast.expr) -> Number | None:
-        """The value of an expression; None if it is unknown or not an integer."""
+        """Return the value of an expression, or None if it is unknown or not an integer."""
         self._steps += 1
         if self._steps > _MAX_STEPS or self._depth > _MAX_DEPTH:
             return None
@@ -116,8 +116,8 @@ class OffsetEvaluator:
     def _call(self, node: ast.Call) -> Number | None:
         if call := self.module.tl(node, "program_id"):
             axis = call.args[0] if call.args else next((keyword.value for keyword in call.keywords), None)
-            known = axis.value if isinstance(axis, ast.Constant) else None
-            size = self.grid.get(known) if isinstance(known, int) else None
+            axis_number = axis.value if isinstance(axis, ast.Constant) else None
+            size = self.grid.get(axis_number) if isinstance(axis_number, int) else None
             return Number(size - 1, Kind.INT32) if size else None
         if call := self.module.tl(node, "arange", *_SAME, "cast"):
             first = self(call.args[0]) if call.args else None
@@ -132,7 +132,7 @@ _SAFE = (operator.add, operator.sub, operator.mul)
 
 
 def _kind(number: Number) -> Kind:
-    """A constant that needs 64 bits makes the result 64 bits wide."""
+    """Return the kind of a number in an operation: a constant that needs 64 bits is INT64."""
     return Kind.INT64 if number.kind is Kind.CONSTANT and number.value > LIMIT else number.kind
 
 
@@ -162,7 +162,10 @@ _DEFAULT_SHAPE_NAME = "shape"
 
 
 def most_elements(kernel: KernelSource, module: PythonModule, values: Mapping[str, Known]) -> int | None:
-    """An upper bound of the elements of the kernel's largest tensor; None if it has none or it is unknown."""
+    """Return an upper bound of the elements of the kernel's largest tensor.
+
+    Returns None if it has none or it is unknown.
+    """
     lengths: list[int] = []
     shapes: list[int] = []
     for node in kernel.nodes:
@@ -187,7 +190,7 @@ def most_elements(kernel: KernelSource, module: PythonModule, values: Mapping[st
 
 
 def _is_opaque(call: ast.Call, kernel: KernelSource, module: PythonModule) -> bool:
-    """Whether a call may give a tensor of unknown size."""
+    """Check whether a call may give a tensor of unknown size."""
     name = module.dotted(call.func)
     if name.startswith("triton."):
         return module.tl(call, *_GROWING) is not None
@@ -214,25 +217,25 @@ def _length(call: ast.Call, module: PythonModule, values: Mapping[str, Known]) -
 def _size(call: ast.Call, module: PythonModule, values: Mapping[str, Known]) -> int | None:
     name = module.dotted(call.func).rpartition(".")[2]
     shape = argument(call, _SHAPED[name], _SHAPE_NAMES.get(name, _DEFAULT_SHAPE_NAME))
-    known = _known(shape, module, values) if shape is not None else None
-    sizes = [known] if isinstance(known, int) else known
+    shape_value = _known(shape, module, values) if shape is not None else None
+    sizes = [shape_value] if isinstance(shape_value, int) else shape_value
     if not isinstance(sizes, list | tuple) or not all(isinstance(size, int) for size in sizes):
         return None
     return prod(sizes)
 
 
 def _known(node: ast.expr, module: PythonModule, values: Mapping[str, Known]) -> Known:
-    """The value of an expression of constants of the kernel and of the file."""
+    """Return the value of an expression of constants of the kernel and of the file."""
     names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-    own = {name: values[name] for name in names if name in values}
+    kernel_values = {name: values[name] for name in names if name in values}
     rest = {
         name: module.value(ast.Name(name, ast.Load()), module.scope) for name in names if name not in values
     }
-    return module.evaluate(node, own | rest)
+    return module.evaluate(node, kernel_values | rest)
 
 
 def _dimensions(kernel: KernelSource) -> int:
-    """The most dimensions that an index such as `[:, None]` gives a tensor."""
+    """Return the most dimensions that an index such as `[:, None]` gives a tensor."""
     return max(_ranks(kernel), default=1)
 
 

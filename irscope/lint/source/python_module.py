@@ -40,19 +40,22 @@ class Scope:
     parent: Scope | None = None
 
     def owner(self, name: str) -> Scope | None:
-        """The scope that binds `name`; None if none does."""
+        """Return the scope that binds `name`, or None if none does."""
         scope: Scope | None = self
         while scope is not None and name not in scope.bound:
             scope = scope.parent
         return scope
 
     def expression(self, name: str) -> ast.expr | None:
-        """The expression that `name` is bound to; None if that is uncertain."""
+        """Return the expression that `name` is bound to, or None if that is uncertain."""
         owner = self.owner(name)
         return None if owner is None else owner.bindings.get(name)
 
     def resolve(self, node: ast.expr) -> ast.expr:
-        """`node`; if it is a name, the expression that it is bound to, followed through other names."""
+        """Return `node` or, if it is a name, the expression that it is bound to.
+
+        Names that are bound to other names are followed.
+        """
         for _ in range(_MAX_ALIASES):
             if not isinstance(node, ast.Name) or (value := self.expression(node.id)) is None:
                 return node
@@ -61,12 +64,12 @@ class Scope:
 
     @property
     def outermost(self) -> Scope:
-        """The outermost function around this scope; for the module, the module itself."""
+        """Return the outermost function around this scope; for the module, the module itself."""
         return self if self.parent is None or self.parent.parent is None else self.parent.outermost
 
 
 def scope_of(node: ast.Module | Function, parent: Scope | None) -> Scope:
-    """The scope of a module or function."""
+    """Return the scope of a module or function."""
     counts = Counter(_bound_names(node))
     simple: dict[str, ast.expr] = {}
     # In a module, only unconditional assignments count.
@@ -82,7 +85,7 @@ def scope_of(node: ast.Module | Function, parent: Scope | None) -> Scope:
 
 
 def inside(node: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a function or module, without the bodies of nested functions and classes."""
+    """Yield the nodes of a function or module, without the bodies of nested functions and classes."""
     body = getattr(node, "body", [])
     pending = list(body) if isinstance(body, list) else [body]
     while pending:
@@ -93,28 +96,30 @@ def inside(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def parameters(node: Function) -> list[ast.arg]:
-    """All parameters of a function."""
-    own = node.args
-    more = [one for one in (own.vararg, own.kwarg) if one is not None]
-    return [*own.posonlyargs, *own.args, *own.kwonlyargs, *more]
+    """Return all parameters of a function."""
+    arguments = node.args
+    more = [starred for starred in (arguments.vararg, arguments.kwarg) if starred is not None]
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *more]
 
 
 def _bindings(target: ast.expr, value: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The expression that `target = value` binds each name to: `a, b = x` binds b to `x[1]`."""
+    """Yield the expression that `target = value` binds each name to: `a, b = x` binds b to `x[1]`."""
     if isinstance(target, ast.Name):
         yield target.id, value
-    elif isinstance(target, ast.Tuple) and not any(isinstance(one, ast.Starred) for one in target.elts):
-        for index, one in enumerate(target.elts):
+    elif isinstance(target, ast.Tuple) and not any(
+        isinstance(element, ast.Starred) for element in target.elts
+    ):
+        for index, element in enumerate(target.elts):
             if isinstance(value, ast.Tuple | ast.List):
                 if len(value.elts) == len(target.elts) and not isinstance(value.elts[index], ast.Starred):
-                    yield from _bindings(one, value.elts[index])
+                    yield from _bindings(element, value.elts[index])
             else:
                 part = ast.Subscript(value, ast.Constant(index), ast.Load())
-                yield from _bindings(one, ast.copy_location(part, value))
+                yield from _bindings(element, ast.copy_location(part, value))
 
 
 def _bound_names(node: ast.Module | Function) -> Iterator[str]:
-    """Each name that is bound, once per binding."""
+    """Yield each name that is bound, once per binding."""
     if not isinstance(node, ast.Module):
         yield from (parameter.arg for parameter in parameters(node))
     for part in inside(node):
@@ -130,7 +135,7 @@ def _bound_names(node: ast.Module | Function) -> Iterator[str]:
 
 
 def _mutated_names(node: ast.Module | Function) -> Iterator[str]:
-    """The names whose value may change after they are bound: in place, or from another scope."""
+    """Yield the names whose value may change after they are bound: in place, or from another scope."""
     for part in ast.walk(node):
         match part:
             case ast.Call(func=ast.Attribute(ast.Name() as name, method)) if method in _MUTATING_METHODS:
@@ -154,13 +159,13 @@ class LaunchSite:
 
     @property
     def arguments(self) -> Mapping[str, ast.expr]:
-        """The expression passed for each parameter, up to the first starred argument."""
-        found: dict[str, ast.expr] = {}
+        """Map each parameter to the expression passed for it, up to the first starred argument."""
+        by_position: dict[str, ast.expr] = {}
         for parameter, value in zip(self.kernel.parameters, self.call.args, strict=False):
             if isinstance(value, ast.Starred):
                 break
-            found[parameter.name] = value
-        return found | {k.arg: k.value for k in self.call.keywords if k.arg is not None}
+            by_position[parameter.name] = value
+        return by_position | {k.arg: k.value for k in self.call.keywords if k.arg is not None}
 
 
 class PythonModule:
@@ -184,9 +189,9 @@ class PythonModule:
         )
 
     def dotted(self, node: ast.expr) -> str:
-        """The full name of a name or attribute, resolved through imports: "triton.language.arange".
+        """Return the full name of a name or attribute, through imports: "triton.language.arange".
 
-        "" for any other expression.
+        Returns "" for any other expression.
         """
         if isinstance(node, ast.Attribute):
             left = self.dotted(node.value)
@@ -194,18 +199,18 @@ class PythonModule:
         return self._imports.get(node.id, node.id) if isinstance(node, ast.Name) else ""
 
     def tl(self, node: ast.AST, *names: str) -> ast.Call | None:
-        """`node` if it is a call of one of these functions of triton.language, else None."""
+        """Return `node` if it is a call of one of these functions of triton.language, else None."""
         if not isinstance(node, ast.Call):
             return None
         package, _, name = self.dotted(node.func).rpartition(".")
         return node if name in names and package == "triton.language" else None
 
     def value(self, node: ast.expr, scope: Scope) -> Known:
-        """The value of an expression if the text determines it, else UNKNOWN."""
+        """Return the value of an expression if the text determines it, else UNKNOWN."""
         return self._evaluate(node, lambda name: self._value_of(name, scope, frozenset()))
 
     def evaluate(self, node: ast.expr, values: Mapping[str, Known]) -> Known:
-        """The value of an expression given the values of its names, else UNKNOWN."""
+        """Return the value of an expression given the values of its names, else UNKNOWN."""
         return self._evaluate(node, lambda name: values.get(name, UNKNOWN))
 
     def _value_of(self, name: str, scope: Scope, visited: frozenset[tuple[int, str]]) -> Known:
@@ -217,26 +222,26 @@ class PythonModule:
 
     @cached_property
     def kernels(self) -> Mapping[str, KernelSource]:
-        """The kernels at the top level of the file whose names are bound only once."""
-        found = [
+        """Map names to the kernels at the top level of the file whose names are bound only once."""
+        all_kernels = [
             kernel
             for node in self.tree.body
             if isinstance(node, ast.FunctionDef) and (kernel := kernel_of(node, self))
         ]
-        return {kernel.name: kernel for kernel in found if self.scope.bound[kernel.name] == 1}
+        return {kernel.name: kernel for kernel in all_kernels if self.scope.bound[kernel.name] == 1}
 
     @cached_property
     def scopes(self) -> tuple[Scope, ...]:
-        """The scopes of the file except those of its kernels; the module's comes first."""
+        """Return the scopes of the file except those of its kernels; the module's comes first."""
         kernels = {kernel.node for kernel in self.kernels.values()}
-        found = [self.scope]
-        for scope in found:
-            found += [scope_of(node, scope) for node in _functions_in(scope.node) if node not in kernels]
-        return tuple(found)
+        all_scopes = [self.scope]
+        for scope in all_scopes:
+            all_scopes += [scope_of(node, scope) for node in _functions_in(scope.node) if node not in kernels]
+        return tuple(all_scopes)
 
     @cached_property
     def launches(self) -> tuple[LaunchSite, ...]:
-        """The launches of the file's own kernels."""
+        """Return the launches of the file's own kernels."""
         scopes = self.scopes if self.kernels else ()
         return tuple(launch for scope in scopes for launch in self._launches(scope))
 
@@ -251,26 +256,28 @@ class PythonModule:
     def diagnostic(
         self, rule: Rule, node: ast.AST, message: str, fix: str, kernel: KernelSource | None = None
     ) -> Diagnostic:
-        """A diagnostic at `node`. A comment on the kernel's `def` or decorators suppresses it too."""
+        """Make a diagnostic at `node`. A comment on the kernel's `def` or decorators suppresses it too."""
         line = getattr(node, "lineno", 1)
         # ast counts columns in bytes of UTF-8.
         before = self.lines[line - 1].encode()[: getattr(node, "col_offset", 0)]
-        at = kernel.head_lines if kernel else ()
-        return Diagnostic(rule, self.path, line, len(before.decode("utf-8", "replace")) + 1, message, fix, at)
+        suppression_lines = kernel.head_lines if kernel else ()
+        return Diagnostic(
+            rule, self.path, line, len(before.decode("utf-8", "replace")) + 1, message, fix, suppression_lines
+        )
 
 
 _REEXPORTED = {"triton": "triton", "tl": "triton.language"}
 
 
 def argument(call: ast.Call, position: int, name: str) -> ast.expr | None:
-    """The argument of a call at this position or with this name; None if it passes none."""
+    """Return the argument of a call at this position or with this name, or None if it passes none."""
     if position < len(call.args):
         return call.args[position]
     return next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Each imported name with its full name."""
+    """Yield each imported name with its full name."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -283,7 +290,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
 
 
 def _functions_in(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda]:
-    """The functions directly in `node` or in its classes."""
+    """Yield the functions directly in `node` or in its classes."""
     pending = list(ast.iter_child_nodes(node))
     while pending:
         current = pending.pop()
@@ -304,7 +311,7 @@ class TuningKey:
 
 
 def tuning_keys(module: PythonModule) -> Iterator[TuningKey]:
-    """The tuning keys that the text determines."""
+    """Yield the tuning keys that the text determines."""
     for kernel in module.kernels.values():
         autotune = kernel.autotune
         node = autotune.arguments.get("key") if autotune else None
@@ -316,6 +323,6 @@ def tuning_keys(module: PythonModule) -> Iterator[TuningKey]:
 
 
 def place_of(name: str, node: ast.expr) -> ast.expr:
-    """The string `name` in a list of names; the list itself if it is written elsewhere."""
-    found = (part for part in ast.walk(node) if isinstance(part, ast.Constant) and part.value == name)
-    return next(found, node)
+    """Return the string `name` in a list of names, or the list itself if it is written elsewhere."""
+    constants = (part for part in ast.walk(node) if isinstance(part, ast.Constant) and part.value == name)
+    return next(constants, node)

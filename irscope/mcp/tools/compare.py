@@ -12,7 +12,7 @@ from irscope.workspace import Comparison, finding_point
 
 
 def run(session: Session, arguments: Arguments, _: object) -> Answer:
-    """The findings about B compared with A, the most important first."""
+    """Return the findings about B compared with A, the most important first."""
     workspace, a = session.variant(arguments.get("capture"), arguments["a"])
     pair = workspace.compare(a, workspace.variant(arguments["b"]))
     estimate = pair.estimates.text if pair.estimates else ""
@@ -32,7 +32,7 @@ def run(session: Session, arguments: Arguments, _: object) -> Answer:
 
 
 def _items(pair: Comparison) -> Iterator[Item]:
-    """The findings, those that another one explains last."""
+    """Yield the findings; those that another one explains are last."""
     for number, finding in enumerate(pair.findings, 1):
         point = finding_point(pair, finding)
         sentence = one_line(point.text)

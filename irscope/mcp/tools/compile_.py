@@ -63,8 +63,8 @@ def execute(session: Session, arguments: Arguments, stop: Stop) -> Done:
             session.add_launch(compiled.ids, launch)
         except UserError as error:
             unused.append(f"launch not used: {error}")
-    found = session.workspace() if compiled.ids else None
-    some_compiled = found is None or any(found.by_id(id_).failure is None for id_ in compiled.ids)
+    workspace = session.workspace() if compiled.ids else None
+    some_compiled = workspace is None or any(workspace.by_id(id_).failure is None for id_ in compiled.ids)
     notes = (*session.new_notes(_notes(compiled)), *unused) if some_compiled else ()
     return Done(compiled.ids, compiled.new, compiled.import_seconds, compiled.seconds, notes)
 
@@ -90,7 +90,7 @@ def run(session: Session, arguments: Arguments, done: Done) -> Answer:
 
 
 def _name(arguments: Arguments) -> str:
-    """The client's name for the file; "source" if it sent text only."""
+    """Return the client's name for the file, or "source" if it sent text only."""
     return one_line(str(arguments.get("file") or "source"))
 
 
@@ -126,7 +126,7 @@ def _values(name: str, given: object) -> tuple[Value | Expression, ...]:
 
 
 def _value(value: object) -> Value | Expression:
-    """A value of JSON as the constexpr that it means: text as on the command line."""
+    """Return the constexpr that a value of JSON means; text is as on the command line."""
     return parse_argument(value if isinstance(value, str) else repr(value))
 
 
@@ -139,15 +139,18 @@ def _notes(compiled: Compiled) -> list[str]:
 
 def _summary(done: Done, variants: Sequence[Variant]) -> Iterator[str]:
     failures = sum(variant.failure is not None for variant in variants)
-    kept = len(variants) - len(done.new)
+    known_count = len(variants) - len(done.new)
     parts = [f"compiled {len(done.new) - failures}"]
     parts += [f"{failures} failed"] if failures else []
-    parts += [f"{kept} known already"] if kept else []
+    parts += [f"{known_count} known already"] if known_count else []
     yield f"{', '.join(parts)}; {done.seconds:.1f} s, {done.import_seconds:.1f} s of it to import"
 
 
 def _all_failed(workspace: Workspace, variants: Sequence[Variant]) -> Answer:
-    """The first failure with the compiler's message, one line first, and how many others there are."""
+    """Return the first failure with the compiler's message, one line first.
+
+    It also says how many others there are.
+    """
     first = variants[0]
     failure = first.failure
     if failure is None:

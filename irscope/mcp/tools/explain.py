@@ -17,7 +17,7 @@ _MOST_EVIDENCE = 8
 
 
 def run(session: Session, arguments: Arguments, _: object) -> Answer:
-    """The facts of a variant, one of them with its evidence, or the entries for a word."""
+    """Return the facts of a variant, one of them with its evidence, or the entries for a word."""
     word = arguments.get("word")
     if arguments.get("variant") is None:
         if not word:
@@ -32,7 +32,7 @@ def run(session: Session, arguments: Arguments, _: object) -> Answer:
 
 
 def fact_items(facts: Sequence[Fact]) -> list[Item]:
-    """A line per known fact: its name, value and unit."""
+    """Return a line per known fact: its name, value and unit."""
     return [
         Item(
             one_line(f"{fact.kind.name}: {fact} {_unit(fact)}".rstrip()),
@@ -60,10 +60,12 @@ def _fact(workspace: Workspace, variant: Variant, fact: Fact) -> Answer:
 
 
 def _entries(word: str) -> Answer:
-    found = find_entries(word)
-    if not found:
+    entries = find_entries(word)
+    if not entries:
         return failed(f"no entry for '{one_line(word)}'", similar=", ".join(similar_names(word)))
-    items = [Item(f"{entry.word}: {entry.text}", {"word": entry.word, "text": entry.text}) for entry in found]
+    items = [
+        Item(f"{entry.word}: {entry.text}", {"word": entry.word, "text": entry.text}) for entry in entries
+    ]
     return Answer("", {}, "entries", items)
 
 

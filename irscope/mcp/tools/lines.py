@@ -26,7 +26,10 @@ _MOST_CHARACTERS = 240
 
 
 def run(session: Session, arguments: Arguments, _: object) -> Answer:
-    """One line's operations if `line` is given, the text of `stage` without, the Python without either."""
+    """Return one line's operations if `line` is given, or else the text of `stage`.
+
+    Without either, return the Python.
+    """
     workspace, variant = session.variant(arguments.get("capture"), arguments["variant"])
     number, stage = arguments.get("line"), arguments.get("stage")
     if number is not None:
@@ -35,9 +38,9 @@ def run(session: Session, arguments: Arguments, _: object) -> Answer:
 
 
 def stage_lines(workspace: Workspace, variant: Variant, stage: str) -> list[str]:
-    """The lines of a stage or of a text such as "error" without source locations; they keep their numbers.
+    """Return the lines of a stage or of a text such as "error" without source locations.
 
-    Raises UserError if the variant lacks it or it is binary.
+    They keep their numbers. Raises UserError if the variant lacks it or it is binary.
     """
     kind = check_stage(stage, with_texts=True)
     if kind.language is None:
@@ -47,47 +50,49 @@ def stage_lines(workspace: Workspace, variant: Variant, stage: str) -> list[str]
 
 
 def _stages(workspace: Workspace, variant: Variant) -> list[str]:
-    """TTGIR and the assembly, as far as the variant has them."""
+    """Return TTGIR and the assembly, as far as the variant has them."""
     names = workspace.stages(variant)
     return [name for name in names if name == "ttgir" or name == assembly_stage(names)]
 
 
 def _one_line(workspace: Workspace, variant: Variant, number: int, stages: Sequence[str]) -> Answer:
     source = python_source(variant)
-    place = next((p for p in source.places if p and p.file == source.file and p.line == number), None)
-    place = place or next((p for p in source.places if p and p.line == number), None)
-    if place is None:
+    source_place = next((p for p in source.places if p and p.file == source.file and p.line == number), None)
+    source_place = source_place or next((p for p in source.places if p and p.line == number), None)
+    if source_place is None:
         raise UserError(f"the kernel has no line {number}; it has {_extent(variant)}")
-    python = source.texts[source.line_of(place) or 0].strip()
+    python = source.texts[source.line_of(source_place) or 0].strip()
     counts: dict[str, dict[str, int]] = {}
     items: list[Item] = []
     for stage in stages:
-        found = workspace.source_map(variant, stage)
-        counts[stage] = dict(found.counts(place).most_common(_MOST_CLASSES))
-        chosen = list(dict.fromkeys(found.lines(place)))
+        source_map = workspace.source_map(variant, stage)
+        counts[stage] = dict(source_map.counts(source_place).most_common(_MOST_CLASSES))
+        chosen = list(dict.fromkeys(source_map.lines(source_place)))
         if len(stages) > 1 and stage == assembly_stage([stage]):  # addresses and moves are noise
-            shown = instruction_lines(workspace.document(variant, stage), stage)
-            chosen = [index for index in chosen if index in shown]
+            instruction_indices = instruction_lines(workspace.document(variant, stage), stage)
+            chosen = [index for index in chosen if index in instruction_indices]
         items += _runs(stage, stage_lines(workspace, variant, stage), chosen)
     head = [f"line {number}: {one_line(python)}"]
-    head += [f"{stage}: {_counts(own) or 'nothing'}" for stage, own in counts.items()]
+    head += [f"{stage}: {_counts(stage_counts) or 'nothing'}" for stage, stage_counts in counts.items()]
     return Answer("\n".join(head), {"python": one_line(python), "counts": counts}, "lines", items)
 
 
 def _runs(stage: str, lines: Sequence[str], chosen: Sequence[int]) -> Iterator[Item]:
-    """The chosen lines; of three or more with the same opcode in a row, the first."""
+    """Yield the chosen lines; of three or more with the same opcode in a row, the first."""
     for opcode, group in groupby(chosen, key=lambda index: _opcode(lines[index])):
-        found = list(group)
-        shown = found[:1] if len(found) > 2 and opcode else found
-        for index in shown:
-            more = f"  (x{len(found)}, to line {found[-1] + 1})" if len(shown) < len(found) else ""
+        indices = list(group)
+        first_indices = indices[:1] if len(indices) > 2 and opcode else indices
+        for index in first_indices:
+            more = (
+                f"  (x{len(indices)}, to line {indices[-1] + 1})" if len(first_indices) < len(indices) else ""
+            )
             line = clipped(" ".join(lines[index].split()), _MOST_CHARACTERS)
             text = f"{stage} {index + 1}: {line}{more}"
             yield Item(text, text)
 
 
 def _opcode(line: str) -> str:
-    """The first word of a line of assembly, after a predicate; "" for other languages."""
+    """Return the first word of a line of assembly, after a predicate; "" for other languages."""
     words = line.split(None, 2)
     if words and words[0].startswith("@"):
         del words[0]
@@ -112,21 +117,26 @@ def _stage_text(workspace: Workspace, variant: Variant, stage: str) -> Answer:
 
 
 def _python(workspace: Workspace, variant: Variant) -> Answer:
-    """The Python lines with the instructions that they became; lines without any are left out of the list."""
+    """Return the Python lines with the instructions that they became.
+
+    Lines without any are left out of the list.
+    """
     source = python_source(variant)
     stage = assembly_stage(workspace.stages(variant))
-    found = instruction_counts(workspace.document(variant, stage), stage) if stage else {}
+    counts_by_place = instruction_counts(workspace.document(variant, stage), stage) if stage else {}
     items = []
-    for number, place, line in zip(source.numbers, source.places, source.texts, strict=True):
-        kinds = found.get(place, {}) if place else {}
+    for number, source_place, line in zip(source.numbers, source.places, source.texts, strict=True):
+        kinds = counts_by_place.get(source_place, {}) if source_place else {}
         total = sum(kinds.values())
-        if not number or not (total or not found):
+        if not number or not (total or not counts_by_place):
             continue
         largest = sorted(kinds.items(), key=lambda pair: -pair[1])[:_MOST_KINDS]
         named = {f"{kind.kind} {kind.text()}": count for kind, count in largest}
-        shown = ", ".join(f"{count} {kind}" for kind, count in named.items())
+        counts_text = ", ".join(f"{count} {kind}" for kind, count in named.items())
         text = one_line(line.strip())
-        items.append(Item(f"{number}: {text}{f' -> {shown}' if shown else ''}", [number, text, named]))
+        items.append(
+            Item(f"{number}: {text}{f' -> {counts_text}' if counts_text else ''}", [number, text, named])
+        )
     head = f"#{variant.id}: Python lines and their {stage or ''} instructions".replace("  ", " ")
     return Answer(head, {}, "lines", items)
 

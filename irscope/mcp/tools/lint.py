@@ -11,9 +11,9 @@ from irscope.workspace import Diagnostic, lint
 
 
 def run(session: Session, arguments: Arguments, _: object) -> Answer:
-    """The problems of a text, a file, or a capture (the session's if none is given)."""
+    """Return the problems of a text, a file, or a capture (the session's if none is given)."""
     source, file, capture = (arguments.get(name) for name in ("source", "file", "capture"))
-    if sum(given is not None for given in (source, file, capture)) > 1:
+    if sum(subject is not None for subject in (source, file, capture)) > 1:
         raise UserError("give one of source, file and capture")
     if source is not None:
         path = session.source_file(source)

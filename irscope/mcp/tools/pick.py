@@ -14,15 +14,15 @@ _COLUMNS = ("id", "config", "estimate_us", "bound", "rejected")
 
 
 def run(session: Session, arguments: Arguments, _: object) -> Answer:
-    """The ranking of each problem; rejected configs come last, with the reason."""
+    """Return the ranking of each problem; rejected configs come last, with the reason."""
     workspace = session.workspace(arguments.get("capture"))
     launch = arguments.get("launch")
-    found = workspace.pick(
+    picks = workspace.pick(
         arguments.get("kernel"), arguments.get("target"), launch or (), device=arguments.get("device")
     )
-    titles = problem_titles([pick.problem for pick in found])
-    items = [item for pick, title in zip(found, titles, strict=True) for item in _items(pick, title)]
-    head = f"{pluralize(len(found), 'problem')}; in the order to measure them, estimates are not measurements"
+    titles = problem_titles([pick.problem for pick in picks])
+    items = [item for pick, title in zip(picks, titles, strict=True) for item in _items(pick, title)]
+    head = f"{pluralize(len(picks), 'problem')}; in the order to measure them, estimates are not measurements"
     return Answer(head, {"columns": list(_COLUMNS)}, "rows", items)
 
 
@@ -33,10 +33,10 @@ def _items(pick: Pick, title: str) -> Iterator[Item]:
     yield Item(f"{heading}{trouble}{limits}", [None, heading, None, None, f"{trouble}{limits}" or None])
     for choice in pick.choices:
         time = choice.estimate.microseconds if choice.estimate else None
-        shown = "-" if time is None else f"{microseconds_text(time)} us"
+        time_text = "-" if time is None else f"{microseconds_text(time)} us"
         why = one_line(choice.rejected or "")
         bound = f", bound by {choice.bound}" if choice.bound else ""
-        line = f"#{choice.variant.id} {choice.name}: {shown}{bound}{f' | {why}' if why else ''}"
+        line = f"#{choice.variant.id} {choice.name}: {time_text}{bound}{f' | {why}' if why else ''}"
         record = [choice.variant.id, choice.name, time and round(time, 2), choice.bound or None, why or None]
         yield Item(one_line(line), record)
 

@@ -35,35 +35,35 @@ class Tool:
 
     @property
     def executes(self) -> bool:
-        """Whether a call runs code of the user."""
+        """Return True if a call runs code of the user."""
         return self.execute is not None
 
     @property
     def input_schema(self) -> Schema:
-        """The schema of the arguments."""
+        """Return the schema of the arguments."""
         inputs = {**self.inputs, **(PAGING if self.paged else {}), **LIMIT}
         schema: Schema = {"type": "object", "properties": inputs, "additionalProperties": False}
         return schema | ({"required": list(self.required)} if self.required else {})
 
     @property
     def output_schema(self) -> Schema:
-        """The schema of the structured content."""
+        """Return the schema of the structured content."""
         outputs = {**self.outputs, **({"next_offset": INTEGER} if self.paged else {})}
         return {"type": "object", "properties": outputs}
 
 
 def text(description: str = "") -> Schema:
-    """The schema of a string."""
+    """Return the schema of a string."""
     return {"type": "string", **({"description": description} if description else {})}
 
 
 def table(*columns: str) -> dict[str, Schema]:
-    """The schemas of a table: the names of the columns once, and rows of values."""
+    """Return the schemas of a table: the names of the columns once, and rows of values."""
     return {"columns": {"const": list(columns)}, "rows": {"type": "array", "items": {"type": "array"}}}
 
 
 def list_of(**properties: Schema) -> Schema:
-    """The schema of a list of records."""
+    """Return the schema of a list of records."""
     return {"type": "array", "items": {"type": "object", "properties": properties}}
 
 

@@ -19,13 +19,16 @@ _HEADING = "#id config | regs stack_B shared_B occupancy estimate_us | note"
 
 
 def header(variants: Sequence[Variant]) -> str:
-    """The line above the rows."""
+    """Return the line above the rows."""
     kernels = dict.fromkeys(f"{variant.kernel.name} {variant.target}" for variant in variants)
     return "\n".join(filter(None, [one_line("; ".join(kernels)), _HEADING if variants else ""]))
 
 
 def variant_items(workspace: Workspace, variants: Sequence[Variant], estimated: bool = False) -> list[Item]:
-    """A row per variant; with the estimates of their first launches, those first, if `estimated`."""
+    """Return a row per variant.
+
+    If `estimated`, rows with the estimates of their first launches come first.
+    """
     entries = {entry.variant.id: entry for section in workspace.sections() for entry in section.entries}
     several = len({variant.kernel.name for variant in variants}) > 1
     rows: list[tuple[float, Item]] = []
@@ -36,10 +39,10 @@ def variant_items(workspace: Workspace, variants: Sequence[Variant], estimated: 
         occupancy = facts[3]
         note = one_line(entry.problem or entry.note)
         name = f"{variant.kernel.name}: {entry.name}" if several else entry.name
-        shown = [_shown(value) for value in facts[:3]]
-        shown.append(f"{round(occupancy * 100, 1):g}%" if isinstance(occupancy, float) else "-")
-        shown.append("-" if microseconds is None else microseconds_text(microseconds))
-        line = f"#{variant.id} {name} | {' '.join(shown)}{f' | {note}' if note else ''}"
+        texts = [_shown(value) for value in facts[:3]]
+        texts.append(f"{round(occupancy * 100, 1):g}%" if isinstance(occupancy, float) else "-")
+        texts.append("-" if microseconds is None else microseconds_text(microseconds))
+        line = f"#{variant.id} {name} | {' '.join(texts)}{f' | {note}' if note else ''}"
         record = [
             variant.id,
             name,
@@ -66,7 +69,7 @@ def _estimate(workspace: Workspace, variant: Variant) -> float | None:
 
 
 def run(session: Session, arguments: Arguments, _: object) -> Answer:
-    """The rows, sorted by a fact or config value if one is named."""
+    """Return the rows, sorted by a fact or config value if one is named."""
     workspace = session.workspace(arguments.get("capture"))
     sections = workspace.sections(arguments.get("kernel"), sort=arguments.get("sort"))
     variants = [entry.variant for section in sections for entry in section.entries]

@@ -14,7 +14,7 @@ from irscope.workspace import Workspace
 
 
 def run(session: Session, arguments: Arguments, _: object) -> Answer:
-    """The verdict on a variant."""
+    """Return the verdict on a variant."""
     workspace, variant = session.variant(arguments.get("capture"), arguments["variant"])
     return verdict_answer(workspace, variant, arguments.get("against"), launch=arguments.get("launch"))
 
@@ -27,9 +27,9 @@ def verdict_answer(
     data: dict[str, Any] | None = None,
     launch: str | None = None,
 ) -> Answer:
-    """The verdict, after `head` and next to `data`."""
-    other = None if against is None else workspace.variant(against)
-    verdict = workspace.verdict(variant, other, launch)
+    """Return the verdict, after `head` and next to `data`."""
+    against_variant = None if against is None else workspace.variant(against)
+    verdict = workspace.verdict(variant, against_variant, launch)
     text = "\n".join([*([head] if head else []), *verdict_text(verdict)])
     return Answer(text, {**(data or {}), "verdict": verdict_record(verdict)})
 

@@ -58,7 +58,7 @@ class AutotuneResult:
 
 
 def from_cache(kernel: str, results: Mapping[str, Any]) -> AutotuneResult:
-    """Parses the NAME.autotune.json of `Autotuner.check_disk_cache`. Raises BadEntryError."""
+    """Parse the NAME.autotune.json of `Autotuner.check_disk_cache`. Raises BadEntryError."""
     match results:
         case {"key": list(key), "configs_timings": list(rows)}:
             timings = [
@@ -72,7 +72,7 @@ def from_cache(kernel: str, results: Mapping[str, Any]) -> AutotuneResult:
 
 
 def from_tritonparse(event: Mapping[str, Any]) -> AutotuneResult:
-    """Parses an "autotune" event, whose configs are the text of `triton.Config`. Raises BadEntryError."""
+    """Parse an "autotune" event, whose configs are the text of `triton.Config`. Raises BadEntryError."""
     match event:
         case {"kernel_name": str(kernel), "autotune_key": str(key), "configs_timings": dict(rows)}:
             pairs = ((_parsed(text), times) for text, times in rows.items())
@@ -82,7 +82,7 @@ def from_tritonparse(event: Mapping[str, Any]) -> AutotuneResult:
 
 
 def benchmarks_of(tuning: AutotuneResult, variants: Mapping[int, Config]) -> dict[int, Benchmark]:
-    """Matches measurements with the `variants` (id -> config) of the tuned kernel.
+    """Match measurements with the `variants` (id -> config) of the tuned kernel.
 
     A cache does not say which compilation was measured, so a measurement is used only if exactly one
     variant fits its config and exactly one config fits the variant.
@@ -96,18 +96,18 @@ def benchmarks_of(tuning: AutotuneResult, variants: Mapping[int, Config]) -> dic
     return {
         ids[0]: Benchmark(tuning.key, timing.ms, timing.p20, timing.p80, timing is chosen)
         for timing, ids in zip(tuning.timings, fits, strict=True)
-        if len(ids) == 1 and sum(ids[0] in others for others in fits) == 1
+        if len(ids) == 1 and sum(ids[0] in matches for matches in fits) == 1
     }
 
 
 def _agree(measured: Mapping[str, Value], config: Config) -> bool:
-    """Whether the known values of a variant's config fit the measured one."""
-    known = {name: value for name, value in config.values if name not in _OWN_NAMES}
-    return all(measured.get(name, value) in (value, None) for name, value in known.items())
+    """Return True if the known values of a variant's config fit the measured one."""
+    known_values = {name: value for name, value in config.values if name not in _OWN_NAMES}
+    return all(measured.get(name, value) in (value, None) for name, value in known_values.items())
 
 
 def _timing(config: Mapping[str, Value], times: Any) -> Timing | None:
-    """Parses one row; None for a config that failed, which has infinite times."""
+    """Parse one row; None for a config that failed, which has infinite times."""
     values: Sequence[Any] = times if isinstance(times, list) else [times]
     if not values or not all(isinstance(value, int | float) and math.isfinite(value) for value in values):
         return None
@@ -116,14 +116,14 @@ def _timing(config: Mapping[str, Value], times: Any) -> Timing | None:
 
 
 def _flat(config: Mapping[str, Any]) -> dict[str, Value]:
-    """The fields of a `triton.Config`: `kwargs` and the options."""
+    """Return the fields of a `triton.Config`: `kwargs` and the options."""
     kwargs = config.get("kwargs")
     values = dict(kwargs) if isinstance(kwargs, dict) else {}
     return values | {name: config.get(name) for name in OPTION_NAMES}
 
 
 def _parsed(text: str) -> dict[str, Value]:
-    """Parses the text of a `triton.Config`: `BLOCK: 64, num_warps: 4, maxnreg: None`."""
+    """Parse the text of a `triton.Config`: `BLOCK: 64, num_warps: 4, maxnreg: None`."""
     pairs = (part.partition(": ") for part in text.split(", "))
     return {name: parse_value(value) for name, _, value in pairs}
 
@@ -184,7 +184,7 @@ class RawCompilation:
 
 
 def assemble(raw: RawCompilation, files: PythonFiles) -> ImportedCompilation:
-    """The variant and kernel of a raw compilation. Raises BadEntryError if it has no stage."""
+    """Return the variant and kernel of a raw compilation. Raises BadEntryError if it has no stage."""
     stages = [stage.name for stage in stages_for(raw.target.backend, raw.artifacts)]
     artifacts = {name: raw.artifacts[name] for name in stages if name in raw.artifacts}
     if not artifacts:
@@ -214,9 +214,10 @@ def assemble(raw: RawCompilation, files: PythonFiles) -> ImportedCompilation:
 
 
 def config_options(values: Mapping[str, Any], target: Target) -> dict[str, Value]:
-    """The options in Triton's metadata that a config sets. Raises BadEntryError if one is not a number.
+    """Return the options in Triton's metadata that a config sets.
 
     Defaults are omitted, except those of num_warps and num_stages, as in a recorded program.
+    Raises BadEntryError if an option is not a number.
     """
     options: dict[str, Value] = {}
     for name, default in backend_of(target).option_defaults.items():
@@ -227,19 +228,19 @@ def config_options(values: Mapping[str, Any], target: Target) -> dict[str, Value
 
 
 def environment_components(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The components of Triton's key that its metadata has: environment variables and some options."""
-    found = {
+    """Return the components of Triton's key in its metadata: environment variables and some options."""
+    components = {
         f"{ENVIRONMENT}{clean(name)}": clean(value)
         for name, value in metadata.items()
         if isinstance(value, str) and _VARIABLE.fullmatch(name)
     }
-    return found | {
+    return components | {
         OPTION + name: clean(str(metadata[name])) for name in (*CHECKS, *OPTION_VARIABLES) if name in metadata
     }
 
 
 def target_of(description: Any) -> Target:
-    """The target that Triton's metadata describes. Raises BadEntryError if it is unknown."""
+    """Return the target that Triton's metadata describes. Raises BadEntryError if it is unknown."""
     if not isinstance(description, dict):
         raise BadEntryError("its metadata names no target")
     try:
@@ -264,7 +265,7 @@ def _count(name: str, value: Any) -> int:
 
 
 def _header(artifacts: Mapping[str, bytes]) -> KernelHeader | None:
-    """The header of the first MLIR stage; None if Triton kept only the binary."""
+    """Return the header of the first MLIR stage, or None if Triton kept only the binary."""
     for stage in _MLIR_STAGES:
         if stage in artifacts:
             return read_header(artifacts[stage].decode("utf-8", "replace"))
@@ -272,7 +273,10 @@ def _header(artifacts: Mapping[str, bytes]) -> KernelHeader | None:
 
 
 def _named_arguments(header: KernelHeader | None, function: PythonFunction | None) -> tuple[Argument, ...]:
-    """The run-time arguments; if the IR numbers them, with the parameters' names if these are certain."""
+    """Return the run-time arguments.
+
+    If the IR numbers them, they get the parameters' names if these are certain.
+    """
     if header is None:
         return ()
     if header.named or function is None:
@@ -285,7 +289,10 @@ def _named_arguments(header: KernelHeader | None, function: PythonFunction | Non
 
 
 def _constants(header: KernelHeader | None, function: PythonFunction | None) -> dict[str, Value]:
-    """The constexpr values that the IR reveals: by name, or the ends of the ranges without the source."""
+    """Return the constexpr values that the IR reveals.
+
+    They are by name, or without the source the ends of the ranges.
+    """
     if header is None:
         return {}
     if function is not None and (named := range_constants(function, header)):
@@ -299,7 +306,7 @@ def _constants(header: KernelHeader | None, function: PythonFunction | None) -> 
 def _split_constants(
     arguments: Sequence[Argument], constants: Mapping[str, Value], function: PythonFunction | None
 ) -> tuple[tuple[Argument, ...], dict[str, Value]]:
-    """Splits arguments and constants into the specialization and the meta-parameters.
+    """Split arguments and constants into the specialization and the meta-parameters.
 
     A constant whose parameter is not a `tl.constexpr` is an argument that the JIT made constant (1,
     None).
@@ -315,5 +322,5 @@ def _split_constants(
 
 
 def _source_without_text(name: str, header: KernelHeader | None) -> SourceFunction:
-    place = header.place if header else None
-    return SourceFunction(name, place.file if place else "", place.line if place else 0, "")
+    location = header.place if header else None
+    return SourceFunction(name, location.file if location else "", location.line if location else 0, "")

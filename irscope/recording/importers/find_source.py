@@ -61,33 +61,37 @@ class KernelHeader:
 
 
 def read_header(text: str) -> KernelHeader:
-    """The header of the public function in an MLIR stage. Raises BadEntryError if there is none."""
-    found = _FUNCTION.search(text)
-    if found is None:
+    """Read the header of the public function in an MLIR stage.
+
+    Raises BadEntryError if there is none.
+    """
+    signature = _FUNCTION.search(text)
+    if signature is None:
         raise BadEntryError("its IR has no kernel")
-    if len(found[3]) > _MAX_SIGNATURE:
+    if len(signature[3]) > _MAX_SIGNATURE:
         raise BadEntryError("its signature exceeds 1 MB")
     aliases = dict(_ALIAS.findall(text))
-    pieces = _argument_texts(found[3])
+    pieces = _argument_texts(signature[3])
     arguments = tuple(map(_argument, pieces))
     locations = [piece.partition(" loc(")[2] for piece in pieces]
-    places = [_resolve(location, aliases) for location in locations]
-    end = text.find("\n  }", found.end())
-    body = text[found.end() : end if end >= 0 else len(text)]
+    source_places = [_resolve(location, aliases) for location in locations]
+    end = text.find("\n  }", signature.end())
+    body = text[signature.end() : end if end >= 0 else len(text)]
     return KernelHeader(
-        name=clean(found[1] or found[2]),
+        name=clean(signature[1] or signature[2]),
         arguments=_without_parts(arguments),
         # Before 3.6, arguments are %arg0, %arg1, ...
         named=not any(re.fullmatch(r"arg\d+", argument.name) for argument in arguments),
-        place=next(filter(None, places), None) or _resolve("#loc", aliases),
+        place=next(filter(None, source_places), None) or _resolve("#loc", aliases),
         ranges=tuple(
-            (int(made[1]), _resolve(made[2].partition(" loc(")[2], aliases)) for made in _RANGE.finditer(body)
+            (int(range_match[1]), _resolve(range_match[2].partition(" loc(")[2], aliases))
+            for range_match in _RANGE.finditer(body)
         ),
     )
 
 
 def _argument_texts(line: str) -> list[str]:
-    """The arguments in the rest of the function's line, each `NAME: TYPE {...} loc(...)`."""
+    """Split the rest of the function's line into its arguments, each `NAME: TYPE {...} loc(...)`."""
     end = line.find(") attributes {")
     if end < 0:
         end = line.rfind(") {")
@@ -96,7 +100,7 @@ def _argument_texts(line: str) -> list[str]:
 
 
 def _argument(text: str) -> Argument:
-    """One argument; integers and pointers get the specialization key that the IR shows."""
+    """Parse one argument; integers and pointers get the specialization key that the IR shows."""
     name, _, rest = text.partition(": ")
     type_, _, attributes = rest.partition(" loc(")[0].partition(" {")
     spelled = _type(type_.strip())
@@ -117,13 +121,13 @@ def _type(text: str) -> str:
 
 
 def _without_parts(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
-    """The arguments without the shape and strides of a descriptor (`a_desc.shape.0`)."""
+    """Return the arguments without the shape and strides of a descriptor (`a_desc.shape.0`)."""
     whole = {argument.name for argument in arguments}
     return tuple(a for a in arguments if "." not in a.name or a.name.partition(".")[0] not in whole)
 
 
 def _resolve(location: str, aliases: dict[str, str]) -> SourcePlace | None:
-    """The innermost file position of a location's text."""
+    """Return the innermost file position of a location's text."""
     for _ in range(_MAX_HOPS):
         if match := _PLACE.match(location):
             return SourcePlace(_unescaped(match[1]), int(match[2]), int(match[3]))
@@ -135,7 +139,7 @@ def _resolve(location: str, aliases: dict[str, str]) -> SourcePlace | None:
 
 
 def _unescaped(text: str) -> str:
-    r"""Decodes an MLIR string, in which unprintable bytes are written as `\XX`."""
+    r"""Decode an MLIR string, in which unprintable bytes are written as `\XX`."""
     content = _ESCAPED.sub(
         lambda match: b"\\" if match[1] == b"\\" else bytes([int(match[1], 16)]),
         text.encode("utf-8", "replace"),
@@ -175,24 +179,27 @@ class PythonFiles:
         self._functions: dict[str, list[PythonFunction]] = {}
 
     def find(self, header: KernelHeader) -> PythonFunction | None:
-        """The function that a kernel was compiled from; None if this machine does not have it.
+        """Find the function that a kernel was compiled from; None if this machine does not have it.
 
-        It must begin on the line that the IR names and have the kernel's parameters, so that a file that
-        was edited since is not mistaken for the one that was compiled.
+        It must begin on the line that the IR names and have the kernel's parameters, so that a file
+        that was edited since is not mistaken for the one that was compiled.
         """
-        place = header.place
-        if place is None:
+        location = header.place
+        if location is None:
             return None
-        if place.file not in self._functions:
-            self._functions[place.file] = _functions_of(place.file)
-        for function in self._functions[place.file]:
-            if function.line == place.line and _fits(function, header):
+        if location.file not in self._functions:
+            self._functions[location.file] = _functions_of(location.file)
+        for function in self._functions[location.file]:
+            if function.line == location.line and _fits(function, header):
                 return function
         return None
 
 
 def functions_in(text: str, file: str, first_line: int = 1) -> list[PythonFunction]:
-    """The functions that `text` defines, if it is valid Python; `first_line` is its line in `file`."""
+    """Return the functions that `text` defines, if it is valid Python.
+
+    `first_line` is the line of the text in `file`.
+    """
     lines = text.splitlines(keepends=True)
     indent = len(text) - len(text.lstrip(" "))
     if indent:  # the text of a nested function
@@ -207,21 +214,23 @@ def functions_in(text: str, file: str, first_line: int = 1) -> list[PythonFuncti
 
 
 def range_constants(function: PythonFunction, header: KernelHeader) -> dict[str, int]:
-    """The constexpr parameters whose values the kernel's `tl.arange` calls reveal: name -> value.
+    """Map the constexpr parameters to the values that the kernel's `tl.arange` calls reveal.
 
     A range at the location of `tl.arange(0, BLOCK)` ends at BLOCK.
     """
     arguments = {argument.name for argument in header.arguments}
     # Columns count from 0 in ast, from 0 or 1 in the IR.
     base = header.place.column - function.column if header.place else 0
-    made = [(size, (place.line, place.column - base)) for size, place in header.ranges if place]
-    found: dict[str, set[int]] = {}
+    located_sizes = [
+        (size, (location.line, location.column - base)) for size, location in header.ranges if location
+    ]
+    sizes_by_name: dict[str, set[int]] = {}
     for call in function.ranges:
         if call.name not in arguments:
             # Triton records the place that it visited last: of the call or of one of its arguments.
-            sizes = {size for size, place in made if call.begin <= place < call.end}
-            found.setdefault(call.name, set()).update(sizes)
-    return {name: sizes.pop() for name, sizes in found.items() if len(sizes) == 1}
+            sizes = {size for size, location in located_sizes if call.begin <= location < call.end}
+            sizes_by_name.setdefault(call.name, set()).update(sizes)
+    return {name: sizes.pop() for name, sizes in sizes_by_name.items() if len(sizes) == 1}
 
 
 def _functions_of(file: str) -> list[PythonFunction]:
@@ -258,7 +267,7 @@ def _is_constexpr(annotation: ast.expr) -> bool:
 
 
 def _fits(function: PythonFunction, header: KernelHeader) -> bool:
-    """Whether the function has the kernel's arguments among its parameters, in their order."""
+    """Return True if the function has the kernel's arguments among its parameters, in their order."""
     if not header.named:
         return len(header.arguments) <= len(function.parameters)
     rest = iter(function.parameters)

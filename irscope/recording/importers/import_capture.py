@@ -90,14 +90,14 @@ def import_source(
     command: str,
     report: Callable[[int], None],
 ) -> ImportSummary:
-    """Writes every compilation of `source` that the capture does not have; malformed entries are skipped.
+    """Write every compilation of `source` that the capture does not have; malformed entries are skipped.
 
     Opens the capture once the first compilation was read. Calls `report` with the number of parts that
     are done after each part. Raises UserError if no compilation can be imported.
     """
-    found = _packed(_read_all(source, report))
+    items = _packed(_read_all(source, report))
     before: list[Found] = []
-    for first in found:
+    for first in items:
         if isinstance(first, ImportedCompilation):
             break
         before.append(first)
@@ -108,7 +108,7 @@ def import_source(
         raise UserError(f"{source.path}: this {source.kind} has no readable compilation{reason}")
     with open_writer() as writer:
         session = ImportSession(writer, source.kind, command)
-        for item in chain(before, [first], found):
+        for item in chain(before, [first], items):
             session.add(item)
         session.close()
     return session.summary
@@ -179,7 +179,7 @@ class ImportSession:
         self._tunings: list[AutotuneResult] = []
 
     def add(self, found: Found) -> None:
-        """Writes a compilation; keeps autotune results for `close`."""
+        """Write a compilation; keeps autotune results for `close`."""
         if isinstance(found, SkippedEntry):
             self.summary.left_out.append(found)
         elif isinstance(found, AutotuneResult):
@@ -192,7 +192,7 @@ class ImportSession:
             self.summary.added += 1
 
     def close(self) -> None:
-        """Writes the times that autotuners measured."""
+        """Write the times that autotuners measured."""
         measured: dict[int, list[Benchmark]] = {}
         for tuning in self._tunings:
             for id_, benchmark in benchmarks_of(tuning, self._configs.get(tuning.kernel, {})).items():
@@ -203,20 +203,20 @@ class ImportSession:
 
     def _write(self, found: ImportedCompilation) -> None:
         source = found.source
-        place = (source.name, source.file, source.line)
-        if place not in self._kernels:
-            self._kernels[place] = self._writer.add_kernel(source, (), found.parameters)
-        self.summary.kernels[place] = bool(source.text)
+        kernel_key = (source.name, source.file, source.line)
+        if kernel_key not in self._kernels:
+            self._kernels[kernel_key] = self._writer.add_kernel(source, (), found.parameters)
+        self.summary.kernels[kernel_key] = bool(source.text)
         if found.triton not in self._toolchains:
             versions = {"triton": found.triton, "irscope": irscope.__version__, "imported from": self._kind}
             self._toolchains[found.triton] = self._writer.add_toolchain(versions, self._command)
-        kernel, toolchain = self._kernels[place], self._toolchains[found.triton]
+        kernel, toolchain = self._kernels[kernel_key], self._toolchains[found.triton]
         new = self._with_unique_config(kernel, found)
         id_ = self._writer.add_variant(kernel, toolchain, found.triton, new)
         self._configs.setdefault(source.name, {})[id_] = new.config
 
     def _with_unique_config(self, kernel: int, found: ImportedCompilation) -> NewVariant:
-        """The variant, with a part of its key in its config if nothing else distinguishes it from another."""
+        """Return the variant, with a part of its key in its config if nothing else makes it unique."""
         values = found.new.config.values
         for more in ((), (("cache", found.key[:_SHORT_KEY]),), (("cache", found.key),)):
             new = replace(found.new, config=Config((*values, *more)))
@@ -228,5 +228,5 @@ class ImportSession:
 
 
 def _key(variant: Variant) -> str | None:
-    """The `ImportedCompilation.key` of a variant; None if it was neither imported nor cached."""
+    """Return the `ImportedCompilation.key` of a variant; None if it was neither imported nor cached."""
     return variant.metadata.get("hash") or variant.cache_key.get(DUMP_KEY)

@@ -60,15 +60,15 @@ class EntryFolder:
     files: frozenset[str]
 
     def tunings(self) -> list[str]:
-        """The files with the results of an autotuner."""
+        """Return the files with the results of an autotuner."""
         return sorted(name for name in self.files if name.endswith(SUFFIX))
 
     def stems(self) -> list[str]:
-        """The kernels with at least one stage here, by the stems of their files."""
+        """Return the kernels with at least one stage here, by the stems of their files."""
         return sorted({name.rpartition(".")[0] for name in self.files if _extension(name) in _EXTENSIONS})
 
     def read_stages(self, stem: str) -> dict[str, bytes]:
-        """Every stage of the kernel. Raises BadEntryError if one cannot be read."""
+        """Read every stage of the kernel. Raises BadEntryError if one cannot be read."""
         extensions = {_extension(name) for name in self.files if name.rpartition(".")[0] == stem}
         names = {stage: f"{stem}.{stage}" for stage in sorted(extensions & _stage_extensions(extensions))}
         return {
@@ -79,7 +79,7 @@ class EntryFolder:
 
 
 def find_entries(path: Path) -> list[EntryFolder]:
-    """The folders with stages or autotune results, at or below `path`, sorted by path.
+    """Find the folders with stages or autotune results, at or below `path`, sorted by path.
 
     Reads no file and follows no links. Raises UserError if `path` cannot be read.
     """
@@ -87,28 +87,31 @@ def find_entries(path: Path) -> list[EntryFolder]:
         os.listdir(path)  # noqa: PTH208 - raises the errors that `_list_folder` ignores
     except OSError as error:
         raise UserError(f"{path}: cannot read it: {error.strerror}") from error
-    found: list[EntryFolder] = []
+    entries: list[EntryFolder] = []
     pending = [(path, 0)]
     while pending:
         folder, depth = pending.pop()
         files, folders = _list_folder(folder)
         entry = EntryFolder(folder, files)
         if entry.stems() or entry.tunings():
-            found.append(entry)
+            entries.append(entry)
         elif depth < _MAX_DEPTH:
             pending += [(folder / name, depth + 1) for name in folders]
-    return sorted(found, key=lambda entry: entry.path)
+    return sorted(entries, key=lambda entry: entry.path)
 
 
 def _stage_extensions(found: AbstractSet[str]) -> AbstractSet[str]:
-    """The extensions of files with stages; those of plug-ins only if one of `found` is unknown."""
+    """Return the extensions of files with stages.
+
+    Those of plug-ins are included only if one of `found` is unknown.
+    """
     if found <= _EXTENSIONS | {"json"}:
         return _EXTENSIONS
     return {stage.name for stage in all_stages() if stage.derived_from is None}
 
 
 def _list_folder(folder: Path) -> tuple[frozenset[str], list[str]]:
-    """The names of the regular files and folders in a folder; none if it cannot be read."""
+    """Return the names of the regular files and folders in a folder; none if it cannot be read."""
     files, folders = set(), []
     try:
         with os.scandir(folder) as entries:
@@ -128,7 +131,7 @@ def _extension(name: str) -> str:
 
 
 def read_cache_entry(entry: EntryFolder, stem: str) -> RawCompilation:
-    """The compilation in a cache entry whose files are named `stem`. Raises BadEntryError."""
+    """Read the compilation in a cache entry whose files are named `stem`. Raises BadEntryError."""
     if f"{stem}.json" not in entry.files:
         raise BadEntryError("it has no metadata: the compilation failed or was interrupted")
     metadata = parse_object(read_file(entry.path / f"{stem}.json", MAX_JSON_BYTES), f"{stem}.json")
@@ -149,11 +152,11 @@ def read_cache_entry(entry: EntryFolder, stem: str) -> RawCompilation:
 
 
 def _sidecar(entry: EntryFolder) -> tuple[str | None, dict[str, float]]:
-    """The ptxas log and the seconds per stage, if `irscope compile` made the entry."""
+    """Read the ptxas log and the seconds per stage, if `irscope compile` made the entry."""
     if _SIDECAR not in entry.files:
         return None, {}
-    kept = parse_object(read_file(entry.path / _SIDECAR, MAX_JSON_BYTES), _SIDECAR)
-    log, seconds = kept.get("log"), kept.get("seconds")
+    sidecar = parse_object(read_file(entry.path / _SIDECAR, MAX_JSON_BYTES), _SIDECAR)
+    log, seconds = sidecar.get("log"), sidecar.get("seconds")
     return (
         log if isinstance(log, str) else None,
         {name: float(value) for name, value in seconds.items() if _is_time(value)}
@@ -167,7 +170,7 @@ def _is_time(value: Any) -> bool:
 
 
 def read_dump_entry(entry: EntryFolder, stem: str) -> RawCompilation:
-    """The compilation in a dump's folder whose files are named `stem`. Raises BadEntryError."""
+    """Read the compilation in a dump's folder whose files are named `stem`. Raises BadEntryError."""
     artifacts = entry.read_stages(stem)
     metadata = _module_metadata(artifacts.get("ttgir", b""))
     target = target_of(metadata["target"])
@@ -184,13 +187,13 @@ def read_dump_entry(entry: EntryFolder, stem: str) -> RawCompilation:
 
 
 def _module_metadata(ttgir: bytes) -> dict[str, Any]:
-    """The attributes of the module, by the names of Triton's metadata. Raises BadEntryError."""
+    """Return the attributes of the module, by the names of Triton's metadata. Raises BadEntryError."""
     module = _MODULE.search(ttgir)
     target = _TARGET.search(module[1]) if module else None
     if module is None or target is None:
         raise BadEntryError("it has no TTGIR module that names its target")
     metadata: dict[str, Any] = {"target": {"backend": target[1].decode(), "arch": target[2].decode()}}
     for name, attribute in _ATTRIBUTES.items():
-        if found := attribute.search(module[1]):
-            metadata[name] = int(found[1])
+        if match := attribute.search(module[1]):
+            metadata[name] = int(match[1])
     return metadata

@@ -46,7 +46,7 @@ _UNREADABLE = (OSError, EOFError, zlib.error)
 
 
 def read_trace(path: Path, files: PythonFiles) -> Iterator[Found]:
-    """The compilations and autotune results in a trace; other lines are skipped."""
+    """Yield the compilations and autotune results in a trace; other lines are skipped."""
     number = 0
     try:
         left = _ANY_BYTES + _MAX_RATIO * path.stat().st_size
@@ -57,8 +57,8 @@ def read_trace(path: Path, files: PythonFiles) -> Iterator[Found]:
                 if left < 0:
                     yield SkippedEntry(f"{path.name}:{number}", "the rest is larger than traces are")
                     return
-                if (found := _read_line(line, f"{path.name}:{number}", files)) is not None:
-                    yield found
+                if (item := _read_line(line, f"{path.name}:{number}", files)) is not None:
+                    yield item
     except _UNREADABLE as error:
         yield SkippedEntry(f"{path.name}:{number + 1}", f"the rest cannot be read: {error}")
 
@@ -68,7 +68,7 @@ def _unzipped(raw: BufferedReader) -> BufferedReader | GzipFile:
 
 
 def _read_line(line: bytes, place: str, files: PythonFiles) -> Found | None:
-    """The result of one line; None if it is neither a compilation nor an autotune event."""
+    """Return the result of one line, or None if it is neither a compilation nor an autotune event."""
     try:
         record = parse_object(line, "the line")
         match record.get("event_type"):
@@ -111,7 +111,7 @@ def _object(record: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 
 def _stages(contents: Mapping[str, Any]) -> dict[str, bytes]:
-    """The stages by name; a file is named NAME.STAGE."""
+    """Return the stages by name; a file is named NAME.STAGE."""
     return {
         name.rpartition(".")[2]: content.encode("utf-8", "replace")
         for name, content in contents.items()
@@ -120,17 +120,23 @@ def _stages(contents: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _function(python: Any) -> PythonFunction | None:
-    """The kernel's Python function, from its own text or from the text of its file and its first line."""
+    """Return the kernel's Python function.
+
+    It comes from its own text, or from the text of its file and its first line.
+    """
     match python:
         case {"code": str(code), "file_path": str(file), "start_line": int(first)}:
-            wanted = python.get("function_start_line", first)
+            first_line = python.get("function_start_line", first)
             functions = functions_in(code, file, first)
-            return next((function for function in functions if function.source.line == wanted), None)
+            return next((function for function in functions if function.source.line == first_line), None)
     return None
 
 
 def _constants(constants: Any, function: PythonFunction | None) -> dict[str, Value] | None:
-    """The constants by name; keys are positions such as "(4,)", or "(4, 0)" for the first of a tuple."""
+    """Return the constants by name.
+
+    Keys are positions such as "(4,)", or "(4, 0)" for the first of a tuple.
+    """
     if not isinstance(constants, dict) or function is None:
         return None
     named: dict[str, Value] = {}
@@ -165,7 +171,7 @@ def _seconds(times: Any) -> dict[str, float]:
 
 
 def _cache_key(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """The components of Triton's cache key in the record, with the names that `irscope compile` uses."""
+    """Return the components of Triton's cache key in the record, named as in `irscope compile`."""
     environment = metadata.get("env")
     components = {"source": metadata.get("src_cache_key"), "attributes": metadata.get("src_attrs")}
     components |= {
@@ -176,5 +182,5 @@ def _cache_key(metadata: Mapping[str, Any]) -> dict[str, str]:
 
 
 def is_trace_name(name: str) -> bool:
-    """Whether a tritonparse trace has such a file name."""
+    """Return True if a tritonparse trace has such a file name."""
     return name.endswith((".ndjson", ".ndjson.gz"))

@@ -21,7 +21,7 @@ class BadEntryError(Exception):
 
 
 def read_file(path: Path, limit: int, follow_links: bool = False) -> bytes:
-    """The content of a regular file of at most `limit` bytes. Raises BadEntryError otherwise."""
+    """Read a regular file of at most `limit` bytes. Raises BadEntryError otherwise."""
     # A named pipe would block, and a link may lead anywhere.
     flags = os.O_RDONLY | os.O_NONBLOCK | (0 if follow_links else os.O_NOFOLLOW)
     try:
@@ -38,7 +38,10 @@ def read_file(path: Path, limit: int, follow_links: bool = False) -> bytes:
 
 
 def parse_object(content: bytes | str, what: str) -> dict[str, Any]:
-    """The JSON object in `content`. Raises BadEntryError, which calls the content `what`, otherwise."""
+    """Parse the JSON object in `content`.
+
+    Raises BadEntryError, which calls the content `what`, if it is not one.
+    """
     try:
         value = loads(content if isinstance(content, str) else content.decode())
     except (ValueError, RecursionError) as error:

@@ -82,13 +82,16 @@ class KernelNodes:
 
 
 def graph_part(text: str) -> str:
-    """The part of the program's graph: "forward", "backward" or "inference"; "" if the code does not say."""
-    found = _PART.search(text)
-    return found[1] if found else ""
+    """Return the part of the program's graph: "forward", "backward" or "inference".
+
+    Returns "" if the code does not say.
+    """
+    match = _PART.search(text)
+    return match[1] if match else ""
 
 
 def kernels_of(text: str, line_map: LineMap) -> dict[str, KernelNodes]:
-    """The Triton kernels that an output code defines, by the names that it gives them, in its order."""
+    """Return the Triton kernels that an output code defines, by its names for them, in its order."""
     kernels: dict[str, KernelNodes] = {}
     starts = [line for line, _ in line_map]
     nodes = KernelNodes()
@@ -112,25 +115,26 @@ def kernels_of(text: str, line_map: LineMap) -> dict[str, KernelNodes]:
 
 
 def program_line(stack: str, excluded: str) -> ProgramLine | None:
-    """The innermost line of a Python stack, as `traceback` prints it, that is not in the folder `excluded`.
+    """Return the innermost line of a Python stack that is not in the folder `excluded`.
 
-    Without such a line the innermost one, None if there is no line.
+    The stack is as `traceback` prints it. Without such a line return the innermost one, or None if
+    there is no line.
     """
     frames = [
         ProgramLine(frame[1], int(frame[2]), frame[3].strip(), (frame[4] or "").strip())
         for frame in _FRAME.finditer(stack)
     ]
-    own = [frame for frame in frames if not frame.file.startswith(excluded)]
-    return (own or frames)[-1] if frames else None
+    program_frames = [frame for frame in frames if not frame.file.startswith(excluded)]
+    return (program_frames or frames)[-1] if frames else None
 
 
 def program_lines(kernel: KernelNodes, stacks: Mapping[str, str], excluded: str) -> tuple[ProgramLine, ...]:
-    """The lines of the program that a kernel came from, in their order.
+    """Return the lines of the program that a kernel came from, in their order.
 
     `stacks` has the Python stack of each node of the program's graph.
     """
-    found = {program_line(stack, excluded) for stack in _stacks(kernel, stacks)} | {kernel.original}
-    return tuple(sorted(filter(None, found), key=lambda line: (line.file, line.line)))
+    lines = {program_line(stack, excluded) for stack in _stacks(kernel, stacks)} | {kernel.original}
+    return tuple(sorted(filter(None, lines), key=lambda line: (line.file, line.line)))
 
 
 def _stacks(kernel: KernelNodes, stacks: Mapping[str, str]) -> Iterator[str]:
@@ -152,23 +156,24 @@ _MAX_SOURCE = 1 << 20
 
 
 def template_constants(source: str) -> dict[str, Value]:
-    """The constants in the body of a template's kernel by name; none for any other kernel."""
+    """Return the constants in the body of a template's kernel by name; none for any other kernel."""
     if not _TEMPLATE.search(source):
         return {}
     kernel = _kernel(source)
-    found: dict[str, Value] = {}
+    constants: dict[str, Value] = {}
     for node in kernel.body if kernel else ():
         match node:
             case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
                 if ast.unparse(node.annotation) == "tl.constexpr":
-                    found |= _constant(name, value)
-    return found
+                    constants |= _constant(name, value)
+    return constants
 
 
 def size_hints(source: str) -> str:
-    """The sizes that Inductor chose the configs for ("x=4096:r0_=1024"); "" if the source does not say.
+    """Return the sizes that Inductor chose the configs for ("x=4096:r0_=1024").
 
-    Without commas and blanks, at which names of variants are split.
+    Returns "" if the source does not say. The text has no commas and blanks, at which names of
+    variants are split.
     """
     kernel = _kernel(source)
     for decorator in kernel.decorator_list if kernel else ():
@@ -182,7 +187,7 @@ def size_hints(source: str) -> str:
 
 @lru_cache(maxsize=16)
 def _kernel(source: str) -> ast.FunctionDef | None:
-    """The function with a decorator of `triton_heuristics`."""
+    """Return the function with a decorator of `triton_heuristics`."""
     if len(source) > _MAX_SOURCE:
         return None
     try:
@@ -194,7 +199,7 @@ def _kernel(source: str) -> ast.FunctionDef | None:
 
 
 def _constant(name: str, value: ast.expr) -> dict[str, Value]:
-    """A constant with a literal value or an element type (tl.float32); {} for any other expression."""
+    """Return a constant with a literal value or an element type (tl.float32), else {}."""
     if isinstance(value, ast.Attribute):
         return {name: parse_value(ast.unparse(value))}
     literal = _literal(value)
@@ -242,13 +247,13 @@ class _Module:
     created: dict[str, GeneratedKernel] = field(default_factory=dict)
 
     def next(self, name: str) -> KernelNodes:
-        """The nodes of the next kernel whose function is called `name`."""
+        """Return the nodes of the next kernel whose function is called `name`."""
         if self.kernels is None:
             text = Path(self.path).read_text("utf-8", "replace")
             self.part, self.kernels = graph_part(text), list(kernels_of(text, self.line_map).values())
-        found = next((kernel for kernel in self.kernels if kernel.name == name), KernelNodes())
-        self.kernels = [kernel for kernel in self.kernels if kernel is not found]
-        return found
+        match = next((kernel for kernel in self.kernels if kernel.name == name), KernelNodes())
+        self.kernels = [kernel for kernel in self.kernels if kernel is not match]
+        return match
 
 
 @dataclass
@@ -268,7 +273,7 @@ class InductorGraphs:
         self._narrowed: dict[str, tuple[int, Mapping[str, Any]]] = {}
 
     def of_autotuner(self, autotuner: Any) -> GeneratedKernel | None:
-        """The kernel of an autotuner that the output code being executed creates.
+        """Return the kernel of an autotuner that the output code being executed creates.
 
         The autotuner of a template does not have the file of the kernel's module.
         """
@@ -278,7 +283,10 @@ class InductorGraphs:
         return self._state.modules[-1].created.get(name) if self._state.modules else None
 
     def of_file(self, path: str | None) -> GeneratedKernel | None:
-        """The kernel whose module is this file, with what Inductor's autotune cache did to its configs."""
+        """Return the kernel whose module is this file.
+
+        It has what Inductor's autotune cache did to its configs.
+        """
         key = _stem(path or "")
         kernel = self._kernels.get(key)
         if kernel is None or key not in self._narrowed:
@@ -306,7 +314,7 @@ class InductorGraphs:
 
     @never_raises
     def add_kernel(self, name: str, source: str) -> None:
-        """A kernel is about to be created from its source."""
+        """Add a kernel that is about to be created from its source."""
         if not self._state.modules:
             return
         module = self._state.modules[-1]
@@ -330,8 +338,8 @@ class InductorGraphs:
     @never_raises
     def add_trial(self, source: str, scheduled: Sequence[Any]) -> None:
         """Inductor has generated a kernel for these nodes of its scheduler, fused or apart, to measure it."""
-        found = (origin for each in scheduled for origin in each.node.get_origins())
-        nodes = [node for node in dict.fromkeys(found) if node.op == "call_function"]
+        origins = (origin for scheduler_node in scheduled for origin in scheduler_node.node.get_origins())
+        nodes = [node for node in dict.fromkeys(origins) if node.op == "call_function"]
         kernel = GeneratedKernel("", None, origin_of_nodes(nodes, FUSION))
         self._kernels.setdefault(_key(source), kernel)
 
@@ -344,7 +352,10 @@ class InductorGraphs:
 
     @never_raises
     def generated(self, function: Any) -> Generated | None:
-        """The output code and the origin of a kernel (a JITFunction); None if Inductor did not make it."""
+        """Return the output code and the origin of a kernel (a JITFunction).
+
+        Returns None if Inductor did not make it.
+        """
         kernel = self.of_file(function.fn.__code__.co_filename)
         if kernel is None:
             if "triton_heuristics" not in function.fn.__globals__:  # not a kernel of Inductor
@@ -370,23 +381,27 @@ class InductorGraphs:
 
 
 def generated(kernel: GeneratedKernel, source: str) -> Generated:
-    """The output code of a kernel, and the values that its source and its graph add to its variants."""
+    """Return a kernel's output code, and the values that its source and graph add to its variants."""
     files = {OUTPUT_CODE: kernel.output_code} if kernel.output_code else {}
     return Generated(files=files, complete=lambda variant: completed(variant, kernel, source))
 
 
 def completed(variant: NewVariant, kernel: GeneratedKernel, source: str) -> NewVariant:
-    """A variant of a generated kernel with everything that its source and its graph say.
+    """Complete a variant of a generated kernel with everything that its source and its graph say.
 
     The constants of a template become values of the config, the size hints an argument.
     """
     constants, hints = template_constants(source), size_hints(source)
-    known = dict(variant.config.values)
+    config_values = dict(variant.config.values)
     # Coordinate descent may go on from the config that the cache chose.
-    is_chosen = all(known.get(name, value) == value for name, value in kernel.chosen.items())
-    found = replace(kernel.origin, configs=kernel.configs) if kernel.chosen and is_chosen else kernel.origin
-    origin = origin_to_json(found)
-    config = Config((*((n, v) for n, v in constants.items() if n not in known), *known.items()))
+    is_chosen = all(config_values.get(name, value) == value for name, value in kernel.chosen.items())
+    origin_with_configs = (
+        replace(kernel.origin, configs=kernel.configs) if kernel.chosen and is_chosen else kernel.origin
+    )
+    origin = origin_to_json(origin_with_configs)
+    config = Config(
+        (*((n, v) for n, v in constants.items() if n not in config_values), *config_values.items())
+    )
     more = (Argument("size_hints", "constexpr", None, hints),) if hints else ()
     cache_key = {f"constant {name}": str(value) for name, value in constants.items()}
     if hints:
@@ -401,7 +416,10 @@ def completed(variant: NewVariant, kernel: GeneratedKernel, source: str) -> NewV
 
 
 def origin_of_nodes(nodes: Sequence[Any], trial: str) -> Origin:
-    """The origin of a kernel that is measured for these nodes of the graph that Inductor lowers."""
+    """Return the origin of a kernel that is measured for these nodes of the graph.
+
+    It is the graph that Inductor lowers.
+    """
     from torch._inductor.virtualized import V
 
     operators = (getattr(node.meta.get("original_aten"), "overloadpacket", None) for node in nodes)
@@ -420,14 +438,14 @@ def _stem(path: str) -> str:
 
 
 def _key(source: str) -> str:
-    """The name of the file that Inductor writes this text to (codecache.write)."""
+    """Return the name of the file that Inductor writes this text to (codecache.write)."""
     from torch._inductor.codecache import code_hash
 
     return str(code_hash(source.strip()))
 
 
 def _part(graph: Any) -> str:
-    """The part of the program's graph that Inductor is lowering, as in the output code."""
+    """Return the part of the program's graph that Inductor is lowering, as in the output code."""
     if getattr(graph, "is_backward", False):
         return "backward"
     return "inference" if getattr(graph, "is_inference", False) else "forward"

@@ -95,7 +95,7 @@ class InductorBenchmarks:
 
     @never_raises
     def _finish(self, autotuner: Any, run: _TuningRun, chosen: Any) -> None:
-        """Sends the times of a run, whose launchers name the entries of Triton's cache."""
+        """Send the times of a run, whose launchers name the entries of Triton's cache."""
         numbers = self._numbers(autotuner)
         key = _tuning_key(autotuner)
         for launcher, ms in run.times:
@@ -109,7 +109,7 @@ class InductorBenchmarks:
             self._recorder.send(Note(f"{getattr(autotuner.fn, '__name__', 'a kernel')}: {text}"))
 
     def _numbers(self, autotuner: Any) -> Mapping[str, int]:
-        """The numbers of the recorded variants by the name of their entry in Triton's cache."""
+        """Map the recorded variants' entries in Triton's cache, by name, to the variants' numbers."""
         from torch._inductor.runtime.runtime_utils import triton_hash_to_path_key
 
         return {triton_hash_to_path_key(hash_): number for hash_, number in self._recorder.numbers().items()}
@@ -138,13 +138,16 @@ class InductorBenchmarks:
 
 
 def _continues(autotuner: Any) -> bool:
-    """Whether coordinate descent follows, which makes the final choice (`CachingAutotuner.run`)."""
-    found = getattr(autotuner.launchers[0].config, "found_by_coordesc", False)
-    return bool(autotuner.inductor_meta.get("coordinate_descent_tuning")) and not found
+    """Return True if coordinate descent follows.
+
+    It makes the final choice (`CachingAutotuner.run`).
+    """
+    found_by_descent = getattr(autotuner.launchers[0].config, "found_by_coordesc", False)
+    return bool(autotuner.inductor_meta.get("coordinate_descent_tuning")) and not found_by_descent
 
 
 def _tuning_key(autotuner: Any) -> str:
-    """The sizes that the configs were measured for: "x=4096, r0_=1024"."""
+    """Return the sizes that the configs were measured for: "x=4096, r0_=1024"."""
     hints = getattr(autotuner, "size_hints", None)
     return ", ".join(f"{name}={size}" for name, size in hints.items()) if isinstance(hints, dict) else ""
 
@@ -162,7 +165,7 @@ Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 @contextmanager
 def _annotated(recorder: Recorder) -> Iterator[InductorGraphs]:
-    """Adds what Inductor says of the kernels that it generates within the block to their variants."""
+    """Add what Inductor says of the kernels that it generates within the block to their variants."""
     graphs = InductorGraphs()
     with ExitStack() as stack, recorder.with_frontend(graphs.generated):
         hooks = _Hooks(stack)
@@ -179,7 +182,7 @@ def _annotated(recorder: Recorder) -> Iterator[InductorGraphs]:
 
 @contextmanager
 def recorded_inductor(recorder: Recorder) -> Iterator[None]:
-    """Records what Inductor generates within the block, and on a GPU what it loads and measures."""
+    """Record what Inductor generates within the block, and on a GPU what it loads and measures."""
     with ExitStack() as stack:
         graphs = stack.enter_context(_annotated(recorder))
         if recorder.options.target is not None:  # without a GPU, it compiles every kernel in this process
@@ -203,7 +206,7 @@ class _Hooks:
         stack.callback(self._close)
 
     def when_imported(self, module: str, action: Callable[[Any], None]) -> None:
-        """Calls `action` with the module, now or right after its import."""
+        """Call `action` with the module, now or right after its import."""
 
         def act() -> None:
             if self._open:
@@ -215,7 +218,7 @@ class _Hooks:
             after_import((module,), act)
 
     def on(self, module: str, path: str, wrap: Wrap) -> None:
-        """Replaces the function at `path` ("Class.method") of a module, if this version of torch has it."""
+        """Replace the function at `path` ("Class.method") of a module, if this version of torch has it."""
         self.when_imported(module, lambda found: self._replace(found, path, wrap))
 
     @never_raises
@@ -248,10 +251,10 @@ def _loading(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[.
 
     @functools.wraps(original)
     def load_by_key_path(cls: Any, key: str, path: str, *args: Any, **kwargs: Any) -> Any:
-        given = dict(zip(("linemap", "attrs"), args, strict=False)) | kwargs
+        named_arguments = dict(zip(("linemap", "attrs"), args, strict=False)) | kwargs
         module: AbstractContextManager[None] = ExitStack()  # type: ignore[assignment]
-        if given.get("attrs") is not None:
-            module = graphs.loading(path, given.get("linemap") or ())
+        if named_arguments.get("attrs") is not None:
+            module = graphs.loading(path, named_arguments.get("linemap") or ())
         with module:
             return original(cls, key, path, *args, **kwargs)
 

@@ -32,7 +32,7 @@ class InductorResults:
 
     @never_raises
     def record(self, autotuner: Any) -> None:
-        """Records every kernel of an autotuner that was not compiled in this process."""
+        """Record every kernel of an autotuner that was not compiled in this process."""
         for result in autotuner.compile_results:
             if self._recorder.is_recorded(result.kernel.hash):
                 continue
@@ -48,19 +48,22 @@ class InductorResults:
         raw = _raw_compilation(result, autotuner)
         if kernel is not None and file and not Path(file).is_file():
             raw = _with_function(raw, kernel, file)
-        found = assemble(raw, self._files)
+        compilation = assemble(raw, self._files)
         if kernel is None:
-            return found, {}
+            return compilation, {}
         info = getattr(autotuner, "autotune_cache_info", None) or {}
         if kernel.configs is None and info.get("autotune_cache_state") == "hit":
             # A worker process narrowed the configs; it does not say how many there were.
             kernel = replace(kernel, origin=replace(kernel.origin, configs=0))
-        of_kernel = generated(kernel, found.source.text or kernel.source)
-        return replace(found, new=of_kernel.complete(found.new)), of_kernel.files
+        of_kernel = generated(kernel, compilation.source.text or kernel.source)
+        return replace(compilation, new=of_kernel.complete(compilation.new)), of_kernel.files
 
 
 def _raw_compilation(result: Any, autotuner: Any) -> RawCompilation:
-    """The entry of Triton's cache for a result, with the config that Inductor chose the constants from."""
+    """Read the entry of Triton's cache for a result.
+
+    Its constants are those of the config that Inductor chose.
+    """
     from torch._inductor.runtime.cache_dir_utils import triton_cache_dir
     from torch._inductor.runtime.runtime_utils import triton_hash_to_path_key
 
@@ -76,7 +79,7 @@ def _raw_compilation(result: Any, autotuner: Any) -> RawCompilation:
 
 
 def _with_function(raw: RawCompilation, kernel: GeneratedKernel, file: str) -> RawCompilation:
-    """The compilation with its function, whose file Inductor did not write to this machine."""
+    """Return the compilation with its function, whose file Inductor did not write to this machine."""
     functions = (f for f in functions_in(kernel.source, file) if f.source.name == raw.name)
     return replace(raw, function=next(functions, None))
 

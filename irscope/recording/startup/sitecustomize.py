@@ -12,8 +12,8 @@ _RUN, _CHECK = "IRSCOPE_RUN", "IRSCOPE_WARM_CHECK"
 
 
 def _begin() -> None:
-    here = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is not imported yet
-    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != here]  # noqa: PTH100
+    startup_folder = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib is not imported yet
+    sys.path[:] = [entry for entry in sys.path if os.path.abspath(entry) != startup_folder]  # noqa: PTH100
     this = sys.modules.pop(__name__)
     try:  # noqa: SIM105 - contextlib is not imported yet
         __import__(__name__)  # the user's sitecustomize, which this one shadows

@@ -31,33 +31,33 @@ class ExportController:
         self._screen = screen
 
     def action_copy_line(self, right: bool) -> None:
-        """Copies the line under the cursor."""
+        """Copy the line under the cursor."""
         text = self._screen.texts.line_text(right)
         if text is not None:
             self._copy(text, display_line(text.strip())[:_MAX_COPIED])
 
     def action_copy_operation(self) -> None:
-        """Copies the operation with its regions; as a diff if A and B differ."""
+        """Copy the operation with its regions; as a diff if A and B differ."""
         self._screen.run_exclusive(self._copy_operation, "copy")
 
     def action_copy_stage(self, right: bool) -> None:
-        """Copies the whole stage."""
+        """Copy the whole stage."""
         self._screen.run_exclusive(partial(self._copy_stage, right), "copy")
 
     def action_page(self, right: bool) -> None:
-        """Opens the stage in $PAGER."""
+        """Open the stage in $PAGER."""
         self._screen.run_exclusive(partial(self._open_in, "PAGER", _PAGER, right), "export")
 
     def action_edit(self, right: bool) -> None:
-        """Opens a copy of the stage in $EDITOR."""
+        """Open a copy of the stage in $EDITOR."""
         self._screen.run_exclusive(partial(self._open_in, "EDITOR", DEFAULT_EDITOR, right), "export")
 
     def action_save(self, right: bool) -> None:
-        """Saves the stage; asks for the path."""
+        """Save the stage; asks for the path."""
         self._screen.run_exclusive(partial(self._save_stage, right), "export")
 
     def action_picture(self) -> None:
-        """Saves a picture of the screen as SVG; asks for the path."""
+        """Save a picture of the screen as SVG; asks for the path."""
         picture = self._screen.app.export_screenshot()
 
         async def text() -> str:
@@ -66,7 +66,7 @@ class ExportController:
         self._screen.run_exclusive(partial(self._save, text, "irscope.svg"), "export")
 
     def action_reproduce(self, right: bool) -> None:
-        """Writes a reproducer of the variant; asks for the folder."""
+        """Write a reproducer of the variant; asks for the folder."""
         self._screen.run_exclusive(partial(self._reproduce, right), "export")
 
     async def _copy_operation(self) -> None:
@@ -121,7 +121,7 @@ class ExportController:
         self._screen.notify(description, title="Copied", markup=False)
 
     async def _text(self, variant: Variant, stage: str) -> str:
-        """The text of a stage of a variant."""
+        """Return the text of a stage of a variant."""
         workspace = self._screen.workspace
         if stage != PYTHON and workspace.available(variant, stage):
             return await self._screen.background.run(workspace.text, variant, stage)
@@ -147,7 +147,7 @@ class ExportController:
                 screen.notify(f"${name}: {error}", severity="warning", markup=False)
 
     async def _save(self, make_text: Callable[[], Awaitable[str]], name: str) -> None:
-        """Writes a new file at a path that the user types; in a browser, downloads it.
+        """Write a new file at a path that the user types; in a browser, downloads it.
 
         The text is made after the question: that can take seconds, and the user may type ahead.
         """
@@ -177,7 +177,7 @@ class ExportController:
 
 
 def save_new(path: Path, text: str) -> None:
-    """Writes a new file. Raises UserError if it exists or cannot be written."""
+    """Write a new file. Raises UserError if it exists or cannot be written."""
     if os.path.lexists(path):
         raise UserError(f"{path} already exists; nothing was written")
     try:
@@ -193,6 +193,6 @@ def _file_name(variant: Variant, stage: str) -> str:
 
 
 def _safe_name(variant: Variant) -> str:
-    """The kernel's name without special characters."""
+    """Return the kernel's name without special characters."""
     kernel = "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in variant.kernel.name)
     return kernel[:80] or "kernel"

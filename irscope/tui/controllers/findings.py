@@ -22,7 +22,7 @@ class FindingsController:
         self._view = view
 
     def action_finding(self, direction: int) -> None:
-        """Steps to the next or previous finding, without leaving the panel that has the focus."""
+        """Step to the next or previous finding, without leaving the panel that has the focus."""
         self._view.display = True
         self._view.step(direction)
 
@@ -34,7 +34,7 @@ class FindingsController:
             self._screen.notify("There is no finding about A and B")
 
     def action_toggle_findings(self) -> None:
-        """Shows the findings in a line, in a panel, or not at all."""
+        """Show the findings in a line, in a panel, or not at all."""
         view = self._view
         if not view.display:
             view.display = True
@@ -66,7 +66,7 @@ class FindingsController:
             screen.action_open(target.screen)
 
     def _show_problem(self, target: FindingTarget) -> None:
-        """Shows the message of a variant that failed; in the table, why one cannot be launched."""
+        """Show the message of a variant that failed; in the table, why one cannot be launched."""
         screen = self._screen
         variant = screen.workspace.by_id(target.variant or 0)
         if variant.failure is None:

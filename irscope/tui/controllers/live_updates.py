@@ -74,7 +74,7 @@ class LiveController:
         self._screen.run_exclusive(partial(self._follow, self._queue), "live")
 
     async def _follow(self, queue: EventQueue) -> None:
-        """Applies events until nothing is being compiled."""
+        """Apply events until nothing is being compiled."""
         from irscope.workspace import apply_events  # captures open without it
 
         live = self._live
@@ -137,7 +137,10 @@ class LiveController:
             screen.notify("Compiled; saving the source compiles it again, and so does r")
 
     def _is_outdated(self, variant: Variant, kernel: Kernel) -> bool:
-        """Whether a variant is of an earlier source of `kernel`, which no variant of its config is of."""
+        """Return True if a variant is of an earlier source, and no current variant has its config.
+
+        A current variant is one of `kernel` itself.
+        """
         workspace, old = self._screen.workspace, variant.kernel
         return (
             variant in workspace
@@ -147,7 +150,10 @@ class LiveController:
         )
 
     def _next_pair(self, updates: LiveUpdates) -> tuple[Variant, Variant] | None:
-        """A and B if they change: of a what-if, B's config before and after an edit, or what remains."""
+        """Return A and B if they change, or None.
+
+        They are those of a what-if, B's config before and after an edit, or what remains.
+        """
         planned, workspace = updates.planned, self._screen.workspace
         if updates.added is not None:
             return workspace.by_id(updates.added.a), workspace.by_id(updates.added.b)
@@ -218,7 +224,7 @@ class GrowthController:
             self._screen.notify(message, severity="warning", timeout=_MESSAGE_SECONDS, markup=False)
 
     async def _load(self) -> None:
-        """Shows new variants; all again once the writer has finished, because it may have changed others."""
+        """Show new variants; all again once the writer has finished, because it may have changed others."""
         screen, start, finished = self._screen, time.monotonic(), self._finished
         self._changed = self._finished = False
         only = screen.pair.a if len(screen.workspace.variants) == 1 else None
@@ -255,7 +261,7 @@ class RecompileController:
             self._screen.set_interval(INTERVAL, self._look)
 
     def action_toggle_recompile(self) -> None:
-        """Turns compiling after a save on or off."""
+        """Turn compiling after a save on or off."""
         if self._live is None:
             self._screen.notify("Only irscope tui FILE.py compiles after a save; r reloads a capture")
             return
@@ -273,7 +279,7 @@ class RecompileController:
             self._watch.follow(self._files(live))
 
     def _files(self, live: LiveConnection) -> list[Path]:
-        """The file that the user named, and those of the last kernel and its helpers."""
+        """Return the file that the user named, and those of the last kernel and its helpers."""
         variants = self._screen.workspace.variants
         kernel = max((v.kernel for v in variants), key=lambda kernel: kernel.id, default=None)
         functions = (kernel.source, *kernel.helpers) if kernel is not None else ()

@@ -33,64 +33,64 @@ class MainScreen(Protocol):
 
     @property
     def app(self) -> App[object]:
-        """The app."""
+        """Return the app."""
 
     @property
     def focused(self) -> Widget | None:
-        """The panel that has the focus."""
+        """Return the panel that has the focus."""
 
     @property
     def is_active(self) -> bool:
-        """Whether no other screen is over this one."""
+        """Return True if no other screen is over this one."""
 
     @property
     def pair(self) -> PairState:
-        """A and B."""
+        """Return A and B."""
 
     @property
     def stage(self) -> str:
-        """The stage on screen."""
+        """Return the stage on screen."""
 
     @property
     def texts(self) -> DiffView:
-        """The panel with the texts of A and B."""
+        """Return the panel with the texts of A and B."""
 
     @property
     def table(self) -> VariantTable:
-        """The table of variants."""
+        """Return the table of variants."""
 
     def compare(self, a: Variant, b: Variant) -> None:
-        """Compares another two variants."""
+        """Compare another two variants."""
 
     def choose(self, stage: str) -> None:
-        """Shows a stage that the user picked."""
+        """Show a stage that the user picked."""
 
     def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None = None) -> None:
-        """Shows a line of a stage; nothing for None. Going back then calls `reopen`."""
+        """Show a line of a stage; nothing for None. Going back then calls `reopen`."""
 
     def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
         """Remembers where the user is, to go back to; going back then calls `reopen`."""
 
     def action_open(self, name: str) -> None:
-        """Opens a screen over this one: "why", "passes", "layout", "chart"."""
+        """Open a screen over this one: "why", "passes", "layout", "chart"."""
 
     def offer_passes(self) -> None:
         """Asks whether to compile A and B once more with the passes that were not recorded."""
 
     def page_changed(self) -> None:
-        """Updates what depends on the page on screen."""
+        """Update what depends on the page on screen."""
 
     def update_status(self) -> None:
         """Redraws the status line."""
 
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
-        """Runs `work` in the app's thread and cancels earlier work of the same group."""
+        """Run `work` in the app's thread and cancel earlier work of the same group."""
 
     def set_interval(self, interval: float, callback: Callable[[], None]) -> object:
-        """Calls `callback` again and again, after `interval` seconds each."""
+        """Call `callback` again and again, after `interval` seconds each."""
 
     def call_after_refresh(self, callback: Callable[[], None]) -> bool:
-        """Runs `callback` after the next paint."""
+        """Run `callback` after the next paint."""
 
     def notify(
         self,
@@ -101,11 +101,11 @@ class MainScreen(Protocol):
         timeout: float | None = None,
         markup: bool = True,
     ) -> None:
-        """Shows a message."""
+        """Show a message."""
 
 
 def shown_variant(screen: MainScreen, right: bool) -> Variant:
-    """The variant whose text is on screen: B if `right`, else A; the only one if one is shown."""
+    """Return the variant whose text is on screen: B if `right`, else A; the only one if one is shown."""
     pair = screen.pair
     only = pair.only_variant(screen.stage)
     if only is not None:
@@ -117,7 +117,7 @@ _SAME = "A and B are the same variant; make another one B in the table"
 
 
 def unavailable(screen: MainScreen, action: str, parameters: tuple[object, ...]) -> str:
-    """Why `action` cannot act now, in one line; "" if it can."""
+    """Return why `action` cannot act now, in one line, or "" if it can."""
     pair, page = screen.pair, screen.texts.page
     reason = ""
     match action, parameters:

@@ -49,15 +49,15 @@ class Search:
         self.origin = 0
 
     def first(self) -> int | None:
-        """The first matching row from `origin` on; wraps around."""
+        """Return the first matching row from `origin` on; wrap around."""
         return self.rows[bisect_left(self.rows, self.origin) % len(self.rows)] if self.rows else None
 
     def next(self, row: int, direction: int) -> int | None:
-        """The next (1) or previous (-1) matching row; wraps around."""
+        """Return the next (1) or previous (-1) matching row; wrap around."""
         if not self.rows:
             return None
-        place = bisect_right(self.rows, row) if direction > 0 else bisect_left(self.rows, row) - 1
-        return self.rows[place % len(self.rows)]
+        index = bisect_right(self.rows, row) if direction > 0 else bisect_left(self.rows, row) - 1
+        return self.rows[index % len(self.rows)]
 
     def __str__(self) -> str:
         """`41 lines with ld.global`; "" without a query."""
@@ -78,7 +78,7 @@ class NavigationController:
     # Search.
 
     def action_search(self) -> None:
-        """Opens the search bar for the focused panel."""
+        """Open the search bar for the focused panel."""
         self._searched = self._panel()
         self.search.origin = self._row()
         self._bar.open()
@@ -94,7 +94,7 @@ class NavigationController:
         self._go_to_row(self.search.next(self._row(), direction))
 
     def search_page(self, query: str | None = None) -> None:
-        """Finds the query, or a new one, in the page on screen, or in the panel that is searched."""
+        """Find the query, or a new one, in the page on screen, or in the panel that is searched."""
         search, texts, panel = self.search, self._screen.texts, self._searched
         search.query = search.query if query is None else query
         if not search.query:
@@ -106,7 +106,7 @@ class NavigationController:
             search.rows = [line for line in lines if contains(panel.plain_text(line), search.query)]
 
     def query_changed(self, query: str) -> None:
-        """Searches while the user types."""
+        """Search while the user types."""
         self.search_page(query)
         self._screen.texts.mark_matches(query if self._searched is self._screen.texts else "")
         self._go_to_row(self.search.first())
@@ -129,7 +129,7 @@ class NavigationController:
         self.close_search()
 
     def cancel_search(self) -> None:
-        """Returns to the start of the search."""
+        """Return to the start of the search."""
         self._bar.value = ""
         self._go_to_row(self.search.origin)
         self.close_search()
@@ -145,19 +145,19 @@ class NavigationController:
             panel.cursor = row
 
     def _row(self) -> int:
-        """The row under the cursor of the panel that is searched."""
+        """Return the row under the cursor of the panel that is searched."""
         texts, panel = self._screen.texts, self._searched
         return texts.row if panel is texts else panel.cursor
 
     def _panel(self) -> LineView:
-        """The focused panel; the texts if none of the panels has the focus."""
+        """Return the focused panel, or the texts if none of the panels has the focus."""
         focused = self._screen.focused
         return focused if isinstance(focused, LineView) else self._screen.texts
 
     # Lines.
 
     def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None = None) -> None:
-        """Shows a line of a stage; nothing for None. Going back then calls `reopen`."""
+        """Show a line of a stage; nothing for None. Going back then calls `reopen`."""
         screen = self._screen
         if target is not None and target.stage in screen.pair.stages:
             self.remember_place(reopen)
@@ -219,7 +219,7 @@ class NavigationController:
 
     @property
     def has_jumped(self) -> bool:
-        """Whether there is a place to go back to."""
+        """Return True if there is a place to go back to."""
         return bool(self._jumps)
 
     def action_back(self) -> None:
@@ -227,18 +227,18 @@ class NavigationController:
         if not self._jumps:
             self._screen.notify("No jump to go back from")
             return
-        place, screen = self._jumps.pop(), self._screen
-        if (screen.pair.a.id, screen.pair.b.id) != (place.a.id, place.b.id):
-            if place.a not in screen.workspace or place.b not in screen.workspace:
+        jump, screen = self._jumps.pop(), self._screen
+        if (screen.pair.a.id, screen.pair.b.id) != (jump.a.id, jump.b.id):
+            if jump.a not in screen.workspace or jump.b not in screen.workspace:
                 screen.notify("A or B of that place is no longer in the capture")
                 return
-            screen.compare(place.a, place.b)
-        if place.stage in screen.pair.stages:
-            screen.choose(place.stage)
-            screen.texts.go_to_row(min(place.row, max(len(screen.texts.page.rows) - 1, 0)))
+            screen.compare(jump.a, jump.b)
+        if jump.stage in screen.pair.stages:
+            screen.choose(jump.stage)
+            screen.texts.go_to_row(min(jump.row, max(len(screen.texts.page.rows) - 1, 0)))
             screen.texts.focus()
-        if place.reopen is not None:
-            place.reopen()
+        if jump.reopen is not None:
+            jump.reopen()
 
     def _place(self) -> _Place:
         pair = self._screen.pair

@@ -58,7 +58,7 @@ class RecordPassesController:
             self._show()
 
     def _can_compile(self, variant: Variant) -> bool:
-        """Returns False, with a message, if a variant surely cannot be compiled once more."""
+        """Return False, with a message, if a variant surely cannot be compiled once more."""
         try:
             self._check(variant)
         except UserError as error:
@@ -67,7 +67,7 @@ class RecordPassesController:
         return True
 
     def _check(self, variant: Variant) -> None:
-        """Raises UserError if a variant surely cannot be compiled once more, or is being compiled."""
+        """Raise UserError if a variant surely cannot be compiled once more, or is being compiled."""
         number = f"#{variant.id}"
         if variant.id in self._compiling or variant.id in self._screen.workspace.in_progress:
             raise UserError(f"{number} is being compiled")
@@ -78,11 +78,11 @@ class RecordPassesController:
         check_installed(variant, f"The passes of {number} are recorded")
 
     async def _files(self, compiler: VariantCompiler, variants: Sequence[Variant]) -> list[Path]:
-        """The file to compile each variant from; none if the user does not want to."""
+        """Return the file to compile each variant from, or none if the user does not want to."""
         from irscope.tui.screens.dialogs import ConfirmScreen  # after the first paint
         from irscope.workspace.trust import trusted_file
 
-        known = [
+        known_files = [
             self._what_if.known_file(compiler, variant)
             or await asyncio.to_thread(trusted_file, variant.kernel)
             for variant in variants
@@ -90,10 +90,12 @@ class RecordPassesController:
         cancel = "only the other's" if self._screen.pair.has_passes else "cancel"
         answers = (_COMPILE, key("escape,n,q", "answer('')", "Cancel", cancel))
         question = f"No passes of {_numbers(variants)} were recorded. Compile once more, with passes?"
-        if all(known) and not await self._screen.app.push_screen_wait(ConfirmScreen([question], answers)):
+        if all(known_files) and not await self._screen.app.push_screen_wait(
+            ConfirmScreen([question], answers)
+        ):
             return []
         files = []
-        for variant, known_file in zip(variants, known, strict=True):
+        for variant, known_file in zip(variants, known_files, strict=True):
             file = known_file or await self._what_if.allowed_file(compiler, variant, question)
             if file is None:
                 return []
@@ -107,7 +109,7 @@ class RecordPassesController:
             self._updates.ask(partial(compiler.record_passes, PassRequest(variant, file)))
 
     def _answered(self, ids: Collection[int]) -> None:
-        """Shows the passes once nothing is being compiled, unless the user is elsewhere by now."""
+        """Show the passes once nothing is being compiled, unless the user is elsewhere by now."""
         self._compiling.difference_update(ids)
         pair = self._screen.pair
         if self._compiling or not pair.has_passes:

@@ -90,7 +90,7 @@ class SessionController:
         )
 
     def _restore_scope(self, names: Sequence[str]) -> None:
-        """Shows the variants of the kernel and the target with these names, if there are some."""
+        """Show the variants of the kernel and the target with these names, if there are some."""
         table = self._screen.table
         if len(names) == 2:
             scope = Scope(names[0] or None, names[1] or None)
@@ -98,10 +98,10 @@ class SessionController:
                 table.choose(scope)
 
     def _find(self, id_: int, index: int) -> Variant | None:
-        """A or B of the state, if the capture has the same variant under the same number."""
+        """Return A or B of the state, if the capture has the same variant under the same number."""
         state = self._before
-        known = {variant.id: variant for variant in self._screen.workspace.variants}
-        variant = known.get(id_)
+        variants = {variant.id: variant for variant in self._screen.workspace.variants}
+        variant = variants.get(id_)
         if state is None or variant is None or len(state.fingerprints) != 2:
             return None
         return variant if fingerprint(variant) == state.fingerprints[index] else None
@@ -112,7 +112,7 @@ def _detail(name: str) -> Detail:
 
 
 def _opened(panel: Widget) -> bool:
-    """Whether the user opened it; by default, its display depends on the size of the terminal.
+    """Return True if the user opened it; by default, its display depends on the size of the terminal.
 
     `panel.display` would be false while the app ends.
     """

@@ -46,7 +46,7 @@ class SourcePanelController:
         self._outcomes = outcomes
 
     def action_toggle_source(self) -> None:
-        """Shows or hides the Python source and what its line became."""
+        """Show or hides the Python source and what its line became."""
         self._panel.display = not self._panel.display
         if self._panel.display:
             self.follow()
@@ -55,7 +55,7 @@ class SourcePanelController:
             self._screen.texts.focus()
 
     def follow(self) -> None:
-        """Updates the panels after the cursor moved, in the source or in the texts."""
+        """Update the panels after the cursor moved, in the source or in the texts."""
         if self._panel.display and not isinstance(self._screen.focused, LineOutcomesView):
             from_source = isinstance(self._screen.focused, SourceView)
             self._screen.run_exclusive(partial(self._trace, from_source), "source")
@@ -82,62 +82,68 @@ class SourcePanelController:
         python = python_source(screen.pair.b)
         self._source.show(python, screen.stage, _counts(python, maps))
         if from_source:
-            place = self._source.place
+            source_place = self._source.place
             self._source.highlight((), self._source.cursor)
         else:
-            place = self._highlight_source(python, maps)
-        screen.texts.highlight(*(maps.lines(place) if place else (frozenset(), frozenset())))
+            source_place = self._highlight_source(python, maps)
+        screen.texts.highlight(*(maps.lines(source_place) if source_place else (frozenset(), frozenset())))
         if from_source:
             rows = screen.texts.highlighted_rows()
             if rows and screen.texts.row not in rows:
                 screen.texts.go_to_row(rows[0])
-        await self._list_outcomes(place)
+        await self._list_outcomes(source_place)
 
     def _highlight_source(self, python: PythonSource, maps: SourceMaps) -> SourcePlace | None:
-        """Marks the lines that the texts' line came from; returns the place in the kernel itself.
+        """Mark the lines that the texts' line came from; returns the place in the kernel itself.
 
         The innermost place if none of them is in the kernel's file.
         """
-        places = self._places(python, maps)
-        line = python.kernel_line(places)
+        source_places = self._places(python, maps)
+        line = python.kernel_line(source_places)
         if line is None:
             self._source.highlight((), self._source.cursor)
             return None
-        found = [line for place in places if (line := python.line_of(place)) is not None]
-        self._source.highlight(found, line)
+        source_lines = [
+            line for source_place in source_places if (line := python.line_of(source_place)) is not None
+        ]
+        self._source.highlight(source_lines, line)
         return python.places[line]
 
     def _places(self, python: PythonSource, maps: SourceMaps) -> tuple[SourcePlace, ...]:
-        """The places that the line under the texts' cursor came from: B's line, or A's."""
+        """Return the places that the line under the texts' cursor came from: B's line, or A's."""
         for right in (True, False):
             line = self._screen.texts.line_of(right)
             if line is None:
                 continue
             if self._screen.stage == PYTHON:
-                place = python.places[line] if line < len(python.places) else None
-                return (place,) if place else ()
-            if found := maps.of(line, right):
-                return found
+                source_place = python.places[line] if line < len(python.places) else None
+                return (source_place,) if source_place else ()
+            if source_places := maps.of(line, right):
+                return source_places
         return ()
 
     async def _list_outcomes(self, place: SourcePlace | None) -> None:
-        """Lists what a line became in each stage."""
+        """List what a line became in each stage."""
         if place is None:
             self._outcomes.show("No line of this source", ())
             return
         pair = self._screen.pair
-        found: list[LineOutcome] = []
+        outcomes: list[LineOutcome] = []
         for stage in pair.stages:
             if stage != PYTHON:
-                found += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
+                outcomes += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
         file, number = place.file_name, place.line
         title = f"Line {number} of {file} became, in A and B"
-        self._outcomes.show(title if found else f"Nothing came from line {number} of {file}", found)
+        self._outcomes.show(title if outcomes else f"Nothing came from line {number} of {file}", outcomes)
 
 
 def _counts(python: PythonSource, maps: SourceMaps) -> dict[int, tuple[int, int]]:
-    """The number of operations from each line of the source, in A and B."""
-    return {line: maps.counts(place) for line, place in enumerate(python.places) if place is not None}
+    """Count the operations from each line of the source, in A and B."""
+    return {
+        line: maps.counts(source_place)
+        for line, source_place in enumerate(python.places)
+        if source_place is not None
+    }
 
 
 # The marks of a stage with 50,000 lines take a few MB.
@@ -152,7 +158,7 @@ class LineMarksController:
         self._known: dict[tuple[int, str, str], LineMarks] = {}
 
     def update(self) -> None:
-        """Marks the lines of the stage on screen, now if the marks are known."""
+        """Mark the lines of the stage on screen, now if the marks are known."""
         sides = self._sides()
         self._screen.texts.set_marks(*(self._known.get(self._key(side), NO_MARKS) for side in sides))
         if any(self._key(side) not in self._known for side in sides):
@@ -165,10 +171,10 @@ class LineMarksController:
             if key in self._known:
                 continue
             try:
-                found = await self._screen.background.run(line_marks, self._screen.workspace, variant, stage)
+                marks = await self._screen.background.run(line_marks, self._screen.workspace, variant, stage)
             except UserError:  # comparing the stages reports damage
-                found = NO_MARKS
-            self._known[key] = found
+                marks = NO_MARKS
+            self._known[key] = marks
             while len(self._known) > _KEPT:
                 del self._known[next(iter(self._known))]
         if stage == self._screen.stage:
@@ -176,15 +182,15 @@ class LineMarksController:
             self._screen.texts.set_marks(*found_now)
 
     def _sides(self) -> tuple[Variant, Variant]:
-        """The variants whose texts are on screen: A's or B's twice if there is only one."""
+        """Return the variants whose texts are on screen: A's or B's twice if there is only one."""
         pair = self._screen.pair
         only = pair.only_variant(self._screen.stage)
         return (only, only) if only else (pair.a, pair.b)
 
     def _key(self, variant: Variant) -> tuple[int, str, str]:
         workspace, stage = self._screen.workspace, self._screen.stage
-        known = workspace.key(variant, stage) if workspace.available(variant, stage) else ""
-        return variant.id, stage, known or ""
+        content_key = workspace.key(variant, stage) if workspace.available(variant, stage) else ""
+        return variant.id, stage, content_key or ""
 
 
 class LessonController:

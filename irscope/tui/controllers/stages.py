@@ -33,13 +33,13 @@ class StageController:
         variants = screen.workspace.variants
         pair = opening_pair(variants, screen.table.facts) or (variants[0], variants[0])
         self.pair = PairState(screen.workspace, *pair)
-        wanted = stage in self.pair.stages
-        self.stage = stage if wanted and not self.pair.failed else self.pair.first_stage()
+        has_stage = stage in self.pair.stages
+        self.stage = stage if has_stage and not self.pair.failed else self.pair.first_stage()
         # The stage to return to after an error.
-        self._before_error = stage if wanted else ""
+        self._before_error = stage if has_stage else ""
         self.detail = Detail.SHAPES
         # Whether to switch to the first stage that differs, which is until the user picks one.
-        self._choosing = not wanted
+        self._choosing = not has_stage
         self._shown = ""
         # The initial position of the cursor, and whether the user moved it since.
         self._placed_at = _START
@@ -52,14 +52,14 @@ class StageController:
     # A and B.
 
     def restore(self, a: Variant, b: Variant, stage: str, detail: Detail) -> None:
-        """Starts with another A, B and detail, and with `stage` if they have it."""
+        """Start with another A, B and detail, and with `stage` if they have it."""
         self.pair = PairState(self._screen.workspace, a, b)
         self.detail = detail
         self._choosing = stage not in self.pair.stages
         self.stage = self.pair.first_stage() if self._choosing else stage
 
     def compare(self, a: Variant, b: Variant) -> None:
-        """Compares another two variants; the stage stays, and so does the line of A."""
+        """Compare another two variants; the stage stays, and so does the line of A."""
         before, self.pair = self.pair, PairState(self._screen.workspace, a, b)
         self.stage = self._stage_after(before)
         self._places.clear()
@@ -69,13 +69,13 @@ class StageController:
         self.start_comparing()
 
     def show_pair(self) -> None:
-        """Marks A and B in the table and shows the stage."""
+        """Mark A and B in the table and show the stage."""
         self._screen.table.set_pair(self.pair.a, self.pair.b)
         self._findings.set_findings((), note="" if self.pair.single else "comparing...")
         self.show(self.stage)
 
     def refresh_pair(self) -> None:
-        """Updates the texts and tabs after A or B got more stages."""
+        """Update the texts and tabs after A or B got more stages."""
         before, self.pair = self.pair, self.pair.renewed()
         stage = self.pair.first_stage() if self._may_switch() else self._stage_after(before)
         if stage != self.stage or before.keys.get(stage) != self.pair.keys.get(stage):
@@ -86,63 +86,66 @@ class StageController:
         self.start_comparing()
 
     def _stage_after(self, before: PairState) -> str:
-        """The stage to show after the pair changed: a new error, else the stage on screen if there is one."""
+        """Return the stage to show after the pair changed.
+
+        It is a new error, or else the stage on screen if there is one.
+        """
         if not self.pair.failed <= before.failed:
             if self.stage != ERROR:
                 self._before_error = self.stage
             return ERROR
-        wanted = self.stage if self.stage in self.pair.stages else self._before_error
-        return wanted if wanted in self.pair.stages else self.pair.first_stage()
+        candidate = self.stage if self.stage in self.pair.stages else self._before_error
+        return candidate if candidate in self.pair.stages else self.pair.first_stage()
 
     def action_swap(self) -> None:
-        """Swaps A and B."""
+        """Swap A and B."""
         self.compare(self.pair.b, self.pair.a)
 
     def action_step(self, direction: int) -> None:
-        """Makes the variant below or above B in the table B; skips A."""
+        """Make the variant below or above B in the table B; skips A."""
         table, a = self._screen.table, self.pair.a
-        found = table.neighbor(self.pair.b.id, direction, without=a.id)
-        if found is not None:
-            table.go_to(found.id)
-            self.compare(a, found)
+        neighbor = table.neighbor(self.pair.b.id, direction, without=a.id)
+        if neighbor is not None:
+            table.go_to(neighbor.id)
+            self.compare(a, neighbor)
 
     # The stage.
 
     def choose(self, stage: str) -> None:
-        """Shows a stage that the user picked."""
+        """Show a stage that the user picked."""
         self._choosing = False
         if stage != self.stage:
             self.show(stage)
             self.start_comparing()
 
     def show(self, stage: str) -> None:
-        """Shows a stage with the cursor at its last line, or on the first change."""
+        """Show a stage with the cursor at its last line, or on the first change."""
         texts, page = self._screen.texts, self.pair.page(stage, self.detail)
         if stage != self._shown:
             self._places[self._shown] = texts.place
-            place = self._places.get(stage, _START)
+            cursor = self._places.get(stage, _START)
             self._moved = False
         else:
             self._moved = self._moved or texts.place != self._placed_at
-            place = texts.place if page.left.language else _START
+            cursor = texts.place if page.left.language else _START
         self.stage = self._shown = stage
         unaligned = not texts.page.compared
-        texts.show(page, self.pair.headings(), place)
-        if place == _START and page.runs and page.runs[0][0]:
+        texts.show(page, self.pair.headings(), cursor)
+        if cursor == _START and page.runs and page.runs[0][0]:
             texts.go_to_change(1)
         elif page.compared and unaligned and self._moved:
-            texts.go_to_line(*place)  # unfolds the line that the user is reading
+            texts.go_to_line(*cursor)  # unfolds the line that the user is reading
         self._placed_at = texts.place
         self._update_tabs()
         self._screen.page_changed()
 
     def action_stage(self, number: int) -> None:
-        """Shows the stage of a tab."""
+        """Show the stage of a tab."""
         if number <= len(self.pair.stages):
             self.choose(self.pair.stages[number - 1])
 
     def action_detail(self) -> None:
-        """Changes how much detail is shown; the cursor stays on its line."""
+        """Change how much detail is shown; the cursor stays on its line."""
         self.detail = self.detail.next
         self.show(self.stage)
 
@@ -152,7 +155,7 @@ class StageController:
             self._screen.notify("No more changes below" if direction > 0 else "No more changes above")
 
     def start_comparing(self) -> None:
-        """Compares the stages one by one, the current one first; the tabs fill in."""
+        """Compare the stages one by one, the current one first; the tabs fill in."""
         self._screen.run_exclusive(self._compare_stages, "compare")
 
     async def _compare_stages(self) -> None:
@@ -167,9 +170,9 @@ class StageController:
                 self._update_tabs()
                 continue
             pair.note(stage, diff)
-            found = self._may_switch() and pair.opens_with(diff)
-            if found or stage == self.stage:
-                self._choosing = self._choosing and not found
+            is_opening = self._may_switch() and pair.opens_with(diff)
+            if is_opening or stage == self.stage:
+                self._choosing = self._choosing and not is_opening
                 self.show(stage)
             self._update_tabs()
         self._choosing = self._choosing and pair.growing
@@ -184,7 +187,7 @@ class StageController:
         await background.run(pair.prepare_details, self.stage)
 
     async def _derive_texts(self, stage: str) -> None:
-        """Makes the texts of a stage and shows them: they can be read long before they are compared.
+        """Make the texts of a stage and show them: they can be read long before they are compared.
 
         Not in the background, which may be comparing big stages for seconds. Raises UserError.
         """
@@ -196,12 +199,12 @@ class StageController:
                 self.show(stage)
 
     def close(self) -> None:
-        """Ends the thread that makes texts."""
+        """End the thread that makes texts."""
         if self._reader is not None:
             self._reader.close()
 
     def _may_switch(self) -> bool:
-        """Whether another stage may be shown: until the user picks one, or moves the cursor."""
+        """Return True if another stage may be shown: until the user picks one, or moves the cursor."""
         moved = self._moved or self._screen.texts.place != self._placed_at
         self._choosing = self._choosing and not moved
         return self._choosing
@@ -227,7 +230,7 @@ class TimelineController:
             self._screen.run_exclusive(self._open, "timeline")
 
     def action_version(self, direction: int) -> None:
-        """Compares the next or the previous two versions of B."""
+        """Compare the next or the previous two versions of B."""
         self._screen.run_exclusive(partial(self._step, direction), "timeline")
 
     async def _open(self) -> None:

@@ -32,11 +32,11 @@ class VariantPanelController:
         screen.app.push_screen(ChooseKernelScreen(counts, screen.table.model.scope), choose)
 
     def action_show_constants(self) -> None:
-        """Shows the columns that are equal in all rows."""
+        """Show the columns that are equal in all rows."""
         self._screen.table.action_constants()
 
     def pair_changed(self) -> None:
-        """Shows a warning if A and B should not be compared; the table shows the kernel of A and B."""
+        """Show a warning if A and B should not be compared; the table shows the kernel of A and B."""
         pair, table = self._screen.pair, self._screen.table
         self._warning.show(mismatch(pair.a, pair.b))
         if pair.a not in table.model.scope and pair.b not in table.model.scope:
@@ -44,22 +44,24 @@ class VariantPanelController:
         self._screen.call_after_refresh(self.fit)
 
     def arranged(self) -> None:
-        """Updates the line below the table and its height."""
+        """Update the line below the table and its height."""
         self._note.update(self._screen.table.display)
         self.fit()
 
     def fit(self) -> None:
-        """Gives the table the rows that are empty below the texts, and takes back the others."""
+        """Give the table the rows that are empty below the texts, and take back the others."""
         table, texts = self._screen.table, self._screen.texts
         if not table.display or not texts.size.height:
             return
-        wanted = table.line_count() + HEADING
-        own = min(wanted, self._default_height())
-        free = table.size.height + texts.size.height - own - HEADING - texts.line_count()
-        table.styles.max_height = min(wanted, own + free) if free > 0 and wanted > own else None
+        full_height = table.line_count() + HEADING
+        default = min(full_height, self._default_height())
+        free = table.size.height + texts.size.height - default - HEADING - texts.line_count()
+        table.styles.max_height = (
+            min(full_height, default + free) if free > 0 and full_height > default else None
+        )
 
     def _default_height(self) -> int:
-        """The height that the style sheet allows the table, in lines."""
+        """Return the height that the style sheet allows the table, in lines."""
         table = self._screen.table
         limit = table.styles.base.max_height
         if limit is None:

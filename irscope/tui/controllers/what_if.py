@@ -70,7 +70,7 @@ class WhatIfController:
             self._begin(compiler, variant, file, values, passes)
 
     async def _values(self, variant: Variant, suggested: str) -> Values | None:
-        """The values that the user wants; None if the user cancels."""
+        """Ask for the values; return None if the user cancels."""
         from irscope.tui.screens.dialogs import PromptScreen  # after the first paint
 
         question = f"Compile #{variant.id} also with (NAME=VALUE, or NAME=V1,V2):"
@@ -83,7 +83,7 @@ class WhatIfController:
         return None
 
     def _parsed(self, text: str, variant: Variant) -> Values | None:
-        """The values that the user typed; None, with a message, if one is wrong."""
+        """Parse the values that the user typed; if one is wrong, show a message and return None."""
         try:
             return parse_values(text, variant)
         except UserError as error:
@@ -105,17 +105,17 @@ class WhatIfController:
         self._updates.ask(partial(compiler.begin, what_if))
 
     def known_file(self, compiler: VariantCompiler, variant: Variant) -> Path | None:
-        """The file with the kernel if the user named it, or agreed to execute it; None if not."""
+        """Return the file with the kernel if the user named it, or agreed to execute it; None if not."""
         return compiler.trusted or self._allowed.get(variant.kernel.source.file)
 
     async def allowed_file(
         self, compiler: VariantCompiler, variant: Variant, question: str = ""
     ) -> Path | None:
-        """The file with the kernel, which the user agrees to execute after `question`; None if not."""
+        """Return the file with the kernel, which the user agrees to execute after `question`, or None."""
         from irscope.tui.screens.dialogs import PromptScreen  # after the first paint
 
         named = variant.kernel.source.file
-        if (known := self.known_file(compiler, variant)) is None:
+        if (file_known := self.known_file(compiler, variant)) is None:
             file = Path(named).expanduser()
             while (answer := await self._consent(file, variant, question)) == _OTHER:
                 prompt = PromptScreen(f"File with {variant.kernel.name}:", str(file))
@@ -123,11 +123,11 @@ class WhatIfController:
                 file = file if text is None else Path(text).expanduser()
             if answer != _EXECUTE:
                 return None
-            known = self._allowed[named] = file.absolute()
-        return known
+            file_known = self._allowed[named] = file.absolute()
+        return file_known
 
     async def _consent(self, file: Path, variant: Variant, question: str) -> str:
-        """The user's answer to the question whether a file may be executed."""
+        """Return the user's answer to the question whether a file may be executed."""
         from irscope.tui.screens.dialogs import ConfirmScreen  # after the first paint
 
         # Not in the background, where a comparison of big stages may take seconds.
@@ -175,17 +175,17 @@ class EditStageController:
             screen.notify(f"{stage} of #{variant.id} was not changed; nothing was built")
         elif text is not None:
             contents = await screen.background.run(_contents, screen, variant)
-            taken = tuple(edit_names(screen.workspace, variant))
+            names_in_use = tuple(edit_names(screen.workspace, variant))
             grows = compiler.trusted is None and screen.workspace.growth.unfinished
             first = free_id(screen.workspace.variants, separate=grows)
-            self._begin(compiler, StageEdit(variant, stage, text, contents, taken, first))
+            self._begin(compiler, StageEdit(variant, stage, text, contents, names_in_use, first))
 
     def _begin(self, compiler: VariantCompiler, edit: StageEdit) -> None:
         self._screen.notify(f"Building #{edit.variant.id} from the edited {edit.stage}; the result will be B")
         self._updates.ask(partial(compiler.edit, edit))
 
     def _run_editor(self, text: str, name: str, line: int | None) -> str | None:
-        """The text after $EDITOR; None, with a message, if it could not be run."""
+        """Return the text after $EDITOR; if it could not be run, show a message and return None."""
         screen = self._screen
         with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
             path = Path(folder, name)
@@ -208,7 +208,7 @@ class EditStageController:
             self._screen.run_exclusive(partial(self._ask_again, self._compiler, rejected), "edit")
 
     async def _ask_again(self, compiler: VariantCompiler, rejected: EditRejected) -> None:
-        """Shows what the compiler rejected; edits the same text again if the user wants to."""
+        """Show what the compiler rejected; edits the same text again if the user wants to."""
         from irscope.tui.screens.dialogs import ConfirmScreen  # after the first paint
 
         edit = rejected.edit
@@ -224,6 +224,6 @@ class EditStageController:
 
 
 def _contents(screen: MainScreen, variant: Variant) -> dict[str, bytes]:
-    """The stages of a variant as they are stored."""
-    found = ((stage, screen.workspace.read(variant, stage)) for stage in variant.artifacts)
-    return {stage: content for stage, content in found if content is not None}
+    """Return the stages of a variant as they are stored."""
+    stored = ((stage, screen.workspace.read(variant, stage)) for stage in variant.artifacts)
+    return {stage: content for stage, content in stored if content is not None}

@@ -71,12 +71,15 @@ _OVERLAYS = {
 
 
 def overlay(name: str) -> type[Overlay]:
-    """The screen that the key with this name opens over the main one; it is imported in 1 to 25 ms."""
+    """Return the screen that the key with this name opens over the main one.
+
+    It is imported in 1 to 25 ms.
+    """
     module, screen = _OVERLAYS[name]
-    found: type[Overlay] = getattr(import_module(f"irscope.tui.screens.{module}"), screen)
-    return found
+    screen_class: type[Overlay] = getattr(import_module(f"irscope.tui.screens.{module}"), screen)
+    return screen_class
 
 
 def overlays() -> _Overlays:
-    """The screens that open over the main one, in the order of their keys."""
+    """Return the screens that open over the main one, in the order of their keys."""
     return cast("_Overlays", tuple(map(overlay, _OVERLAYS)))

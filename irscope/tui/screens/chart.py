@@ -55,7 +55,7 @@ class ChartView(Widget, can_focus=True):
 
     @property
     def point(self) -> Point | None:
-        """The point under the cursor."""
+        """Return the point under the cursor."""
         points = self._chart.points if self._chart else []
         return next((point for point in points if point.variant.id == self._cursor), None)
 
@@ -65,15 +65,15 @@ class ChartView(Widget, can_focus=True):
         self._lay_out()
 
     def move(self, step: int) -> None:
-        """Moves the cursor to the next (1) or previous (-1) point."""
+        """Move the cursor to the next (1) or previous (-1) point."""
         points = self._chart.points if self._chart else []
         ids = [point.variant.id for point in points]
         if self._cursor in ids:
-            place = ids.index(self._cursor) + step
-            self._go_to(points[max(0, min(place, len(points) - 1))])
+            index = ids.index(self._cursor) + step
+            self._go_to(points[max(0, min(index, len(points) - 1))])
 
     def on_click(self, event: events.Click) -> None:
-        """Moves the cursor to the nearest point."""
+        """Move the cursor to the nearest point."""
         if self._plot is not None:
             self._go_to(self._plot.nearest(event.x, event.y))
 
@@ -175,7 +175,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
         self._fact = next((name for name in (fact, *_FIRST, *names) if name in names), "")
 
     def compose(self) -> ComposeResult:
-        """The title, the legend, the chart, the point under the cursor, the keys."""
+        """Yield the title, the legend, the chart, the point under the cursor, the keys."""
         yield ChartBar(id="chart-title")
         yield ChartBar(id="chart-legend")
         yield ChartView()
@@ -189,15 +189,15 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
     def _show(self) -> None:
         """Draws the facts that are known so far."""
         kinds = {kind.name: kind for kind in chartable_facts(self._variants, self._facts.known)}
-        shown = chart(self._variants, self._facts.known, kinds[self._fact], self._axis, self._split)
-        self.query_one(ChartView).show(shown, (self._pair[0].id, self._pair[1].id), self._cursor)
-        self.query_one("#chart-title", ChartBar).set_labels(_title(shown))
-        self.query_one("#chart-legend", ChartBar).set_labels(list(_legend(shown)))
+        current_chart = chart(self._variants, self._facts.known, kinds[self._fact], self._axis, self._split)
+        self.query_one(ChartView).show(current_chart, (self._pair[0].id, self._pair[1].id), self._cursor)
+        self.query_one("#chart-title", ChartBar).set_labels(_title(current_chart))
+        self.query_one("#chart-legend", ChartBar).set_labels(list(_legend(current_chart)))
         self._describe()
 
     @on(ChartView.PointMoved)
     def _describe(self) -> None:
-        """Describes the point under the cursor."""
+        """Describe the point under the cursor."""
         point = self.query_one(ChartView).point
         if point is not None:
             self._cursor = point.variant.id
@@ -224,19 +224,19 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
         self._show()
 
     def action_axis(self) -> None:
-        """Uses the next config value as the x axis; the series stay unless they have the same one."""
+        """Use the next config value as the x axis; the series stay unless they have the same one."""
         self._axis = self._after(self._axis, self._axes)
         if self._split == self._axis:
             self._split = ""
         self._show()
 
     def action_split(self) -> None:
-        """Uses the next config value, or none, for the series."""
+        """Use the next config value, or none, for the series."""
         self._split = self._after(self._split, ["", *(n for n in self._axes if n not in (self._axis, EACH))])
         self._show()
 
     def action_mark(self, letter: str) -> None:
-        """Makes the variant under the cursor A or B."""
+        """Make the variant under the cursor A or B."""
         point = self.query_one(ChartView).point
         if point is not None:
             a, b = self._pair
@@ -248,7 +248,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
         explain_line(self.app, self._fact, of_view=True)
 
     def action_close(self) -> None:
-        """Returns to the texts with A and B."""
+        """Return to the texts with A and B."""
         self.dismiss(self._pair)
 
     @staticmethod
@@ -270,13 +270,13 @@ def _title(shown: Chart) -> list[Label]:
 
 
 def _legend(shown: Chart) -> Sequence[Label]:
-    """The mark of each series, and other signs in use."""
+    """Return the mark of each series, and other signs in use."""
     labels = []
     if shown.split:
         labels.append(Label(f" {shown.split}: ", "note"))
-        for number, one in enumerate(shown.series):
+        for number, series in enumerate(shown.series):
             mark = MARKS[number % len(MARKS)]
-            labels.append(Label(f" {mark} {one.value} ", f"series--{number % COLORS}"))
+            labels.append(Label(f" {mark} {series.value} ", f"series--{number % COLORS}"))
     if any(point.trouble for point in shown.points):
         labels.append(Label("  ! failed or cannot be launched ", "problem"))
     return labels

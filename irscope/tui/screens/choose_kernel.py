@@ -41,43 +41,43 @@ class ScopeView(LineView):
         self._current = current
 
     def on_mount(self) -> None:
-        """Puts the cursor on what is chosen now."""
+        """Put the cursor on what is chosen now."""
         self.lines_changed()
-        self.cursor = next((i for i, one in enumerate(self.shown) if one.scope == self._current), 0)
+        self.cursor = next((i for i, count in enumerate(self.shown) if count.scope == self._current), 0)
 
     def filter(self, query: str) -> None:
-        """Shows the kernels and targets that contain every word, in any case."""
+        """Show the kernels and targets that contain every word, in any case."""
         words = query.lower().split()
-        self.shown = [one for one in self._all if all(word in str(one.scope).lower() for word in words)]
+        self.shown = [count for count in self._all if all(word in str(count.scope).lower() for word in words)]
         self.lines_changed()
         self.refresh()
 
     def line_count(self) -> int:
-        """The number of kernels and targets."""
+        """Return the number of kernels and targets."""
         return len(self.shown)
 
     def draw_heading(self, width: int) -> Strip:
-        """The titles of the columns."""
+        """Draw the titles of the columns."""
         count = "" if len(self.shown) == len(self._all) else f" ({len(self.shown)} of {len(self._all)})"
         return self.bar(f"   Kernel and target{count}".ljust(max(width - 12, 0)) + "variants", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A kernel and a target."""
-        one = self.shown[index]
+        """Draw a kernel and a target."""
+        count = self.shown[index]
         base = self.style("row--cursor") if index == self.cursor else self.base
-        failed = f"  {one.failed:,} failed" if one.failed else ""
-        number = f"{one.variants:,}"
-        sign = ">" if index == self.cursor else "*" if one.scope == self._current else " "
+        failed = f"  {count.failed:,} failed" if count.failed else ""
+        number = f"{count.variants:,}"
+        sign = ">" if index == self.cursor else "*" if count.scope == self._current else " "
         room = max(width - _LEAD - len(failed) - 10, 1)
         segments = [
-            Segment(f" {sign} {cell(display_line(str(one.scope)), room, right=False)}", base),
+            Segment(f" {sign} {cell(display_line(str(count.scope)), room, right=False)}", base),
             Segment(failed, base + self.ink("scope--failed")),
             Segment(f"{number:>9}", base),
         ]
         return Strip(fitted(segments, width, base), width)
 
     def on_click(self, event: events.Click) -> None:
-        """A click chooses the line."""
+        """Choose the clicked line."""
         super().on_click(event)
         if event.y:
             self.post_message(self.Chosen())
@@ -100,7 +100,7 @@ class ChooseKernelScreen(ModalScreen[Scope | None], DismissOnce[Scope | None]):
         self._total = counts[0].variants if counts else 0
 
     def compose(self) -> ComposeResult:
-        """The filter and the list."""
+        """Yield the filter and the list."""
         placeholder = f"type to filter, Enter shows these of {pluralize(self._total, 'variant')}"
         with Vertical():
             yield Input(placeholder=placeholder, compact=True)
@@ -117,18 +117,18 @@ class ChooseKernelScreen(ModalScreen[Scope | None], DismissOnce[Scope | None]):
     @on(Input.Submitted)
     @on(ScopeView.Chosen)
     def _choose(self) -> None:
-        shown = self._view.shown
-        if shown:
-            self.dismiss(shown[self._view.cursor].scope)
+        matching = self._view.shown
+        if matching:
+            self.dismiss(matching[self._view.cursor].scope)
 
     def action_move(self, step: int) -> None:
-        """Moves in the list."""
+        """Move in the list."""
         self._view.cursor += step
 
     def action_page(self, step: int) -> None:
-        """Moves by a page in the list."""
+        """Move by a page in the list."""
         self._view.cursor += step * max(self._view.page_lines - 1, 1)
 
     def action_cancel(self) -> None:
-        """Closes the dialog; the table stays as it is."""
+        """Close the dialog; the table stays as it is."""
         self.dismiss(None)

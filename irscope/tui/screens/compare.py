@@ -128,14 +128,14 @@ class CompareScreen(Screen[None]):
         return LessonController(self, pages, self._lesson_view)
 
     def _add_actions(self, *controllers: object) -> None:
-        """Makes the methods of controllers called `action_...` actions of the screen."""
+        """Make the methods of controllers called `action_...` actions of the screen."""
         for controller in controllers:
             for name in dir(controller):
                 if name.startswith("action_"):
                     setattr(self, name, getattr(controller, name))
 
     def compose(self) -> ComposeResult:
-        """The panels, from top to bottom."""
+        """Yield the panels, from top to bottom."""
         yield self._title
         yield self.table
         yield self._table_note
@@ -155,7 +155,7 @@ class CompareScreen(Screen[None]):
         yield self._hints
 
     def on_mount(self) -> None:
-        """Shows the opening pair; slow work starts after the first paint."""
+        """Show the opening pair; slow work starts after the first paint."""
         self.table.opened(self.pair.a, self.pair.b)
         self._session.restore()
         self.texts.focus()
@@ -183,24 +183,24 @@ class CompareScreen(Screen[None]):
 
     @property
     def pair(self) -> PairState:
-        """A and B."""
+        """Return A and B."""
         return self._stages.pair
 
     @property
     def stage(self) -> str:
-        """The stage on screen."""
+        """Return the stage on screen."""
         return self._stages.stage
 
     def compare(self, a: Variant, b: Variant) -> None:
-        """Compares another two variants."""
+        """Compare another two variants."""
         self._stages.compare(a, b)
 
     def choose(self, stage: str) -> None:
-        """Shows a stage that the user picked."""
+        """Show a stage that the user picked."""
         self._stages.choose(stage)
 
     def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None = None) -> None:
-        """Shows a line of a stage; nothing for None. Going back then calls `reopen`."""
+        """Show a line of a stage; nothing for None. Going back then calls `reopen`."""
         self._navigation.go_to(target, reopen)
 
     def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
@@ -212,7 +212,7 @@ class CompareScreen(Screen[None]):
         self._passes.offer()
 
     def page_changed(self) -> None:
-        """Updates what depends on the page on screen."""
+        """Update what depends on the page on screen."""
         self._navigation.search_page()
         self.update_status()
         self._hints.refresh()
@@ -221,11 +221,11 @@ class CompareScreen(Screen[None]):
         self._panel.pair_changed()
 
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
-        """Runs `work` in the app's thread and cancels earlier work of the same group."""
+        """Run `work` in the app's thread and cancel earlier work of the same group."""
         return self.run_worker(work, group=group, exclusive=True, exit_on_error=False)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Shows an unexpected error of background work; the app goes on."""
+        """Show an unexpected error of background work; the app goes on."""
         if event.state is WorkerState.ERROR:
             error = event.worker.error
             message = f"{type(error).__name__}: {error}"
@@ -260,7 +260,7 @@ class CompareScreen(Screen[None]):
         self._source_control.go_to_outcome(message.outcome)
 
     def update_status(self) -> None:
-        """Shows where the cursor is; in the table, why its variant failed or cannot be launched."""
+        """Show where the cursor is; in the table, why its variant failed or cannot be launched."""
         if isinstance(self.focused, VariantTable) and self.table.note:
             self._status.show_message(self.table.note)
         else:
@@ -271,7 +271,7 @@ class CompareScreen(Screen[None]):
             self._status.show_position(self.texts, self._stages.detail, search, summary, progress)
 
     def on_descendant_focus(self) -> None:
-        """Updates the hints: each panel has its own keys."""
+        """Update the hints: each panel has its own keys."""
         self._hints.refresh()
         self.update_status()
 
@@ -318,11 +318,11 @@ class CompareScreen(Screen[None]):
         return None if self.unavailable(action, parameters) else super().check_action(action, parameters)
 
     def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
-        """Why an action cannot act now, in one line; "" if it can."""
+        """Return why an action cannot act now, in one line, or "" if it can."""
         return unavailable(self, action, parameters)
 
     def action_return_home(self) -> None:
-        """Closes the capture and returns to the home screen from which it was opened."""
+        """Close the capture and return to the home screen from which it was opened."""
         if self._go_home is not None:
             self._go_home()
 
@@ -340,21 +340,21 @@ class CompareScreen(Screen[None]):
             self.notify("Nothing to go back to; q quits", timeout=2)
 
     def action_open(self, name: str) -> None:
-        """Opens a screen over this one."""
+        """Open a screen over this one."""
         overlay(name).open(self)
 
     def action_filter(self) -> None:
-        """Opens the filter of the table."""
+        """Open the filter of the table."""
         self._filter.open(self._filter.value)
 
     def action_toggle_locations(self) -> None:
-        """Shows or hides source locations."""
+        """Show or hides source locations."""
         self.texts.toggle_locations()
         self._navigation.search_page()
         self.update_status()
 
     def action_toggle_unified(self) -> None:
-        """Shows two columns or one."""
+        """Show two columns or one."""
         self.texts.toggle_unified()
 
     def action_toggle_folded(self) -> None:
@@ -362,7 +362,7 @@ class CompareScreen(Screen[None]):
         self.texts.toggle_folded()
 
     def action_toggle_variants(self) -> None:
-        """Shows or hides the table."""
+        """Show or hides the table."""
         self._toggle(self.table)
         self._panel.arranged()
 
@@ -371,7 +371,7 @@ class CompareScreen(Screen[None]):
         (panel if panel.display else self.texts).focus()
 
     def action_zoom(self) -> None:
-        """Shows only the focused panel, or all panels."""
+        """Show only the focused panel, or all panels."""
         if self.maximized is not None:
             self.minimize()
         elif isinstance(self.focused, LineView):

@@ -30,7 +30,7 @@ class DismissOnce(Screen[ScreenResultType]):
     """
 
     def dismiss(self, result: ScreenResultType | None = None) -> AwaitComplete:
-        """Closes the screen with its result; does nothing if it is closed, or under another one."""
+        """Close the screen with its result; does nothing if it is closed, or under another one."""
         is_last = self.is_active and len(self.app.screen_stack) > 1
         return super().dismiss(result) if is_last else AwaitComplete()
 
@@ -55,21 +55,21 @@ class ConfirmScreen(ModalScreen[str], DismissOnce[str]):
             self._bindings.key_to_bindings.setdefault(binding.key, []).append(binding)
 
     def compose(self) -> ComposeResult:
-        """The lines and the keys, at the bottom of the app."""
+        """Yield the lines and the keys, at the bottom of the app."""
         with Vertical():
             for line in self._lines:
                 yield Label(display_line(line), markup=False)
             yield KeyHints(id="keys")
 
     def on_key(self, event: events.Key) -> None:
-        """Closes the question if the key is none of its answers, and lets the key act below it."""
+        """Close the question if the key is none of its answers, and lets the key act below it."""
         if self._other is not None and self.is_active and event.key not in self.active_bindings:
             event.stop()
             self.dismiss("")
             self._other(events.Key(event.key, event.character))
 
     def action_answer(self, answer: str) -> None:
-        """Closes the question."""
+        """Close the question."""
         self.dismiss(answer)
 
 
@@ -88,7 +88,7 @@ class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
         self._answer = answer
 
     def compose(self) -> ComposeResult:
-        """The question and the input, at the bottom of the app."""
+        """Yield the question and the input, at the bottom of the app."""
         with Vertical():
             yield Label(self._question, markup=False)
             yield Input(self._answer, compact=True, select_on_focus=self._selected)
@@ -98,5 +98,5 @@ class PromptScreen(ModalScreen[str | None], DismissOnce[str | None]):
         self.dismiss(message.value.strip() or None)
 
     def action_cancel(self) -> None:
-        """Closes the dialog without an answer."""
+        """Close the dialog without an answer."""
         self.dismiss(None)

@@ -32,7 +32,7 @@ class EstimateScreen(SentenceScreen):
     PANELS: ClassVar[Sequence[type[LineView]]] = (EstimateView,)
 
     def view(self) -> EstimateView:
-        """The panel."""
+        """Create the panel."""
         return EstimateView("Estimated time, without a GPU: an estimate, not a measurement")
 
     async def fill(self) -> None:

@@ -31,18 +31,18 @@ class ExplainView(LineView):
         self._lines: list[tuple[str, str]] = []
 
     def on_resize(self) -> None:
-        """Wraps the entries again."""
+        """Wrap the entries again."""
         width = max(self.scrollable_content_region.width - 4, 20)
         self._lines = [line for word, entry in self._entries for line in _lines(word, entry, width)]
         self.lines_changed()
         super().on_resize()
 
     def landmarks(self) -> Sequence[int]:
-        """The terms."""
+        """Return the terms."""
         return [index for index, (style, _) in enumerate(self._lines) if style == "term"]
 
     def line_count(self) -> int:
-        """The number of wrapped lines."""
+        """Return the number of wrapped lines."""
         return len(self._lines)
 
     def draw_heading(self, width: int) -> Strip:
@@ -50,7 +50,7 @@ class ExplainView(LineView):
         return self.bar(" Glossary   (e, q or Escape closes)", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A term, or a line of its explanation."""
+        """Draw a term, or a line of its explanation."""
         style, text = self._lines[index]
         ink = self.base + self.ink(style) if style else self.base
         return Strip(fitted([Segment(f" {text}", ink)], width, self.base), width)
@@ -71,7 +71,7 @@ class ExplainScreen(ReadingScreen[None], ModalScreen[None]):
         self._entries = entries
 
     def compose(self) -> ComposeResult:
-        """The panel and the search bar."""
+        """Yield the panel and the search bar."""
         yield ExplainView(self._entries)
         yield self.search_bar
 
@@ -82,15 +82,15 @@ class ExplainScreen(ReadingScreen[None], ModalScreen[None]):
 
 def explain_line(app: App[object], text: str, of_view: bool = False) -> None:
     """Explains the terms in a line of a stage, or else of a view; says so if there are none."""
-    found = entries_in_line(text, of_view)
-    if found:
-        app.push_screen(ExplainScreen(found))
+    entries = entries_in_line(text, of_view)
+    if entries:
+        app.push_screen(ExplainScreen(entries))
     else:
         app.notify("No term on this line is in the glossary; `irscope explain` lists all terms")
 
 
 def _lines(word: str, entry: GlossaryEntry, width: int) -> list[tuple[str, str]]:
-    """A term and its explanation as (style class, text), followed by a blank line."""
+    """Return a term and its explanation as (style class, text), followed by a blank line."""
     title = display_line(word if word == entry.word else f"{word}   ({entry.word})")
     lines = [("term", title), *(("", f"  {line}") for line in textwrap.wrap(entry.text, width))]
     if entry.related:

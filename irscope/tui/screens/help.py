@@ -48,18 +48,18 @@ class HelpView(LineView):
 
     def __init__(self, groups: Sequence[KeyGroup], show: Callable[[Binding], str]) -> None:
         super().__init__()
-        keys = [(g.title, [(show(each), each.tooltip) for each in g.bindings]) for g in groups]
+        keys = [(g.title, [(show(binding), binding.tooltip) for binding in g.bindings]) for g in groups]
         self._sections = [*keys, ("In every screen", list(_FROM_TEXTUAL)), ("Signs", list(SIGNS))]
         self._filter = ""
         self._lines: list[tuple[str, str, str]] = []  # style class, key, text
 
     def filter(self, query: str) -> None:
-        """Shows only entries with `query`: in the key, in what it does, or in the title of the section."""
+        """Show only entries with `query`: in the key, in what it does, or in the title of the section."""
         self._filter = query.lower().strip()
         self._wrap()
 
     def on_resize(self) -> None:
-        """Wraps the entries again."""
+        """Wrap the entries again."""
         self._wrap()
         super().on_resize()
 
@@ -67,11 +67,11 @@ class HelpView(LineView):
         self._lines = []
         for title, entries in self._sections:
             whole = self._filter in title.lower()
-            found = [each for each in entries if whole or self._filter in " ".join(each).lower()]
-            if found:
+            matching = [entry for entry in entries if whole or self._filter in " ".join(entry).lower()]
+            if matching:
                 gap = [("", "", "")] if self._lines else []
                 self._lines += [*gap, ("help--section", "", title)]
-                self._lines += [line for each in found for line in self._wrapped(*each)]
+                self._lines += [line for entry in matching for line in self._wrapped(*entry)]
         if not self._lines:
             self._lines = [("dim", "", f"No key or sign has “{self._filter}” in its text")]
         self.lines_changed()
@@ -85,11 +85,11 @@ class HelpView(LineView):
         return [("help--key", *row) for row in zip(keys, lines, strict=True)]
 
     def landmarks(self) -> Sequence[int]:
-        """The titles."""
+        """Return the titles."""
         return [index for index, (style, *_) in enumerate(self._lines) if style == "help--section"]
 
     def line_count(self) -> int:
-        """The number of wrapped lines."""
+        """Return the number of wrapped lines."""
         return len(self._lines)
 
     def draw_heading(self, width: int) -> Strip:
@@ -97,7 +97,7 @@ class HelpView(LineView):
         return self.bar(" Keys   / filters, ] next section, q or Escape closes", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A title, or a key and what it does."""
+        """Draw a title, or a key and what it does."""
         style, key, text = self._lines[index]
         base = self.style("row--cursor") if index == self.cursor else self.base
         if style != "help--key":
@@ -123,7 +123,7 @@ class HelpScreen(FilteringScreen[None], ModalScreen[None]):
         self._show = show
 
     def compose(self) -> ComposeResult:
-        """The panel and the field of the filter."""
+        """Yield the panel and the field of the filter."""
         yield HelpView(self._groups, self._show)
         self.search_bar.placeholder = "filter: a key, a word of what it does, or a section"
         yield self.search_bar
@@ -133,5 +133,5 @@ class HelpScreen(FilteringScreen[None], ModalScreen[None]):
         self.query_one(HelpView).focus()
 
     def filter_lines(self, query: str) -> None:
-        """Shows only keys and signs that match."""
+        """Show only keys and signs that match."""
         self.query_one(HelpView).filter(query)

@@ -62,78 +62,78 @@ class HomeView(LineView):
 
     @property
     def current(self) -> HomeEntry | None:
-        """The entry under the cursor; None on a title."""
-        found = self._lines[self.cursor][1] if self.cursor < len(self._lines) else None
-        return found if isinstance(found, HomeEntry) else None
+        """Return the entry under the cursor, or None on a title."""
+        line = self._lines[self.cursor][1] if self.cursor < len(self._lines) else None
+        return line if isinstance(line, HomeEntry) else None
 
     def show(self, section: Section, entries: Sequence[HomeEntry]) -> None:
-        """Shows the entries of a section; the cursor does not move."""
+        """Show the entries of a section; the cursor does not move."""
         self._lists[section] = entries
         self._lay_out()
 
     def entries(self, section: Section) -> Sequence[HomeEntry]:
-        """The entries of a section."""
+        """Return the entries of a section."""
         return self._lists.get(section, ())
 
     def filter(self, query: str) -> None:
-        """Shows only entries that match, of every section."""
+        """Show only entries that match, of every section."""
         self._query = query.strip()
         self._lay_out()
-        self.cursor = next((i for i, (_, one) in enumerate(self._lines) if isinstance(one, HomeEntry)), 0)
+        self.cursor = next((i for i, (_, line) in enumerate(self._lines) if isinstance(line, HomeEntry)), 0)
 
     def go_to_section(self, section: Section, name: str = "") -> None:
-        """Moves the cursor to the first entry of a section, or to the one called `name`."""
-        for index, (owner, one) in enumerate(self._lines):
-            if owner is section and isinstance(one, HomeEntry) and name in ("", one.name):
+        """Move the cursor to the first entry of a section, or to the one called `name`."""
+        for index, (owner, line) in enumerate(self._lines):
+            if owner is section and isinstance(line, HomeEntry) and name in ("", line.name):
                 self.scroll_to(y=max(index - 1, 0), animate=False, force=True)
                 self.cursor = index
                 return
 
     def _lay_out(self) -> None:
-        here = self._lines[self.cursor] if self.cursor < len(self._lines) else None
+        current_line = self._lines[self.cursor] if self.cursor < len(self._lines) else None
         self._lines = []
         matching = {
             section: [entry for entry in self._lists.get(section, ()) if entry.matches(self._query)]
             for section in Section
         }
-        sizes = {section: self._shown(section, len(found)) for section, found in matching.items()}
+        sizes = {section: self._shown(section, len(entries)) for section, entries in matching.items()}
         free = self.page_lines - sum(size + bool(size) for size in sizes.values())
-        for section, found in matching.items():
-            few = min(len(found), sizes[section] + max(free, 0))
+        for section, entries in matching.items():
+            few = min(len(entries), sizes[section] + max(free, 0))
             free -= few - sizes[section]
-            if found:
-                hidden = len(found) - few
+            if entries:
+                hidden = len(entries) - few
                 more = f"   {hidden} more: Enter" if hidden > 0 else ""
-                self._lines.append((section, f"{section.value} ({len(found)}){more}"))
-                self._lines += [(section, entry) for entry in found[:few]]
+                self._lines.append((section, f"{section.value} ({len(entries)}){more}"))
+                self._lines += [(section, entry) for entry in entries[:few]]
         self.lines_changed()
-        if here is not None:
-            self.set_reactive(LineView.cursor, self._find(here))
+        if current_line is not None:
+            self.set_reactive(LineView.cursor, self._find(current_line))
 
     def _shown(self, section: Section, count: int) -> int:
-        """How many of `count` entries are shown even if the screen is full."""
+        """Return how many of `count` entries are shown even if the screen is full."""
         whole = bool(self._query) or section in self._unfolded
         return count if whole else min(count, _FEW.get(section, _DEFAULT_FEW))
 
     def on_resize(self) -> None:
-        """Shows as many entries as fit."""
+        """Show as many entries as fit."""
         self._lay_out()
         super().on_resize()
 
     def _find(self, line: tuple[Section, HomeEntry | str]) -> int:
-        """The line of the same entry, or of the title of the same section."""
-        section, one = line
-        for index, (owner, other) in enumerate(self._lines):
-            if owner is section and _name(one) == _name(other):
+        """Return the line of the same entry, or of the title of the same section."""
+        section, wanted_line = line
+        for index, (owner, candidate) in enumerate(self._lines):
+            if owner is section and _name(wanted_line) == _name(candidate):
                 return index
         return self.validate_cursor(self.cursor)
 
     def landmarks(self) -> Sequence[int]:
-        """The titles."""
-        return [index for index, (_, one) in enumerate(self._lines) if isinstance(one, str)]
+        """Return the titles."""
+        return [index for index, (_, line) in enumerate(self._lines) if isinstance(line, str)]
 
     def action_open(self) -> None:
-        """Opens an entry, or unfolds a section or folds it."""
+        """Open an entry, or unfolds a section or folds it."""
         if self.current is not None:
             self.post_message(EntryOpened(self.current))
         elif self._lines:
@@ -141,32 +141,32 @@ class HomeView(LineView):
             self._lay_out()
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a title unfolds its section, a double click opens an entry."""
+        """Unfold the section whose title is clicked, or open the entry that is clicked twice."""
         super().on_click(event)
         if event.y >= HEADING and (event.chain == 2 or self.current is None):
             self.action_open()
 
     def line_count(self) -> int:
-        """The number of titles and entries."""
+        """Return the number of titles and entries."""
         return len(self._lines)
 
     def draw_heading(self, width: int) -> Strip:
-        """The titles of the columns of a capture."""
+        """Draw the titles of the columns of a capture."""
         names = ("kernel", "target", "variants", "opened")
         return self.bar(f"   {self._row('', names, width)}", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A title or an entry."""
-        _, one = self._lines[index]
+        """Draw a title or an entry."""
+        _, line = self._lines[index]
         base = self.style("row--cursor") if index == self.cursor else self.base
-        if isinstance(one, str):
-            return Strip(fitted([Segment(f" {one}", base + self.ink("home--section"))], width, base), width)
-        text = self._row(one.name, one.cells, width) if one.capture else _title(one, width)
-        ink = base + self.ink("home--missing") if one.missing else base
+        if isinstance(line, str):
+            return Strip(fitted([Segment(f" {line}", base + self.ink("home--section"))], width, base), width)
+        text = self._row(line.name, line.cells, width) if line.capture else _title(line, width)
+        ink = base + self.ink("home--missing") if line.missing else base
         return Strip(fitted([Segment(f"   {text}", ink)], width, base), width)
 
     def _row(self, name: str, cells: Sequence[str], width: int) -> str:
-        """The name and the cells of a capture, in columns."""
+        """Return the name and the cells of a capture, in columns."""
         sizes = _WIDE_CELLS if width >= _WIDE else _CELLS
         room = min(max(width - sum(sizes) - _GAP * len(sizes) - 4, 12), _MAX_NAME)
         parts = [_cell(name, room), *(_cell(cell, size) for cell, size in zip(cells, sizes, strict=False))]
@@ -174,8 +174,8 @@ class HomeView(LineView):
 
 
 def _cell(text: str, width: int) -> str:
-    shown = display_line(text)
-    return (shown if len(shown) <= width else f"{shown[: width - 1]}…").ljust(width)
+    visible_text = display_line(text)
+    return (visible_text if len(visible_text) <= width else f"{visible_text[: width - 1]}…").ljust(width)
 
 
 def _title(entry: HomeEntry, width: int) -> str:
@@ -231,7 +231,7 @@ class HomeScreen(FilteringScreen[None]):
         self.search_bar.placeholder = "filter: words of a name, kernel, target or section"
 
     def compose(self) -> ComposeResult:
-        """The title, the list, the line about the entry under the cursor, the filter, the keys."""
+        """Yield the title, the list, the line about the entry under the cursor, the filter, the keys."""
         yield HomeBar(id="home-title")
         yield HomeView()
         yield HomeBar(id="home-note")
@@ -239,7 +239,7 @@ class HomeScreen(FilteringScreen[None]):
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
-        """Reads the lists after the first paint."""
+        """Read the lists after the first paint."""
         title = [Label(" irscope ", "title--app"), Label(f" {self._folder}", "title--note")]
         self.query_one("#home-title", HomeBar).set_labels(title)
         self.query_one(HomeView).focus()
@@ -248,21 +248,21 @@ class HomeScreen(FilteringScreen[None]):
         self.set_interval(_WRITING_SECONDS, self._follow_writers)
 
     def on_unmount(self) -> None:
-        """Ends the thread that reads the lists."""
+        """End the thread that reads the lists."""
         self._lister.close()
 
     def on_screen_resume(self) -> None:
-        """Lists what was opened meanwhile."""
+        """List what was opened meanwhile."""
         if self._start is None:
             self.action_refresh_lists()
 
     def action_refresh_lists(self) -> None:
-        """Looks for captures again."""
+        """Look for captures again."""
         self._read()
 
     @work(exclusive=True, group="home", exit_on_error=False)
     async def _read(self) -> None:
-        """Fills the sections; reads each capture in the folder for a moment."""
+        """Fill the sections; reads each capture in the folder for a moment."""
         view, run = self.query_one(HomeView), self._lister.run
         states = await run(self._states.recent)
         view.show(Section.RECENT, await run(recent_entries, states, self._folder))
@@ -270,14 +270,14 @@ class HomeScreen(FilteringScreen[None]):
             self._place_cursor()
         for section, entries in _FIXED.items():  # before the folder, which may be a slow one
             view.show(section, await run(entries))
-        here = await run(folder_entries, self._folder)
-        view.show(Section.HERE, here)
+        folder_list = await run(folder_entries, self._folder)
+        view.show(Section.HERE, folder_list)
         self._place_cursor()
-        await self._open_captures(states, here)
+        await self._open_captures(states, folder_list)
         self._describe()
 
     async def _open_captures(self, states: Sequence[CaptureState], here: list[HomeEntry]) -> None:
-        """Adds the captures that are being written, and what is in those of the folder."""
+        """Add the captures that are being written, and what is in those of the folder."""
         view, run = self.query_one(HomeView), self._background.run
         paths = [Path(state.path) for state in states] + [entry.path for entry in here if entry.path]
         view.show(Section.WRITING, await run(_listed, paths, self._folder))
@@ -287,7 +287,7 @@ class HomeScreen(FilteringScreen[None]):
 
     @work(exclusive=True, group="writers", exit_on_error=False)
     async def _follow_writers(self) -> None:
-        """Shows how many variants the captures have that are being written."""
+        """Show how many variants the captures have that are being written."""
         view = self.query_one(HomeView)
         paths = [entry.path for entry in view.entries(Section.WRITING) if entry.path]
         if paths and self.is_current:
@@ -297,18 +297,18 @@ class HomeScreen(FilteringScreen[None]):
         if self._start is not None:
             view = self.query_one(HomeView)
             start, self._start = self._start, None
-            wanted = (start, Section.RECENT, Section.HERE, Section.LESSONS)
-            view.go_to_section(next((section for section in wanted if view.entries(section)), start))
+            preferred = (start, Section.RECENT, Section.HERE, Section.LESSONS)
+            view.go_to_section(next((section for section in preferred if view.entries(section)), start))
             view.go_to_section(start, self._entry)
 
     def filter_lines(self, query: str) -> None:
-        """Shows only entries that match."""
+        """Show only entries that match."""
         self.query_one(HomeView).filter(query)
         self._describe()
 
     @on(LineView.CursorMoved)
     def _describe(self) -> None:
-        """Shows the path of the entry under the cursor, or what is wrong."""
+        """Show the path of the entry under the cursor, or what is wrong."""
         entry = self.query_one(HomeView).current
         text = f"{entry.detail}: there is no such file any more" if entry and entry.missing else ""
         text = text or (entry.detail if entry else "")

@@ -71,13 +71,13 @@ class LayoutScreen(DismissOnce[None]):
 
     @classmethod
     def open(cls, main: MainScreen) -> None:
-        """Shows the layouts of A and B, starting with the value on the line."""
+        """Show the layouts of A and B, starting with the value on the line."""
         if "ttgir" not in main.pair.stages:
             main.notify("There are no layouts without TTGIR", severity="warning")
             return
         names, right = _names_on_line(main)
-        written = written_stage(shown_variant(main, right)) == main.stage
-        main.app.push_screen(cls(main.pair, main.background, names, right, written))
+        as_written = written_stage(shown_variant(main, right)) == main.stage
+        main.app.push_screen(cls(main.pair, main.background, names, right, as_written))
 
     def __init__(
         self,
@@ -102,7 +102,7 @@ class LayoutScreen(DismissOnce[None]):
         self._common = ""
 
     def compose(self) -> ComposeResult:
-        """The title, the grids, per side the cell under the cursor and a description, the keys."""
+        """Yield the title, the grids, the cell under the cursor and a description per side, the keys."""
         yield LayoutBar(id="layout-title")
         yield GridView()
         yield LayoutBar(id="layout-difference")
@@ -112,7 +112,7 @@ class LayoutScreen(DismissOnce[None]):
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
-        """Parses the stages in the background."""
+        """Parse the stages in the background."""
         self.query_one(GridView).focus()
         self._set_title([Label(" reading the layouts...", "note")])
         self._read()
@@ -131,7 +131,7 @@ class LayoutScreen(DismissOnce[None]):
 
     @property
     def _value(self) -> ValuePair | None:
-        """The value on screen; None before the layouts are read, or if there is none."""
+        """Return the value on screen; None before the layouts are read, or if there is none."""
         return self._layouts.values[self._index] if self._layouts and self._layouts.values else None
 
     @on(GridView.Resized)
@@ -161,7 +161,7 @@ class LayoutScreen(DismissOnce[None]):
         self._describe()
 
     def _drawing_options(self, layouts: LayoutComparison, value: ValuePair) -> DrawingOptions:
-        """The options with the size of a cell of the compact view, if that is on."""
+        """Return the options with the size of a cell of the compact view, if that is on."""
         choices = layouts.color_choices(value)
         if self._color_by is None or not choices or self._options.access is not None:
             return self._options
@@ -174,12 +174,12 @@ class LayoutScreen(DismissOnce[None]):
         return replace(self._options, cell=cell, color_by=by)
 
     def _map_label(self, layouts: LayoutComparison, value: ValuePair) -> list[Label]:
-        """The meaning of the glyphs in the compact view."""
+        """Return the meaning of the glyphs in the compact view."""
         by = self._drawing_options(layouts, value).color_by
         return [Label(f" by {by.value} ", "note")] if by is not None else []
 
     def _stage_label(self) -> list[Label]:
-        """Whether the layouts of a Gluon kernel are shown as written or as lowered."""
+        """Return whether the layouts of a Gluon kernel are shown as written or as lowered."""
         stage = written_stage(self._pair.a)
         if stage is None:
             return []
@@ -190,7 +190,7 @@ class LayoutScreen(DismissOnce[None]):
 
     @on(GridView.CellMoved)
     def _describe(self) -> None:
-        """Describes the cell under the cursor and the drawing, for each side."""
+        """Describe the cell under the cursor and the drawing, for each side."""
         cells = self.query_one(GridView).cells()
         for index, letter in enumerate("AB"):
             bar = self.query_one(f"#layout-{letter.lower()}", LayoutBar)
@@ -207,37 +207,37 @@ class LayoutScreen(DismissOnce[None]):
     # Actions.
 
     def action_cell(self, rows: int, columns: int) -> None:
-        """Moves the cursor."""
+        """Move the cursor."""
         view = self.query_one(GridView)
         view.cursor = (view.cursor[0] + rows, view.cursor[1] + columns)
 
     def action_cells_down(self, pages: int) -> None:
-        """Moves the cursor by a page."""
+        """Move the cursor by a page."""
         self.action_cell(pages * self.query_one(GridView).page(), 0)
 
     def action_value(self, step: int) -> None:
-        """Shows another tensor of the kernel."""
+        """Show another tensor of the kernel."""
         if self._layouts is not None and self._layouts.values:
             self._index = (self._index + step) % len(self._layouts.values)
             self._options = replace(self._options, access=None)
             self._show()
 
     def action_whole(self) -> None:
-        """Shows the whole tensor, or the part that repeats."""
+        """Show the whole tensor, or the part that repeats."""
         self._options = replace(self._options, whole=not self._options.whole)
         self._show()
 
     def action_compact(self) -> None:
-        """Shows all of the value with a glyph per cell: by warp, by thread, by register; then cells again."""
+        """Show all of the value with a glyph per cell: by warp, by thread, by register; then cells again."""
         if self._layouts is None or self._value is None:
             return
         order = [None, *self._layouts.color_choices(self._value)]
-        place = order.index(self._color_by) if self._color_by in order else min(1, len(order) - 1)
-        self._color_by = order[(place + 1) % len(order)]
+        index = order.index(self._color_by) if self._color_by in order else min(1, len(order) - 1)
+        self._color_by = order[(index + 1) % len(order)]
         self._show()
 
     def action_swizzle(self) -> None:
-        """Shows buffers without or with their swizzle."""
+        """Show buffers without or with their swizzle."""
         self._options = replace(self._options, swizzle=not self._options.swizzle)
         self._show()
 
@@ -248,7 +248,7 @@ class LayoutScreen(DismissOnce[None]):
         return super().check_action(action, parameters)
 
     def action_written(self) -> None:
-        """Shows the layouts of a Gluon kernel as written, or as lowered."""
+        """Show the layouts of a Gluon kernel as written, or as lowered."""
         if self._layouts is None:
             return
         self._names = [self._value.tensor.python] if self._value else []
@@ -256,7 +256,7 @@ class LayoutScreen(DismissOnce[None]):
         self._read()
 
     def action_banks(self) -> None:
-        """Shows the banks of the next access to the buffer; after the last access, the buffer."""
+        """Show the banks of the next access to the buffer; after the last access, the buffer."""
         if self._layouts is None or self._value is None:
             return
         count = self._layouts.access_count(self._value)
@@ -272,20 +272,20 @@ class LayoutScreen(DismissOnce[None]):
         explain_line(self.app, " ".join(self._descriptions))
 
     def action_close(self) -> None:
-        """Returns to the texts."""
+        """Return to the texts."""
         self.dismiss(None)
 
 
 def _descriptions(drawings: Sequence[LayoutDrawing]) -> tuple[list[str], str]:
-    """The sentences that only one side has, per side, and those of both, each in one line."""
+    """Return the sentences that only one side has, per side, and those of both, each in one line."""
     texts = [list(drawing.sentences or drawing.grid.notes) for drawing in drawings]
-    common = [one for one in texts[0] if one in texts[1]] if len(texts) > 1 else []
-    own = [" ".join(one for one in text if one not in common) for text in texts]
-    return own, " ".join(common)
+    common = [sentence for sentence in texts[0] if sentence in texts[1]] if len(texts) > 1 else []
+    side_texts = [" ".join(sentence for sentence in text if sentence not in common) for text in texts]
+    return side_texts, " ".join(common)
 
 
 def _names_on_line(main: MainScreen) -> tuple[list[str], bool]:
-    """The names on the line under the cursor, and whether it is B's."""
+    """Return the names on the line under the cursor, and whether it is B's."""
     line, right = main.texts.place
     if main.stage == PYTHON:
         kernel = shown_variant(main, right).kernel

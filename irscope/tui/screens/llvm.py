@@ -29,12 +29,12 @@ class LlvmView(SentenceView):
         self._changed_only = True
 
     def show(self, sentences: Sequence[TextLine]) -> None:
-        """Shows the passes, those that changed nothing only if the user wants them."""
+        """Show the passes, those that changed nothing only if the user wants them."""
         self._all = sentences
         super().show([line for line in sentences if not (line.rest and self._changed_only)])
 
     def action_changed(self) -> None:
-        """Shows only passes that changed the module, or all."""
+        """Show only passes that changed the module, or all."""
         self._changed_only = not self._changed_only
         self.show(self._all)
 
@@ -47,7 +47,7 @@ class LlvmScreen(SentenceScreen):
     PANELS: ClassVar[Sequence[type[LineView]]] = (LlvmView,)
 
     def view(self) -> LlvmView:
-        """The panel."""
+        """Create the panel."""
         return LlvmView("LLVM's passes of the TTGIR, compiled again")
 
     async def fill(self) -> None:

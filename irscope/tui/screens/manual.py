@@ -47,24 +47,24 @@ class ManualView(LineView):
         self._headings: frozenset[str] = frozenset()
 
     def show(self, rows: list[list[Segment]], headings: frozenset[str] = frozenset()) -> None:
-        """Shows rendered lines; those that equal one of `headings` begin a section."""
+        """Show rendered lines; those that equal one of `headings` begin a section."""
         self._rows, self._headings = rows, headings
         self.lines_changed()
 
     def landmarks(self) -> Sequence[int]:
-        """The headings."""
+        """Return the headings."""
         return [index for index in range(len(self._rows)) if self.plain_text(index).strip() in self._headings]
 
     def line_count(self) -> int:
-        """The number of lines."""
+        """Return the number of lines."""
         return len(self._rows)
 
     def draw_heading(self, width: int) -> Strip:
-        """The title of the page."""
+        """Draw the title of the page."""
         return self.bar(f" {self._title}", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A line of the page."""
+        """Draw a line of the page."""
         base = self.style("row--cursor") if index == self.cursor else self.base
         row = [
             Segment(display_line(text), base + style if style else base)
@@ -85,7 +85,7 @@ class ManualScreen(ReadingScreen[None]):
         self._width = 0
 
     def compose(self) -> ComposeResult:
-        """The page, the search bar, the keys."""
+        """Yield the page, the search bar, the keys."""
         yield ManualView(self._page.title)
         yield self.search_bar
         yield KeyHints(id="keys")
@@ -95,7 +95,7 @@ class ManualScreen(ReadingScreen[None]):
         self.query_one(ManualView).focus()
 
     def on_resize(self) -> None:
-        """Renders the page for the width of the screen."""
+        """Render the page for the width of the screen."""
         width = min(self.size.width - 3, _MAX_WIDTH)
         if width != self._width:
             self._width = width
@@ -113,12 +113,12 @@ class ManualScreen(ReadingScreen[None]):
 
 
 def _plain(title: str) -> str:
-    """A heading as it is rendered."""
+    """Return a heading as it is rendered."""
     return title.replace("`", "").strip()
 
 
 def rendered(text: str, width: int, dark: bool) -> list[list[Segment]]:
-    """The lines of a Markdown text."""
+    """Render the lines of a Markdown text."""
     console = Console(
         file=StringIO(), width=max(width, 20), force_terminal=True, color_system="truecolor", theme=_STYLES
     )

@@ -37,7 +37,7 @@ class OptionsArea(TextArea):
 
     @property
     def value(self) -> str:
-        """The text as one line: line breaks that were pasted are spaces."""
+        """Return the text as one line: line breaks that were pasted are spaces."""
         return " ".join(self.text.split("\n"))
 
     @value.setter
@@ -73,14 +73,14 @@ class OpeningScreen(Screen[None]):
         self._watch = SourceWatch()
 
     def compose(self) -> ComposeResult:
-        """A message in the middle; the keys at the bottom."""
+        """Yield a message in the middle, and the keys at the bottom."""
         with VerticalScroll():
             yield Static(id="message")
             yield OptionsArea("options")
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
-        """Starts to compile after the first paint, because loading triton would delay it."""
+        """Start to compile after the first paint, because loading triton would delay it."""
         self.query_one(OptionsArea).display = False
         self._show("Reading the file and starting the compiler...")
         self.call_after_refresh(self.action_recompile)
@@ -92,7 +92,7 @@ class OpeningScreen(Screen[None]):
             self.action_recompile()
 
     def action_recompile(self) -> None:
-        """Requests a plan, also after the user fixed the file."""
+        """Request a plan, also after the user fixed the file."""
         if not self._live.requested:
             self._show("Reading the file and starting the compiler...")
             self._live.request()

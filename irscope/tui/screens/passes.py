@@ -58,7 +58,7 @@ class PassView(LineView):
         self._paired = False
 
     def show(self, passes: Sequence[PassLine], heading: str, paired: bool) -> None:
-        """Shows passes; the cursor stays on its pass if that is still shown."""
+        """Show passes; the cursor stays on its pass if that is still shown."""
         current = self.current
         self._passes, self._heading, self._paired = passes, heading, paired
         self.lines_changed()
@@ -67,7 +67,7 @@ class PassView(LineView):
 
     @property
     def current(self) -> PassLine | None:
-        """The pass under the cursor."""
+        """Return the pass under the cursor."""
         return self._passes[self.cursor] if self.cursor < len(self._passes) else None
 
     def action_open(self) -> None:
@@ -75,7 +75,7 @@ class PassView(LineView):
         self.post_message(self.PassOpened())
 
     def line_count(self) -> int:
-        """The number of passes."""
+        """Return the number of passes."""
         return len(self._passes)
 
     def draw_heading(self, width: int) -> Strip:
@@ -83,21 +83,23 @@ class PassView(LineView):
         return self.bar(f" {self._heading}", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A pass: number, stage, name, times, summary."""
+        """Draw a pass: number, stage, name, times, summary."""
         line = self._passes[index]
         step = line.step
         base = self.style("row--cursor") if index == self.cursor else self.base
         ink = base if line.changed or step.failed else base + self.ink("dim")
         mark = base + self.ink("pass--diverging")
         name = step.name or "(Triton itself)"
-        widest = max(len(each.step.name) for each in self._passes)
+        widest = max(len(pass_line.step.name) for pass_line in self._passes)
         segments = [
             Segment(f" {_DIVERGING} " if line.diverging else "   ", mark),
             Segment(f"{step.number:>3} {step.stage:<5} {display_line(name):<{widest}} ", ink),
         ]
         if width >= _TIMES_FROM:
             times = (line.a, line.b) if self._paired else (line.step,)
-            text = "".join(f"{'' if each is None else f'{each.seconds * 1e3:.2f}':>8}" for each in times)
+            text = "".join(
+                f"{'' if pass_line is None else f'{pass_line.seconds * 1e3:.2f}':>8}" for pass_line in times
+            )
             segments.append(Segment(f"{text} ms  ", ink))
         if line.diverging:
             segments.append(Segment(f"{' and '.join(line.diverging)} diverge here: ", mark))
@@ -144,7 +146,7 @@ class PassesScreen(ReadingScreen[None]):
 
     @classmethod
     def open(cls, main: MainScreen) -> None:
-        """Shows the passes of A and B; if some were not recorded, asks whether to compile them."""
+        """Show the passes of A and B; if some were not recorded, asks whether to compile them."""
         if main.pair.without_passes and main.can_compile:
             main.offer_passes()
         else:
@@ -152,7 +154,7 @@ class PassesScreen(ReadingScreen[None]):
 
     @classmethod
     def show(cls, main: MainScreen) -> None:
-        """Shows the passes that were recorded."""
+        """Show the passes that were recorded."""
         main.app.push_screen(cls(main.pair, main.background))
 
     def __init__(self, pair: PairState, background: Background) -> None:
@@ -165,7 +167,7 @@ class PassesScreen(ReadingScreen[None]):
         self._note = ""
 
     def compose(self) -> ComposeResult:
-        """The list, the pass, its diff, the filter, the keys."""
+        """Yield the list, the pass, its diff, the filter, the keys."""
         yield PassView(id="passes")
         yield PassBar(id="pass-note")
         yield DiffView(id="texts")
@@ -174,7 +176,7 @@ class PassesScreen(ReadingScreen[None]):
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
-        """Lists the passes and starts to compare them."""
+        """List the passes and start to compare them."""
         self.query_one(PassView).focus()
         self._list()
         self._analyze()
@@ -182,16 +184,16 @@ class PassesScreen(ReadingScreen[None]):
     # The list.
 
     def _list(self) -> None:
-        """Shows the passes that match the filters."""
+        """Show the passes that match the filters."""
         lines = self._passes.lines
-        shown = [line for line in lines if self._matches(line)]
+        matching = [line for line in lines if self._matches(line)]
         changed = sum(line.changed for line in lines)
         sides = "  ".join(filter(None, self._pair.headings()))
         notes = [self._note, f"{pluralize(len(lines), 'pass')}, {changed} changed the module"]
-        if len(shown) < len(lines):
-            notes.append(f"{len(shown)} shown")
+        if len(matching) < len(lines):
+            notes.append(f"{len(matching)} shown")
         view = self.query_one(PassView)
-        view.show(shown, f"{sides}   {'; '.join(filter(None, notes))}", self._passes.paired)
+        view.show(matching, f"{sides}   {'; '.join(filter(None, notes))}", self._passes.paired)
         self._show_pass()
 
     def _matches(self, line: PassLine) -> bool:
@@ -202,7 +204,7 @@ class PassesScreen(ReadingScreen[None]):
 
     @work(exclusive=True, group="passes", exit_on_error=False)
     async def _analyze(self) -> None:
-        """Finds where A and B diverge, then what each pass did."""
+        """Find where A and B diverge, then what each pass did."""
         if self._passes.paired:
             self._note = "comparing..."
             self._list()
@@ -218,25 +220,25 @@ class PassesScreen(ReadingScreen[None]):
                     self._describe(line)
 
     def action_changed(self) -> None:
-        """Shows only passes that changed the module, or all."""
+        """Show only passes that changed the module, or all."""
         self._changed_only = not self._changed_only
         self._list()
 
     def action_divergence(self) -> None:
         """Goes to the first pass in which A and B diverge."""
         view = self.query_one(PassView)
-        shown = [line for line in self._passes.lines if self._matches(line)]
-        marked = [line for line in shown if set(line.diverging) & {"operations", "layouts"}]
-        marked = marked or [line for line in shown if line.diverging]
+        matching = [line for line in self._passes.lines if self._matches(line)]
+        marked = [line for line in matching if set(line.diverging) & {"operations", "layouts"}]
+        marked = marked or [line for line in matching if line.diverging]
         if marked:
-            view.cursor = shown.index(marked[0])
+            view.cursor = matching.index(marked[0])
             view.reveal_centered(view.cursor)
 
     def action_changed_pass(self, direction: int) -> None:
         """Goes to the next or previous pass that changed the module, also with the list hidden."""
         view = self.query_one(PassView)
-        shown = [line for line in self._passes.lines if self._matches(line)]
-        changed = [index for index, line in enumerate(shown) if line.changed]
+        matching = [line for line in self._passes.lines if self._matches(line)]
+        changed = [index for index, line in enumerate(matching) if line.changed]
         ahead = [n for n in changed if (n - view.cursor) * direction > 0]
         if not ahead:
             self.notify(f"No {'later' if direction > 0 else 'earlier'} pass changed the module")
@@ -245,7 +247,7 @@ class PassesScreen(ReadingScreen[None]):
         view.reveal_centered(view.cursor)
 
     def action_filter(self) -> None:
-        """Opens the filter bar."""
+        """Open the filter bar."""
         self.query_one("#pass-filter", SearchBar).open(self._filter)
 
     @on(Input.Changed, "#pass-filter")
@@ -271,23 +273,23 @@ class PassesScreen(ReadingScreen[None]):
 
     @property
     def reading(self) -> LineView:
-        """The focused panel."""
+        """Return the focused panel."""
         return self.focused if isinstance(self.focused, LineView) else self.query_one(PassView)
 
     def landmarks(self) -> Sequence[int]:
-        """The changes in the diff."""
+        """Return the changes in the diff."""
         return [first for first, _ in self.query_one(DiffView).page.runs]
 
     def row(self) -> int:
-        """The row of the diff under its cursor."""
+        """Return the row of the diff under its cursor."""
         return self.query_one(DiffView).row
 
     def go_to_row(self, row: int) -> None:
-        """Moves the cursor of the diff."""
+        """Move the cursor of the diff."""
         self.query_one(DiffView).go_to_row(row)
 
     def matches(self, query: str) -> Sequence[int]:
-        """The rows of the diff with `query`, which are marked."""
+        """Return the rows of the diff with `query`, which are marked."""
         texts = self.query_one(DiffView)
         texts.mark_matches(query)
         return texts.page.matches(query, texts.located)
@@ -306,12 +308,12 @@ class PassesScreen(ReadingScreen[None]):
         return super().check_action(action, parameters)
 
     def on_descendant_focus(self) -> None:
-        """Updates the hints: each panel has its own keys."""
+        """Update the hints: each panel has its own keys."""
         self.query_one(KeyHints).refresh()
 
     @on(LineView.CursorMoved, "#passes")
     def _show_pass(self) -> None:
-        """Shows the pass under the cursor and its diff."""
+        """Show the pass under the cursor and its diff."""
         line = self.query_one(PassView).current
         if line is None:
             self.query_one(PassBar).set_labels([Label(" no pass matches", "note")])
@@ -320,13 +322,13 @@ class PassesScreen(ReadingScreen[None]):
         self._compare(line)
 
     def _describe(self, line: PassLine) -> None:
-        """Which pass this is, what it did, and what such a pass does."""
+        """Show which pass this is, what it did, and what such a pass does."""
         entry = entry_for(line.step.name)
         name = " ".join(filter(None, (line.step.name, line.options)))
-        changed = [each for each in self._passes.lines if each.changed]
-        place = f"{changed.index(line) + 1} of {len(changed)}: " if line in changed else ""
+        changed = [pass_line for pass_line in self._passes.lines if pass_line.changed]
+        position = f"{changed.index(line) + 1} of {len(changed)}: " if line in changed else ""
         summary = f" {line.summary}." if line.summary else ""
-        labels = [Label(f" {place}{name} ", "name"), Label(summary, "summary")]
+        labels = [Label(f" {position}{name} ", "name"), Label(summary, "summary")]
         labels.append(Label(f"  {entry.text}" if entry else "", "note"))
         self.query_one(PassBar).set_labels(labels)
 
@@ -339,20 +341,20 @@ class PassesScreen(ReadingScreen[None]):
             self.call_after_refresh(self._go_to_change, page)
 
     def _go_to_change(self, page: Page) -> None:
-        """Moves to the first change of a page, unless another one is shown by now."""
+        """Move to the first change of a page, unless another one is shown by now."""
         texts = self.query_one(DiffView)
         if texts.page is page:
             texts.go_to_row(page.runs[0][0])
 
     def _headings(self, line: PassLine) -> tuple[str, str]:
-        name, shown = line.step.name, line.comparable(self._compared)
-        if shown == BOTH:
+        name, compared = line.step.name, line.comparable(self._compared)
+        if compared == BOTH:
             return f"A after {name}", f"B after {name}"
-        letter = "B" if shown == IN_B else "A"
+        letter = "B" if compared == IN_B else "A"
         return f"{letter} before {name}", f"{letter} after {name}"
 
     def action_compare(self) -> None:
-        """Compares A and B after the pass, or shows what it changed in A, or in B."""
+        """Compare A and B after the pass, or show what it changed in A, or in B."""
         order = [BOTH, IN_A, IN_B] if self._passes.paired else [IN_A]
         self._compared = order[(order.index(self._compared) + 1) % len(order)]
         self._show_pass()
@@ -364,7 +366,7 @@ class PassesScreen(ReadingScreen[None]):
         self.query_one(DiffView).focus()
 
     def action_close(self) -> None:
-        """Returns to the list if the diff is enlarged, else to the texts."""
+        """Return to the list if the diff is enlarged, else to the texts."""
         view = self.query_one(PassView)
         if view.display:
             self.dismiss(None)
@@ -374,7 +376,7 @@ class PassesScreen(ReadingScreen[None]):
 
 
 def _page(change: PassChange) -> Page:
-    """The diff; without one, the module after the pass, or why there is none."""
+    """Return the diff; without one, the module after the pass, or why there is none."""
     diff = change.diff
     if diff is not None:
         left, right = (PageSide(side.lines, side.language) for side in (diff.left, diff.right))

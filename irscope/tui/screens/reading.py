@@ -32,24 +32,24 @@ class ReadingScreen(DismissOnce[ScreenResultType]):
 
     @property
     def reading(self) -> LineView:
-        """The panel with the text."""
+        """Return the panel with the text."""
         return self.query(LineView).first()
 
     def landmarks(self) -> Sequence[int]:
-        """The lines that `]` and `[` go to, in order."""
+        """Return the lines that `]` and `[` go to, in order."""
         return self.reading.landmarks()
 
     def row(self) -> int:
-        """The line under the cursor."""
+        """Return the line under the cursor."""
         return self.reading.cursor
 
     def go_to_row(self, row: int) -> None:
-        """Moves the cursor to a line."""
+        """Move the cursor to a line."""
         self.reading.reveal_centered(row)
         self.reading.cursor = row
 
     def matches(self, query: str) -> Sequence[int]:
-        """The lines with `query`, which ignores case unless it has a capital."""
+        """Return the lines with `query`; ignore case unless it has a capital."""
         view = self.reading
         return [row for row in range(view.line_count()) if contains(view.plain_text(row), query)]
 
@@ -72,7 +72,7 @@ class ReadingScreen(DismissOnce[ScreenResultType]):
         explain_line(self.app, self.reading.plain_text(self.reading.cursor), of_view=True)
 
     def action_search(self) -> None:
-        """Opens the search bar."""
+        """Open the search bar."""
         self._origin = self.row()
         self.search_bar.open()
 
@@ -113,7 +113,7 @@ class FilteringScreen(ReadingScreen[ScreenResultType]):
     """A screen in which `/` filters: the panel has `filter`, which shows only matching lines."""
 
     def filter_lines(self, query: str) -> None:
-        """Shows only lines that match; all for ""."""
+        """Show only lines that match; all for ""."""
         raise NotImplementedError
 
     # `prevent_default` keeps ReadingScreen from searching.
@@ -137,7 +137,7 @@ class FilteringScreen(ReadingScreen[ScreenResultType]):
         self.reading.focus()
 
     def action_search(self) -> None:
-        """Opens the filter."""
+        """Open the filter."""
         self.search_bar.open(self.search_bar.value)
 
     def action_match(self, direction: int) -> None:
@@ -145,7 +145,7 @@ class FilteringScreen(ReadingScreen[ScreenResultType]):
         self.go_to_row(self.row() + direction)
 
     def action_close(self) -> None:
-        """Removes the filter; without one, goes back."""
+        """Remove the filter; without one, goes back."""
         if self.search_bar.value:
             self.search_bar.value = ""
             self.search_bar.display = False
@@ -154,6 +154,6 @@ class FilteringScreen(ReadingScreen[ScreenResultType]):
 
 
 def _next(rows: Sequence[int], row: int, direction: int) -> int | None:
-    """The first of `rows` after `row`, or the last before it; None if there is none."""
-    place = bisect_right(rows, row) if direction > 0 else bisect_left(rows, row) - 1
-    return rows[place] if 0 <= place < len(rows) else None
+    """Return the first of `rows` after `row`, or the last before it; None if there is none."""
+    index = bisect_right(rows, row) if direction > 0 else bisect_left(rows, row) - 1
+    return rows[index] if 0 <= index < len(rows) else None

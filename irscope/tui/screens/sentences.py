@@ -48,7 +48,7 @@ class SentenceView(LineView):
         self._lines: list[tuple[int, bool, str]] = []  # sentence, whether its first line, text
 
     def show(self, sentences: Sequence[TextLine]) -> None:
-        """Shows sentences."""
+        """Show sentences."""
         self._sentences = sentences
         self._wrap()
 
@@ -59,13 +59,13 @@ class SentenceView(LineView):
             self.post_message(self.TargetChosen(target))
 
     def on_click(self, event: events.Click) -> None:
-        """A double click goes there."""
+        """Go there on a double click."""
         super().on_click(event)
         if event.chain == 2:
             self.action_go()
 
     def on_resize(self) -> None:
-        """Wraps the sentences again."""
+        """Wrap the sentences again."""
         self._wrap()
         super().on_resize()
 
@@ -77,24 +77,24 @@ class SentenceView(LineView):
                 self._lines.append((index, False, ""))
             room = max(width - _INDENT * (sentence.level + 1) - 1, 20)
             lines = textwrap.wrap(display_line(sentence.text), room) or [""]
-            self._lines += [(index, place == 0, line) for place, line in enumerate(lines)]
+            self._lines += [(index, part == 0, line) for part, line in enumerate(lines)]
         self.lines_changed()
 
     def landmarks(self) -> Sequence[int]:
-        """The lines with an arrow."""
+        """Return the lines with an arrow."""
         owners = enumerate(self._lines)
         return [index for index, (owner, first, _) in owners if first and self._sentences[owner].target]
 
     def line_count(self) -> int:
-        """The number of wrapped lines."""
+        """Return the number of wrapped lines."""
         return len(self._lines)
 
     def draw_heading(self, width: int) -> Strip:
-        """The heading."""
+        """Draw the heading."""
         return self.bar(f" {self._heading}", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A line of a sentence."""
+        """Draw a line of a sentence."""
         owner, first, text = self._lines[index]
         sentence = self._sentences[owner]
         base = self.style("row--cursor") if index == self.cursor else self.base
@@ -115,7 +115,7 @@ class SentenceScreen(ReadingScreen[StageLine]):
 
     @classmethod
     def open(cls, main: MainScreen, line: int = 0) -> None:
-        """Shows the screen with the cursor on `line`; going back from a jump reopens it."""
+        """Show the screen with the cursor on `line`; going back from a jump reopens it."""
         screen = cls(main.pair, main.background, line)
 
         def go(target: StageLine | None) -> None:
@@ -131,26 +131,26 @@ class SentenceScreen(ReadingScreen[StageLine]):
         self.line = line
 
     def view(self) -> SentenceView:
-        """The panel, without sentences."""
+        """Create the panel, without sentences."""
         raise NotImplementedError
 
     async def fill(self) -> None:
-        """Makes the sentences in the background and shows them. May raise UserError."""
+        """Make the sentences in the background and show them. May raise UserError."""
         raise NotImplementedError
 
     def compose(self) -> ComposeResult:
-        """The panel, the search bar and the keys."""
+        """Yield the panel, the search bar and the keys."""
         yield self.view()
         yield self.search_bar
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
-        """Starts to make the sentences."""
+        """Start to make the sentences."""
         self.reading.focus()
         self._fill()
 
     def show(self, sentences: Sequence[TextLine]) -> None:
-        """Shows sentences, with the cursor as at the last visit, unless the user has moved it meanwhile."""
+        """Show sentences, with the cursor as at the last visit, unless the user has moved it meanwhile."""
         view = self.query_one(SentenceView)
         view.show(sentences)
         if self.line and not view.cursor:

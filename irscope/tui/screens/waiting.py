@@ -46,7 +46,7 @@ class WaitingScreen(Screen[None]):
         self._watch = GrowthWatch(workspace.path)
 
     def compose(self) -> ComposeResult:
-        """A message in the middle; the keys at the bottom."""
+        """Yield a message in the middle, and the keys at the bottom."""
         name = display_line(str(self._workspace.path))
         with VerticalScroll():
             yield Static(
@@ -65,7 +65,7 @@ class WaitingScreen(Screen[None]):
         return super().check_action(action, parameters)
 
     def action_close(self) -> None:
-        """Returns to the home screen."""
+        """Return to the home screen."""
         if self._go_home is not None:
             self._go_home()
 

@@ -33,12 +33,12 @@ class WhyView(SentenceView):
         self._every = False
 
     def show(self, sentences: Sequence[TextLine]) -> None:
-        """Shows the sentences, those about less important findings only if the user wants them."""
+        """Show the sentences, those about less important findings only if the user wants them."""
         self._all = sentences
         super().show(sentences if self._every else list(without_rest(sentences)))
 
     def action_all_findings(self) -> None:
-        """Shows all findings, or only the most important ones."""
+        """Show all findings, or only the most important ones."""
         self._every = not self._every
         self.show(self._all)
 
@@ -51,11 +51,11 @@ class WhyScreen(SentenceScreen):
     PANELS: ClassVar[Sequence[type[LineView]]] = (WhyView,)
 
     def view(self) -> WhyView:
-        """The panel, with the names of A and B."""
+        """Create the panel, with the names of A and B."""
         return WhyView("  ".join(filter(None, self.pair.headings())))
 
     async def fill(self) -> None:
-        """Shows the reasons, then also all compilations of the capture."""
+        """Show the reasons, then also all compilations of the capture."""
         self.query_one(WhyView).show([TextLine("comparing...")])
         try:
             lines = await self.background.run(pair_lines, self.pair.comparison)

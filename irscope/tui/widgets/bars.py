@@ -55,12 +55,12 @@ class Bar(Widget):
         self._labels: Sequence[Label] = ()
 
     def set_labels(self, labels: Sequence[Label]) -> None:
-        """Shows other labels."""
+        """Show other labels."""
         self._labels = labels
         self.refresh()
 
     def labels(self, width: int) -> Sequence[Label]:
-        """The labels to show in `width` cells."""
+        """Return the labels to show in `width` cells."""
         return self._labels
 
     def render_line(self, y: int) -> Strip:
@@ -73,7 +73,7 @@ class Bar(Widget):
         return Strip(fitted(segments, width, self.rich_style), width)
 
     async def on_click(self, event: events.Click) -> None:
-        """Runs the action of the clicked label."""
+        """Run the action of the clicked label."""
         end = 0
         for label in self.labels(self.size.width):
             end += cell_len(display_line(label.text))
@@ -93,7 +93,7 @@ class TitleBar(Bar):
         self.show(workspace)
 
     def show(self, workspace: Workspace) -> None:
-        """Shows the current state of the workspace."""
+        """Show the current state of the workspace."""
         kernels = dict.fromkeys(variant.kernel.name for variant in workspace.variants)
         targets = dict.fromkeys(str(variant.target) for variant in workspace.variants)
         failed = sum(variant.failure is not None for variant in workspace.variants)
@@ -125,7 +125,7 @@ class StageTabs(Bar):
         self._notes: Mapping[str, str] = {}
 
     def set_stages(self, stages: Sequence[str], notes: Mapping[str, str]) -> None:
-        """Shows these stages; a note says what differs ("" without a pair)."""
+        """Show these stages; a note says what differs ("" without a pair)."""
         self.stages, self._notes = stages, dict(notes)
         self.refresh()
 
@@ -134,13 +134,16 @@ class StageTabs(Bar):
         self.refresh()
 
     def labels(self, width: int) -> Sequence[Label]:
-        """The tabs, with whole notes if they fit. Drops the first tabs if the active one would not fit."""
+        """Return the tabs, with whole notes if they fit.
+
+        The first tabs are dropped if the active one would not fit.
+        """
         tabs = [self._label(number, stage, False) for number, stage in enumerate(self.stages, 1)]
         if _width(tabs) > width:
             tabs = [self._label(number, stage, True) for number, stage in enumerate(self.stages, 1)]
-        place = self.stages.index(self.active) if self.active in self.stages else 0
+        active_index = self.stages.index(self.active) if self.active in self.stages else 0
         first = 0
-        while first < place and _width(tabs[first : place + 1]) > width:
+        while first < active_index and _width(tabs[first : active_index + 1]) > width:
             first += 1
         return tabs[first:]
 
@@ -162,7 +165,7 @@ class StatusLine(Bar):
     def show_position(
         self, texts: DiffView, detail: Detail, matches: str, summary: str, progress: str = ""
     ) -> None:
-        """Shows the cursor's position, the detail, the search, and how the row and the stage differ.
+        """Show the cursor's position, the detail, the search, and how the row and the stage differ.
 
         `progress` is how much of the capture there is, if it is incomplete.
         """
@@ -186,7 +189,7 @@ class StatusLine(Bar):
         self.set_labels([Label(f" {text} ", style) for text, style in parts if text])
 
     def show_message(self, message: str) -> None:
-        """Shows a message instead of the position."""
+        """Show a message instead of the position."""
         self.set_labels([Label(f" {message} ", "summary")])
 
 
@@ -220,12 +223,12 @@ class WrappedBar(Bar):
     """Labels on one or more lines; subclasses name their style classes."""
 
     def set_labels(self, labels: Sequence[Label]) -> None:
-        """Shows other labels, on as many lines as they need."""
+        """Show other labels, on as many lines as they need."""
         super().set_labels(labels)
         self.refresh(layout=True)
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """The number of lines."""
+        """Return the number of lines."""
         return max(1, len(self._wrapped(width)))
 
     def render_line(self, y: int) -> Strip:
@@ -242,7 +245,7 @@ class WrappedBar(Bar):
         return Strip(segments).adjust_cell_length(width, self.rich_style).crop(0, width)
 
     def _wrapped(self, width: int) -> list[list[tuple[str, str]]]:
-        """The labels as lines of pieces, each a text and its style class."""
+        """Return the labels as lines of pieces, each a text and its style class."""
         lines: list[list[tuple[str, str]]] = [[]]
         used = 0
         for label in self.labels(width):
@@ -266,7 +269,7 @@ class TableNote(Bar):
         self._model = model
 
     def labels(self, width: int) -> Sequence[Label]:
-        """How many rows there are, then the constants; an ellipsis ends them if they do not fit."""
+        """Return how many rows there are, then the constants; an ellipsis ends them if they do not fit."""
         count, constants = self._model.count_text, display_line(self._model.constants_text)
         count = f" {display_line(count)} " if count else ""
         room = max(width - len(count) - 1, 0)
@@ -276,7 +279,7 @@ class TableNote(Bar):
         ]
 
     def update(self, visible: bool) -> None:
-        """Shows the current state; hidden with the table, and if there is nothing to say."""
+        """Show the current state; hidden with the table, and if there is nothing to say."""
         self.display = visible and bool(self._model.count_text or self._model.constants_text)
         self.refresh()
 
@@ -287,12 +290,12 @@ class MismatchBar(Bar):
     COMPONENT_CLASSES: ClassVar[set[str]] = {"warning"}
 
     def show(self, text: str) -> None:
-        """Shows the text; "" hides the bar."""
+        """Show the text; "" hides the bar."""
         self.display = bool(text)
         self.set_labels([Label(f" ! {text} ", "warning")])
 
     def labels(self, width: int) -> Sequence[Label]:
-        """The text, with an ellipsis if it does not fit."""
+        """Return the text, with an ellipsis if it does not fit."""
         return [
             Label(cell(display_line(label.text), width, right=False), label.style) for label in self._labels
         ]

@@ -78,7 +78,7 @@ class DiffView(PageView):
         self._highlighted: row_painter.Highlighted = (frozenset(), frozenset())
 
     def show(self, page: Page, headings: tuple[str, str], place: tuple[int, bool]) -> None:
-        """Shows a page, with the cursor on `place`: a line, and whether it is B's."""
+        """Show a page, with the cursor on `place`: a line, and whether it is B's."""
         self._page, self._headings = page, headings
         self._highlighted = (frozenset(), frozenset())
         self._opened.clear()
@@ -87,19 +87,19 @@ class DiffView(PageView):
         self._aim()
 
     def set_headings(self, headings: tuple[str, str]) -> None:
-        """Replaces the headings."""
+        """Replace the headings."""
         self._headings = headings
         self.refresh(Region(0, 0, self.size.width, HEADING))
 
     def set_marks(self, left: LineMarks, right: LineMarks) -> None:
-        """Marks the lines of A and B: hot loops, matrix instructions, spills, register pressure."""
+        """Mark the lines of A and B: hot loops, matrix instructions, spills, register pressure."""
         if (left, right) != (self._flags[0].marks, self._flags[1].marks):
             self._flags = LineFlags(left), LineFlags(right)
             self._map = self._new_map()
             self.redraw()
 
     def mark_matches(self, query: str) -> None:
-        """Marks the matches of a search."""
+        """Mark the matches of a search."""
         self._query = query
         self.redraw()
 
@@ -110,19 +110,19 @@ class DiffView(PageView):
             self.redraw()
 
     def highlighted_rows(self) -> list[int]:
-        """The rows of the highlighted lines, in order."""
+        """Return the rows of the highlighted lines, in order."""
         sides = enumerate(self._highlighted)
         return sorted({self._page.row_of(line, bool(side)) for side, lines in sides for line in lines})
 
     @property
     def located(self) -> bool:
-        """Whether source locations are on screen."""
+        """Return True if source locations are on screen."""
         return self._located or self._page.raw
 
     # Actions.
 
     def toggle_locations(self) -> None:
-        """Shows or hides source locations."""
+        """Show or hides source locations."""
         self._located = not self._located
         self.redraw()
 
@@ -135,29 +135,29 @@ class DiffView(PageView):
             self._footer_changed()
 
     def on_click(self, event: events.Click) -> None:
-        """A click unfolds a fold; on the minimap, it goes there."""
-        place = event.y - HEADING
-        if self.minimap and event.x >= self._text_width and 0 <= place < self.page_lines:
-            self.go_to_row(self._map.target(place))
+        """Unfold a fold that is clicked; on the minimap, go to the clicked position."""
+        screen_line = event.y - HEADING
+        if self.minimap and event.x >= self._text_width and 0 <= screen_line < self.page_lines:
+            self.go_to_row(self._map.target(screen_line))
             return
         super().on_click(event)
         if self._at_fold(self.cursor):
             self._open(self.cursor)
 
     def action_wrap(self) -> None:
-        """Wraps long lines, or cuts them at the edge."""
+        """Wrap long lines, or cuts them at the edge."""
         self._wrapped = not self._wrapped
         self._x, self._panned = 0, False
         self._lay_out(*self.place)
         self._aim()
 
     def action_minimap(self) -> None:
-        """Shows or hides the minimap."""
+        """Show or hides the minimap."""
         self._wants_map = not self.minimap
         self._lay_out(*self.place)
 
     def action_gauge(self) -> None:
-        """Shows or hides the register pressure of each line."""
+        """Show or hides the register pressure of each line."""
         self._wants_gauge = not self.gauge
         self._lay_out(*self.place)
 
@@ -189,7 +189,7 @@ class DiffView(PageView):
     # Scrolling sideways, so that the change under the cursor is on screen.
 
     def watch_cursor(self, old: int, new: int) -> None:
-        """Shows the change of the new line."""
+        """Show the change of the new line."""
         super().watch_cursor(old, new)
         if self._whole_change:
             self._whole_change = 0
@@ -211,19 +211,22 @@ class DiffView(PageView):
             self.redraw()
 
     def _targets(self, match: bool = False) -> list[Target]:
-        """The spans to show of the row under the cursor: of the search with `match`, else of its change."""
+        """Return the spans to show of the row under the cursor.
+
+        With `match`, they are those of the search, else those of the row's change.
+        """
         if not self._page.rows or self._at_fold(self.cursor):
             return []
         row = self._page.rows[self.row]
         texts = self._painter().texts(row)
         rooms = [self._columns.room(bool(right)) for right in range(2)]
-        found = match_targets(self._query, texts, rooms) if match and self._query else []
-        return found or (change_targets(row, texts, rooms, self._page.raw) if self._page.compared else [])
+        matches = match_targets(self._query, texts, rooms) if match and self._query else []
+        return matches or (change_targets(row, texts, rooms, self._page.raw) if self._page.compared else [])
 
     # Layout.
 
     def _forget(self) -> None:
-        """Drops what is drawn from cached state."""
+        """Drop what is drawn from cached state."""
         self._strips.clear()
         self._known_painter = None
 
@@ -234,17 +237,17 @@ class DiffView(PageView):
         self.refresh()
 
     def laid_out(self) -> None:
-        """Drops cached lines, and makes the minimap of the new layout."""
+        """Drop cached lines, and make the minimap of the new layout."""
         self._forget()
         self._map = self._new_map()
 
     def moved(self) -> None:
-        """Shows the match or the change under the cursor after a jump."""
+        """Show the match or the change under the cursor after a jump."""
         self._panned = False
         self._aim()
 
     def notify_style_update(self) -> None:
-        """Drops cached lines after a change of theme or focus."""
+        """Drop cached lines after a change of theme or focus."""
         super().notify_style_update()
         self._forget()
 
@@ -256,34 +259,34 @@ class DiffView(PageView):
 
     @property
     def wraps(self) -> bool:
-        """Whether long lines are wrapped."""
+        """Return True if long lines are wrapped."""
         return self._wrapped
 
     def line_height(self, index: int) -> int:
-        """The number of screen lines that a line takes."""
+        """Return the number of screen lines that a line takes."""
         return self._painter().height(self._layout.lines[index])
 
     # Drawing.
 
     def draw_heading(self, width: int) -> Strip:
-        """The names of A and B above their columns."""
+        """Draw the names of A and B above their columns."""
         style = self.style("heading")
         left, right = (f" {display_line(heading)}" for heading in self._headings)
         if self._page.right is None or self._layout.unified:
             room = max(width // 2, width - cell_len(right) - 2)  # both names are on screen
-            shown = fitted([Segment(left, style)], min(cell_len(left), room), style)
-            return Strip(fitted([*shown, Segment(f"  {right}", style)], width, style), width)
+            left_segments = fitted([Segment(left, style)], min(cell_len(left), room), style)
+            return Strip(fitted([*left_segments, Segment(f"  {right}", style)], width, style), width)
         half = (width - 2) // 2
-        shown = [*fitted([Segment(left, style)], half, style), Segment("│", style)]
-        return Strip([*shown, *fitted([Segment(right, style)], width - half - 1, style)], width)
+        left_segments = [*fitted([Segment(left, style)], half, style), Segment("│", style)]
+        return Strip([*left_segments, *fitted([Segment(right, style)], width - half - 1, style)], width)
 
     def render_line(self, y: int) -> Strip:
         """Draws the screen line `y` and its part of the minimap; cached until something changes."""
-        place, page = y - HEADING, self.page_lines
-        if not 0 <= place < page or not self.line_count():
+        screen_line, page = y - HEADING, self.page_lines
+        if not 0 <= screen_line < page or not self.line_count():
             return super().render_line(y)
-        cells = self._map_cells(place, page)
-        index, part = self._place_at(place) or (-1, 0)
+        cells = self._map_cells(screen_line, page)
+        index, part = self._place_at(screen_line) or (-1, 0)
         key = (index, part, index == self.cursor, cells)
         strip = self._strips.get(key)
         if strip is None:
@@ -295,21 +298,24 @@ class DiffView(PageView):
         return strip
 
     def _map_cells(self, place: int, page: int) -> str:
-        """The minimap's part next to screen line `place`; if it is off, whether there is a change."""
+        """Return the minimap's part next to screen line `place`; if it is off, whether there is a change."""
         if not self.minimap:
             return "▐" if self._map.changed(place) else " "
         top = self.scroll_offset.y
-        shown = self.line_at(page - 1) - top + 1 if self.wraps else page
-        return self._map.cells(place, top, shown)
+        visible_lines = self.line_at(page - 1) - top + 1 if self.wraps else page
+        return self._map.cells(place, top, visible_lines)
 
     @property
     def minimap(self) -> bool:
-        """Whether the minimap is on: as the user chose, else if the panel is wide."""
+        """Return True if the minimap is on: as the user chose, else if the panel is wide."""
         return self.outer_size.width >= minimap.NARROWEST if self._wants_map is None else self._wants_map
 
     @property
     def gauge(self) -> bool:
-        """Whether the register pressure is next to the lines: as the user chose, else if there is room."""
+        """Return True if the register pressure is next to the lines.
+
+        It is as the user chose, else on if there is room.
+        """
         return bool(self._columns.gauge)
 
     def _new_map(self) -> Minimap:
@@ -317,16 +323,16 @@ class DiffView(PageView):
 
     @property
     def _text_width(self) -> int:
-        """The width without the minimap, or without the ruler instead of it."""
+        """Return the width without the minimap, or without the ruler instead of it."""
         return self.area.width - (minimap.WIDTH if self.minimap else 1)
 
     @property
     def _columns(self) -> Columns:
         two = self._page.right is not None and not self._layout.unified
         columns = Columns(self._page, self._text_width, two, 0)
-        known = any(flags.pressure for flags in self._flags)
+        has_pressure = any(flags.pressure for flags in self._flags)
         wide = columns.width_of(False) >= minimap.GAUGE_NARROWEST
-        if known and (wide if self._wants_gauge is None else self._wants_gauge):
+        if has_pressure and (wide if self._wants_gauge is None else self._wants_gauge):
             return replace(columns, gauge=minimap.GAUGE_WIDTH)
         return columns
 
@@ -356,7 +362,7 @@ class DiffView(PageView):
 
     @property
     def footer_height(self) -> int:
-        """The number of screen lines for the change under the cursor."""
+        """Return the number of screen lines for the change under the cursor."""
         height = self.outer_size.height
         if height < _FOOTER_FROM or self._page.left.language is None:
             return 0
@@ -365,7 +371,7 @@ class DiffView(PageView):
         return 2 if height >= _TWO_FROM else 1
 
     def draw_footer(self, part: int, width: int) -> Strip:
-        """A line of the change under the cursor."""
+        """Draw a line of the change under the cursor."""
         base, rows = self.style("detail"), self._details()
         segments = rows[part] if part < len(rows) else []
         if part + 1 == self.footer_height and len(rows) > self.footer_height:
@@ -376,20 +382,25 @@ class DiffView(PageView):
         return Strip(fitted([Segment(" ", base), *segments], width, base), width)
 
     def _details(self) -> list[list[Segment]]:
-        """The change under the cursor and the marks of its lines, on as many screen lines as it takes."""
+        """Return the change under the cursor and the marks of its lines.
+
+        They take as many screen lines as they need.
+        """
         if not self._page.rows or self._at_fold(self.cursor):
             return []
         row = self._page.rows[self.row]
         painter = self._painter()
-        found = list(row_painter.pieces(self._page, row, painter.text(row, False), painter.text(row, True)))
+        change_pieces = list(
+            row_painter.pieces(self._page, row, painter.text(row, False), painter.text(row, True))
+        )
         notes = list(row_painter.notes(self._flags, row, self._page.right is not None))
-        if found and notes:
-            found.append(row_painter.GAP)
+        if change_pieces and notes:
+            change_pieces.append(row_painter.GAP)
         width = max(self.area.width - 2, 1)
-        return row_painter.rows([*found, *notes], width, self.style("detail"), self)
+        return row_painter.rows([*change_pieces, *notes], width, self.style("detail"), self)
 
     def _footer_changed(self) -> None:
-        """Makes room for another number of lines at the bottom."""
+        """Make room for another number of lines at the bottom."""
         self.lines_changed()
         self._map = self._new_map()
         self.reveal(self.cursor)

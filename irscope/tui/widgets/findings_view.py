@@ -50,7 +50,7 @@ class _Widths(NamedTuple):
 
     @property
     def sentence(self) -> int:
-        """The width of a sentence that spans three columns."""
+        """Return the width of a sentence that spans three columns."""
         return self.what + self.a + self.b + 2 * len(_GAP)
 
 
@@ -89,52 +89,52 @@ class FindingsView(LineView):
 
     @property
     def findings(self) -> Sequence[FindingRow]:
-        """The findings that are shown."""
+        """Return the findings that are shown."""
         return self._all if self._every else self._all[: self._main]
 
     @property
     def selected(self) -> int:
-        """The finding under the cursor."""
+        """Return the finding under the cursor."""
         return self._lines[self.cursor].owner if self._lines else 0
 
     @property
     def explained_text(self) -> str:
-        """The sentence of the finding under the cursor."""
+        """Return the sentence of the finding under the cursor."""
         return self._all[self.selected].finding.text if self._all else "finding"
 
     @property
     def one_line(self) -> bool:
-        """Whether there is room for one finding only."""
+        """Return True if there is room for one finding only."""
         return self.size.height < 2
 
     def set_findings(self, findings: Sequence[FindingRow], main: int = 0, note: str = "") -> None:
-        """Shows the first `main` findings, or all; a `note` replaces their number in the heading."""
+        """Show the first `main` findings, or all; a `note` replaces their number in the heading."""
         if [row.finding for row in findings] != [row.finding for row in self._all]:
             self.cursor = 0
         self._all, self._main, self._note = findings, main, note
         self._wrap()
 
     def step(self, direction: int) -> None:
-        """Moves to the next (1) or previous (-1) finding; past the last one, to the first."""
+        """Move to the next (1) or previous (-1) finding; past the last one, to the first."""
         owners = len(self.findings)
         if owners:
-            wanted = (self.selected + direction) % owners
-            self.cursor = next(i for i, line in enumerate(self._lines) if line.owner == wanted)
-            last = max(i for i, line in enumerate(self._lines) if line.owner == wanted)
+            owner = (self.selected + direction) % owners
+            self.cursor = next(i for i, line in enumerate(self._lines) if line.owner == owner)
+            last = max(i for i, line in enumerate(self._lines) if line.owner == owner)
             self.reveal(last)
             self.reveal(self.cursor)
             self.refresh()
 
     def action_down(self) -> None:
-        """Moves down by a line; with one line of room, to the next finding."""
+        """Move down by a line; with one line of room, to the next finding."""
         self.step(1) if self.one_line else super().action_down()
 
     def action_up(self) -> None:
-        """Moves up by a line; with one line of room, to the previous finding."""
+        """Move up by a line; with one line of room, to the previous finding."""
         self.step(-1) if self.one_line else super().action_up()
 
     def action_all_findings(self) -> None:
-        """Shows all findings, or only the most important ones."""
+        """Show all findings, or only the most important ones."""
         self._every = not self._every
         self._wrap()
 
@@ -147,14 +147,14 @@ class FindingsView(LineView):
             self.action_all_findings()
 
     def on_click(self, event: events.Click) -> None:
-        """A double click goes there."""
+        """Go there on a double click."""
         if not self.one_line:
             super().on_click(event)
         if event.chain == 2:
             self.action_jump()
 
     def on_resize(self) -> None:
-        """Wraps the findings again."""
+        """Wrap the findings again."""
         self._wrap()
         super().on_resize()
 
@@ -174,7 +174,7 @@ class FindingsView(LineView):
         return next((i for i, line in enumerate(self._lines) if line.owner == owner), 0)
 
     def _sized(self, width: int) -> _Widths:
-        """The columns, as wide as their content if there is room."""
+        """Return the columns, as wide as their content if there is room."""
         rows = [row for row in self.findings if row.a]
         where = min(max((len(row.where) for row in self.findings), default=0), _MOST_WHERE)
         room = max(width - _LEAD - where - 3 * len(_GAP), 3 * _LEAST)
@@ -189,7 +189,7 @@ class FindingsView(LineView):
         return _Widths(what, a, b, where)
 
     def _cells(self, owner: int) -> Iterator[_Line]:
-        """The lines of a finding: in columns, or across them if that is much shorter."""
+        """Yield the lines of a finding: in columns, or across them if that is much shorter."""
         row, widths = self.findings[owner], self._widths
         sentence = textwrap.wrap(display_line(row.finding.text), widths.sentence) or [""]
         sizes = ((row.what, widths.what), (row.a, widths.a), (row.b, widths.b))
@@ -205,11 +205,11 @@ class FindingsView(LineView):
     # Drawing.
 
     def line_numbered(self, number: int) -> int | None:
-        """The first line of a finding, counted from 1."""
+        """Return the first line of a finding, counted from 1."""
         return self._first_line(number - 1) if 0 < number <= len(self.findings) else None
 
     def line_count(self) -> int:
-        """The number of wrapped lines."""
+        """Return the number of wrapped lines."""
         return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
@@ -239,13 +239,13 @@ class FindingsView(LineView):
 
     @property
     def _heading_text(self) -> str:
-        """The number of findings: "10 of 22" if the others are not shown."""
+        """Return the number of findings: "10 of 22" if the others are not shown."""
         count, total = len(self.findings), len(self._all)
         number = f"{count}" if count == total else f"{count} of {total}"
         return f" Findings: {self._note or (number if total else 'none')}"
 
     def draw_heading(self, width: int) -> Strip:
-        """The number of findings, and the titles of the columns."""
+        """Draw the number of findings, and the titles of the columns."""
         if not self.findings:
             return self.bar(self._heading_text, width)
         widths = self._widths
@@ -253,7 +253,7 @@ class FindingsView(LineView):
         return self.bar(_GAP.join([*titles, "where"]), width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A line of a finding."""
+        """Draw a line of a finding."""
         line, widths = self._lines[index], self._widths
         base = self.style("row--cursor") if line.owner == self.selected else self.base
         first = index == 0 or self._lines[index - 1].owner != line.owner

@@ -70,7 +70,7 @@ class GridView(Widget, can_focus=True):
         self._follow()
 
     def validate_cursor(self, cursor: tuple[int, int]) -> tuple[int, int]:
-        """Keeps the cursor within the first grid."""
+        """Keep the cursor within the first grid."""
         if not self._grids:
             return 0, 0
         rows, columns = len(self._grids[0].rows), len(self._grids[0].columns)
@@ -82,24 +82,24 @@ class GridView(Widget, can_focus=True):
         self.post_message(self.CellMoved())
 
     def cells(self) -> list[GridCell | None]:
-        """The cell under the cursor in each grid."""
-        found = []
+        """Return the cell under the cursor in each grid."""
+        cursor_cells = []
         for index, grid in enumerate(self._grids):
             row, column = self._places[index]
-            found.append(grid.cells[row][column] if grid.rows and grid.columns else None)
-        return found
+            cursor_cells.append(grid.cells[row][column] if grid.rows and grid.columns else None)
+        return cursor_cells
 
     def page(self) -> int:
-        """How many rows of cells fit on the screen."""
+        """Return how many rows of cells fit on the screen."""
         return max(1, self._pane()[1] - _HEAD - self._has_legend)
 
     def on_resize(self) -> None:
-        """Keeps the cursor on screen."""
+        """Keep the cursor on screen."""
         self._follow()
         self.post_message(self.Resized())
 
     def on_click(self, event: events.Click) -> None:
-        """Moves the cursor to the clicked cell of the first grid."""
+        """Move the cursor to the clicked cell of the first grid."""
         width, height = self._pane()
         if not self._grids or event.x >= width or not _HEAD <= event.y < height:
             return
@@ -112,10 +112,12 @@ class GridView(Widget, can_focus=True):
         """Draws a line of the grids."""
         width, height = self._pane()
         stacked = width == self.size.width and len(self._grids) > 1
-        shown = range(min(y // height, 1), min(y // height, 1) + 1) if stacked else range(len(self._grids))
+        grid_indices = (
+            range(min(y // height, 1), min(y // height, 1) + 1) if stacked else range(len(self._grids))
+        )
         segments = [
             segment
-            for index in shown
+            for index in grid_indices
             for segment in fitted(
                 self._line(index, y - height * index * stacked, width), width, self.rich_style
             )
@@ -126,14 +128,14 @@ class GridView(Widget, can_focus=True):
         grid = self._grids[index]
         margin, size = self._sizes[index]
         left = self._lefts[index]
-        shown = max(1, (width - margin) // size)
+        column_count = max(1, (width - margin) // size)
         if y == 0:
             return [
                 Segment(clipped(display_line(grid.title), width - 1), self.get_component_rich_style("title"))
             ]
         label = self.get_component_rich_style("label")
         if y == 1:
-            names = ruler(grid.columns[left : left + shown], size)
+            names = ruler(grid.columns[left : left + column_count], size)
             return [Segment((" " * margin + names)[:width], label)]
         row = self._tops[index] + y - _HEAD
         if grid.compact and y - _HEAD == min(len(grid.rows), self.page()):
@@ -141,24 +143,24 @@ class GridView(Widget, can_focus=True):
         if row >= len(grid.rows) or y - _HEAD >= self.page():
             return []
         segments = [Segment(grid.rows[row].rjust(margin - 1) + " ", label)]
-        columns = range(left, min(left + shown, len(grid.columns)))
+        columns = range(left, min(left + column_count, len(grid.columns)))
         return [*segments, *(self._cell(index, row, column, size) for column in columns)]
 
     def _cell(self, index: int, row: int, column: int, size: int) -> Segment:
         grid = self._grids[index]
         cell = grid.cells[row][column]
-        here = (row, column) == self._places[index]
+        at_cursor = (row, column) == self._places[index]
         text = cell.label if cell else "."
         if grid.compact:
-            return Segment(text, self._compact_style(cell, here))
-        text = f"[{text}]" if here else f" {text}"
-        if here:
+            return Segment(text, self._compact_style(cell, at_cursor))
+        text = f"[{text}]" if at_cursor else f" {text}"
+        if at_cursor:
             return Segment(text.ljust(size), self.get_component_rich_style("cell--cursor"))
         style = self.rich_style if cell is None else self.cell_style(cell.group, cell.shade)
         return Segment(text.ljust(size), style)
 
     def _legend(self, index: int) -> list[Segment]:
-        """The legend of the glyphs."""
+        """Draw the legend of the glyphs."""
         blank = self.rich_style
         pieces = [Segment(" " * (self._sizes[index][0] - 1), blank)]
         for group, text in self._grids[index].legend:
@@ -171,7 +173,7 @@ class GridView(Widget, can_focus=True):
         return self.rich_style if cell is None else self.cell_style(cell.group, cell.shade)
 
     def cell_style(self, group: int, shade: int = 0) -> Style:
-        """The colors of a group's cells."""
+        """Return the colors of a group's cells."""
         return self.get_component_rich_style(f"cell--{group % _GROUPS}{'ab'[shade % 2]}")
 
     @property
@@ -179,14 +181,17 @@ class GridView(Widget, can_focus=True):
         return any(grid.compact for grid in self._grids)
 
     def panes(self) -> list[tuple[int, int]]:
-        """The sizes that a pane of two grids can have, in cells of a compact grid, side by side and below."""
+        """Return the sizes that a pane of two grids can have, in cells of a compact grid.
+
+        The first is that of panes side by side, the second that of panes below each other.
+        """
         width, height = self.size
         margin, head = _MARGIN, _HEAD + 1
         sizes = [(height - head, width // 2 - margin), (height // 2 - head, width - margin)]
         return sizes if height >= _STACKED_FROM else sizes[:1]
 
     def _pane(self) -> tuple[int, int]:
-        """The width and height of a grid's part of the screen.
+        """Return the width and height of a grid's part of the screen.
 
         The grids are side by side, or below each other if more cells fit then.
         """
@@ -199,7 +204,7 @@ class GridView(Widget, can_focus=True):
         return below
 
     def _visible(self, width: int, height: int) -> int:
-        """How many cells of all grids fit in panes of this size."""
+        """Return how many cells of all grids fit in panes of this size."""
         count = 0
         for index, grid in enumerate(self._grids):
             margin, size = self._sizes[index]
@@ -208,13 +213,16 @@ class GridView(Widget, can_focus=True):
         return count
 
     def _place(self, index: int) -> tuple[int, int]:
-        """The cursor's cell in a grid: in the second, the cell of the same element if rows are numbered."""
+        """Return the cursor's cell in a grid.
+
+        In the second grid, it is the cell of the same element if rows are numbered.
+        """
         if index == 0:
             return self.cursor
-        first, own = self._grids[0], self._grids[index]
+        first, grid = self._grids[0], self._grids[index]
         return (
-            _same(first.rows, own.rows, self.cursor[0]),
-            _same(first.columns, own.columns, self.cursor[1]),
+            _same(first.rows, grid.rows, self.cursor[0]),
+            _same(first.columns, grid.columns, self.cursor[1]),
         )
 
     def _follow(self) -> None:
@@ -229,14 +237,14 @@ class GridView(Widget, can_focus=True):
 
 
 def _same(first: Sequence[str], own: Sequence[str], at: int) -> int:
-    """The index in `own` of the label that corresponds to label `at` of `first`."""
+    """Return the index in `own` of the label that corresponds to label `at` of `first`."""
     if at < len(first) and all(label.isdecimal() for label in (*own, first[at])):
         at = bisect_right([int(label) for label in own], int(first[at])) - 1
     return max(0, min(at, len(own) - 1))
 
 
 def _measure(grid: Grid) -> tuple[int, int]:
-    """The width of the row labels, and of a cell."""
+    """Return the width of the row labels, and of a cell."""
     margin = max(map(len, grid.rows), default=0) + 1
     if grid.compact:
         return margin, 1

@@ -36,7 +36,7 @@ class LessonCode(MarkdownFence):
 
     @classmethod
     def highlight(cls, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:
-        """The colored code."""
+        """Return the colored code."""
         theme = (_AnsiDark if dark else _AnsiLight) if ansi else _Colors
         return highlight(code, language=language or None, theme=theme)
 
@@ -45,7 +45,7 @@ class LessonMarkdown(Markdown):
     """The Markdown of a page."""
 
     def get_block_class(self, block_name: str) -> type[MarkdownBlock]:
-        """The widget of a kind of block."""
+        """Return the widget of a kind of block."""
         return LessonCode if block_name in ("fence", "code_block") else super().get_block_class(block_name)
 
 
@@ -53,11 +53,11 @@ class LessonView(VerticalScroll):
     """Shows a page of the lesson."""
 
     def compose(self) -> ComposeResult:
-        """The Markdown of the page."""
+        """Yield the Markdown of the page."""
         yield LessonMarkdown(open_links=False)
 
     async def show(self, heading: str, text: str) -> None:
-        """Shows a page from its top."""
+        """Show a page from its top."""
         self.border_title = heading
         self.border_subtitle = ". next  , back"
         await self.query_one(Markdown).update(text)

@@ -45,7 +45,7 @@ class LineView(ScrollView, can_focus=True):
 
         @property
         def control(self) -> LineView:
-            """The panel, for the selectors of `on`."""
+            """Return the panel, for the selectors of `on`."""
             return self.view
 
     # What the numbers of the panel's lines count.
@@ -61,7 +61,7 @@ class LineView(ScrollView, can_focus=True):
         self._placed: tuple[tuple[int, int, int], list[_Place]] | None = None
 
     def line_count(self) -> int:
-        """The number of lines."""
+        """Return the number of lines."""
         raise NotImplementedError
 
     def draw_heading(self, width: int) -> Strip:
@@ -77,11 +77,11 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def wraps(self) -> bool:
-        """Whether lines can take several screen lines."""
+        """Return True if lines can take several screen lines."""
         return False
 
     def line_height(self, index: int) -> int:
-        """The number of screen lines that line `index` takes, if lines are wrapped."""
+        """Return the number of screen lines that line `index` takes, if lines are wrapped."""
         return 1
 
     def draw_part(self, index: int, part: int, width: int) -> Strip:
@@ -90,7 +90,7 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def footer_height(self) -> int:
-        """The number of screen lines at the bottom that do not scroll."""
+        """Return the number of screen lines at the bottom that do not scroll."""
         return 0
 
     def draw_footer(self, part: int, width: int) -> Strip:
@@ -98,16 +98,16 @@ class LineView(ScrollView, can_focus=True):
         raise NotImplementedError
 
     def plain_text(self, index: int) -> str:
-        """The text of line `index`, for searches and the glossary; "" if there is no such line."""
+        """Return the text of line `index`, for searches and the glossary; "" if there is no such line."""
         width = max(self.scrollable_content_region.width, 1)
         return self.draw_line(index, width).text.rstrip() if index < self.line_count() else ""
 
     def line_numbered(self, number: int) -> int | None:
-        """The line that users know by a number; None if there is none."""
+        """Return the line that users know by a number, or None if there is none."""
         return number - 1 if 0 < number <= self.line_count() else None
 
     def landmarks(self) -> Sequence[int]:
-        """The lines that begin a section, in order."""
+        """Return the lines that begin a section, in order."""
         return ()
 
     def render_line(self, y: int) -> Strip:
@@ -117,40 +117,40 @@ class LineView(ScrollView, can_focus=True):
             strip = self.draw_heading(width)
         elif y - HEADING >= self.page_lines and self.footer_height:
             strip = self.draw_footer(y - HEADING - self.page_lines, width)
-        elif (place := self._place_at(y - HEADING)) is not None:
-            strip = self.draw_part(*place, width)
+        elif (line_part := self._place_at(y - HEADING)) is not None:
+            strip = self.draw_part(*line_part, width)
         else:
             strip = Strip.blank(width, self.base)
         # While its size changes, a panel may have to draw lines of another width.
         return strip if strip.cell_length == width else strip.crop_extend(0, width, self.base)
 
     def _place_at(self, y: int) -> _Place | None:
-        """The line, and its part, on screen line `y` below the heading."""
+        """Return the line, and its part, on screen line `y` below the heading."""
         if not self.wraps:
             index = self.scroll_offset.y + y
             return (index, 0) if index < self.line_count() else None
-        places = self._places()
-        return places[y] if y < len(places) else None
+        line_parts = self._places()
+        return line_parts[y] if y < len(line_parts) else None
 
     def _places(self) -> list[_Place]:
-        """The lines and parts on screen, from top to bottom, if lines are wrapped."""
+        """Return the lines and parts on screen, from top to bottom, if lines are wrapped."""
         key = (self.scroll_offset.y, self.page_lines, self.area.width)
         if self._placed is None or self._placed[0] != key:
-            places: list[_Place] = []
+            line_parts: list[_Place] = []
             index = key[0]
-            while index < self.line_count() and len(places) < key[1]:
-                places += ((index, part) for part in range(self.line_height(index)))
+            while index < self.line_count() and len(line_parts) < key[1]:
+                line_parts += ((index, part) for part in range(self.line_height(index)))
                 index += 1
-            self._placed = (key, places[: key[1]])
+            self._placed = (key, line_parts[: key[1]])
         return self._placed[1]
 
     def line_at(self, y: int) -> int:
-        """The line on screen line `y` below the heading; one after the last if there is none."""
-        place = self._place_at(max(y, 0))
-        return self.line_count() if place is None else place[0]
+        """Return the line on screen line `y` below the heading; one after the last if there is none."""
+        line_part = self._place_at(max(y, 0))
+        return self.line_count() if line_part is None else line_part[0]
 
     def _first_before(self, index: int, height: int) -> int:
-        """The first line from which at most `height` screen lines lead to the end of line `index`."""
+        """Return the first line from which at most `height` screen lines lead to the end of line `index`."""
         if not self.wraps or not self.line_count():
             return index - height + 1
         left = height - self.line_height(index)
@@ -159,7 +159,7 @@ class LineView(ScrollView, can_focus=True):
         return index
 
     def lines_changed(self) -> None:
-        """Updates the cursor and the scroll bar; to be called when the lines changed."""
+        """Update the cursor and the scroll bar; to be called when the lines changed."""
         self._placed = None
         # Wrapped lines are taller than one screen line: any of them can be scrolled to the top.
         beyond = self.page_lines - 1 if self.wraps else 0
@@ -168,7 +168,7 @@ class LineView(ScrollView, can_focus=True):
         self.refresh()
 
     def validate_cursor(self, cursor: int) -> int:
-        """The nearest line that exists."""
+        """Return the nearest line that exists."""
         return max(0, min(cursor, self.line_count() - 1))
 
     def watch_cursor(self, old: int, new: int) -> None:
@@ -196,12 +196,15 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def page_lines(self) -> int:
-        """How many screen lines are between the heading and the footer."""
+        """Return how many screen lines are between the heading and the footer."""
         return max(self.area.height - HEADING - self.footer_height, 1)
 
     @property
     def area(self) -> Size:
-        """The size without the scroll bar; cached, because Textual computes it from the screen's layout."""
+        """Return the size without the scroll bar.
+
+        It is cached, because Textual computes it from the screen's layout.
+        """
         key = self.outer_size, self.show_vertical_scrollbar
         if self._area is None or self._area[0] != key:
             self._area = key, self.scrollable_content_region.size
@@ -216,37 +219,39 @@ class LineView(ScrollView, can_focus=True):
 
     @property
     def base(self) -> Style:
-        """The panel's own style; cached, because computing it takes 0.2 ms."""
+        """Return the panel's own style; cached, because computing it takes 0.2 ms."""
         if self._base is None:
             self._base = self.rich_style
         return self._base
 
     def notify_style_update(self) -> None:
-        """Drops cached styles after a change of theme or focus."""
+        """Drop cached styles after a change of theme or focus."""
         super().notify_style_update()
         self._base = None
         self._inks.clear()
         self._rich_styles.clear()
 
     def style(self, *names: str) -> Style:
-        """The style of a component class, with the panel's background."""
+        """Return the style of a component class, with the panel's background."""
         if names not in self._rich_styles:
             self._rich_styles[names] = self.get_component_rich_style(*names)
         return self._rich_styles[names]
 
     def ink(self, name: str) -> Style:
-        """The attributes that a component class itself sets, to add to another style."""
+        """Return the attributes that a component class itself sets, to add to another style."""
         ink = self._inks.get(name)
         if ink is None:
-            own = self.get_component_rich_style(name, partial=True)
+            partial_style = self.get_component_rich_style(name, partial=True)
             # A partial style lacks alpha: a tint of 20 % would be the whole color.
             whole = self.get_component_rich_style(name)
-            ink = own + Style(color=own.color and whole.color, bgcolor=own.bgcolor and whole.bgcolor)
+            ink = partial_style + Style(
+                color=partial_style.color and whole.color, bgcolor=partial_style.bgcolor and whole.bgcolor
+            )
             self._inks[name] = ink
         return ink
 
     def bar(self, text: str, width: int) -> Strip:
-        """A heading of one text."""
+        """Draw a heading of one text."""
         style = self.style("heading")
         return Strip(fitted([Segment(display_line(text), style)], width, style), width)
 
@@ -254,19 +259,19 @@ class LineView(ScrollView, can_focus=True):
         self.scroll_to(y=max(y, 0), animate=False, force=True)
 
     def action_down(self) -> None:
-        """Moves down by a line."""
+        """Move down by a line."""
         self.cursor += 1
 
     def action_up(self) -> None:
-        """Moves up by a line."""
+        """Move up by a line."""
         self.cursor -= 1
 
     def action_page_down(self) -> None:
-        """Moves down by a screen; the cursor keeps its place on it."""
+        """Move down by a screen; the cursor keeps its place on it."""
         self._turn(1)
 
     def action_page_up(self) -> None:
-        """Moves up by a screen."""
+        """Move up by a screen."""
         self._turn(-1)
 
     def _turn(self, direction: int) -> None:
@@ -274,26 +279,26 @@ class LineView(ScrollView, can_focus=True):
         if self.wraps and direction < 0:
             step = min(self._first_before(top, self.page_lines) - top, -1)
         else:
-            shown = self.line_at(self.page_lines - 1) - top if self.wraps else self.page_lines - 1
-            step = direction * max(shown, 1)
+            visible_lines = self.line_at(self.page_lines - 1) - top if self.wraps else self.page_lines - 1
+            step = direction * max(visible_lines, 1)
         self._scroll(self.scroll_offset.y + step)
         self.cursor += step
 
     def action_first(self) -> None:
-        """Moves to the first line."""
+        """Move to the first line."""
         self.cursor = 0
 
     def action_last(self) -> None:
-        """Moves to the last line."""
+        """Move to the last line."""
         self.cursor = self.line_count() - 1
 
     def on_click(self, event: events.Click) -> None:
-        """Moves the cursor to the clicked line."""
+        """Move the cursor to the clicked line."""
         if HEADING <= event.y < HEADING + self.page_lines:
             self.cursor = self.line_at(event.y - HEADING)
 
     def on_resize(self) -> None:
-        """Keeps the cursor on screen."""
+        """Keep the cursor on screen."""
         self.reveal(self.cursor)
 
 

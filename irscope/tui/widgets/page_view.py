@@ -27,7 +27,7 @@ class PageView(LineView):
     # For subclasses.
 
     def laid_out(self) -> None:
-        """Drops what depends on the layout, which has changed."""
+        """Drop what depends on the layout, which has changed."""
 
     def moved(self) -> None:
         """Follows a jump of the cursor."""
@@ -36,41 +36,41 @@ class PageView(LineView):
 
     @property
     def page(self) -> Page:
-        """The page on screen."""
+        """Return the page on screen."""
         return self._page
 
     @property
     def unified(self) -> bool:
-        """Whether there is one column: as the user chose, else if the panel is narrow."""
+        """Return True if there is one column: as the user chose, else if the panel is narrow."""
         return self.outer_size.width < UNIFIED_BELOW if self._wanted is None else self._wanted
 
     @property
     def chosen_unified(self) -> bool | None:
-        """Whether the user chose one column (True) or two; None: the width of the panel decides."""
+        """Return True if the user chose one column, False for two; None: the panel's width decides."""
         return self._wanted
 
     def restore_unified(self, wanted: bool | None) -> None:
-        """Shows the number of columns that the user chose earlier."""
+        """Show the number of columns that the user chose earlier."""
         self._wanted = wanted
 
     # The cursor.
 
     @property
     def row(self) -> int:
-        """The row under the cursor."""
+        """Return the row under the cursor."""
         lines = self._layout.lines
         return lines[self.cursor].row if self.cursor < len(lines) else 0
 
     @property
     def place(self) -> tuple[int, bool]:
-        """The line under the cursor, and whether it is B's; A's if both sides have one."""
+        """Return the line under the cursor, and whether it is B's; A's if both sides have one."""
         if not self._page.rows:
             return 0, False
         row = self._page.rows[self.row]
         return (row.left, False) if row.left is not None else (row.right or 0, True)
 
     def go_to_row(self, row: int) -> None:
-        """Moves the cursor to a row, and unfolds it."""
+        """Move the cursor to a row, and unfolds it."""
         index = self._layout.find(row)
         if self._at_fold(index):
             self._open(index)
@@ -80,41 +80,41 @@ class PageView(LineView):
         self.moved()
 
     def go_to_line(self, line: int, right: bool) -> None:
-        """Moves the cursor to a line of one side."""
+        """Move the cursor to a line of one side."""
         self.go_to_row(self._page.row_of(line, right))
 
     def go_to_change(self, direction: int) -> bool:
-        """Moves the cursor to the next (1) or previous (-1) change; False if there is none."""
+        """Move the cursor to the next (1) or previous (-1) change; False if there is none."""
         firsts = [first for first, _ in self._page.runs]
-        place = bisect_right(firsts, self.row) if direction > 0 else bisect_left(firsts, self.row) - 1
-        if not 0 <= place < len(firsts):
+        index = bisect_right(firsts, self.row) if direction > 0 else bisect_left(firsts, self.row) - 1
+        if not 0 <= index < len(firsts):
             return False
-        self.go_to_row(firsts[place])
+        self.go_to_row(firsts[index])
         return True
 
     def change_number(self) -> int:
-        """The number of changes that start at the cursor or above it."""
+        """Return the number of changes that start at the cursor or above it."""
         return bisect_right([first for first, _ in self._page.runs], self.row)
 
     def line_of(self, right: bool) -> int | None:
-        """The line (from 0) of B, or of A, under the cursor; None if it has none."""
+        """Return the line (from 0) of B, or of A, under the cursor; None if it has none."""
         if not self._page.rows:
             return None
         row = self._page.rows[self.row]
         return row.right if right else row.left
 
     def line_text(self, right: bool) -> str | None:
-        """The text under the cursor: B's, or A's; the other one if that side has none."""
+        """Return the text under the cursor: B's, or A's; the other one if that side has none."""
         if not self._page.rows:
             return None
         row = self._page.rows[self.row]
-        mine, other = (self._page.text(row, side) for side in (right, not right))
-        return other if mine is None else mine
+        mine, theirs = (self._page.text(row, side) for side in (right, not right))
+        return theirs if mine is None else mine
 
     # Layout.
 
     def line_count(self) -> int:
-        """The number of screen lines; a fold is one."""
+        """Return the number of screen lines; a fold is one."""
         return len(self._layout.lines)
 
     def toggle_unified(self) -> None:

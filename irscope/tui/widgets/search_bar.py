@@ -23,18 +23,18 @@ class SearchBar(Input):
 
         @property
         def control(self) -> SearchBar:
-            """The bar, for the selectors of `on`."""
+            """Return the bar, for the selectors of `on`."""
             return self.bar
 
     def __init__(self, placeholder: str, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(placeholder=placeholder, compact=True, id=id, select_on_focus=False)
 
     def open(self, text: str = "") -> None:
-        """Shows the bar with `text` and focuses it."""
+        """Show the bar with `text` and focuses it."""
         self.value = text
         self.display = True
         self.focus()
 
     def action_cancel(self) -> None:
-        """Closes the bar."""
+        """Close the bar."""
         self.post_message(self.Canceled(self))

@@ -51,22 +51,22 @@ class SourceView(LineView):
 
     @property
     def python(self) -> PythonSource:
-        """The source on screen."""
+        """Return the source on screen."""
         return self._python
 
     @property
     def text_under_cursor(self) -> str:
-        """The line under the cursor."""
+        """Return the line under the cursor."""
         texts = self._python.texts
         return texts[self.cursor] if texts else ""
 
     @property
     def place(self) -> SourcePlace | None:
-        """The place of the line under the cursor; None if it is not code."""
+        """Return the place of the line under the cursor, or None if it is not code."""
         return self._python.places[self.cursor] if self._python.places else None
 
     def show(self, python: PythonSource, stage: str, counts: Mapping[int, tuple[int, int]]) -> None:
-        """Shows a source with the number of operations of `stage` per line, in A and B."""
+        """Show a source with the number of operations of `stage` per line, in A and B."""
         self._python, self._stage, self._counts = python, stage, counts
         self._side = PageSide(python.texts, "python", python.numbers)
         self.lines_changed()
@@ -83,21 +83,21 @@ class SourceView(LineView):
         self.post_message(self.LineFollowed())
 
     def on_click(self, event: events.Click) -> None:
-        """A double click follows the line."""
+        """Follow the line on a double click."""
         super().on_click(event)
         if event.chain == 2:
             self.action_follow()
 
     def line_count(self) -> int:
-        """The number of lines."""
+        """Return the number of lines."""
         return len(self._side.lines)
 
     def plain_text(self, index: int) -> str:
-        """The whole line, without numbers."""
+        """Return the whole line, without numbers."""
         return display_line(self._side.lines[index]) if index < self.line_count() else ""
 
     def line_numbered(self, number: int) -> int | None:
-        """The line with this number in the file."""
+        """Return the line with this number in the file."""
         return self._side.line_numbered(number)
 
     def draw_heading(self, width: int) -> Strip:
@@ -112,7 +112,7 @@ class SourceView(LineView):
         return True
 
     def line_height(self, index: int) -> int:
-        """The number of screen lines that a line takes."""
+        """Return the number of screen lines that a line takes."""
         return min(len(wrap_starts(display_line(self._side.lines[index]), self._room)), self.page_lines)
 
     @property
@@ -120,11 +120,11 @@ class SourceView(LineView):
         return max(self.area.width - _COUNTS - self._side.number_width - _GUTTER, 1)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """The first part of a line of Python."""
+        """Draw the first part of a line of Python."""
         return self.draw_part(index, 0, width)
 
     def draw_part(self, index: int, part: int, width: int) -> Strip:
-        """A part of a line of Python; only the first has its number."""
+        """Draw a part of a line of Python; only the first has its number."""
         side = self._side
         highlighted = index in self._highlighted
         at_cursor = index == self.cursor
@@ -170,11 +170,11 @@ class LineOutcomesView(LineView):
 
     @property
     def text_under_cursor(self) -> str:
-        """The opcode under the cursor."""
+        """Return the opcode under the cursor."""
         return self._outcomes[self.cursor].opcode if self._outcomes else ""
 
     def show(self, title: str, outcomes: Sequence[LineOutcome]) -> None:
-        """Shows what a line became."""
+        """Show what a line became."""
         self._title, self._outcomes = title, outcomes
         self.lines_changed()
 
@@ -184,21 +184,21 @@ class LineOutcomesView(LineView):
             self.post_message(self.OutcomeChosen(self._outcomes[self.cursor]))
 
     def on_click(self, event: events.Click) -> None:
-        """A double click goes there."""
+        """Go there on a double click."""
         super().on_click(event)
         if event.chain == 2:
             self.action_go()
 
     def line_count(self) -> int:
-        """The number of classes of operations, of all stages."""
+        """Return the number of classes of operations, of all stages."""
         return len(self._outcomes)
 
     def draw_heading(self, width: int) -> Strip:
-        """The line of Python."""
+        """Draw the line of Python."""
         return self.bar(f" {self._title}", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """A class of operations; the first of each stage has the stage's name."""
+        """Draw a class of operations; the first of each stage has the stage's name."""
         outcome = self._outcomes[index]
         base = self.style("row--cursor") if index == self.cursor else self.base
         first = index == 0 or self._outcomes[index - 1].stage != outcome.stage

@@ -36,20 +36,23 @@ class Panel(Protocol):
     """The table, which knows the style classes of irscope.tcss."""
 
     def style(self, *names: str) -> Style:
-        """The style of a class, with the panel's background."""
+        """Return the style of a class, with the panel's background."""
 
     def ink(self, name: str) -> Style:
-        """The attributes that a style class itself sets, to add to another style."""
+        """Return the attributes that a style class itself sets, to add to another style."""
 
 
 def visible(model: TableModel, chosen: int, width: int) -> list[Span]:
-    """The columns on screen: the number, then as many as fit, so that the `chosen` one is among them."""
-    shown = model.shown
-    first = min(_FIXED, len(shown))
-    fixed = shown[:first]
-    last = shown.index(chosen) if chosen in shown else 0
+    """Return the columns on screen: the number, then as many as fit.
+
+    The `chosen` one is among them.
+    """
+    column_indices = model.shown
+    first = min(_FIXED, len(column_indices))
+    fixed = column_indices[:first]
+    last = column_indices.index(chosen) if chosen in column_indices else 0
     while True:
-        spans = list(_placed(model, [*fixed, *shown[first:]], width))
+        spans = list(_placed(model, [*fixed, *column_indices[first:]], width))
         if first >= last or any(span.place == chosen for span in spans):
             return spans
         first += 1
@@ -57,18 +60,21 @@ def visible(model: TableModel, chosen: int, width: int) -> list[Span]:
 
 def _placed(model: TableModel, places: Sequence[int], width: int) -> Iterator[Span]:
     start = GUTTER
-    for place in places:
-        end = start + model.width(place)
+    for column_index in places:
+        end = start + model.width(column_index)
         if end > width:
-            if not model.columns[place].numeric and width - start >= _LEAST_CUT:
-                yield Span(place, start, width - 1)
+            if not model.columns[column_index].numeric and width - start >= _LEAST_CUT:
+                yield Span(column_index, start, width - 1)
             return
-        yield Span(place, start, end)
+        yield Span(column_index, start, end)
         start = end + GAP
 
 
 def heading(model: TableModel, chosen: int, width: int, panel: Panel) -> list[Segment]:
-    """The titles: the sorted one has an arrow; at the edges, signs say that there are more columns."""
+    """Draw the titles.
+
+    The sorted one has an arrow; at the edges, signs say that there are more columns.
+    """
     style, spans = panel.style("heading"), visible(model, chosen, width)
     skipped = len(spans) > 1 and model.shown.index(spans[_FIXED].place) > _FIXED
     segments = [Segment(" " * (GUTTER - 1) + ("<" if skipped else " "), style)]
@@ -89,7 +95,10 @@ def heading(model: TableModel, chosen: int, width: int, panel: Panel) -> list[Se
 def row_segments(
     model: TableModel, row: TableRow, chosen: int, width: int, base: Style, gutter: str, panel: Panel
 ) -> list[Segment]:
-    """A row: `gutter`, its cells, and from the first fact on, the problem of a variant that has one."""
+    """Draw a row: `gutter`, then its cells.
+
+    From the first fact on, a variant that has a problem has it instead of the cells.
+    """
     problem = model.problem(row.variant)
     segments = [
         Segment(sign, base + panel.ink(f"mark--{sign.lower()}") if sign in "AB" else base) for sign in gutter
@@ -108,13 +117,13 @@ def row_segments(
 
 
 def is_cut(model: TableModel, row: TableRow, chosen: int, width: int) -> bool:
-    """Whether the cell of the chosen column is cut."""
+    """Return True if the cell of the chosen column is cut."""
     room = next((s.end - s.start for s in visible(model, chosen, width) if s.place == chosen), 0)
     return len(display_line(model.cell(row, model.columns[chosen]))) > room
 
 
 def _after_choices(model: TableModel, place: int) -> bool:
-    """Whether a column comes after the config values: the facts and how they differ."""
+    """Return True if a column comes after the config values: the facts and how they differ."""
     return model.columns[place].fact is not None or model.columns[place].name == "differs"
 
 

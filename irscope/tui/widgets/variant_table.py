@@ -82,29 +82,30 @@ class VariantTable(LineView):
 
     @property
     def order(self) -> Sequence[Variant]:
-        """The first variant of each row."""
+        """Return the first variant of each row."""
         return [row.variant for row in self.model.rows]
 
     @property
     def matching(self) -> Sequence[Variant]:
-        """The variants of all rows, folded ones included."""
+        """Return the variants of all rows, folded ones included."""
         return self.model.matching
 
     @property
     def row(self) -> TableRow | None:
-        """The row under the cursor."""
+        """Return the row under the cursor."""
         return self.model.rows[self.cursor] if self.model.rows else None
 
     @property
     def current(self) -> Variant | None:
-        """The variant under the cursor, the first one of a group."""
+        """Return the variant under the cursor, the first one of a group."""
         return self.row.variant if self.row else None
 
     @property
     def note(self) -> str:
-        """The part of the row that is cut: a problem, a cell, a group; else what the filter shows.
+        """Return the part of the row that is cut: a problem, a cell, a group.
 
-        Else what its kernel computes, if a framework generated it.
+        Otherwise, return what the filter shows, or else what the variant's kernel computes, if a
+        framework generated it.
         """
         row, model = self.row, self.model
         if row is None:
@@ -123,12 +124,12 @@ class VariantTable(LineView):
 
     @property
     def text_under_cursor(self) -> str:
-        """The name of the fact or option in the column under the cursor."""
+        """Return the name of the fact or option in the column under the cursor."""
         return self.model.columns[self._column].name if self.model.columns else ""
 
     @property
     def explained_text(self) -> str:
-        """The name and the title of the column under the cursor."""
+        """Return the name and the title of the column under the cursor."""
         if not self.model.columns:
             return "variant"
         column = self.model.columns[self._column]
@@ -136,12 +137,12 @@ class VariantTable(LineView):
 
     @property
     def facts(self) -> FactTable:
-        """The facts of the variants measured so far."""
+        """Return the facts of the variants measured so far."""
         return self.model.facts
 
     @property
     def sorting(self) -> tuple[str, bool]:
-        """The name of the column that sorts the rows ("": none does), and whether it descends."""
+        """Return the name of the column that sorts the rows ("": none does), and whether it descends."""
         return self.model.sort or ("", False)
 
     def restore(self, name: str, descending: bool, query: str) -> None:
@@ -155,13 +156,13 @@ class VariantTable(LineView):
             self.go_to_column(name)
 
     def load(self, workspace: Workspace) -> None:
-        """Shows the variants with the facts that the capture stores; keeps the cursor, order and filter."""
+        """Show the variants with the facts that the capture stores; keeps the cursor, order and filter."""
         self._workspace = workspace
         with _Kept(self):
             self.model.load(workspace, workspace.stored_facts())
 
     def opened(self, a: Variant, b: Variant) -> None:
-        """Marks the pair that the app opens with; of several kernels and targets, shows only theirs."""
+        """Mark the pair that the app opens with; of several kernels and targets, shows only theirs."""
         if a.id != b.id and len({(v.kernel.name, v.target) for v in self.model.all}) > 1:
             self.model.scope = scope_of(a, b)
             self.model.refresh()
@@ -172,17 +173,17 @@ class VariantTable(LineView):
         self.post_message(self.Arranged())
 
     def update_variants(self, workspace: Workspace, ids: Collection[int]) -> None:
-        """Updates the rows of variants that changed."""
+        """Update the rows of variants that changed."""
         with _Kept(self):
             self.model.replace(workspace, ids)
 
     def fit(self) -> None:
-        """Makes the columns as wide as their current content."""
+        """Make the columns as wide as their current content."""
         with _Kept(self):
             self.model.refresh()
 
     def choose(self, scope: Scope) -> None:
-        """Shows the variants of a kernel and a target."""
+        """Show the variants of a kernel and a target."""
         with _Kept(self):
             self.model.scope = scope
             self.model.refresh()
@@ -226,7 +227,7 @@ class VariantTable(LineView):
         background.later(workspace.estimates.save)
 
     def set_pair(self, a: Variant, b: Variant) -> None:
-        """Marks A and B."""
+        """Mark A and B."""
         self._pair = (a.id, b.id)
         self.model.a = a
         if self.model.sort and self.model.sort[0] == "differs":
@@ -235,34 +236,34 @@ class VariantTable(LineView):
         self.refresh()
 
     def neighbor(self, variant: int, step: int, without: int) -> Variant | None:
-        """The next shown variant below (1) or above (-1) the one with id `variant`, which may be hidden.
+        """Return the next shown variant below (1) or above (-1) the one with id `variant`.
 
-        Skips the one with id `without`. None if there is none.
+        That one may be hidden. Skips the one with id `without`. Returns None if there is none.
         """
         every = self.model.all
-        place = [one.id for one in every].index(variant)
-        shown = {one.id for one in self.order} - {without}
-        others = every[place + 1 :] if step > 0 else every[:place][::-1]
-        return next((one for one in others if one.id in shown), None)
+        index = [candidate.id for candidate in every].index(variant)
+        shown_ids = {candidate.id for candidate in self.order} - {without}
+        candidates = every[index + 1 :] if step > 0 else every[:index][::-1]
+        return next((candidate for candidate in candidates if candidate.id in shown_ids), None)
 
     def go_to(self, variant: int) -> None:
-        """Moves the cursor to the variant with this id."""
+        """Move the cursor to the variant with this id."""
         index = self.model.index_of(variant)
         self.cursor = self.cursor if index is None else index
 
     def go_to_column(self, name: str) -> bool:
-        """Moves to the column with this name and shows it if it is hidden; whether there is one."""
-        place = next((i for i, column in enumerate(self.model.columns) if column.name == name), None)
-        if place is None:
+        """Move to the column with this name and show it if it is hidden; whether there is one."""
+        index = next((i for i, column in enumerate(self.model.columns) if column.name == name), None)
+        if index is None:
             return False
-        if place not in self.model.shown:
+        if index not in self.model.shown:
             self.action_constants()
-        self._column = place if place in self.model.shown else self._column
+        self._column = index if index in self.model.shown else self._column
         self.refresh()
-        return place in self.model.shown
+        return index in self.model.shown
 
     def filter(self, query: str) -> None:
-        """Shows the variants that match `query`."""
+        """Show the variants that match `query`."""
         with _Kept(self):
             self.model.query = query
             self.model.arrange()
@@ -270,16 +271,16 @@ class VariantTable(LineView):
     # Actions.
 
     def action_mark(self, letter: str) -> None:
-        """Makes the variant under the cursor A or B."""
+        """Make the variant under the cursor A or B."""
         if self.current is not None:
             self.post_message(self.Marked(self.current, letter))
 
     def action_column(self, step: int) -> None:
-        """Moves to another column and scrolls to it."""
-        shown = self.model.shown
-        if shown:
-            place = shown.index(self._column) if self._column in shown else 0
-            self._column = shown[max(0, min(place + step, len(shown) - 1))]
+        """Move to another column and scrolls to it."""
+        column_indices = self.model.shown
+        if column_indices:
+            index = column_indices.index(self._column) if self._column in column_indices else 0
+            self._column = column_indices[max(0, min(index + step, len(column_indices) - 1))]
         self.refresh()
         self.post_message(self.CursorMoved(self))
 
@@ -300,7 +301,7 @@ class VariantTable(LineView):
             self.model.arrange()
 
     def action_expand(self) -> None:
-        """Shows the variants that equal the one under the cursor, or folds them."""
+        """Show the variants that equal the one under the cursor, or folds them."""
         if self.current is None:
             return
         first = self.facts.duplicate_of(self.current)
@@ -309,13 +310,16 @@ class VariantTable(LineView):
             self.model.arrange()
 
     def action_constants(self) -> None:
-        """Shows the columns that are equal in all rows, or hides them."""
+        """Show the columns that are equal in all rows, or hides them."""
         with _Kept(self):
             self.model.constants = not self.model.constants
             self.model.arrange()
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a title sorts, on a row moves the cursor; a double click makes the variant B."""
+        """Sort by the title that is clicked, or move the cursor to the row.
+
+        A double click makes the variant B.
+        """
         super().on_click(event)
         if event.y < HEADING:
             for span in table_painter.visible(self.model, self._column, self.size.width):
@@ -329,11 +333,11 @@ class VariantTable(LineView):
     # Drawing.
 
     def line_count(self) -> int:
-        """The number of rows."""
+        """Return the number of rows."""
         return len(self.model.rows)
 
     def line_numbered(self, number: int) -> int | None:
-        """The row of the variant with this number."""
+        """Return the row of the variant with this number."""
         return self.model.index_of(number)
 
     def draw_heading(self, width: int) -> Strip:
@@ -357,7 +361,7 @@ class VariantTable(LineView):
         return "".join(letter if id_ in ids else " " for letter, id_ in zip("AB", self._pair, strict=True))
 
     def _sign(self, row: TableRow) -> str:
-        """The sign of a problem, of a compilation that is not done, or of equal machine code."""
+        """Return the sign of a problem, of a compilation that is not done, or of equal machine code."""
         if self._compiles(row.variant):
             return "…"
         if self.model.problem(row.variant):
@@ -381,8 +385,8 @@ class _Kept:
 
     def __exit__(self, *_: object) -> None:
         table, columns = self._table, self._table.model.columns
-        place = next((i for i, column in enumerate(columns) if column.name == self._name), 0)
-        table._column = place if place in table.model.shown else 0
+        column_index = next((i for i, column in enumerate(columns) if column.name == self._name), 0)
+        table._column = column_index if column_index in table.model.shown else 0
         table.lines_changed()
         if self._variant is not None:
             table.go_to(self._variant.id)

@@ -35,8 +35,13 @@ _KINDS = {"constexpr": "Constants", "option": "Options", "argument": "Arguments"
 
 
 def kernel_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
-    """The kernel of a chapter; of a long one only the lines that findings name."""
-    constants = {name for one in chapter.inputs if one.kind == "constexpr" for name in one.names}
+    """Yield the slides of a chapter's kernel; of a long one only the lines that findings name."""
+    constants = {
+        name
+        for compile_input in chapter.inputs
+        if compile_input.kind == "constexpr"
+        for name in compile_input.names
+    }
     named = {
         excerpt.number for pair in chapter.pairs for excerpt in pair.excerpts if excerpt.number is not None
     }
@@ -46,15 +51,16 @@ def kernel_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
 def source_slides(
     source: SourceFunction, constants: Collection[str], named: Collection[int], live: str
 ) -> Iterator[Slide]:
-    """The Python of a kernel with its `constants` marked.
+    """Yield the Python of a kernel with its `constants` marked.
 
-    Of a long kernel only its head and the lines around those in `named`. `live` is the command that shows it.
+    Of a long kernel only its head and the lines around those in `named` are shown. `live` is the
+    command that shows it.
     """
     lines = highlighted(textwrap.dedent(source.text).strip("\n").split("\n"), constants)
-    numbered = [(source.line + place, line) for place, line in enumerate(lines)]
+    numbered = [(source.line + index, line) for index, line in enumerate(lines)]
     parts = _parts(_shortened(numbered, named))
-    for place, part in enumerate(parts, 1):
-        title = f"The kernel: {source.name}" + (f" ({place} of {len(parts)})" if len(parts) > 1 else "")
+    for index, part in enumerate(parts, 1):
+        title = f"The kernel: {source.name}" + (f" ({index} of {len(parts)})" if len(parts) > 1 else "")
         legend = paragraph(element("mark", "marked"), ": a constant when it is compiled", class_="legend")
         notes = [*term_notes("kernel", "constexpr"), command(live)]
         yield Slide(title, [code_lines(part), legend if constants else Html()], notes, "source")
@@ -64,44 +70,54 @@ _Line = tuple[int | None, str]
 
 
 def _shortened(lines: Sequence[tuple[int, str]], named: Collection[int]) -> list[_Line]:
-    """All lines, or the head of a long kernel and the lines in `named` with their neighbors."""
+    """Return all lines, or the head of a long kernel and the lines in `named` with their neighbors."""
     if len(lines) <= _LINES * _CODE_SLIDES:
         return list(lines)
-    kept: list[_Line] = []
+    shortened: list[_Line] = []
     omitted = 0
-    for place, (number, text) in enumerate(lines):
-        if place < _LINES or any(abs(number - line) <= _LINES // 3 for line in named):
+    for index, (number, text) in enumerate(lines):
+        if index < _LINES or any(abs(number - line) <= _LINES // 3 for line in named):
             if omitted:
-                kept.append((None, f"... {pluralize(omitted, 'line')} ..."))
+                shortened.append((None, f"... {pluralize(omitted, 'line')} ..."))
                 omitted = 0
-            kept.append((number, text))
+            shortened.append((number, text))
         else:
             omitted += 1
-    return [*kept, (None, f"... {pluralize(omitted, 'line')} ...")] if omitted else kept
+    return [*shortened, (None, f"... {pluralize(omitted, 'line')} ...")] if omitted else shortened
 
 
 def _parts(lines: Sequence[_Line]) -> list[Sequence[_Line]]:
-    """The lines of each slide, as many on each."""
+    """Return the lines of each slide, as many on each."""
     number = min(_CODE_SLIDES, -(-len(lines) // _LINES))
     size = -(-len(lines) // max(1, number))
     return [lines[start : start + size] for start in range(0, len(lines), size)]
 
 
 def inputs_slide(chapter: Chapter, path: str) -> Slide:
-    """The inputs that are fixed when the kernel is compiled, with their values in the capture."""
+    """Return the inputs that are fixed when the kernel is compiled, with their values in the capture."""
     rows = []
     for kind, title in _KINDS.items():
-        for place, one in enumerate(own := [one for one in chapter.inputs if one.kind == kind]):
-            values = one.values[:_MOST_VALUES]
-            more = f" and {len(one.values) - len(values)} more" if len(one.values) > len(values) else ""
+        for index, compile_input in enumerate(
+            kind_inputs := [compile_input for compile_input in chapter.inputs if compile_input.kind == kind]
+        ):
+            values = compile_input.values[:_MOST_VALUES]
+            more = (
+                f" and {len(compile_input.values) - len(values)} more"
+                if len(compile_input.values) > len(values)
+                else ""
+            )
             texts = [element("span", value, class_="value") for value in values]
             rows.append(
                 element(
                     "tr",
-                    *([element("th", title, scope="rowgroup", rowspan=len(own))] if not place else ()),
-                    element("td", element("code", ", ".join(one.names))),
+                    *(
+                        [element("th", title, scope="rowgroup", rowspan=len(kind_inputs))]
+                        if not index
+                        else ()
+                    ),
+                    element("td", element("code", ", ".join(compile_input.names))),
                     element("td", *(part for text in texts for part in (text, " ")), more),
-                    class_="first" if not place else None,
+                    class_="first" if not index else None,
                 )
             )
     body = [
@@ -117,7 +133,7 @@ def inputs_slide(chapter: Chapter, path: str) -> Slide:
 
 
 def config_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
-    """The configs as a table of the facts that vary, then as bars; none for a single variant."""
+    """Yield the configs as a table of the facts that vary, then as bars; none for a single variant."""
     if len(chapter.section.entries) < 2:
         return
     view = table_view(chapter.section)
@@ -141,17 +157,20 @@ def config_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
 
 
 def _columns(view: TableView) -> list[FactColumn]:
-    """The most important facts that vary."""
-    known = {column.kind.name: column for column in view.facts if column.varies and not minor(column.kind)}
-    return [known[name] for name in _SHOWN if name in known][:_FACTS]
+    """Return the most important facts that vary."""
+    by_name = {column.kind.name: column for column in view.facts if column.varies and not minor(column.kind)}
+    return [by_name[name] for name in _SHOWN if name in by_name][:_FACTS]
 
 
 def _order(chapter: Chapter) -> list[int]:
-    """The indices of the rows that fit: those of A and B and the first others, in the order of the table."""
+    """Return the indices of the rows that fit, in the order of the table.
+
+    They are those of A and B and the first others.
+    """
     entries, compared = chapter.section.entries, chapter.compared
-    own = [place for place, entry in enumerate(entries) if entry.variant.id in compared]
-    others = [place for place, entry in enumerate(entries) if entry.variant.id not in compared]
-    return sorted((*own, *others[: max(0, _ROWS - len(own))]))
+    compared_rows = [index for index, entry in enumerate(entries) if entry.variant.id in compared]
+    rest = [index for index, entry in enumerate(entries) if entry.variant.id not in compared]
+    return sorted((*compared_rows, *rest[: max(0, _ROWS - len(compared_rows))]))
 
 
 def _left_out(view: TableView, order: Sequence[int]) -> list[Html]:
@@ -169,7 +188,10 @@ def _names(view: TableView) -> list[str]:
 
 
 def _own(chapter: Chapter, view: TableView, index: int) -> list[Html]:
-    """The cells that identify a variant: its letter if it is compared, its number, its config values."""
+    """Return the cells that identify a variant.
+
+    They are its letter if it is compared, its number, and its config values.
+    """
     entry = view.entries[index]
     letter = chapter.compared.get(entry.variant.id, "")
     mark = element("b", letter, class_=f"letter {letter.lower()}") if letter else Html()

@@ -35,7 +35,7 @@ class Slide:
 
 
 def slide_element(slide: Slide, number: int, total: int, source: str) -> Html:
-    """A slide with its number; `source` is the name of the capture or lesson."""
+    """Return a slide with its number; `source` is the name of the capture or lesson."""
     heading = element("h1" if number == 1 else "h2", slide.title)
     frame = element(
         "div",
@@ -57,34 +57,34 @@ def slide_element(slide: Slide, number: int, total: int, source: str) -> Html:
 
 
 def fragment(name: str, /, *children: str, class_: str = "") -> Html:
-    """An element that a key press uncovers; printed, and without scripts, it is shown."""
+    """Return an element that a key press uncovers; printed, and without scripts, it is shown."""
     return element(name, *children, class_=f"fragment {class_}".rstrip())
 
 
 def paragraph(*children: str, class_: str | None = None) -> Html:
-    """A paragraph."""
+    """Return a paragraph."""
     return element("p", *children, class_=class_)
 
 
 def command(text: str) -> Html:
-    """A note with a command that shows the slide's subject live."""
+    """Return a note with a command that shows the slide's subject live."""
     return paragraph("Live: ", element("code", text))
 
 
 def term_notes(*words: str) -> list[Html]:
-    """The glossary entry of each word."""
-    found = [(word, entry) for word in words if (entry := entry_for(word))]
-    return [paragraph(element("b", f"{word}: "), inline_code(entry.text)) for word, entry in found]
+    """Return the glossary entry of each word that has one."""
+    entries = [(word, entry) for word in words if (entry := entry_for(word))]
+    return [paragraph(element("b", f"{word}: "), inline_code(entry.text)) for word, entry in entries]
 
 
 def inline_code(text: str) -> Html:
     """Text with Markdown's code spans."""
     parts = _CODE.split(text)
-    return joined(element("code", part) if place % 2 else part for place, part in enumerate(parts))
+    return joined(element("code", part) if index % 2 else part for index, part in enumerate(parts))
 
 
 def code_lines(lines: Iterable[tuple[int | None, str]]) -> Html:
-    """Lines of code with their numbers; None: a line that only says how many are left out."""
+    """Return lines of code with their numbers; None marks a line that only counts omitted lines."""
     rows = [
         element(
             "span",
@@ -98,25 +98,25 @@ def code_lines(lines: Iterable[tuple[int | None, str]]) -> Html:
 
 
 def marked_text(side: RowSide) -> Html:
-    """The text of a row without its indentation; `mark` elements are the spans that changed.
+    """Return the text of a row without its indentation; `mark` elements are the spans that changed.
 
-    Of a long text, only the characters from shortly before the first change.
+    Of a long text, only the characters from shortly before the first change are returned.
     """
     start = len(side.text) - len(side.text.lstrip())
     if side.spans and side.spans[0][0] > start + _MOST_TEXT * 2 // 3 and len(side.text) - start > _MOST_TEXT:
         start = side.spans[0][0] - _MOST_TEXT // 3
     stop = min(len(side.text), start + _MOST_TEXT)
     parts: list[str] = ["..." if side.text[:start].strip() else ""]
-    at = start
+    position = start
     for span in side.spans:
-        first, last = (min(max(place, at), stop) for place in span)
-        parts += [side.text[at:first], element("mark", side.text[first:last]) if first < last else ""]
-        at = last
-    return joined([*parts, side.text[at:stop], "..." if stop < len(side.text) else ""])
+        first, last = (min(max(column, position), stop) for column in span)
+        parts += [side.text[position:first], element("mark", side.text[first:last]) if first < last else ""]
+        position = last
+    return joined([*parts, side.text[position:stop], "..." if stop < len(side.text) else ""])
 
 
 def bar(share: float, class_: str = "") -> Html:
-    """A horizontal bar; `share` is between 0 and 1."""
+    """Draw a horizontal bar; `share` is between 0 and 1."""
     width = round(100 * min(max(share, 0.0), 1.0), 1)
     return element(
         "svg",
@@ -130,21 +130,23 @@ def bar(share: float, class_: str = "") -> Html:
 
 
 def breakable(name: str) -> Html:
-    """A name that a narrow heading may break after underscores."""
+    """Return a name that a narrow heading may break after underscores."""
     parts = name.split("_")
-    return joined([part for one in parts[:-1] for part in (f"{one}_", element("wbr"))] + parts[-1:])
+    return joined([part for word in parts[:-1] for part in (f"{word}_", element("wbr"))] + parts[-1:])
 
 
 def subject_of(sentence: str) -> tuple[str, str]:
-    """A finding's subject, up to the first colon outside of parentheses, and the rest; "" if it has none.
+    """Split a finding into its subject and the rest; the subject is "" if it has none.
 
-    "Loads of b (line 8: b = tl.load(p)): 4 -> 8" -> ("Loads of b (line 8: b = tl.load(p)):", " 4 -> 8")
+    The subject ends at the first colon outside of parentheses.
+    "Loads of b (line 8: b = tl.load(p)): 4 -> 8" ->
+    ("Loads of b (line 8: b = tl.load(p)):", " 4 -> 8")
     """
     depth = 0
-    for place, letter in enumerate(sentence):
+    for index, letter in enumerate(sentence):
         depth += (letter == "(") - (letter == ")")
         if letter == ":" and depth <= 0:
-            return sentence[: place + 1], sentence[place + 1 :]
+            return sentence[: index + 1], sentence[index + 1 :]
     # A quoted line of Python may be cut in the middle of its parentheses.
     subject, cut, rest = sentence.partition(" (line ")
     return (subject, f"{cut}{rest}") if cut else ("", sentence)
@@ -161,7 +163,7 @@ _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 
 
 def pair_slides(pair: PairContent, path: str) -> Iterator[Slide]:
-    """The slides of a pair; the question comes before all answers."""
+    """Yield the slides of a pair; the question comes before all answers."""
     names = " ".join(shlex.quote(f"#{variant.id}") for _, variant in pair.sides)
     if pair.asked:
         yield _question(pair, f"irscope diff {path} {names}")
@@ -178,25 +180,25 @@ def pair_slides(pair: PairContent, path: str) -> Iterator[Slide]:
 
 
 def a_name(pair: PairContent) -> str:
-    """A as an argument in a shell."""
+    """Return A as an argument in a shell."""
     return shlex.quote(f"#{pair.comparison.a.id}")
 
 
 def b_name(pair: PairContent) -> str:
-    """B as an argument in a shell."""
+    """Return B as an argument in a shell."""
     return shlex.quote(f"#{pair.comparison.b.id}")
 
 
 def letter(side: str) -> Html:
-    """A or B on its color."""
+    """Return A or B on its color."""
     return element("b", side, class_=f"letter {side.lower()}")
 
 
 def _sides(pair: PairContent) -> Html:
-    """Both variants with their letters."""
+    """Return both variants with their letters."""
     names = [
-        element("span", letter(side), " ", pair.comparison.heading(place))
-        for place, (side, _) in enumerate(pair.sides)
+        element("span", letter(side), " ", pair.comparison.heading(index))
+        for index, (side, _) in enumerate(pair.sides)
     ]
     return paragraph(*names, class_="sides")
 
@@ -232,7 +234,7 @@ def _question(pair: PairContent, live: str) -> Slide:
 
 
 def _stages(pair: PairContent, live: str) -> Slide:
-    """Why B was compiled after A, and the stages with what differs in each."""
+    """Return why B was compiled after A, and the stages with what differs in each."""
     boxes = [element("li", element("b", "Python"), element("span", pair.title), class_="stage differs")]
     boxes += [
         element(
@@ -258,25 +260,25 @@ def _stages(pair: PairContent, live: str) -> Slide:
 
 
 def _findings(pair: PairContent, live: str) -> Slide:
-    shown = pair.findings[:_FINDINGS]
-    items = [element("li", _emphasized(finding)) for finding in shown]
-    more = pair.more + len(pair.findings) - len(shown)
+    main_findings = pair.findings[:_FINDINGS]
+    items = [element("li", _emphasized(finding)) for finding in main_findings]
+    more = pair.more + len(pair.findings) - len(main_findings)
     rest = [paragraph(pluralize(more, "more finding"), class_="quiet")] if more else []
     layout = [paragraph(f"No drawing of a layout: {pair.no_layout}.")] if pair.no_layout else []
-    notes = [*layout, *term_notes(*dict.fromkeys(finding.kind for finding in shown)), command(live)]
+    notes = [*layout, *term_notes(*dict.fromkeys(finding.kind for finding in main_findings)), command(live)]
     return Slide(
         "What differs, most important first", [_sides(pair), element("ol", *items), *rest], notes, "findings"
     )
 
 
 def _emphasized(finding: Finding) -> Html:
-    """A finding with its subject in bold."""
+    """Return a finding with its subject in bold."""
     subject, rest = subject_of(one_line(finding.text))
     return joined([element("b", subject), rest])
 
 
 def _excerpt(excerpt: Excerpt, live: str) -> Slide:
-    """The lines that prove a finding, side by side below their line of Python."""
+    """Return the lines that prove a finding, side by side below their line of Python."""
     python = (
         [paragraph(element("i", f"Python line {excerpt.number}: "), element("code", excerpt.python))]
         if excerpt.python
@@ -285,13 +287,13 @@ def _excerpt(excerpt: Excerpt, live: str) -> Slide:
     columns = [
         element(
             "div",
-            element("h3", letter("AB"[place]), f" {excerpt.stage}"),
+            element("h3", letter("AB"[index]), f" {excerpt.stage}"),
             *map(_stage_line, side),
-            paragraph(f"and {pluralize(excerpt.more[place], 'more line')}", class_="quiet")
-            if excerpt.more[place]
+            paragraph(f"and {pluralize(excerpt.more[index], 'more line')}", class_="quiet")
+            if excerpt.more[index]
             else Html(),
         )
-        for place, side in enumerate(excerpt.sides)
+        for index, side in enumerate(excerpt.sides)
     ]
     notes = [*term_notes(excerpt.finding.kind, excerpt.stage), command(live)]
     return Slide(
@@ -303,7 +305,7 @@ def _excerpt(excerpt: Excerpt, live: str) -> Slide:
 
 
 def _subject(finding: Finding) -> str:
-    """The subject of a finding, for a title: "tl.dot of line 90", or else its kind."""
+    """Return the subject of a finding for a title: "tl.dot of line 90", or else its kind."""
     subject, _ = subject_of(one_line(finding.text))
     return subject.partition(" (")[0].rstrip(":") or capitalized(one_line(finding.kind))
 
@@ -314,7 +316,7 @@ def _stage_line(side: RowSide) -> Html:
 
 
 def _layout(content: LayoutContent, live: str) -> Slide:
-    """The drawings of A and B, and how they differ in a sentence."""
+    """Return the drawings of A and B, and a sentence on how they differ."""
     grids = [
         replace(grid, title=f"{side}: {grid.title}") for side, grid in zip("AB", content.grids, strict=True)
     ]
@@ -330,11 +332,13 @@ def _layout(content: LayoutContent, live: str) -> Slide:
 
 
 def _resources(pair: PairContent, live: str) -> Slide:
-    """A bar per resource and side, with the limit of the target."""
+    """Return a bar per resource and side, with the limit of the target."""
     rows: list[Html] = []
-    for name in dict.fromkeys(one.name for verdict in pair.verdicts for one in verdict.resources):
-        found = [next((one for one in v.resources if one.name == name), None) for v in pair.verdicts]
-        rows += _bars(name, found)
+    for name in dict.fromkeys(resource.name for verdict in pair.verdicts for resource in verdict.resources):
+        side_resources = [
+            next((resource for resource in v.resources if resource.name == name), None) for v in pair.verdicts
+        ]
+        rows += _bars(name, side_resources)
     rows += _occupancy(pair.verdicts)
     table = element("table", element("tbody", *rows), class_="resources")
     limits = [
@@ -354,17 +358,17 @@ def _limit(verdict: Verdict) -> str:
 
 
 def _bars(name: str, found: Sequence[Resource | None]) -> Iterator[Html]:
-    most = max((one.used for one in found if one), default=0)
-    for place, one in enumerate(found):
-        share = 0.0 if one is None else one.used / max(1, one.limit or most)
-        text = "unknown" if one is None else one.text.removeprefix(name).strip()
-        yield _bar_row(name if not place else "", "AB"[place], text, share)
+    most = max((resource.used for resource in found if resource), default=0)
+    for index, resource in enumerate(found):
+        share = 0.0 if resource is None else resource.used / max(1, resource.limit or most)
+        text = "unknown" if resource is None else resource.text.removeprefix(name).strip()
+        yield _bar_row(name if not index else "", "AB"[index], text, share)
 
 
 def _occupancy(verdicts: Sequence[Verdict]) -> Iterator[Html]:
-    for place, verdict in enumerate(verdicts):
+    for index, verdict in enumerate(verdicts):
         text = "unknown" if verdict.occupancy is None else f"{round(verdict.occupancy * 100, 1):g}%"
-        yield _bar_row("occupancy" if not place else "", "AB"[place], text, verdict.occupancy or 0.0)
+        yield _bar_row("occupancy" if not index else "", "AB"[index], text, verdict.occupancy or 0.0)
 
 
 def _bar_row(name: str, side: str, text: str, share: float) -> Html:

@@ -39,12 +39,15 @@ _KEYS = (
 
 
 def slides_html(deck: SlideDeck) -> str:
-    """The talk. Text of the capture is escaped; script and style are the files next to this module."""
+    """Return the talk.
+
+    Text of the capture is escaped; script and style are the files next to this module.
+    """
     return talk_html(deck.report.title, deck.report.capture, list(_slides(deck)))
 
 
 def talk_html(title: str, source: str, slides: Sequence[Slide]) -> str:
-    """A page of slides; `source` is the name of the capture or lesson, below each."""
+    """Return a page of slides; `source`, the name of the capture or lesson, is below each."""
     sections = [slide_element(slide, number, len(slides), source) for number, slide in enumerate(slides, 1)]
     body = [
         element("main", *sections),
@@ -94,7 +97,8 @@ def _slides(deck: SlideDeck) -> Iterator[Slide]:
 
 def _title(deck: SlideDeck) -> Slide:
     versions = [
-        ", ".join(f"{name} {text}" for name, text in one.versions.items()) for one in deck.report.toolchains
+        ", ".join(f"{name} {text}" for name, text in toolchain.versions.items())
+        for toolchain in deck.report.toolchains
     ]
     body = [
         paragraph("How Triton compiles it, and what differs between two configs", class_="subtitle"),
@@ -124,11 +128,11 @@ def _advice(chapter: Chapter, path: str) -> Slide:
 
 
 def _last(deck: SlideDeck, path: str) -> Slide:
-    """How to look further, and what has no slides."""
+    """Return the slide on how to look further, and on what has no slides."""
     names = [section.title for section in deck.left_out]
-    shown = "; ".join(names[:8]) + (f"; and {len(names) - 8} more" if len(names) > 8 else "")
+    listed = "; ".join(names[:8]) + (f"; and {len(names) - 8} more" if len(names) > 8 else "")
     left_out = [
-        paragraph(f"Without slides: {shown}. ", element("code", "--kernel"), " selects.", class_="quiet")
+        paragraph(f"Without slides: {listed}. ", element("code", "--kernel"), " selects.", class_="quiet")
     ]
     commands = (
         (f"irscope tui {path}", "every stage of every config, next to the Python"),
