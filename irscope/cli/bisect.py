@@ -30,7 +30,7 @@ from irscope.model.files import write_output
 if TYPE_CHECKING:
     from irscope.jobs.bisect.bisection import Bisection, Bisector
     from irscope.jobs.bisect.compiling import Subject
-    from irscope.jobs.bisect.sides import Side, SideOptions
+    from irscope.jobs.bisect.toolchains import Side, SideOptions
 
 NAME = "bisect"
 GROUP = "check"
@@ -126,7 +126,7 @@ def _end_early(args: argparse.Namespace, bisector: Bisector, error: KeyboardInte
 
 
 def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str], None]) -> Bisection:
-    from irscope.jobs.bisect.sides import make_sides, parse_versions
+    from irscope.jobs.bisect.toolchains import make_sides, parse_versions
 
     side_options = _side_options(args)
     versions = parse_versions(args.triton, side_options)
@@ -184,7 +184,7 @@ def _captured(args: argparse.Namespace, path: Path) -> tuple[Subject, str]:
 
 
 def _side_options(args: argparse.Namespace) -> SideOptions:
-    from irscope.jobs.bisect.sides import SideOptions, split_range
+    from irscope.jobs.bisect.toolchains import SideOptions, split_range
 
     ptxas = (split_range(args.ptxas) or (args.ptxas, args.ptxas)) if args.ptxas else (None, None)
     good, bad = (tuple(options.assigned_texts(texts).items()) for texts in (args.env_good, args.env_bad))
@@ -194,15 +194,15 @@ def _side_options(args: argparse.Namespace) -> SideOptions:
 def _write(args: argparse.Namespace, found: Bisection) -> None:
     if args.format == "json":
         from irscope.document.json.records import json_pieces
-        from irscope.jobs.bisect.reports import bisect_document
+        from irscope.jobs.bisect.formats import bisect_document
 
         text = "".join(json_pieces(bisect_document(found, args.rows))) + "\n"
     elif args.format == "markdown":
-        from irscope.jobs.bisect.reports import bisect_markdown
+        from irscope.jobs.bisect.formats import bisect_markdown
 
         text = "".join(f"{line}\n" for line in bisect_markdown(found, args.rows))
     else:
-        from irscope.jobs.bisect.reports import bisect_text
+        from irscope.jobs.bisect.formats import bisect_text
 
         to_terminal = args.output is None
         width = options.width_of(args) if to_terminal else args.width

@@ -27,7 +27,7 @@ from irscope.model.files import DEFAULT_EDITOR, open_command
 from irscope.model.text import one_line
 
 if TYPE_CHECKING:
-    from irscope.compiling.edits.build import BuiltVariant, Diagnostic, EditRequest, RebuildError
+    from irscope.compiling.edits.edited_variant import BuiltVariant, Diagnostic, EditRequest, RebuildError
     from irscope.model import Variant
     from irscope.workspace import Workspace
 
@@ -105,7 +105,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Build, stores and compare. Raises UserError if there is nothing to build or it cannot be stored."""
-    from irscope.compiling.edits.build import RebuildError
+    from irscope.compiling.edits.edited_variant import RebuildError
 
     options.check_timeout(args)
     try:
@@ -116,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _build_edit(args: argparse.Namespace) -> int:
-    from irscope.compiling.edits.build import build_variant
+    from irscope.compiling.edits.edited_variant import build_variant
     from irscope.workspace import Workspace, edit_names
 
     if args.target or args.option or args.output:
@@ -142,7 +142,13 @@ def _build_edit(args: argparse.Namespace) -> int:
 
 def _request(args: argparse.Namespace, workspace: Workspace, original: Variant) -> EditRequest:
     """Return the build that the arguments describe; run $EDITOR if they ask for it."""
-    from irscope.compiling.edits.build import EditRequest, PassEdits, first_stage, read_stage, stage_of
+    from irscope.compiling.edits.edited_variant import (
+        EditRequest,
+        PassEdits,
+        first_stage,
+        read_stage,
+        stage_of,
+    )
 
     if args.file is not None and (args.edit or args.stage):
         raise UserError(f"give either {args.file} or --from STAGE")
@@ -164,7 +170,7 @@ def _request(args: argparse.Namespace, workspace: Workspace, original: Variant) 
 
 def _replaced(texts: Sequence[str]) -> dict[str, tuple[str, ...]]:
     """Return the passes of each stage in `STAGE:LIST`. Raises UserError if one is malformed."""
-    from irscope.compiling.edits.build import split_passes
+    from irscope.compiling.edits.edited_variant import split_passes
 
     passes_by_stage = {}
     for text in texts:
@@ -206,7 +212,7 @@ def _store(path: Path, original: Variant, built: BuiltVariant) -> int:
 
 
 def _build_file(args: argparse.Namespace) -> int:
-    from irscope.compiling.edits.build import PassEdits, build_file
+    from irscope.compiling.edits.edited_variant import PassEdits, build_file
     from irscope.workspace import CaptureWriter, Workspace
 
     path = args.capture
@@ -231,7 +237,7 @@ def _build_file(args: argparse.Namespace) -> int:
 
 
 def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
-    from irscope.document.terminal.table import table_text
+    from irscope.document.terminal.table_text import table_text
     from irscope.workspace import table_view
 
     for section in workspace.sections():
@@ -241,7 +247,7 @@ def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
 
 def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
     """Print what the edit changed, as irscope diff does."""
-    from irscope.document.reports import pair_report
+    from irscope.document.report_content import pair_report
 
     comparison = workspace.compare(workspace.by_id(original), workspace.by_id(edit))
     report = pair_report(comparison)
@@ -250,7 +256,7 @@ def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: 
 
         options.print_json(diff_document(report, 3))
         return
-    from irscope.document.terminal.comparison import DiffOptions, diff_text
+    from irscope.document.terminal.comparison_text import DiffOptions, diff_text
 
     diff_options = DiffOptions(options.width_of(args), 3, _MAX_ROWS, False)
     lines = diff_text(report, diff_options, options.paint())

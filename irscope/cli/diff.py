@@ -24,7 +24,7 @@ from irscope.model import UserError
 from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
-    from irscope.document.reports import PairReport
+    from irscope.document.report_content import PairReport
     from irscope.workspace import CaptureComparison, Comparison, GateResult
 
 NAME = "diff"
@@ -81,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
         )
     if args.b is None:
         return _captures(args)
-    from irscope.document.reports import pair_report
+    from irscope.document.report_content import pair_report
 
     with Workspace(args.capture) as workspace:
         comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
@@ -117,14 +117,14 @@ def _print_gate(gate: GateResult | None, args: argparse.Namespace) -> int:
 
         options.print_ci(gate_report(gate), args)
     elif args.format != "json":
-        from irscope.document.terminal.comparison import gate_text
+        from irscope.document.terminal.comparison_text import gate_text
 
         sys.stdout.writelines(f"{line}\n" for line in gate_text(gate, options.paint()))
     return int(gate.failed)
 
 
 def _lines(report: PairReport, args: argparse.Namespace) -> Iterator[str]:
-    from irscope.document.terminal.comparison import DiffOptions, diff_text, diff_unified
+    from irscope.document.terminal.comparison_text import DiffOptions, diff_text, diff_unified
 
     if args.format == "unified":
         return diff_unified(report, args.context, options.paint())
@@ -162,6 +162,6 @@ def _captures_lines(comparison: CaptureComparison, args: argparse.Namespace) -> 
         from irscope.document.markdown.reports import captures_markdown
 
         return captures_markdown(comparison, _MAX_PAIRS)
-    from irscope.document.terminal.comparison import captures_text
+    from irscope.document.terminal.comparison_text import captures_text
 
     return captures_text(comparison, _MAX_PAIRS, options.paint())

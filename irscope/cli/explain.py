@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the entries. Raises UserError, with similar words, if there are none."""
-    from irscope.document.terminal.variant import explain_text, glossary_text
+    from irscope.document.terminal.variant_text import explain_text, glossary_text
     from irscope.workspace import glossary_entries
 
     entries = glossary_entries() if args.word is None else _entries(args.word)

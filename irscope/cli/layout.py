@@ -160,7 +160,7 @@ def _list(
     rows = list(comparison.differences()) if comparison else []
     if args.format == "json":
         return _json(args, sides, [None for _ in sides], differences=rows if comparison else None)
-    from irscope.document.terminal.layouts import difference_list, layout_list
+    from irscope.document.terminal.layout_text import difference_list, layout_list
 
     text = layout_list(sides, written, options.paint())
     if not comparison:
@@ -198,7 +198,7 @@ def _drawings(
         from irscope.document.html.layout_svg import layout_svg
 
         return layout_svg(grids, "   |   ".join(titles), sentences)
-    from irscope.document.terminal.layouts import layout_drawings
+    from irscope.document.terminal.layout_text import layout_drawings
 
     return layout_drawings(titles, grids, sentences, options.width_of(args), options.paint())
 

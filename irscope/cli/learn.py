@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from irscope.compiling.sweep import Progress
     from irscope.learn.exercises import Task
     from irscope.learn.lesson import Lesson, LessonSweep
-    from irscope.tui.home_visits import Ended
+    from irscope.tui.home_visits import AppExit
 
 NAME = "learn"
 GROUP = "learn and set up"
@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def show_lesson(name: str, output: Path | None = None, from_home: bool = False) -> Ended:
+def show_lesson(name: str, output: Path | None = None, from_home: bool = False) -> AppExit:
     """Compiles a lesson, if needed, and shows it in the app. Raises UserError if there is no such lesson."""
     from irscope.learn.lesson import find_lesson
     from irscope.learn.render import LessonPages

@@ -50,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
 
         options.print_ci(lint_report(result, RULES), args)
     else:
-        from irscope.document.terminal.variant import lint_text
+        from irscope.document.terminal.variant_text import lint_text
 
         sys.stdout.writelines(f"{line}\n" for line in lint_text(result, options.paint()))
         sys.stdout.flush()

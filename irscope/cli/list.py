@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
             names, variants = workspace.names, workspace.select(args.kernel, args.target)
             options.print_json(list_document(variants, names, str(args.capture)))
         return 0
-    from irscope.document.terminal.variants import list_text
+    from irscope.document.terminal.list_text import list_text
     from irscope.workspace import CaptureReader, select_variants, variant_names
 
     with CaptureReader(args.capture) as capture:

@@ -115,8 +115,8 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _session(args: argparse.Namespace, stack: ExitStack) -> Session:
-    from irscope.mcp.compiler import Compiler, Limits
     from irscope.mcp.session import Roots, Session
+    from irscope.mcp.warm_compiler import Compiler, Limits
 
     roots = Roots.of(args.root or [Path.cwd()])
     if args.workspace is None:
@@ -152,7 +152,7 @@ def _end_on_signals(temporary: Path | None) -> None:
 def _serve_http(args: argparse.Namespace, server: object) -> None:
     from irscope.cli.serve import listen
     from irscope.mcp.transports import PATH, serve_http
-    from irscope.serve.policy import Access, new_token
+    from irscope.serve.policy import AccessRules, new_token
 
     with listen(_LOOPBACK, args.http) as listening:
         url = f"http://{_LOOPBACK}:{listening.getsockname()[1]}{PATH}"
@@ -163,4 +163,4 @@ def _serve_http(args: argparse.Namespace, server: object) -> None:
             else "no token: every program of this machine can connect"
         )
         print(f"{url}\n{header}\nCtrl+C stops the server.", file=sys.stderr, flush=True)
-        serve_http(server, listening, Access(_LOOPBACK, url, token).is_valid)  # type: ignore[arg-type]
+        serve_http(server, listening, AccessRules(_LOOPBACK, url, token).is_valid)  # type: ignore[arg-type]

@@ -321,7 +321,7 @@ def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
 
 def print_failures(path: Path, prefix: str = "") -> None:
     """Print a line to stderr per distinct failure in a capture, each after `prefix`."""
-    from irscope.document.terminal.variants import failures_text
+    from irscope.document.terminal.list_text import failures_text
     from irscope.workspace import Workspace
 
     with Workspace(path) as workspace:

@@ -55,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the report. Raises UserError if the variant does not exist or its passes were not recorded."""
-    from irscope.document.terminal.passes import operation_text
+    from irscope.document.terminal.pass_text import operation_text
 
     if args.llvm:
         return _print_llvm(args)
@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_llvm(args: argparse.Namespace) -> int:
     """Print LLVM's passes. Raises UserError if the variant cannot be compiled again here."""
-    from irscope.document.terminal.passes import llvm_text
+    from irscope.document.terminal.pass_text import llvm_text
     from irscope.workspace import llvm_report
 
     if args.b is not None or args.name != "*" or args.line is not None:
@@ -92,7 +92,7 @@ def _print_llvm(args: argparse.Namespace) -> int:
 
 
 def _print_changes(pair: Comparison, args: argparse.Namespace) -> None:
-    from irscope.document.terminal.passes import pass_change_text
+    from irscope.document.terminal.pass_text import pass_change_text
 
     width, paint = options.width_of(args), options.paint()
     for change in pass_changes(pair, args.show):
@@ -107,7 +107,7 @@ def _print_list(pair: Comparison, args: argparse.Namespace) -> None:
 
         options.print_json(passes_document(report))
     else:
-        from irscope.document.terminal.passes import passes_text
+        from irscope.document.terminal.pass_text import passes_text
 
         lines = passes_text(report, options.width_of(args), options.paint())
         sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
 
             options.print_json(pick_document(ranked))
             return 0
-        from irscope.document.terminal.pick import picks_text
+        from irscope.document.terminal.pick_text import picks_text
 
         lines = picks_text(ranked, options.width_of(args), options.paint(), args.explain)
         sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -99,7 +99,7 @@ def _picks(workspace: Workspace, args: argparse.Namespace) -> list[Pick]:
 
 def _calibrate(args: argparse.Namespace) -> int:
     from irscope.cli.progress import counting_bar
-    from irscope.document.terminal.pick import calibration_text
+    from irscope.document.terminal.pick_text import calibration_text
     from irscope.workspace import calibrate_captures
 
     with counting_bar("calibrating"):

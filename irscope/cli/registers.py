@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
 
         options.print_json(registers_document(str(args.capture), variant, name, report))
     else:
-        from irscope.document.terminal.variant import registers_text
+        from irscope.document.terminal.variant_text import registers_text
 
         lines = registers_text(variant, name, report, args.top, options.width_of(args), options.paint())
         sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Write the report. Raises UserError if a name matches nothing or FILE exists."""
-    from irscope.document.reports import check_has_rows
+    from irscope.document.report_content import check_has_rows
 
     stages = options.split_names(args.stage)
     for stage in stages or ():
@@ -79,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _report(args: argparse.Namespace, wanted: list[str] | None) -> str:
     from irscope.cli.progress import count_on_stderr
-    from irscope.document.reports import capture_report
+    from irscope.document.report_content import capture_report
 
     progress = count_on_stderr("comparing pair ")
     with Workspace(args.capture) as workspace:

@@ -84,8 +84,8 @@ def run(args: argparse.Namespace) -> int:
     from irscope.cli.progress import counting_bar, recording_bar
     from irscope.compiling.messages import SubprocessOptions
     from irscope.recording.background_writer import BackgroundWriter, summary
+    from irscope.recording.process_recorder import with_default_target
     from irscope.recording.program import how_interrupted, run_captured
-    from irscope.recording.session import with_default_target
     from irscope.workspace import Workspace, holds_nothing, remove_capture
 
     program, run_options = _program(args), with_default_target(_options(args))
@@ -135,7 +135,7 @@ def _note_misplaced(name: str, arguments: list[str]) -> None:
 
 def _options(args: argparse.Namespace) -> RunOptions:
     from irscope.compiling.messages import DEFAULT_CONFIGS, RunOptions
-    from irscope.recording.launches import MIB
+    from irscope.recording.launch_records import MIB
 
     options.check_positive(args, "-j", "--max-variants", "--configs")
     options.check_timeout(args)

@@ -61,8 +61,8 @@ def run(args: argparse.Namespace) -> int:
         import asyncio
 
         from irscope.serve import policy
-        from irscope.serve.server import Options
-        from irscope.serve.server import run as run_server
+        from irscope.serve.web_server import Options
+        from irscope.serve.web_server import run as run_server
     except ImportError:
         raise UserError("irscope serve needs aiohttp: pip install 'irscope[serve]'") from None
     from irscope.workspace import Workspace
@@ -71,7 +71,7 @@ def run(args: argparse.Namespace) -> int:
         pass
     with listen(args.host, args.port) as listening:
         url = args.public_url or _url_of(args.host, listening)
-        access = policy.Access(args.host, url, "" if args.no_token else policy.new_token())
+        access = policy.AccessRules(args.host, url, "" if args.no_token else policy.new_token())
         if args.no_token and not policy.is_loopback(args.host):
             print(
                 f"irscope: without a token, everyone who can reach {url} can see the capture", file=sys.stderr

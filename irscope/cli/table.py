@@ -69,7 +69,7 @@ def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: arg
 
         tables = (table_markdown(table_view(section, kinds)) for section in sections)
     else:
-        from irscope.document.terminal.table import table_text
+        from irscope.document.terminal.table_text import table_text
 
         width, paint = options.width_of(args), options.paint()
         tables = (table_text(table_view(section, kinds), width, paint) for section in sections)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from irscope.cli.live_sweep import LiveSweep
     from irscope.cli.what_if import OwnCapture, WhatIfCompiler
     from irscope.tui.home_entries import HomeEntry, Section
-    from irscope.tui.home_visits import Ended
+    from irscope.tui.home_visits import AppExit
     from irscope.tui.live_connection import Publish, VariantCompiler
     from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
 
@@ -84,14 +84,14 @@ def run(args: argparse.Namespace) -> int:
     return visit(ended=ended) if ended.choice else ended.code
 
 
-def show_sample(name: str) -> Ended:
+def show_sample(name: str) -> AppExit:
     """Compiles a sample while the app shows it. Raises UserError if there is no such sample."""
     parser = argparse.ArgumentParser(prog="irscope tui")
     add_arguments(parser)
     return _compile(parser.parse_args([f"samples/{name}"]), from_home=True)
 
 
-def _run(args: argparse.Namespace) -> Ended:
+def _run(args: argparse.Namespace) -> AppExit:
     if _is_kernel(args.capture):
         if args.later:
             raise UserError(f"{args.later[0]}: FILE.py[::KERNEL] cannot be opened with others")
@@ -110,7 +110,7 @@ def _is_kernel(text: str) -> bool:
     return name.endswith(".py") or (not Path(name).exists() and sample_file(name) is not None)
 
 
-def _show_capture(path: Path, later: Sequence[Path], fresh: bool) -> Ended:
+def _show_capture(path: Path, later: Sequence[Path], fresh: bool) -> AppExit:
     """Run the app; then print where the variants are that the user compiled."""
     compiler = _CaptureCompiler(path)
     try:
@@ -162,7 +162,7 @@ class _CaptureCompiler:
         return own_capture.finish()
 
 
-def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
+def _compile(args: argparse.Namespace, from_home: bool = False) -> AppExit:
     """Compiles while the app runs, then prints the path of the capture."""
     from irscope.cli.live_sweep import LiveSweep
     from irscope.cli.what_if import WhatIfCompiler
@@ -211,7 +211,7 @@ def _show(
     compiler: VariantCompiler | None = None,
     fresh: bool = False,
     from_home: bool = False,
-) -> Ended:
+) -> AppExit:
     """Run the app until the user quits or picks what to open next."""
     with importing():
         from irscope.tui.app import run as run_app
@@ -244,7 +244,7 @@ def _tidy(path: Path, temporary: bool) -> bool:
     return empty
 
 
-def visit(section: Section | None = None, ended: Ended | None = None) -> int:
+def visit(section: Section | None = None, ended: AppExit | None = None) -> int:
     """Show the home screen, lessons and samples until the user quits; returns the exit code.
 
     `ended` is how an app ended that ran before: its choice is opened first.
@@ -273,7 +273,7 @@ def visit(section: Section | None = None, ended: Ended | None = None) -> int:
             ended = None
 
 
-def _open(entry: HomeEntry) -> Ended:
+def _open(entry: HomeEntry) -> AppExit:
     """Compiles a lesson or a sample, if needed, and shows it."""
     from irscope.cli import learn
 

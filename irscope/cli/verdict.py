@@ -64,7 +64,7 @@ def _verdicts(workspace: Workspace, args: argparse.Namespace) -> list[Verdict]:
 
 
 def _print(verdicts: list[Verdict]) -> None:
-    from irscope.document.terminal.variant import verdict_text
+    from irscope.document.terminal.variant_text import verdict_text
 
     for number, verdict in enumerate(verdicts):
         sys.stdout.write("\n" if number else "")

@@ -28,7 +28,7 @@ from irscope.model import UserError
 if TYPE_CHECKING:
     from irscope.compiling.job import Job
     from irscope.jobs.versions.requests import Request
-    from irscope.jobs.versions.sweep import LaunchesOf, PlannedEnvironment, VersionsProgress
+    from irscope.jobs.versions.version_sweep import LaunchesOf, PlannedEnvironment, VersionsProgress
     from irscope.model import Launch
 
 NAME = "versions"
@@ -150,7 +150,7 @@ def _compile(
     """Compiles under every version that can be had, and prints the summary."""
     from irscope.cli.progress import counting_bar
     from irscope.jobs.versions.environments import chosen_environments
-    from irscope.jobs.versions.sweep import compile_versions, planned_environments
+    from irscope.jobs.versions.version_sweep import compile_versions, planned_environments
 
     start = time.monotonic()
     tritons, assemblers = (options.split_names(names) or [] for names in (args.triton, args.ptxas))
@@ -198,7 +198,7 @@ def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgre
 def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> bool:
     """Print which version made what worse; returns whether any kernel has several versions."""
     from irscope.document.json.capture import versions_document
-    from irscope.document.terminal.variant import versions_text
+    from irscope.document.terminal.variant_text import versions_text
     from irscope.workspace import Workspace, version_summaries
 
     with Workspace(path) as workspace:

@@ -31,9 +31,9 @@ from irscope.model.text import pluralize, printable
 if TYPE_CHECKING:
     from irscope.compiling.messages import Program
     from irscope.jobs.warm.build import WarmBuild
-    from irscope.jobs.warm.checking import Check
+    from irscope.jobs.warm.checking import ProgramCheck
     from irscope.jobs.warm.launch_build import WarmOptions
-    from irscope.jobs.warm.variations import KernelLaunches, VaryOptions
+    from irscope.jobs.warm.launch_plans import KernelLaunches, LaunchOptions
 
 NAME = "warm"
 GROUP = "choose and ship"
@@ -59,7 +59,7 @@ def check_programs(programs: Sequence[str], folder: Path | None) -> int:
 
 def _check_program(text: str, folder: Path | None) -> int:
     from irscope.jobs.warm.checking import check_program, command_of
-    from irscope.recording.session import has_gpu
+    from irscope.recording.process_recorder import has_gpu
 
     check = check_program(command_of(text), folder)
     if not check.processes:
@@ -74,7 +74,7 @@ def _check_program(text: str, folder: Path | None) -> int:
     return check.code or int(bool(check.cold))
 
 
-def _lines(check: Check, folder: Path | None) -> Iterator[str]:
+def _lines(check: ProgramCheck, folder: Path | None) -> Iterator[str]:
     """Yield the verdict, then the cold starts."""
     from irscope.jobs.warm.expecting import cold_sentence
 
@@ -125,15 +125,15 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
     writing.add_argument("--force", action="store_true", help="overwrite the file that is written")
 
 
-def vary_options(args: argparse.Namespace, target: Target | None) -> VaryOptions:
+def warm_launch_options(args: argparse.Namespace, target: Target | None) -> LaunchOptions:
     """Return the launches that the options add. Raises UserError that names the option that is wrong."""
+    from irscope.jobs.warm.launch_plans import LaunchOptions, parse_all_axes
     from irscope.jobs.warm.pins import merged, read_pins
-    from irscope.jobs.warm.variations import VaryOptions, parse_axes
 
     pins, conflicts = merged({str(path): read_pins(path) for path in args.pins})
     _print(conflicts)
-    return VaryOptions(
-        axes=parse_axes(args.vary),
+    return LaunchOptions(
+        axes=parse_all_axes(args.vary),
         pins=pins,
         target=target,
         kernels=args.kernel,
@@ -152,10 +152,10 @@ def plan_kernels(args: argparse.Namespace) -> tuple[KernelLaunches, ...]:
 
 def write_plan(args: argparse.Namespace) -> int:
     """Write the launches of the captures, and what --vary says, to a plan file."""
+    from irscope.jobs.warm.launch_plans import launches_of
     from irscope.jobs.warm.plan_file import plan_text
-    from irscope.jobs.warm.variations import launches_of
 
-    options = vary_options(args, None)
+    options = warm_launch_options(args, None)
     kernels = [kernel for path in _captures(args, "--write-plan") for kernel in launches_of(path, options)]
     text = plan_text(kernels, args.write_plan.absolute().parent)
     write_output(args.write_plan, text.encode(), args.force)
@@ -260,7 +260,7 @@ def _build(args: argparse.Namespace) -> int:
     from irscope.jobs.warm.build import WarmBuild
     from irscope.jobs.warm.launch_build import LaunchBuild
     from irscope.jobs.warm.run_program import parse_program
-    from irscope.jobs.warm.text import new_entry_text, result_text
+    from irscope.jobs.warm.warm_text import new_entry_text, result_text
     from irscope.workspace.trust import kernels_of, untrusted_files
 
     if not (args.inputs or args.plan) or args.output is None:
@@ -272,7 +272,7 @@ def _build(args: argparse.Namespace) -> int:
         consent.require_consent(args, Path(text), list(untrusted_files(kernels_of(Path(text)))))
     code = 0
     warm = _options(args)
-    vary = vary_options(args, warm.target)
+    vary = warm_launch_options(args, warm.target)
     kernels = plan_kernels(args)
     with WarmBuild(args.output, warm) as build:
         launches = LaunchBuild(build.folder, vary, build.cache_here, build.old.choices, build.add_compiled)
@@ -319,8 +319,8 @@ def _options(args: argparse.Namespace) -> WarmOptions:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from irscope.jobs.warm.text import checks_text
     from irscope.jobs.warm.verify import DIFFERS, verify
+    from irscope.jobs.warm.warm_text import checks_text
 
     checks = verify(args.verify)
     print(checks_text(args.verify, checks))

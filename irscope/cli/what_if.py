@@ -15,7 +15,7 @@ from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Protocol
 
 from irscope.cli.pass_recording import record_passes
-from irscope.compiling.edits.build import EditRequest, RebuildError, build_variant
+from irscope.compiling.edits.edited_variant import EditRequest, RebuildError, build_variant
 from irscope.compiling.messages import Plan, WhatIfRequest
 from irscope.compiling.pool import Stop, Stopped, Worker, run_jobs
 from irscope.compiling.sweep import (
@@ -34,7 +34,7 @@ from irscope.workspace.live import Added, EditRejected, NotAdded, StageMade, Sta
 from irscope.workspace.what_if import StageEdit, WhatIf
 
 if TYPE_CHECKING:
-    from irscope.compiling.edits.build import BuiltVariant
+    from irscope.compiling.edits.edited_variant import BuiltVariant
     from irscope.compiling.job import Job
     from irscope.store import NewVariant
     from irscope.workspace.what_if import PassRequest

@@ -54,7 +54,7 @@ def _print_pair(workspace: Workspace, args: argparse.Namespace) -> None:
 
         lines = list(why_markdown(comparison, args.all_findings))
     else:
-        from irscope.document.terminal.comparison import why_text
+        from irscope.document.terminal.comparison_text import why_text
 
         lines = list(why_text(comparison, args.all_findings, options.paint()))
     sys.stdout.writelines(f"{line}\n" for line in lines)
@@ -72,7 +72,7 @@ def _print_capture(workspace: Workspace, format_: str) -> None:
 
         lines = compilations_markdown(kernels)
     else:
-        from irscope.document.terminal.comparison import compilations_text
+        from irscope.document.terminal.comparison_text import compilations_text
 
         lines = compilations_text(kernels, options.paint())
     sys.stdout.writelines(f"{line}\n" for line in lines)

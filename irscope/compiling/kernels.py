@@ -19,7 +19,7 @@ from pkgutil import resolve_name
 from types import ModuleType
 from typing import Any
 
-from irscope.compiling.constants import Constants
+from irscope.compiling.constexpr_values import Constants
 from irscope.compiling.python_files import import_file, load_file
 from irscope.compiling.signature import NAMED, SignatureItem
 from irscope.model import Config, Dtype, SourceFunction, UserError, parse_value

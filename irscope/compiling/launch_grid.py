@@ -48,7 +48,7 @@ _USAGE = "expected KERNEL:NAME=VALUES, such as matmul:M=1..8192:x16;N=64,128"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Span(FrozenValue):
+class IntegerRange(FrozenValue):
     """The integers from `first` to `last`: every `step`-th, or each `factor` times the one before it."""
 
     first: int
@@ -80,17 +80,17 @@ class Axis(FrozenValue):
     kernel: str
     name: str
     text: str
-    values: tuple[Span | str, ...]
+    values: tuple[IntegerRange | str, ...]
 
     def texts(self) -> Iterator[str]:
         """Yield each value as the text of a launch's argument."""
         for value in self.values:
-            yield from map(str, value) if isinstance(value, Span) else (value,)
+            yield from map(str, value) if isinstance(value, IntegerRange) else (value,)
 
     @property
     def size(self) -> int:
         """Return the number of values."""
-        return sum(len(value) if isinstance(value, Span) else 1 for value in self.values)
+        return sum(len(value) if isinstance(value, IntegerRange) else 1 for value in self.values)
 
     @property
     def keeps(self) -> bool:
@@ -98,7 +98,7 @@ class Axis(FrozenValue):
         return self.values == (SAME,)
 
 
-def parse_vary(text: str) -> tuple[Axis, ...]:
+def parse_axes(text: str) -> tuple[Axis, ...]:
     """Parse the axes of one `--vary`. Raises UserError with the part that is wrong."""
     kernel, colon, rest = text.partition(":")
     if not (colon and kernel.strip() and rest.strip()) or "=" in kernel:
@@ -129,18 +129,18 @@ def _axis(kernel: str, part: str, text: str) -> Axis:
     return axis
 
 
-def _value(entry: str, text: str) -> Span | str:
+def _value(entry: str, text: str) -> IntegerRange | str:
     match = _RANGE.fullmatch(entry)
     if match is None:
         return entry
     first, last, number = int(match[1]), int(match[2]), int(match[4] or 1)
     if number == 0 or (match[3] == "*" and (number == 1 or first < 1)):
         raise UserError(f"vary '{text}': '{entry}' never ends; a step or factor is positive")
-    span = Span(first, last, step=number)
+    span = IntegerRange(first, last, step=number)
     if match[3] == "x":
-        span = Span(-(-first // number) * number, last, step=number)
+        span = IntegerRange(-(-first // number) * number, last, step=number)
     elif match[3] == "*":
-        span = Span(first, last, factor=number)
+        span = IntegerRange(first, last, factor=number)
     if not len(span):
         raise UserError(f"vary '{text}': '{entry}' has no number in it")
     if len(span) > _MOST_VALUES:
@@ -167,7 +167,7 @@ class LaunchCase(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Follower(FrozenValue):
+class DependentArgument(FrozenValue):
     """An argument that is `ratio` times another; `launches` is in how many different values it was so."""
 
     name: str
@@ -175,9 +175,9 @@ class Follower(FrozenValue):
     values: int
 
 
-def followers(
+def dependent_arguments(
     name: str, cases: Sequence[LaunchCase], fixed: frozenset[str] = frozenset()
-) -> tuple[Follower, ...]:
+) -> tuple[DependentArgument, ...]:
     """Return the arguments that equal or are a fixed multiple of `name` in all recorded launches.
 
     If it had only one value, a multiple must be called a stride and must not be the value of
@@ -189,7 +189,9 @@ def followers(
         argument for row in rows for argument in row if argument != name and argument not in fixed
     )
     candidates = {
-        argument: follower for argument in names if (follower := _follower(name, argument, rows)) is not None
+        argument: follower
+        for argument in names
+        if (follower := _dependent_argument(name, argument, rows)) is not None
     }
     sure = {
         argument for argument, follower in candidates.items() if follower.ratio == 1 or follower.values > 1
@@ -207,7 +209,7 @@ def followers(
     )
 
 
-def _follower(name: str, other: str, rows: Sequence[Mapping[str, str]]) -> Follower | None:
+def _dependent_argument(name: str, other: str, rows: Sequence[Mapping[str, str]]) -> DependentArgument | None:
     if not all(_INTEGER.fullmatch(row.get(other, "")) for row in rows):
         return None
     pairs = {(int(row[name]), int(row[other])) for row in rows}
@@ -217,14 +219,14 @@ def _follower(name: str, other: str, rows: Sequence[Mapping[str, str]]) -> Follo
     ratio = of_largest // largest
     if any(follower_value != ratio * value for value, follower_value in pairs):
         return None
-    return Follower(other, ratio, len(pairs))
+    return DependentArgument(other, ratio, len(pairs))
 
 
 def _is_stride(name: str) -> bool:
     return "stride" in name.lower()
 
 
-def following_constants(
+def dependent_constants(
     argument: str, cases: Sequence[LaunchCase]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """Constexprs that the program seems to compute from an argument, with their recorded values.
@@ -336,26 +338,28 @@ def _invented(argument: Argument) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Move(FrozenValue):
+class LinkedAxis(FrozenValue):
     """An axis with the arguments that move with it."""
 
     axis: Axis
-    followers: tuple[Follower, ...]
+    followers: tuple[DependentArgument, ...]
 
 
-def moves(axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> tuple[Move, ...]:
+def linked_axes(axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> tuple[LinkedAxis, ...]:
     """Return each axis that changes something, with the arguments that move with it.
 
     An argument that has an axis of its own moves with no other.
     """
     fixed = frozenset(axis.name for axis in axes)
     return tuple(
-        Move(axis, followers(axis.name, cases, fixed - {axis.name})) for axis in axes if not axis.keeps
+        LinkedAxis(axis, dependent_arguments(axis.name, cases, fixed - {axis.name}))
+        for axis in axes
+        if not axis.keeps
     )
 
 
-def varied(
-    cases: Sequence[LaunchCase], moved: Sequence[Move], outcome: Callable[[LaunchCase], Hashable] | None
+def expand_axes(
+    cases: Sequence[LaunchCase], moved: Sequence[LinkedAxis], outcome: Callable[[LaunchCase], Hashable] | None
 ) -> tuple[LaunchCase, ...]:
     """`cases`, then each with the product of the axes' values, of which the recorded one is one more.
 
@@ -380,13 +384,13 @@ def varied(
         for texts in product(*axes):
             changed = case
             for move, text in zip(moved, texts, strict=True):
-                changed = changed if text is None else _moved(changed, move, text)
+                changed = changed if text is None else _with_value(changed, move, text)
             varied_cases.setdefault(changed)
     return tuple(varied_cases)
 
 
 def _values(
-    move: Move, cases: Sequence[LaunchCase], outcome: Callable[[LaunchCase], Hashable] | None
+    move: LinkedAxis, cases: Sequence[LaunchCase], outcome: Callable[[LaunchCase], Hashable] | None
 ) -> Iterator[str]:
     seen_kinds: set[Hashable] = set()
     ratios = (1, *sorted({follower.ratio for follower in move.followers}))
@@ -398,7 +402,7 @@ def _values(
             continue
         kind: Hashable = tuple(_kind(number * ratio) for ratio in ratios)
         if outcome is not None:
-            kind = kind, tuple(outcome(_moved(case, move, text)) for case in sample_cases)
+            kind = kind, tuple(outcome(_with_value(case, move, text)) for case in sample_cases)
         if kind not in seen_kinds:
             seen_kinds.add(kind)
             yield text
@@ -410,7 +414,7 @@ def _kind(number: int) -> tuple[bool, bool, int]:
     return number == 1, number % 16 == 0, width
 
 
-def _moved(case: LaunchCase, move: Move, text: str) -> LaunchCase:
+def _with_value(case: LaunchCase, move: LinkedAxis, text: str) -> LaunchCase:
     """`case` with the value `text` of the axis. Raises UserError if the argument cannot have it."""
     name, arguments, constants = move.axis.name, dict(case.arguments), dict(case.constants)
     choices = (*case.choices, (name, text))
@@ -444,7 +448,7 @@ def _is_float(text: str) -> bool:
     return True
 
 
-def move_text(move: Move) -> str:
+def linked_axis_text(move: LinkedAxis) -> str:
     """Describe an axis and what moves with it: "M=1..64 (and with it stride_am, stride_cm = 2 M)"."""
     text = f"{move.axis.name}={move.axis.text}"
     if not move.followers:

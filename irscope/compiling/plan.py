@@ -24,7 +24,7 @@ from pkgutil import resolve_name
 from typing import Any, NoReturn
 
 import irscope
-from irscope.compiling.constants import Constants
+from irscope.compiling.constexpr_values import Constants
 from irscope.compiling.job import Job
 from irscope.compiling.kernels import FoundKernel, called_functions, find_kernel, parameters, source_function
 from irscope.compiling.messages import Plan, SweepRequest

@@ -224,8 +224,8 @@ def _work(
 def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection, further: FurtherRequests) -> None:
     from irscope.compiling.kernels import kernel_names
     from irscope.compiling.plan import make_plan
-    from irscope.compiling.requests import find_sources, plan_what_if
     from irscope.compiling.toolchain.compiler import compile_job
+    from irscope.compiling.worker_requests import find_sources, plan_what_if
 
     if isinstance(task, KernelsRequest):
         send(pipe, KernelNames(kernel_names(task.file)))

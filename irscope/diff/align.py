@@ -34,7 +34,7 @@ _PIECE = 1024
 _CHUNK = 512
 
 
-class Block(NamedTuple):
+class MatchingBlock(NamedTuple):
     """`size` consecutive elements that correspond, starting at `left` and `right`."""
 
     left: int
@@ -52,7 +52,7 @@ class Gap(NamedTuple):
 
 
 @dataclass(slots=True)
-class Work:
+class AlignmentBudget:
     """The pairs of elements that the alignments of one diff may still compare.
 
     `exceeded` says that an alignment was too large for an exact answer.
@@ -70,16 +70,16 @@ class Work:
 
 
 def common_blocks(
-    left: Sequence[Hashable], right: Sequence[Hashable], work: Work | None = None
-) -> list[Block]:
+    left: Sequence[Hashable], right: Sequence[Hashable], work: AlignmentBudget | None = None
+) -> list[MatchingBlock]:
     """Return blocks of equal elements, in the order of both sequences.
 
     If one sequence is the other with elements removed, every remaining element is in a block,
     unless `work` (None: what a diff may do) does not suffice; `work.exceeded` is set then.
     """
-    work = work or Work()
+    work = work or AlignmentBudget()
     left, right = list(left), list(right)  # slices are compared, and a tuple never equals a list
-    blocks: list[Block] = []
+    blocks: list[MatchingBlock] = []
     open_gaps = [Gap(0, len(left), 0, len(right))]
     while open_gaps:
         gap, ends = _trimmed(left, right, open_gaps.pop())
@@ -97,11 +97,11 @@ def common_blocks(
 
 
 def refined(
-    blocks: Iterable[Block],
+    blocks: Iterable[MatchingBlock],
     left: Sequence[Hashable],
     right: Sequence[Hashable],
-    work: Work | None = None,
-) -> list[Block]:
+    work: AlignmentBudget | None = None,
+) -> list[MatchingBlock]:
     """Return `blocks` and the common blocks of the gaps between them, in order.
 
     `work` is as in `common_blocks`.
@@ -109,30 +109,34 @@ def refined(
     all_blocks = list(blocks)
     for gap in list(gaps_between(all_blocks, Gap(0, len(left), 0, len(right)))):
         inside = common_blocks(left[gap.left : gap.left_end], right[gap.right : gap.right_end], work)
-        all_blocks += [Block(gap.left + block.left, gap.right + block.right, block.size) for block in inside]
+        all_blocks += [
+            MatchingBlock(gap.left + block.left, gap.right + block.right, block.size) for block in inside
+        ]
     all_blocks.sort()
     return all_blocks
 
 
-def gaps_between(blocks: Iterable[Block], whole: Gap) -> Iterator[Gap]:
+def gaps_between(blocks: Iterable[MatchingBlock], whole: Gap) -> Iterator[Gap]:
     """Yield the gaps before, between and after `blocks` inside `whole`, if neither side is empty."""
     at_left, at_right = whole.left, whole.right
-    for block in (*blocks, Block(whole.left_end, whole.right_end, 0)):
+    for block in (*blocks, MatchingBlock(whole.left_end, whole.right_end, 0)):
         if at_left < block.left and at_right < block.right:
             yield Gap(at_left, block.left, at_right, block.right)
         at_left, at_right = block.left + block.size, block.right + block.size
 
 
-def _trimmed(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> tuple[Gap, list[Block]]:
+def _trimmed(
+    left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap
+) -> tuple[Gap, list[MatchingBlock]]:
     """Return `gap` without its common head and tail, and the blocks of these two."""
     blocks = []
     room = min(gap.left_end - gap.left, gap.right_end - gap.right)
     head = _common_head(left, right, gap.left, gap.right, room)
     if head:
-        blocks.append(Block(gap.left, gap.right, head))
+        blocks.append(MatchingBlock(gap.left, gap.right, head))
     tail = _common_tail(left, right, gap.left_end, gap.right_end, room - head)
     if tail:
-        blocks.append(Block(gap.left_end - tail, gap.right_end - tail, tail))
+        blocks.append(MatchingBlock(gap.left_end - tail, gap.right_end - tail, tail))
     return Gap(gap.left + head, gap.left_end - tail, gap.right + head, gap.right_end - tail), blocks
 
 
@@ -159,7 +163,7 @@ def _common_tail(left: Sequence[Hashable], right: Sequence[Hashable], i: int, j:
     return done
 
 
-def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> list[Block]:
+def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> list[MatchingBlock]:
     """Return a longest common subsequence of the elements that are unique on both sides of `gap`."""
     if (gap.left_end - gap.left) * (gap.right_end - gap.right) <= _SMALL:
         return []
@@ -168,7 +172,7 @@ def _anchors(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap) -> l
     unique = [key for key, n in counts.items() if n == 1 and other_counts.get(key) == 1]
     index, other_index = dict(zip(ours, count(gap.left))), dict(zip(theirs, count(gap.right)))
     pairs = sorted((index[key], other_index[key]) for key in unique)
-    return [Block(*pairs[n], 1) for n in longest_increasing([j for _, j in pairs])]
+    return [MatchingBlock(*pairs[n], 1) for n in longest_increasing([j for _, j in pairs])]
 
 
 def longest_increasing(values: Sequence[int]) -> list[int]:
@@ -194,7 +198,9 @@ def longest_increasing(values: Sequence[int]) -> list[int]:
     return chosen
 
 
-def _lcs(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap, work: Work) -> list[Block]:
+def _lcs(
+    left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap, work: AlignmentBudget
+) -> list[MatchingBlock]:
     """Return the longest common subsequence inside `gap`, or a shorter one if that is too much work."""
     ours, theirs = range(gap.left, gap.left_end), range(gap.right, gap.right_end)
     if len(ours) * len(theirs) <= _MEDIUM:
@@ -209,7 +215,7 @@ def _lcs(left: Sequence[Hashable], right: Sequence[Hashable], gap: Gap, work: Wo
 
 def _exact(
     left: Sequence[Hashable], ours: Sequence[int], right: Sequence[Hashable], theirs: Sequence[int]
-) -> list[Block]:
+) -> list[MatchingBlock]:
     """Return the longest common subsequence of the elements at these indices."""
     if isinstance(ours, range) and isinstance(theirs, range):
         whole = left[ours.start : ours.stop], right[theirs.start : theirs.stop]
@@ -225,7 +231,7 @@ def _exact(
 
 def _roughly(
     left: Sequence[Hashable], ours: Sequence[int], right: Sequence[Hashable], theirs: Sequence[int]
-) -> list[Block]:
+) -> list[MatchingBlock]:
     """Return a common subsequence in linear time.
 
     It matches occurrences in order, then compares the gaps between them piece by piece.
@@ -234,7 +240,7 @@ def _roughly(
     for n in range(len(theirs) - 1, -1, -1):
         occurrences.setdefault(right[theirs[n]], []).append(n)
     pairs = [(n, occurrences[left[i]].pop()) for n, i in enumerate(ours) if occurrences.get(left[i])]
-    anchors = [Block(*pairs[n], 1) for n in longest_increasing([j for _, j in pairs])]
+    anchors = [MatchingBlock(*pairs[n], 1) for n in longest_increasing([j for _, j in pairs])]
     blocks = _consecutive((ours[block.left], theirs[block.right]) for block in anchors)
     for gap in gaps_between(anchors, Gap(0, len(ours), 0, len(theirs))):
         steps = 1 + max(gap.left_end - gap.left, gap.right_end - gap.right) // _PIECE
@@ -253,12 +259,12 @@ def _part(start: int, end: int, n: int, parts: int) -> int:
     return start + (end - start) * n // parts
 
 
-def _consecutive(pairs: Iterable[tuple[int, int]]) -> list[Block]:
+def _consecutive(pairs: Iterable[tuple[int, int]]) -> list[MatchingBlock]:
     """Combine pairs of indices, in order, into blocks."""
-    blocks: list[Block] = []
+    blocks: list[MatchingBlock] = []
     for i, j in pairs:
         if blocks and (i, j) == (blocks[-1].left + blocks[-1].size, blocks[-1].right + blocks[-1].size):
-            blocks[-1] = Block(blocks[-1].left, blocks[-1].right, blocks[-1].size + 1)
+            blocks[-1] = MatchingBlock(blocks[-1].left, blocks[-1].right, blocks[-1].size + 1)
         else:
-            blocks.append(Block(i, j, 1))
+            blocks.append(MatchingBlock(i, j, 1))
     return blocks

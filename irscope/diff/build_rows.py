@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from itertools import zip_longest
 
-from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between, refined
+from irscope.diff.align import AlignmentBudget, Gap, MatchingBlock, common_blocks, gaps_between, refined
 from irscope.diff.classify import classify
 from irscope.diff.matching import UNMATCHED, without_names
 from irscope.diff.rows import Change, Row
@@ -37,7 +37,7 @@ def build_rows(
     matches: Sequence[int],
     changes: Mapping[int, Change],
     layout_lines: Mapping[int, tuple[int, Change]],
-    work: Work | None = None,
+    work: AlignmentBudget | None = None,
 ) -> list[Row]:
     """Return the rows of two documents.
 
@@ -46,11 +46,11 @@ def build_rows(
     """
     moved = {index for index, change in changes.items() if change & Change.MOVED}
     anchors = _in_order(_anchors(left, right, matches, changes, moved))
-    sides = _Side(left, Change.REMOVED), _Side(right, Change.ADDED)
+    sides = _DocumentSide(left, Change.REMOVED), _DocumentSide(right, Change.ADDED)
     for index in moved:
         sides[0].moved[left.operations[index].line] = changes[index]
         sides[1].moved[right.operations[matches[index]].line] = changes[index]
-    filler = _Filler(*sides, layout_lines, work or Work())
+    filler = _Filler(*sides, layout_lines, work or AlignmentBudget())
     rows: list[Row] = []
     at_left = at_right = 0
     for i, j, change in anchors:
@@ -66,7 +66,7 @@ def text_rows(left: Sequence[str], right: Sequence[str]) -> list[Row]:
     """Return the rows of two texts without operations, such as a kernel's Python before and after."""
     rows: list[Row] = []
     at_left, at_right = 0, 0
-    for block in (*common_blocks(left, right), Block(len(left), len(right), 0)):
+    for block in (*common_blocks(left, right), MatchingBlock(len(left), len(right), 0)):
         rows += _replaced(range(at_left, block.left), range(at_right, block.right))
         rows += [Row(block.left + n, block.right + n, Change.EQUAL) for n in range(block.size)]
         at_left, at_right = block.left + block.size, block.right + block.size
@@ -121,7 +121,7 @@ def _in_order(anchors: list[_Anchor]) -> list[_Anchor]:
     return ordered
 
 
-class _Side:
+class _DocumentSide:
     """The lines of one document, and which of them belong to an operation."""
 
     def __init__(self, document: Document, unmatched: Change) -> None:
@@ -189,7 +189,11 @@ class _Filler:
     """Builds the rows of the lines between anchors."""
 
     def __init__(
-        self, left: _Side, right: _Side, layout_lines: Mapping[int, tuple[int, Change]], work: Work
+        self,
+        left: _DocumentSide,
+        right: _DocumentSide,
+        layout_lines: Mapping[int, tuple[int, Change]],
+        work: AlignmentBudget,
     ) -> None:
         self.left, self.right, self.work = left, right, work
         self.layout_lines = layout_lines
@@ -205,7 +209,7 @@ class _Filler:
             return [Row(gap.left + n, gap.right + n, Change.EQUAL) for n in range(gap.left_end - gap.left)]
         rows: list[Row] = []
         at_left, at_right = gap.left, gap.right
-        for block in (*self._blocks(gap), Block(gap.left_end, gap.right_end, 0)):
+        for block in (*self._blocks(gap), MatchingBlock(gap.left_end, gap.right_end, 0)):
             rows += [Row(i, None, self.left.change(i)) for i in range(at_left, block.left)]
             rows += [Row(None, j, self.right.change(j)) for j in range(at_right, block.right)]
             rows += [self._pair(block.left + n, block.right + n) for n in range(block.size)]
@@ -233,7 +237,7 @@ class _Filler:
         equal = self.left.header_content(i) == self.right.header_content(j)
         return Row(i, j, Change.EQUAL if equal else Change.TEXT)
 
-    def _blocks(self, gap: Gap) -> list[Block]:
+    def _blocks(self, gap: Gap) -> list[MatchingBlock]:
         """Pair the lines outside of operations: equal ones first, then similar ones."""
         if gap.left == gap.left_end or gap.right == gap.right_end:
             return []
@@ -244,7 +248,7 @@ class _Filler:
             ours = [self._left_key(i, self.left.similarity_key) for i in left]
             theirs = [self._right_key(j, self.right.similarity_key) for j in right]
             blocks = refined(blocks, ours, theirs, self.work)
-        return [Block(gap.left + block.left, gap.right + block.right, block.size) for block in blocks]
+        return [MatchingBlock(gap.left + block.left, gap.right + block.right, block.size) for block in blocks]
 
     def _left_key(self, line: int, key_of: _KeyOf) -> Hashable:
         """Return the key that aligns a left line.

@@ -27,8 +27,8 @@ from dataclasses import replace
 from itertools import groupby
 from sys import intern
 
-from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between, refined
-from irscope.diff.locations import NO_LINES, NO_LOCATION, LineMap, LocationNumbers, number_locations
+from irscope.diff.align import AlignmentBudget, Gap, MatchingBlock, common_blocks, gaps_between, refined
+from irscope.diff.line_map import NO_LINES, NO_LOCATION, LineMap, LocationNumbers, number_locations
 from irscope.languages.document import Document, Operation
 from irscope.languages.language import language_named
 
@@ -72,17 +72,17 @@ def renamed_symbols(left: Document, right: Document) -> Mapping[str, str]:
     return {ours: name for ours, theirs in pairs if (name := _renamed(ours, theirs)) != ours}
 
 
-def function_blocks(left: Document, right: Document) -> list[Block]:
+def function_blocks(left: Document, right: Document) -> list[MatchingBlock]:
     """Match functions, in order: by name, by name without module and types, by content."""
     ours, theirs = left.functions, right.functions
     if list(ours) == list(theirs):
-        return [Block(0, 0, len(ours))]
+        return [MatchingBlock(0, 0, len(ours))]
     blocks = refined([], ours, theirs)
     blocks = refined(blocks, list(map(_short_name, ours)), list(map(_short_name, theirs)))
     all_blocks = list(blocks)
     for gap in gaps_between(blocks, Gap(0, len(ours), 0, len(theirs))):
         if gap.left_end - gap.left == gap.right_end - gap.right:
-            all_blocks.append(Block(gap.left, gap.right, gap.left_end - gap.left))
+            all_blocks.append(MatchingBlock(gap.left, gap.right, gap.left_end - gap.left))
         else:
             all_blocks += _similar(left, right, gap)
     return sorted(all_blocks)
@@ -115,20 +115,20 @@ def _renamed(ours: str, theirs: str) -> str:
     return theirs.partition("__")[0] + "".join(ours.partition("__")[1:])
 
 
-def _similar(left: Document, right: Document, gap: Gap) -> list[Block]:
+def _similar(left: Document, right: Document, gap: Gap) -> list[MatchingBlock]:
     """Return the pairs of functions, in order, with the largest sum of similarities."""
     ours, theirs = _opcodes(left, gap.left, gap.left_end), _opcodes(right, gap.right, gap.right_end)
     if len(ours) * len(theirs) > _MOST_PAIRS:
         return []
-    best: list[tuple[float, list[Block]]] = [(0.0, []) for _ in range(len(theirs) + 1)]
+    best: list[tuple[float, list[MatchingBlock]]] = [(0.0, []) for _ in range(len(theirs) + 1)]
     for i, mine in enumerate(ours):
-        row: list[tuple[float, list[Block]]] = [(0.0, [])]
+        row: list[tuple[float, list[MatchingBlock]]] = [(0.0, [])]
         for j, opposite in enumerate(theirs):
             options = [best[j + 1], row[j]]
             similarity = (mine & opposite).total() / max(1, (mine | opposite).total())
             if similarity >= _SIMILAR:
                 score, blocks = best[j]
-                options.append((score + similarity, [*blocks, Block(gap.left + i, gap.right + j, 1)]))
+                options.append((score + similarity, [*blocks, MatchingBlock(gap.left + i, gap.right + j, 1)]))
             row.append(max(options, key=lambda option: option[0]))
         best = row
     return best[-1][1]
@@ -154,7 +154,7 @@ _DIGITS = re.compile(r"\d+")
 
 
 def match_operations(
-    left: Document, right: Document, lines: LineMap = NO_LINES, work: Work | None = None
+    left: Document, right: Document, lines: LineMap = NO_LINES, work: AlignmentBudget | None = None
 ) -> list[int]:
     """Return for each operation of `left` the index of its match in `right`, or UNMATCHED.
 
@@ -162,13 +162,13 @@ def match_operations(
     both. `lines` maps the lines of the left source to the right one; `work` bounds the
     alignments.
     """
-    return _Matcher(left, right, lines, work or Work()).run()
+    return _Matcher(left, right, lines, work or AlignmentBudget()).run()
 
 
 class _Matcher:
     """Both documents, with the normalized texts and locations of their operations as numbers."""
 
-    def __init__(self, left: Document, right: Document, lines: LineMap, work: Work) -> None:
+    def __init__(self, left: Document, right: Document, lines: LineMap, work: AlignmentBudget) -> None:
         self.left, self.right, self.work = left, right, work
         self.matches = [UNMATCHED] * len(left.operations)
         self.left_children, self.right_children = _children(left), _children(right)
@@ -210,7 +210,7 @@ class _Matcher:
     def _match_siblings(self, left: list[int], right: list[int]) -> list[tuple[int, int]]:
         if [self.left_texts[i] for i in left] == [self.right_texts[j] for j in right]:
             return list(zip(left, right, strict=True))
-        blocks: list[Block] = []
+        blocks: list[MatchingBlock] = []
         for keys in self._keys_with_location():
             blocks = sorted(blocks + _in_gaps(blocks, left, right, *keys, self.work))
         at_own_location = sum(block.size for block in blocks)
@@ -244,7 +244,9 @@ class _Matcher:
             (lambda i: left[i].opcode, lambda j: right[j].opcode),
         ]
 
-    def _at_equal_locations(self, blocks: list[Block], left: list[int], right: list[int]) -> list[Block]:
+    def _at_equal_locations(
+        self, blocks: list[MatchingBlock], left: list[int], right: list[int]
+    ) -> list[MatchingBlock]:
         """Return `blocks` without pairs whose locations differ.
 
         Operations with regions stay: without a match, everything inside would have none either.
@@ -256,7 +258,7 @@ class _Matcher:
                 ours, theirs = self.left_locations.lines[i], self.right_locations.lines[j]
                 same = ours == theirs or NO_LOCATION in (ours, theirs)
                 if same or i in self.left_children:
-                    result.append(Block(block.left + n, block.right + n, 1))
+                    result.append(MatchingBlock(block.left + n, block.right + n, 1))
         return result
 
 
@@ -294,15 +296,20 @@ def _without_digits(operation: Operation) -> str:
 
 
 def _in_gaps(
-    blocks: list[Block], left: list[int], right: list[int], left_key: _Key, right_key: _Key, work: Work
-) -> list[Block]:
+    blocks: list[MatchingBlock],
+    left: list[int],
+    right: list[int],
+    left_key: _Key,
+    right_key: _Key,
+    work: AlignmentBudget,
+) -> list[MatchingBlock]:
     """Return the blocks of equal keys in the gaps between `blocks`."""
     gap_blocks = []
     for gap in gaps_between(blocks, Gap(0, len(left), 0, len(right))):
         left_keys = [left_key(i) for i in left[gap.left : gap.left_end]]
         right_keys = [right_key(j) for j in right[gap.right : gap.right_end]]
         gap_blocks += [
-            Block(gap.left + block.left, gap.right + block.right, block.size)
+            MatchingBlock(gap.left + block.left, gap.right + block.right, block.size)
             for block in common_blocks(left_keys, right_keys, work)
         ]
     return gap_blocks

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple
 
-from irscope.diff.locations import NO_LINES, LineMap
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import OPAQUE, Document, Layout
 from irscope.languages.language import Language, language_named
 from irscope.model.records import FrozenValue
@@ -307,7 +307,7 @@ def _count(number: int, noun: str) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LineChange(FrozenValue):
+class LineCountChange(FrozenValue):
     """A source line of the kernel (from 1) with different numbers of instructions of the class `opcode`.
 
     The file and line are B's; A's if B does not have the line (`removed`).
@@ -321,7 +321,7 @@ class LineChange(FrozenValue):
     removed: bool = False
 
 
-def by_source_line(diff: StageDiff) -> list[LineChange]:
+def by_source_line(diff: StageDiff) -> list[LineCountChange]:
     """Return the source lines and instruction classes whose counts differ, the most important first.
 
     Lines are those of the kernel itself: the code of an inlined helper counts for the line of
@@ -332,7 +332,7 @@ def by_source_line(diff: StageDiff) -> list[LineChange]:
     diff = diff.in_lines_of_b()
     left, right = _class_counts(diff.left, language), _class_counts(diff.right, language)
     changes = [
-        LineChange(file, line, opcode, left[key], right[key], removed)
+        LineCountChange(file, line, opcode, left[key], right[key], removed)
         for key in {**left, **right}
         if left[key] != right[key]
         for file, line, removed, opcode in [key]
@@ -355,6 +355,6 @@ def _class_counts(document: Document, language: Language) -> Counter[tuple[str, 
     return counts
 
 
-def _priority(change: LineChange, language: Language) -> tuple[bool, int, str, int, str]:
+def _priority(change: LineCountChange, language: Language) -> tuple[bool, int, str, int, str]:
     heavy = language.heavy.match(change.opcode) is not None
     return not heavy, -abs(change.right - change.left), change.file, change.line, change.opcode

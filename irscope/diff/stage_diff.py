@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from irscope.diff.align import Work
+from irscope.diff.align import AlignmentBudget
 from irscope.diff.build_rows import build_rows
 from irscope.diff.classify import classify
 from irscope.diff.def_use import definitions, operand_changes
 from irscope.diff.layout_changes import LayoutMatch, layouts_in_use
-from irscope.diff.locations import NO_LINES, LineMap
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.matching import UNMATCHED, match_operations, with_symbols_of
 from irscope.diff.moves import match_moved, moved_operations
 from irscope.diff.rows import Change, Row, StageDiff
@@ -46,7 +46,7 @@ def _order(document: Document) -> tuple[int, int, str]:
 
 def _diff(stage: str, left: Document, right: Document, lines: LineMap) -> StageDiff:
     named = with_symbols_of(left, right)
-    work = Work()
+    work = AlignmentBudget()
     matches = match_operations(named, right, lines, work)
     too_many = len(left.operations) + len(right.operations) > _MOST_WITH_MOVES
     operands = _correct_matches_and_compare_operands(named, right, matches, None if too_many else lines)

@@ -14,7 +14,7 @@ def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> It
     """Yield a line per variant under one heading; an unknown fact is empty."""
     entries = [entry for section in sections for entry in section.entries]
     configs = list(dict.fromkeys(name for entry in entries for name in entry.chosen))
-    writer = csv.writer(_Line(), lineterminator="\n")
+    writer = csv.writer(_LineFile(), lineterminator="\n")
     facts = [kind.name for kind in kinds]
     heading = ["id", "kernel", "target", "variant", *configs, *facts, "problem", "same_code_as"]
     yield writer.writerow(map(_cell, heading))
@@ -27,7 +27,7 @@ def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> It
         yield writer.writerow(map(_cell, [*row, entry.problem, entry.duplicate_of]))
 
 
-class _Line:
+class _LineFile:
     """A file whose `write` returns the line, which `writerow` then returns."""
 
     def write(self, line: str) -> str:

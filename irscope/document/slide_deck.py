@@ -6,7 +6,7 @@ import glob
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irscope.document.reports import CaptureReport, report_sections
+from irscope.document.report_content import CaptureReport, report_sections
 from irscope.document.slide_pair import PairContent, pair_content
 from irscope.model import UserError, Variant
 from irscope.workspace import (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from irscope.document.reports import pair_title
+from irscope.document.report_content import pair_title
 from irscope.model import UserError, Variant
 from irscope.workspace import (
     ColorBy,
@@ -44,7 +44,7 @@ _ROWS, _COLUMNS = 16, 32
 
 
 @dataclass(frozen=True)
-class Excerpt:
+class FindingExcerpt:
     """The lines of a stage that prove a finding, in A and in B, with the line of Python they come from.
 
     `more` are the numbers of lines that are not shown.
@@ -85,7 +85,7 @@ class PairContent:
     reasons: Sequence[TextLine]
     findings: Sequence[Finding]
     more: int
-    excerpts: Sequence[Excerpt]
+    excerpts: Sequence[FindingExcerpt]
     layout: LayoutContent | None
     no_layout: str
 
@@ -129,7 +129,7 @@ def _asked(pair: Comparison) -> Iterator[tuple[FactKind, str, str]]:
             yield kind, kind.format(a), kind.format(b)
 
 
-def _excerpts(pair: Comparison, findings: Sequence[Finding]) -> Iterator[Excerpt]:
+def _excerpts(pair: Comparison, findings: Sequence[Finding]) -> Iterator[FindingExcerpt]:
     for finding in findings:
         stages = [
             {line.stage for line in evidence}
@@ -141,7 +141,7 @@ def _excerpts(pair: Comparison, findings: Sequence[Finding]) -> Iterator[Excerpt
             yield _excerpt(pair, finding, pair.stages[stage])
 
 
-def _excerpt(pair: Comparison, finding: Finding, diff: StageDiff) -> Excerpt:
+def _excerpt(pair: Comparison, finding: Finding, diff: StageDiff) -> FindingExcerpt:
     stage = diff.stage
     lines = _lines(finding.evidence_a, stage), _lines(finding.evidence_b, stage)
     sides: tuple[list[RowSide], list[RowSide]] = ([], [])
@@ -156,7 +156,7 @@ def _excerpt(pair: Comparison, finding: Finding, diff: StageDiff) -> Excerpt:
     text = next((text.strip() for number, text in numbered if line and number == line), "")
     left, right = sides
     more = max(0, len(left) - _MOST_LINES), max(0, len(right) - _MOST_LINES)
-    return Excerpt(finding, stage, text, line, (left[:_MOST_LINES], right[:_MOST_LINES]), more)
+    return FindingExcerpt(finding, stage, text, line, (left[:_MOST_LINES], right[:_MOST_LINES]), more)
 
 
 def _lines(evidence: Sequence[Evidence], stage: str) -> frozenset[int]:

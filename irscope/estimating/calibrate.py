@@ -31,7 +31,7 @@ _BIAS = 0.05
 
 
 @dataclass(frozen=True)
-class Measurement:
+class MeasuredLaunch:
     """A measured launch: the numbers of its work, the time in ms, and the problem that it is a config of."""
 
     numbers: Mapping[str, float]
@@ -42,7 +42,7 @@ class Measurement:
 class Measurements:
     """Measured launches as columns. Raises UserError if there are fewer than three."""
 
-    def __init__(self, measured: Sequence[Measurement]) -> None:
+    def __init__(self, measured: Sequence[MeasuredLaunch]) -> None:
         if len(measured) < 3:
             raise UserError(
                 f"{len(measured)} measured launches are too few to calibrate; measure more configs"
@@ -134,7 +134,9 @@ def _error(measured: Measurements, device: DeviceRates, values: Mapping[str, flo
     return float(np.expm1(np.median(np.abs(np.log(estimates / measured.microseconds)))))
 
 
-def measurements_of(variants: Sequence[Variant], read: ReadVariant, device: DeviceRates) -> list[Measurement]:
+def measurements_of(
+    variants: Sequence[Variant], read: ReadVariant, device: DeviceRates
+) -> list[MeasuredLaunch]:
     """Return the measurements of a capture: autotuner benchmarks of variants with a launch to match."""
     measurements = []
     for variant in variants:
@@ -147,7 +149,7 @@ def measurements_of(variants: Sequence[Variant], read: ReadVariant, device: Devi
             except UserError:
                 continue
             problem = (variant.kernel.name, benchmark.key, str(variant.target))
-            measurements.append(Measurement(work.numbers, benchmark.ms, problem))
+            measurements.append(MeasuredLaunch(work.numbers, benchmark.ms, problem))
     return measurements
 
 

@@ -24,7 +24,7 @@ from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import Facts, ReadStage
 from irscope.facts.measure import measure
-from irscope.facts.resources import launch_problem
+from irscope.facts.occupancy import launch_problem
 from irscope.model import Launch, UserError, Variant
 from irscope.targets import in_words_of
 

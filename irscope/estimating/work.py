@@ -12,8 +12,9 @@ import numpy as np
 
 from irscope.estimating.counting.counts import count_launch, prepared_program
 from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts
+from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.memory_traffic import TensorTraffic
-from irscope.estimating.counting.requests import SECTOR
+from irscope.estimating.latency import Replay, ReplayInput
 from irscope.estimating.machine_code import (
     OPCODES,
     Floats,
@@ -22,7 +23,6 @@ from irscope.estimating.machine_code import (
     machine_instructions,
     machine_runs,
 )
-from irscope.estimating.replay import Replay, ReplayInput
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import Launch, UserError
 from irscope.model.process import cycles_not_collected

@@ -10,8 +10,8 @@ from functools import cached_property
 
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
 from irscope.facts.loops.pipelines import Pipeline, hot_loop, pipelines
+from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
 from irscope.facts.partitions import partitions
-from irscope.facts.resources import BlockUse, Occupancy, count, occupancy
 from irscope.model import Variant
 from irscope.model.records import FrozenValue
 from irscope.targets import backend_of, device_of, in_words_of, instructions_of

@@ -78,7 +78,7 @@ def _tuning_key(variant: VariantArtifacts) -> FactValue:
 
 
 def _threads(variant: VariantArtifacts) -> FactValue:
-    from irscope.facts.resources import threads_of
+    from irscope.facts.occupancy import threads_of
 
     return threads_of(variant.variant)
 
@@ -88,7 +88,7 @@ def _status(variant: VariantArtifacts) -> Status | None:
         return NOT_COMPILED
     if variant.count("shared") is None or variant.count("num_warps") is None:
         return None
-    from irscope.facts.resources import launch_problem
+    from irscope.facts.occupancy import launch_problem
 
     reason = launch_problem(variant.variant)
     return cannot_launch(reason) if reason else OK

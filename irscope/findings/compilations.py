@@ -12,7 +12,7 @@ from irscope.facts.fact import Fact
 from irscope.findings.cache_key import KINDS, CacheKeyInput, cache_key_inputs, has_key
 from irscope.findings.cache_key_diff import VARIABLE_OPTIONS, input_text, value_text
 from irscope.model import Kernel, Variant
-from irscope.model.records import FrozenValue, Row, RowMaker, varying
+from irscope.model.records import FrozenRow, FrozenValue, RowMaker, varying_keys
 from irscope.model.text import duration, pluralize
 
 # Inputs that only follow the target or the compiler are not reasons.
@@ -124,7 +124,7 @@ def _result(variant: Variant) -> _Result:
     )
 
 
-def _inputs(variants: Sequence[Variant], whole: bool) -> list[Row[CacheKeyInput, str]]:
+def _inputs(variants: Sequence[Variant], whole: bool) -> list[FrozenRow[CacheKeyInput, str]]:
     """The inputs of each variant."""
     rows: RowMaker[CacheKeyInput, str] = RowMaker()
     return [rows.row(cache_key_inputs(variant, whole)) for variant in variants]
@@ -133,7 +133,7 @@ def _inputs(variants: Sequence[Variant], whole: bool) -> list[Row[CacheKeyInput,
 def _varied(
     variants: Sequence[Variant], values: Sequence[Mapping[CacheKeyInput, str]]
 ) -> tuple[VaryingInput, ...]:
-    names = [name for name in varying(values) if name.kind in _REASONS]
+    names = [name for name in varying_keys(values) if name.kind in _REASONS]
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     found = []
     # An option with one value per target, compiler and variable that sets its default follows from these.
@@ -163,7 +163,7 @@ def _argument_sets(
     Not the block shapes of tensor descriptors that the autotuner's `pre_hook` sets for each config.
     """
     values = _without_tuned_shapes(variants, results, values)
-    kinds = frozenset(varying(values))
+    kinds = frozenset(varying_keys(values))
     varied = [one for one in varied if one.input in kinds]
     by_hand = {name for variant in variants for name, _ in variant.config.values}
     names = [

@@ -40,7 +40,7 @@ _MOST_CHARACTERS = 200_000
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Branch(FrozenValue):
+class ChangedBranch(FrozenValue):
     """An `if` whose branches the two sides do not compile alike.
 
     `line` is its line in the file and `test` its condition. `only_a` and `only_b` are the lines with code of
@@ -66,7 +66,7 @@ class _Choice(FrozenValue):
 
 def chosen_branches(
     function: SourceFunction, changed: Collection[str], lines_a: Collection[int], lines_b: Collection[int]
-) -> list[Branch]:
+) -> list[ChangedBranch]:
     """Return the outermost `if` statements of which the two sides compile different branches.
 
     `changed` are the names whose values differ between the sides; a condition that depends on none of them
@@ -83,7 +83,7 @@ def chosen_branches(
     if node is None:
         return []
     names = _depending(node, changed)
-    found: list[Branch] = []
+    found: list[ChangedBranch] = []
     reported: set[int] = set()
     for choice in _choices(node.body, first):
         if choice.line in reported or names.isdisjoint(_names(choice.test)):
@@ -94,7 +94,7 @@ def chosen_branches(
     return found
 
 
-def _branch(choice: _Choice, lines_a: Collection[int], lines_b: Collection[int]) -> Branch | None:
+def _branch(choice: _Choice, lines_a: Collection[int], lines_b: Collection[int]) -> ChangedBranch | None:
     """Return the branch if each side has code of at most one of the two, and not of the same."""
     sides = [
         [any(line in lines for line in part) for part in (choice.body, choice.otherwise)]
@@ -105,7 +105,7 @@ def _branch(choice: _Choice, lines_a: Collection[int], lines_b: Collection[int])
     if choice.has_elif and not sides[0][0] and not sides[1][0]:
         return None  # false on both sides: one of the conditions after `elif` differs
     inside = (*choice.body, *choice.otherwise)
-    return Branch(
+    return ChangedBranch(
         choice.line,
         ast.unparse(choice.test),
         tuple(line for line in inside if line in lines_a and line not in lines_b),
@@ -211,7 +211,7 @@ def _words(function: SourceFunction) -> set[str]:
     return set(re.findall(r"[A-Za-z_]\w*", function.text.partition("):")[0]))
 
 
-def _branch_text(branch: Branch, function: SourceFunction, kernel: Kernel) -> str:
+def _branch_text(branch: ChangedBranch, function: SourceFunction, kernel: Kernel) -> str:
     parts = []
     for side, lines in (("A", branch.only_a), ("B", branch.only_b)):
         if lines:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from irscope.findings.divergence import identical_code, launch_problems
 from irscope.findings.finding import Finding, PairContext
 from irscope.findings.resources import (
     assembler_warnings,
@@ -13,7 +14,6 @@ from irscope.findings.resources import (
     scalar_spills,
     spills,
 )
-from irscope.findings.stages import identical_code, launch_problems
 
 FACT_FINDINGS: tuple[Callable[[PairContext], Iterator[Finding]], ...] = (
     launch_problems,

@@ -13,8 +13,16 @@ from dataclasses import dataclass
 from irscope.diff.rows import StageDiff
 from irscope.facts.artifacts import instruction_order
 from irscope.facts.fact import Evidence
-from irscope.facts.loops.kernel import Counts, Loop, LoopMix, RegionCounts, TripCount, loops_of, trip_counts
-from irscope.facts.loops.machine import OUTSIDE, Region, Where
+from irscope.facts.loops.kernel_loops import (
+    Counts,
+    Loop,
+    LoopMix,
+    RegionCounts,
+    TripCount,
+    loops_of,
+    trip_counts,
+)
+from irscope.facts.loops.machine_loops import OUTSIDE, Region, Where
 from irscope.facts.loops.scf import Chain
 from irscope.facts.registry import BUFFERS, PIPELINE_DEPTH
 from irscope.facts.source.map import SourcePlace
@@ -209,7 +217,7 @@ _SMALL = 0.263
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Side(FrozenValue):
+class _SideLoops(FrozenValue):
     """The loops of one side: those of the assembly by statement, and the statements of TTGIR."""
 
     mix: LoopMix
@@ -272,7 +280,7 @@ def loop_spills(pair: PairContext) -> Iterator[Finding]:
         yield Finding(text, weight, "loop spills", a.evidence(chain), b.evidence(chain), subject)
 
 
-def _sides(pair: PairContext, mixes: tuple[LoopMix, LoopMix]) -> tuple[_Side, _Side]:
+def _sides(pair: PairContext, mixes: tuple[LoopMix, LoopMix]) -> tuple[_SideLoops, _SideLoops]:
     ttir = pair.diffs.get("ttir")
     a, b = (
         _side(mix, dict(trip_counts(document, variant)) if document else {})
@@ -285,15 +293,15 @@ def _documents(diff: StageDiff | None) -> tuple[Document | None, Document | None
     return (diff.left, diff.right) if diff else (None, None)
 
 
-def _side(mix: LoopMix, trips: dict[Chain, TripCount]) -> _Side:
+def _side(mix: LoopMix, trips: dict[Chain, TripCount]) -> _SideLoops:
     loops: dict[Chain, list[Loop]] = {}
     for loop in loops_of(mix, trips):
         loops.setdefault(loop.chain, []).append(loop)
-    return _Side(mix, loops, trips)
+    return _SideLoops(mix, loops, trips)
 
 
 def _loop_finding(
-    chain: Chain, a: _Side, b: _Side, sass: tuple[LoopMix, LoopMix] | None
+    chain: Chain, a: _SideLoops, b: _SideLoops, sass: tuple[LoopMix, LoopMix] | None
 ) -> Iterator[Finding]:
     name = loop_text(chain, (a.mix, b.mix))
     text, severity, covers = "", Severity.LOOP, frozenset[str]()
@@ -347,7 +355,7 @@ def _by_ptxas(chain: Chain, sass: tuple[LoopMix, LoopMix]) -> Iterator[str]:
         yield from (f"{text} by ptxas" for text in _unrolling(a.unrolled(chain), b.unrolled(chain)))
 
 
-def _pipelining(chain: Chain, a: _Side, b: _Side) -> Iterator[str]:
+def _pipelining(chain: Chain, a: _SideLoops, b: _SideLoops) -> Iterator[str]:
     was, now = a.mix.depth(chain), b.mix.depth(chain)
     if was == now:
         return

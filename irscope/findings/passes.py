@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from irscope.diff.align import Block, common_blocks
-from irscope.diff.locations import NO_LINES, LineMap
+from irscope.diff.align import MatchingBlock, common_blocks
+from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.diff.rows import Change, Row, StageDiff, describe_layout, summarize
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
@@ -311,7 +311,7 @@ def pass_pairs(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[PassPai
     """Two variants' steps side by side, aligned by stage and name, in order."""
     ours, theirs = ([(step.stage, step.name) for step in side] for side in (a, b))
     i = j = 0
-    for block in (*common_blocks(ours, theirs), Block(len(a), len(b), 0)):
+    for block in (*common_blocks(ours, theirs), MatchingBlock(len(a), len(b), 0)):
         if i < block.left or j < block.right:
             yield PassPair(tuple(a[i : block.left]), tuple(b[j : block.right]))
         i, j = block.left + block.size, block.right + block.size

@@ -10,7 +10,7 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from irscope.diff.align import common_blocks
-from irscope.findings.python_edits import Edit, Statement
+from irscope.findings.python_edits import Statement, StatementEdit
 
 # Longer code is cut, and more differences of one statement are counted.
 _MOST_CODE = 80
@@ -24,7 +24,7 @@ _RANGES = ("range", "static_range")
 _SMALL = (ast.Constant, ast.Name, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 
 
-def describe(edit: Edit) -> str:
+def describe(edit: StatementEdit) -> str:
     """The edit without its line."""
     before, after = edit.before, edit.after
     if before is None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.diff.align import Block, Gap, gaps_between, refined
+from irscope.diff.align import Gap, MatchingBlock, gaps_between, refined
 from irscope.facts.source.tokens import def_index
 
 # Longer functions are generated; their trees would take too long to compare.
@@ -75,7 +75,7 @@ class Statement:
 
 
 @dataclass(frozen=True, eq=False)
-class Edit:
+class StatementEdit:
     """A statement that was changed, added (no `before`), removed (no `after`) or moved."""
 
     before: Statement | None
@@ -83,7 +83,7 @@ class Edit:
     moved: bool = False
 
 
-def edits(before: str, first_before: int, after: str, first_after: int) -> list[Edit]:
+def edits(before: str, first_before: int, after: str, first_after: int) -> list[StatementEdit]:
     """The edits of a function between two texts, whose first lines have the given numbers, in order.
 
     Empty if either is not Python. Renamed variables are no edits.
@@ -190,18 +190,18 @@ def _pairs(
     """The indices of corresponding statements, in order: by the first key, then between these by the next."""
     if [one.key for one in before] > [one.key for one in after]:
         return [(i, j) for j, i in _pairs(after, before, keys)]
-    blocks: list[Block] = []
+    blocks: list[MatchingBlock] = []
     for key in keys:
         blocks = refined(blocks, [key(one) for one in before], [key(one) for one in after])
     for gap in list(gaps_between(blocks, Gap(0, len(before), 0, len(after)))):
         size = gap.left_end - gap.left
         if size == gap.right_end - gap.right:
             same = (type(before[gap.left + n].node) is type(after[gap.right + n].node) for n in range(size))
-            blocks += [Block(gap.left + n, gap.right + n, 1) for n, fits in enumerate(same) if fits]
+            blocks += [MatchingBlock(gap.left + n, gap.right + n, 1) for n, fits in enumerate(same) if fits]
     return sorted((block.left + n, block.right + n) for block in blocks for n in range(block.size))
 
 
-def _edits(before: Sequence[Statement], after: Sequence[Statement]) -> Iterator[Edit]:
+def _edits(before: Sequence[Statement], after: Sequence[Statement]) -> Iterator[StatementEdit]:
     keys: list[Callable[[Statement], Hashable]] = [
         lambda one: one.key,
         lambda one: (one.kind, one.nameless_key),
@@ -219,9 +219,9 @@ def _edits(before: Sequence[Statement], after: Sequence[Statement]) -> Iterator[
     taken |= set(moved.values())
     for i, one in enumerate(before):
         if i in moved:
-            yield Edit(one, after[moved[i]], moved=True)
+            yield StatementEdit(one, after[moved[i]], moved=True)
         elif i not in match:
-            yield Edit(one, None)
+            yield StatementEdit(one, None)
         elif one.key != after[match[i]].key:
-            yield Edit(one, after[match[i]])
-    yield from (Edit(None, one) for j, one in enumerate(after) if j not in taken)
+            yield StatementEdit(one, after[match[i]])
+    yield from (StatementEdit(None, one) for j, one in enumerate(after) if j not in taken)

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING
 
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import FactKind, Facts, change_text, number_of, value_of
+from irscope.facts.occupancy import spilled_registers_text, spills_only_scalars
+from irscope.facts.occupancy import spills as has_spills
 from irscope.facts.registry import (
     ASYNC_COPIES,
     BLOCKS_PER_SM,
@@ -46,8 +48,6 @@ from irscope.facts.registry import (
     THREADS,
     WARP_SPECIALIZATION,
 )
-from irscope.facts.resources import spilled_registers_text, spills_only_scalars
-from irscope.facts.resources import spills as has_spills
 from irscope.findings.finding import Finding, PairContext, Severity, assembly_diff, effect
 from irscope.languages.document import Document
 from irscope.model import Variant

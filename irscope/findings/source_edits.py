@@ -13,13 +13,13 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.diff.locations import LineMap
+from irscope.diff.line_map import LineMap
 from irscope.diff.rows import Change, StageDiff
 from irscope.facts.fact import Evidence
 from irscope.facts.source.alignment import line_map
 from irscope.findings.finding import Finding, PairContext, Severity
 from irscope.findings.python_edit_text import describe
-from irscope.findings.python_edits import Edit, Statement, edits, lines_reached
+from irscope.findings.python_edits import Statement, StatementEdit, edits, lines_reached
 from irscope.languages.document import Document
 from irscope.model import SourceFunction
 from irscope.model.records import FrozenValue
@@ -47,7 +47,7 @@ class _FunctionEdit(FrozenValue):
 
     a: SourceFunction
     b: SourceFunction
-    edit: Edit
+    edit: StatementEdit
     matches: LineMap
 
     def places(self) -> Iterator[_Place]:
@@ -157,7 +157,7 @@ def _sentence(one: _FunctionEdit, pair: PairContext) -> str:
     return f"{line}{helper}: {describe(one.edit)}"
 
 
-def _explained_loop(edit: Edit) -> frozenset[str]:
+def _explained_loop(edit: StatementEdit) -> frozenset[str]:
     """Return the finding about a loop whose statement is new or gone."""
     statement = edit.after or edit.before
     if (edit.after and edit.before) or not statement or not isinstance(statement.node, ast.For | ast.While):

@@ -47,7 +47,7 @@ _AMD_OPTIONS = ("matrix_instr_nonkdim", "kpack")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Side(FrozenValue):
+class _ProductSide(FrozenValue):
     """One side of a product: A or B."""
 
     letter: str
@@ -118,7 +118,10 @@ def tensor_cores(pair: PairContext) -> Iterator[Finding]:
     warps = num_warps(ttgir.left), num_warps(ttgir.right)
     changed: dict[_Change, list[SourcePlace]] = defaultdict(list)
     for place in left.keys() & right.keys():
-        sides = _Side("A", pair.a, left[place], warps[0]), _Side("B", pair.b, right[place], warps[1])
+        sides = (
+            _ProductSide("A", pair.a, left[place], warps[0]),
+            _ProductSide("B", pair.b, right[place], warps[1]),
+        )
         if change := _change(*sides):
             changed[change].append(place)
     for change, places in changed.items():
@@ -174,7 +177,7 @@ def _covers(ttgir: StageDiff, a: Sequence[Dot], b: Sequence[Dot], whole: bool) -
             yield from (f"layout {one.alias}" for one in (change.left, change.right) if one)
 
 
-def _change(a: _Side, b: _Side) -> _Change | None:
+def _change(a: _ProductSide, b: _ProductSide) -> _Change | None:
     """How the instruction of a product differs; None if it does not, or if it is not one instruction."""
     if a.dot.path is None or b.dot.path is None:
         return None
@@ -183,7 +186,7 @@ def _change(a: _Side, b: _Side) -> _Change | None:
     return _other_operands(a, b)
 
 
-def _other_instruction(a: _Side, b: _Side) -> _Change | None:
+def _other_instruction(a: _ProductSide, b: _ProductSide) -> _Change | None:
     path_a, path_b = a.dot.path, b.dot.path
     if path_a is None or path_b is None:
         return None
@@ -199,7 +202,7 @@ def _other_instruction(a: _Side, b: _Side) -> _Change | None:
     return _Change(text, Severity.MATRIX_PATH, 3.0 if lost else 1.0, lost)
 
 
-def _other_operands(a: _Side, b: _Side) -> _Change | None:
+def _other_operands(a: _ProductSide, b: _ProductSide) -> _Change | None:
     """The same instruction with other types, operands elsewhere, or another shape."""
     path_a, path_b = a.dot.path, b.dot.path
     if path_a is None or path_b is None:
@@ -215,20 +218,20 @@ def _other_operands(a: _Side, b: _Side) -> _Change | None:
     return None
 
 
-def _labels(a: _Side, b: _Side) -> str:
+def _labels(a: _ProductSide, b: _ProductSide) -> str:
     """Both instructions, with their types if these differ: `FMA on f32 -> wgmma on tf32`."""
     if a.types == b.types:
         return f"{a.label} -> {b.label}"
     return " -> ".join(f"{side.label} on {side.types}" for side in (a, b))
 
 
-def _converted(a: _Side, b: _Side) -> str:
+def _converted(a: _ProductSide, b: _ProductSide) -> str:
     if a.converted == b.converted:
         return ""
     return "".join(f"; {side.letter} converts {side.converted} first" for side in (a, b) if side.converted)
 
 
-def _cause(a: _Side, b: _Side) -> str:
+def _cause(a: _ProductSide, b: _ProductSide) -> str:
     """Why the slower side is slower, if the other one shows that nothing else keeps it from being as fast."""
     path_a, path_b = a.dot.path, b.dot.path
     product_a, product_b = a.dot.product, b.dot.product
@@ -249,7 +252,7 @@ def _cause(a: _Side, b: _Side) -> str:
     return ""
 
 
-def _missing(slow: _Side, fast: _Side) -> list[str]:
+def _missing(slow: _ProductSide, fast: _ProductSide) -> list[str]:
     own, other, path = slow.dot.product, fast.dot.product, fast.dot.path
     if own is None or other is None or path is None or obstacles(path.name, other, fast.machine):
         return []
@@ -263,7 +266,7 @@ def _missing(slow: _Side, fast: _Side) -> list[str]:
     return _only_size(slow, fast)
 
 
-def _only_size(slow: _Side, fast: _Side) -> list[str]:
+def _only_size(slow: _ProductSide, fast: _ProductSide) -> list[str]:
     """The size that must be the cause because the products and variants differ in nothing else."""
     own, other = slow.dot.product, fast.dot.product
     if (
@@ -289,11 +292,11 @@ def _only_size(slow: _Side, fast: _Side) -> list[str]:
     )
 
 
-def _named(found: Sequence[Obstacle], a: _Side, b: _Side) -> list[str]:
+def _named(found: Sequence[Obstacle], a: _ProductSide, b: _ProductSide) -> list[str]:
     return [f"{_name(one.subject, a, b)} {one.text}".lstrip() for one in found]
 
 
-def _name(size: str, a: _Side, b: _Side) -> str:
+def _name(size: str, a: _ProductSide, b: _ProductSide) -> str:
     """The config's name for "M", "N" or "K", if only one value changes as the size does."""
     sizes = (
         [getattr(side.dot.product, size.lower(), None) for side in (a, b)] if size in ("M", "N", "K") else []
@@ -305,7 +308,7 @@ def _name(size: str, a: _Side, b: _Side) -> str:
     return names[0] if len(names) == 1 else size
 
 
-def _because(slow: _Side, a: _Side, b: _Side, causes: Sequence[str]) -> str:
+def _because(slow: _ProductSide, a: _ProductSide, b: _ProductSide, causes: Sequence[str]) -> str:
     if not causes:
         return ""
     text = " and ".join(causes)
@@ -317,7 +320,7 @@ def _options(variant: Variant) -> list[object]:
     return [values.get(name) for name in _AMD_OPTIONS]
 
 
-def _shape_cause(a: _Side, b: _Side) -> str:
+def _shape_cause(a: _ProductSide, b: _ProductSide) -> str:
     """Return why an instruction of AMD has another shape; "" if it is unknown."""
     path_a, path_b, product_a, product_b = a.dot.path, b.dot.path, a.dot.product, b.dot.product
     if not (path_a and path_b and product_a and product_b) or path_a.name != MFMA:

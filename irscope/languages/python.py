@@ -52,14 +52,14 @@ def parse(text: str) -> Document:
 
 
 @dataclass(slots=True)
-class _Line:
+class _CodeLine:
     """A line without its comment; `inside` is what it continues: "(" brackets, '"' a string, "" neither."""
 
     code: str
     inside: str
 
 
-def _code_lines(text: str) -> Iterator[_Line]:
+def _code_lines(text: str) -> Iterator[_CodeLine]:
     """Yield the lines of `text`, as many as it has line feeds plus one."""
     depth, inside, code = 0, "", ""
     start = 0
@@ -69,7 +69,7 @@ def _code_lines(text: str) -> Iterator[_Line]:
             code += text[start : match.start()]
             start = match.end()
         elif token in ("\n", "\\\n"):
-            yield _Line(code + text[start : match.start()], inside)
+            yield _CodeLine(code + text[start : match.start()], inside)
             inside, code, start = "(" if depth or token == "\\\n" else "", "", match.end()
         elif token in ("(", "[", "{"):
             depth += 1
@@ -77,10 +77,10 @@ def _code_lines(text: str) -> Iterator[_Line]:
             depth = max(depth - 1, 0)
         elif "\n" in token:
             first, *more_lines = (text[start : match.start()] + token).split("\n")
-            yield _Line(code + first, inside)
-            yield from (_Line(middle_line, '"') for middle_line in more_lines[:-1])
+            yield _CodeLine(code + first, inside)
+            yield from (_CodeLine(middle_line, '"') for middle_line in more_lines[:-1])
             inside, code, start = '"', more_lines[-1], match.end()
-    yield _Line(code + text[start:], inside)
+    yield _CodeLine(code + text[start:], inside)
 
 
 class _PythonReader:
@@ -92,7 +92,7 @@ class _PythonReader:
         # The indentation and the index of each scope around the line.
         self._scopes: list[tuple[int, int]] = []
 
-    def read(self, index: int, line: _Line) -> None:
+    def read(self, index: int, line: _CodeLine) -> None:
         """Read one line that is not blank."""
         code = line.code.strip()
         if not line.inside:

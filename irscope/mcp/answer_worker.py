@@ -62,8 +62,8 @@ def main(pipe: str, lifeline: str, memory: str, folder: str, *roots: str) -> Non
 
 def _serve(pipe: Connection, folder: Path, roots: tuple[Path, ...]) -> None:
     from irscope.mcp.calls import preload
-    from irscope.mcp.compiler import Compiler, Limits
     from irscope.mcp.session import Roots, Session
+    from irscope.mcp.warm_compiler import Compiler, Limits
 
     preload()
     session = Session(folder, Roots(roots), Compiler(Limits()))

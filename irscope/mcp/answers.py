@@ -76,7 +76,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Answer:
+class ToolAnswer:
     """The answer of a tool: `head` and `data`, then `items` (in the data as the list `key`), then `tail`.
 
     `is_error`: the tool could not do what was asked, and `data` has `error`, one line.
@@ -104,7 +104,7 @@ class Rendered:
         return tokens(self.text) + tokens(compact_json(self.data))
 
 
-def rendered(answer: Answer, offset: int = 0, most: int = MOST_TOKENS) -> Rendered:
+def rendered(answer: ToolAnswer, offset: int = 0, most: int = MOST_TOKENS) -> Rendered:
     """Return an answer with the items from `offset` on that fit into `most` tokens, at least one.
 
     If some are left out, the text and `next_offset` say where to go on.
@@ -173,13 +173,13 @@ def _limited(answer: Rendered, most: int) -> Rendered:
     return answer
 
 
-def failed(error: str, **data: object) -> Answer:
+def failed(error: str, **data: object) -> ToolAnswer:
     """Return an answer that says in one line why there is no result.
 
     `data` may have the whole message.
     """
     more = {name: value for name, value in data.items() if value}
     text = "\n".join(str(value) for value in more.values() if isinstance(value, str))
-    return Answer(
+    return ToolAnswer(
         "\n".join(part for part in (f"error: {error}", text) if part), {"error": error, **more}, is_error=True
     )

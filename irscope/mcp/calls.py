@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
 from irscope.compiling.pool import Stop, Stopped
-from irscope.mcp.answers import MOST_TOKENS, Answer, Rendered, failed, rendered
+from irscope.mcp.answers import MOST_TOKENS, Rendered, ToolAnswer, failed, rendered
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import Tool
 from irscope.model import UserError
@@ -68,7 +68,7 @@ def executed(session: Session, tool: Tool, arguments: Mapping[str, Any], stop: S
     if execute is None:
         return None
     outcome = _attempted(lambda: execute(session, arguments, stop))
-    return rendered(outcome, 0, _limit(arguments)) if isinstance(outcome, Answer) else outcome
+    return rendered(outcome, 0, _limit(arguments)) if isinstance(outcome, ToolAnswer) else outcome
 
 
 def answered(session: Session, tool: Tool, arguments: Mapping[str, Any], done: object) -> Rendered:
@@ -92,7 +92,7 @@ def _limit(arguments: Mapping[str, Any]) -> int:
     return int(arguments.get("max_tokens", MOST_TOKENS))
 
 
-def _attempted(work: Callable[[], _T]) -> _T | Answer:
+def _attempted(work: Callable[[], _T]) -> _T | ToolAnswer:
     """Return the result of `work`, or the answer that says why there is none. Raises Stopped."""
     try:
         return work()

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from irscope.mcp.answers import Answer, Item, rendered
+from irscope.mcp.answers import Item, ToolAnswer, rendered
 from irscope.mcp.session import Session
 from irscope.mcp.tools.explain import fact_items
 from irscope.mcp.tools.lines import stage_lines
@@ -82,7 +82,7 @@ def _items(workspace: Workspace, variant: Variant, name: str) -> list[Item]:
 
 def _page(uri: str, head: str, items: list[Item], offset: int) -> str:
     plain = [Item(item.text, 0) for item in items]
-    page = rendered(Answer(head, {}, "", plain), offset, _MOST_TOKENS)
+    page = rendered(ToolAnswer(head, {}, "", plain), offset, _MOST_TOKENS)
     return page.text.replace("same call with offset=", f"{one_line(uri.partition('?')[0])}?offset=")
 
 

@@ -16,7 +16,7 @@ from threading import Lock
 
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
-from irscope.mcp.compiler import Compiled, Compiler
+from irscope.mcp.warm_compiler import CompileOutcome, Compiler
 from irscope.model import UserError, Variant
 from irscope.model.text import one_line
 from irscope.workspace import Workspace, add_launches
@@ -95,7 +95,7 @@ class Session:
             self._own = None
             self._others.clear()
 
-    def compile(self, request: SweepRequest, stop: Stop) -> Compiled:
+    def compile(self, request: SweepRequest, stop: Stop) -> CompileOutcome:
         """Compiles into the session's capture. Raises UserError, Stopped."""
         try:
             return self.compiler.compile(request, self.path, stop)

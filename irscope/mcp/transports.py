@@ -86,7 +86,7 @@ _ENDED = (404, 410)
 
 
 @dataclass
-class _Use:
+class _SessionUse:
     """How a session is used: its requests that are not answered yet, and when the last one was."""
 
     requests: int = 0
@@ -98,7 +98,7 @@ class RoomForSessions:
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self._app, self._most = app, most
-        self._uses: dict[bytes, _Use] = {}
+        self._uses: dict[bytes, _SessionUse] = {}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request; make room first if it begins a session."""
@@ -106,7 +106,7 @@ class RoomForSessions:
             await self._app(scope, receive, send)
             return
         name = _header(scope["headers"], _ID)
-        use = self._uses.get(name, _Use())
+        use = self._uses.get(name, _SessionUse())
         if not name and len(self._uses) >= self._most:
             await self._end_unused(scope)
 
@@ -122,7 +122,7 @@ class RoomForSessions:
             use.requests -= 1
             use.last = time.monotonic()
 
-    def _note(self, name: bytes, use: _Use, scope: Scope, status: int) -> None:
+    def _note(self, name: bytes, use: _SessionUse, scope: Scope, status: int) -> None:
         """Note what the answer to a request says of its session."""
         if status in _ENDED or (scope["method"] == "DELETE" and status < 400):
             self._uses.pop(name, None)

@@ -62,7 +62,7 @@ _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value", bound=Hashable)
 
 
-class Row(Mapping[_Key, _Value]):
+class FrozenRow(Mapping[_Key, _Value]):
     """A mapping that cannot be changed; `places` maps its keys to the positions of their values."""
 
     __slots__ = ("_places", "_values")
@@ -103,12 +103,12 @@ class RowMaker(Generic[_Key, _Value]):
         self._places: dict[tuple[_Key, ...], dict[_Key, int]] = {}
         self._values: dict[_Value, _Value] = {}
 
-    def row(self, values: Mapping[_Key, _Value]) -> Row[_Key, _Value]:
+    def row(self, values: Mapping[_Key, _Value]) -> FrozenRow[_Key, _Value]:
         """Return the row with these values, which must be of one type: True and 1 are equal."""
         keys = tuple(values)
         if keys not in self._places:
             self._places[keys] = {key: position for position, key in enumerate(keys)}
-        return Row(self._places[keys], tuple(self._values.setdefault(v, v) for v in values.values()))
+        return FrozenRow(self._places[keys], tuple(self._values.setdefault(v, v) for v in values.values()))
 
 
 def distinct_values(rows: Sequence[Mapping[_Key, object]]) -> dict[_Key, int]:
@@ -120,7 +120,7 @@ def distinct_values(rows: Sequence[Mapping[_Key, object]]) -> dict[_Key, int]:
     return {key: len({repr(row[key]) if key in row else None for row in rows}) for key in keys}
 
 
-def varying(rows: Iterable[Mapping[_Key, object]]) -> list[_Key]:
+def varying_keys(rows: Iterable[Mapping[_Key, object]]) -> list[_Key]:
     """Return the keys that do not have the same value in every row, in order of first appearance.
 
     A missing key counts as a value. Values are compared as text: True is not 1.

@@ -26,7 +26,7 @@ from irscope.compiling.toolchain.requested_config import TunedNames
 from irscope.compiling.toolchain.triton_cache import environment_set
 from irscope.model import Launch
 from irscope.model.process import available_cores
-from irscope.recording.launches import MOST_LAUNCHES, launch_of, values_of
+from irscope.recording.launch_records import MOST_LAUNCHES, launch_of, values_of
 from irscope.recording.recorder import RecordedCompilation, Recorder
 
 # Compiles a recorded variant in a worker and loads it from Triton's cache.

@@ -22,7 +22,7 @@ from irscope.compiling.toolchain.patching import never_raises
 from irscope.compiling.toolchain.requested_config import TunedNames
 from irscope.compiling.toolchain.triton_cache import cache_key
 from irscope.compiling.worker import failure_of
-from irscope.recording.launches import LaunchValues, launch_of, values_of
+from irscope.recording.launch_records import LaunchValues, launch_of, values_of
 from irscope.recording.recorder import RecordedCompilation, Recorder, recorded_frontends
 from irscope.recording.triton_hooks import intercepted_compilations, recorded_benchmarks
 

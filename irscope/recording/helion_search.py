@@ -229,6 +229,6 @@ def _compiled_kernel(host: Callable[..., Any], args: Any) -> Any:
 
 def _tuning_key(args: Any) -> str:
     """Describe the arguments that a config was tuned for: "float16[512, 1024], float16[1024, 256]"."""
-    from irscope.recording.launches import described
+    from irscope.recording.launch_records import described
 
     return ", ".join(map(described, args))

@@ -35,8 +35,8 @@ from irscope.compiling.toolchain.stub_driver import gpu_target
 from irscope.model import Failure, Target, UserError
 from irscope.recording.background_writer import BackgroundWriter
 from irscope.recording.deferred import compile_forked
+from irscope.recording.process_recorder import recording, with_default_target
 from irscope.recording.recorder import RecordedCompilation
-from irscope.recording.session import recording, with_default_target
 from irscope.store import CaptureReader
 from irscope.store.writer import CaptureWriter
 

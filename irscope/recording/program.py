@@ -52,7 +52,7 @@ from irscope.recording.background_writer import BackgroundWriter
 from irscope.recording.main_module import program_folder, run_program
 from irscope.recording.program_link import NEEDS_TRITON, NO_KERNEL_LAUNCHED, PipeLink, out_of_the_way
 from irscope.recording.shadowed_modules import ShadowedModules
-from irscope.recording.subprocesses import OwnCapture, announce, capture_forks
+from irscope.recording.subprocesses import ProcessCapture, announce, capture_forks
 
 _AUTOTUNER = "torch._inductor.runtime.triton_heuristics"
 _ASYNC_COMPILE = "torch._inductor.async_compile"
@@ -224,7 +224,7 @@ def main(descriptor: str) -> int:
     if not isinstance(start, StartProgram):
         raise TypeError(start)
     shadowed = ShadowedModules(program_folder(start.program), child_process.at_start)
-    link = PipeLink(pipe, OwnCapture(start.subprocesses), shadowed)
+    link = PipeLink(pipe, ProcessCapture(start.subprocesses), shadowed)
     if importlib.util.find_spec("triton") is None:
         print(f"irscope: {NEEDS_TRITON}", file=sys.stderr)
         return 2
@@ -265,7 +265,7 @@ def _record_after_import(
             return
         begun = True
         with shadowed.set_aside():
-            from irscope.recording.session import recording
+            from irscope.recording.process_recorder import recording
 
             capture_forks(stack.enter_context(recording(options, link)), link)
 

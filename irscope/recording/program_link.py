@@ -20,7 +20,7 @@ from typing import Protocol
 
 from irscope.compiling.messages import Answer, DisconnectedError, Question, Record, receive, send
 from irscope.recording.shadowed_modules import ShadowedModules
-from irscope.recording.subprocesses import OwnCapture
+from irscope.recording.subprocesses import ProcessCapture
 
 # The first descriptor to try; select() does not take more than 1024.
 _DESCRIPTOR = 1000
@@ -38,7 +38,7 @@ def out_of_the_way(descriptor: int) -> int:
 class PipeLink:
     """Sends records to the parent, or nowhere once it has ended; a forked process writes its own capture."""
 
-    def __init__(self, pipe: Connection, forked: OwnCapture, shadowed: ShadowedModules) -> None:
+    def __init__(self, pipe: Connection, forked: ProcessCapture, shadowed: ShadowedModules) -> None:
         self._pipe, self._owner, self._lock = pipe, os.getpid(), threading.RLock()
         self._forked, self._shadowed = forked, shadowed
         self._identity = _identity(pipe.fileno())

@@ -20,7 +20,7 @@ from irscope.compiling.toolchain.pinned_tuning import PinnedTuning, write_autotu
 from irscope.compiling.toolchain.requested_config import TunedNames
 from irscope.compiling.toolchain.stub_driver import StubDriver, register_usage
 from irscope.recording.deferred import DeferredCompilations, compile_forked
-from irscope.recording.launches import written_parameters
+from irscope.recording.launch_records import written_parameters
 from irscope.recording.program_link import Link
 from irscope.recording.recorder import RecordedCompilation, Recorder, recorded_frontends
 from irscope.recording.triton_hooks import intercepted_compilations

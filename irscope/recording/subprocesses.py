@@ -32,8 +32,8 @@ from irscope.recording.shadowed_modules import ShadowedModules
 from irscope.store.writer import CaptureWriter
 
 if TYPE_CHECKING:
+    from irscope.recording.process_recorder import ForkHooks
     from irscope.recording.program_link import PipeLink
-    from irscope.recording.session import ForkHooks
 
 
 _STARTUP = Path(__file__).parent / "startup"
@@ -58,10 +58,10 @@ def announce(options: SubprocessOptions) -> None:
 
 def capture_until_exit(shadowed: ShadowedModules) -> None:
     """Capture what this process compiles from now on; see startup/sitecustomize.py."""
-    from irscope.recording.session import recording
+    from irscope.recording.process_recorder import recording
 
     options: SubprocessOptions = pickle.loads(base64.b64decode(os.environ[_VARIABLE]))  # noqa: S301 - announce's
-    link = OwnCapture(options)
+    link = ProcessCapture(options)
     announce(options)
     stack = ExitStack()
     stack.callback(link.ask, Finished())
@@ -81,7 +81,7 @@ def capture_until_exit(shadowed: ShadowedModules) -> None:
     sys.excepthook = reporting_stops(sys.excepthook)
 
 
-def capture_forks(fork_hooks: ForkHooks, link: PipeLink | OwnCapture) -> None:
+def capture_forks(fork_hooks: ForkHooks, link: PipeLink | ProcessCapture) -> None:
     """Capture also the processes that multiprocessing forks from this one; `link` distinguishes them."""
 
     def start(_: object) -> None:
@@ -97,14 +97,14 @@ def uncaptured_subprocesses() -> Iterator[None]:
     """Leave out the processes that this one starts or forks within the block."""
     announced = os.environ.pop(_VARIABLE, None)
     try:
-        with patched(OwnCapture, "captures_forks", False):
+        with patched(ProcessCapture, "captures_forks", False):
             yield
     finally:
         if announced is not None:
             os.environ[_VARIABLE] = announced
 
 
-class OwnCapture:
+class ProcessCapture:
     """A link to a capture that this process itself writes; the first record creates it."""
 
     captures_forks = True

@@ -16,13 +16,13 @@ from irscope.compiling.kernels import called_functions, find_kernel, source_func
 from irscope.compiling.launch_grid import (
     Axis,
     LaunchCase,
-    Move,
+    LinkedAxis,
     constants_text,
-    followers,
-    following_constants,
-    move_text,
-    moves,
-    varied,
+    dependent_arguments,
+    dependent_constants,
+    expand_axes,
+    linked_axes,
+    linked_axis_text,
 )
 from irscope.compiling.messages import Plan, WarmPlan, WarmRequest
 from irscope.compiling.toolchain.compiler import source_of
@@ -58,10 +58,10 @@ def plan_warm(request: WarmRequest) -> WarmPlan:
     kernel = launchable(request.file, request.kernel)
     _check_axes(kernel, request.axes)
     recorded = without_tuned(kernel, request.cases)
-    moved = moves(request.axes, recorded)
+    moved = linked_axes(request.axes, recorded)
     with replaying(kernel):
         ask = partial(outcome, kernel, constants=found_kernel.constants) if kernel.depends_on_values else None
-        cases = varied(recorded, moved, ask)
+        cases = expand_axes(recorded, moved, ask)
     planner = _Planner(request, kernel, found_kernel, PinnedTuning(request.pins))
     planner.run(cases, _pinned_cases(kernel, request, recorded))
     if not planner.jobs and planner.problems:
@@ -77,7 +77,8 @@ def plan_warm(request: WarmRequest) -> WarmPlan:
         ),
         recorded=planner.number_without(None),
         costs=tuple(
-            (move_text(move), len(planner.jobs) - planner.number_without(move.axis.name)) for move in moved
+            (linked_axis_text(move), len(planner.jobs) - planner.number_without(move.axis.name))
+            for move in moved
         ),
         files=tuple(planner.pinned.files.values()),
     )
@@ -103,11 +104,11 @@ def request_name(kernel: Launchable) -> str:
     return str(kernel.function.fn.__name__)
 
 
-def _notes(planner: _Planner, moved: Sequence[Move], cases: Sequence[LaunchCase]) -> Iterator[str]:
+def _notes(planner: _Planner, moved: Sequence[LinkedAxis], cases: Sequence[LaunchCase]) -> Iterator[str]:
     name = request_name(planner.kernel)
     varied_too = {move.axis.name for move in moved}
     for move in moved:
-        for constant, values in following_constants(move.axis.name, cases):
+        for constant, values in dependent_constants(move.axis.name, cases):
             if constant not in varied_too:
                 yield f"{name}: {constants_text(move.axis.name, constant, values)}"
     problems = list(planner.problems)
@@ -203,7 +204,7 @@ def _pinned_cases(
         return ()
     pinned_cases: dict[LaunchCase, None] = {}
     names = list(kernel.tuner.keys)
-    moved = {name: followers(name, cases, frozenset(names) - {name}) for name in names}
+    moved = {name: dependent_arguments(name, cases, frozenset(names) - {name}) for name in names}
     for pin in request.pins:
         for case in cases if pin.kernel == request_name(kernel) else ():
             present_names = [

@@ -50,7 +50,7 @@ def new_token() -> str:
 
 
 @dataclass(frozen=True)
-class Access:
+class AccessRules:
     """The rules of access. `url` is the address that browsers use; `token` is "" if none is needed."""
 
     host: str

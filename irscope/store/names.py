@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from irscope.model import Argument, UserError, Variant, format_value
-from irscope.model.records import varying
+from irscope.model.records import varying_keys
 from irscope.model.text import split_entries
 
 # The start of the type of a tensor descriptor.
@@ -60,7 +60,7 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
         groups.setdefault(variant.kernel.name, []).append(variant)
     for kernel, group in groups.items():
         # Again below, because 100,000 of them take 200 MB.
-        different = [name for name in varying(map(parts, group)) if not _is_implied(name, group)]
+        different = [name for name in varying_keys(map(parts, group)) if not _is_implied(name, group)]
         used_names: set[str] = set()
         for variant in group:
             part = parts(variant)

@@ -175,7 +175,7 @@ _IN_MEMORY = _FIELDS[:7]  # id to failure, as in SummaryRow
 ReadColumn = Callable[[str, int, int], list[tuple[int, int, Any]]]
 
 
-class _Column:
+class _ColumnCache:
     """The values of a column that are kept, by id with their marks, and the id after those read last."""
 
     def __init__(self) -> None:
@@ -192,7 +192,7 @@ class VariantDetails:
     def __init__(self, read: ReadColumn) -> None:
         self._read = read
         self._lock = Lock()
-        self._columns: dict[str, _Column] = {}
+        self._columns: dict[str, _ColumnCache] = {}
 
     def of(self, variant: StoredVariant, name: str) -> Any:
         """Return a column of a variant.
@@ -200,7 +200,7 @@ class VariantDetails:
         Raises UserError if it is damaged, or not in the file any more.
         """
         with self._lock:
-            column = self._columns.setdefault(name, _Column())
+            column = self._columns.setdefault(name, _ColumnCache())
             if variant.id not in column.kept:
                 self._load(name, column, variant.id)
             mark, value = column.kept.get(variant.id, (None, None))
@@ -208,7 +208,7 @@ class VariantDetails:
             raise UserError(f"variant #{variant.id} is not in the capture any more; open the capture again")
         return value
 
-    def _load(self, name: str, column: _Column, id_: int) -> None:
+    def _load(self, name: str, column: _ColumnCache, id_: int) -> None:
         for read_id, mark, value in self._read(name, id_, BLOCK if id_ == column.next else 1):
             column.kept[read_id] = mark, value
             column.next = read_id + 1

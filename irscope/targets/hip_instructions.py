@@ -112,7 +112,7 @@ def _width(suffix: str) -> int:
     return 1 if "byte" in suffix else 2 if "short" in suffix else 0
 
 
-class _Reader:
+class _InstructionReader:
     """Classifies the instructions of one text, in order: scalar loads of the kernel's arguments are none.
 
     s_load_dwordx8 s[4:11], s[0:1], 0x8        arguments: s[0:1] has their address when the kernel starts
@@ -145,4 +145,4 @@ class _Reader:
         return first <= self._address + 1 and last >= self._address
 
 
-AMDGCN = InstructionSet(_INSTRUCTION, _kinds, _Reader)
+AMDGCN = InstructionSet(_INSTRUCTION, _kinds, _InstructionReader)

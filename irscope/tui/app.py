@@ -19,7 +19,7 @@ from textual.worker import WorkerFailed
 from irscope.model import UserError
 from irscope.tui import keys
 from irscope.tui.bindings import ASK
-from irscope.tui.home_visits import Ended, HomeVisits, Start
+from irscope.tui.home_visits import AppExit, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.waiting import WaitingScreen
@@ -236,7 +236,7 @@ def run(
     lesson: LessonPages | None = None,
     start: Start | None = None,
     compiler: VariantCompiler | None = None,
-) -> Ended:
+) -> AppExit:
     """Run the app until the user quits, or picks what the caller must open.
 
     `producer` compiles variants into the capture meanwhile; `lesson` is shown next to it; `compiler` compiles
@@ -251,4 +251,4 @@ def run(
     app.run()
     if app._exception is not None:
         raise app._exception
-    return Ended(app.return_code or 0, app.choice, app.wants_home)
+    return AppExit(app.return_code or 0, app.choice, app.wants_home)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class AppExit:
     """How the app ended: the exit code, and the lesson or sample to open, which must be compiled first.
 
     `home`: the user wants to be at the home screen next.

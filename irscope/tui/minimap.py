@@ -36,7 +36,7 @@ _PLACES = {(False, False): " ", (True, False): "▌", (False, True): "▐", (Tru
 
 
 @dataclass(frozen=True)
-class _Group:
+class _LineGroup:
     """Consecutive screen lines: the first, the first row, and the row after the last."""
 
     line: int
@@ -53,7 +53,7 @@ class Minimap:
     height: int
 
     @cached_property
-    def _groups(self) -> Sequence[_Group]:
+    def _groups(self) -> Sequence[_LineGroup]:
         """Return the groups from top to bottom; one per line if the text is shorter than the panel."""
         lines, rows = self.layout.lines, len(self.layout.page.rows)
         count = max(len(lines), self.height)
@@ -62,7 +62,7 @@ class Minimap:
         # Both lines of a row can be on a screen line of their own, in two groups.
         ends = [max(row, after) for (_, row), (_, after) in pairwise(firsts)]
         return [
-            _Group(line, row, max(end, row + 1))
+            _LineGroup(line, row, max(end, row + 1))
             for (line, row), end in zip(firsts, [*ends, rows], strict=True)
         ]
 
@@ -114,17 +114,17 @@ class Minimap:
                     return self.layout.page.row_of(lines[index], bool(right))
         return group.first
 
-    def _lines(self, group: _Group, right: int) -> tuple[int, int]:
+    def _lines(self, group: _LineGroup, right: int) -> tuple[int, int]:
         """Return the lines of a side in a group, as the first and the one after the last."""
         page = self.layout.page
         return page.line_before(group.first, bool(right)), page.line_before(group.end, bool(right))
 
-    def _first_run(self, group: _Group) -> tuple[int, int] | None:
+    def _first_run(self, group: _LineGroup) -> tuple[int, int] | None:
         runs = self.layout.page.runs
         index = bisect_right(runs, group.first, key=lambda run: run[1])
         return runs[index] if index < len(runs) and runs[index][0] < group.end else None
 
-    def _change(self, group: _Group) -> str:
+    def _change(self, group: _LineGroup) -> str:
         run = self._first_run(group)
         if run is None:
             return " "
@@ -137,7 +137,7 @@ class Minimap:
         }
         return "+" if kinds == {Change.ADDED} else "-" if kinds == {Change.REMOVED} else "~"
 
-    def _instruction(self, group: _Group) -> str:
+    def _instruction(self, group: _LineGroup) -> str:
         ranges = [(marks, *self._lines(group, right)) for right, marks in enumerate(self.marks)]
         if any(_has(marks.spills, first, end) for marks, first, end in ranges):
             return "!"

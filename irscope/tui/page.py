@@ -163,7 +163,7 @@ def plain_page(left: PageSide, right: PageSide | None) -> Page:
     return Page(left, right, _UnalignedRows(len(left.lines), len(right.lines) if right else 0))
 
 
-class Kind(enum.Enum):
+class LineKind(enum.Enum):
     """The content of a screen line: both sides of a row, one side, or a fold of many rows."""
 
     BOTH = enum.auto()
@@ -176,7 +176,7 @@ class ScreenLine(NamedTuple):
     """A line on the screen: a row and its visible part. A fold replaces `folded` rows from `row` on."""
 
     row: int
-    kind: Kind
+    kind: LineKind
     folded: int = 1
 
 
@@ -185,19 +185,19 @@ class _Piece(NamedTuple):
 
     start: int
     row: int
-    kind: Kind
+    kind: LineKind
     rows: int
 
     @property
     def height(self) -> int:
         """Return the number of screen lines."""
-        return 1 if self.kind is Kind.FOLD else self.rows
+        return 1 if self.kind is LineKind.FOLD else self.rows
 
 
 class _ScreenLines(Sequence[ScreenLine]):
     """Screen lines, created on demand from ranges of rows that are shown in the same way."""
 
-    def __init__(self, ranges: Iterator[tuple[int, Kind, int]]) -> None:
+    def __init__(self, ranges: Iterator[tuple[int, LineKind, int]]) -> None:
         self._pieces: list[_Piece] = []
         self._length = 0
         for row, kind, rows in ranges:
@@ -213,7 +213,7 @@ class _ScreenLines(Sequence[ScreenLine]):
         if not 0 <= index < self._length:
             raise IndexError(index)
         piece = self._pieces[bisect_right(self._pieces, index, key=lambda piece: piece.start) - 1]
-        if piece.kind is Kind.FOLD:
+        if piece.kind is LineKind.FOLD:
             return ScreenLine(piece.row, piece.kind, piece.rows)
         return ScreenLine(piece.row + index - piece.start, piece.kind)
 
@@ -240,34 +240,34 @@ class ScreenLayout:
         """Return the index of the screen line that shows `row`, or of its fold."""
         return self.lines.find(row)
 
-    def _lay_out(self, folds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, Kind, int]]:
+    def _lay_out(self, folds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, LineKind, int]]:
         start = 0
         for first, last in folds:
             yield from self._spread(start, first)
-            yield first, Kind.FOLD, last - first
+            yield first, LineKind.FOLD, last - first
             start = last
         yield from self._spread(start, len(self.page.rows))
 
-    def _spread(self, start: int, end: int) -> Iterator[tuple[int, Kind, int]]:
+    def _spread(self, start: int, end: int) -> Iterator[tuple[int, LineKind, int]]:
         if not self.unified:
-            yield start, Kind.BOTH, end - start
+            yield start, LineKind.BOTH, end - start
             return
         for first, last in self.page.runs[bisect_left(self.page.runs, (start, 0)) :]:
             if first >= end:
                 break
-            yield start, Kind.RIGHT, first - start
+            yield start, LineKind.RIGHT, first - start
             yield from self._spread_run(first, last)
             start = last
-        yield start, Kind.RIGHT, end - start
+        yield start, LineKind.RIGHT, end - start
 
-    def _spread_run(self, first: int, last: int) -> Iterator[tuple[int, Kind, int]]:
+    def _spread_run(self, first: int, last: int) -> Iterator[tuple[int, LineKind, int]]:
         """Rows that differ, in one column: A's line above B's."""
         for index in range(first, last):
             row = self.page.rows[index]
             if row.left is not None:
-                yield index, Kind.LEFT, 1
+                yield index, LineKind.LEFT, 1
             if row.right is not None:
-                yield index, Kind.RIGHT, 1
+                yield index, LineKind.RIGHT, 1
 
 
 def _folds(page: Page, opened: Collection[int]) -> list[tuple[int, int]]:

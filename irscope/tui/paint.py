@@ -237,7 +237,7 @@ _CONTEXT = 6
 _EDGE = 1
 
 
-class Target(NamedTuple):
+class ScrollTarget(NamedTuple):
     """A span to show of a text of `length` characters, in a column of `room` cells."""
 
     start: int
@@ -263,7 +263,7 @@ class Target(NamedTuple):
         return max(min(end - self.room, self.start - _CONTEXT), 0)
 
 
-def aimed(targets: list[Target], x: int = 0) -> int:
+def aimed(targets: list[ScrollTarget], x: int = 0) -> int:
     """Return the first character to show: `x` if all targets are visible there.
 
     Otherwise scroll as little as possible.
@@ -275,7 +275,7 @@ def aimed(targets: list[Target], x: int = 0) -> int:
     return max(min(least, most), 0)
 
 
-def change_targets(row: Row, texts: Sequence[str], rooms: Sequence[int], raw: bool) -> list[Target]:
+def change_targets(row: Row, texts: Sequence[str], rooms: Sequence[int], raw: bool) -> list[ScrollTarget]:
     """Return the spans to show of a row that differs.
 
     They are the first change, or all of a line that has no match.
@@ -286,16 +286,18 @@ def change_targets(row: Row, texts: Sequence[str], rooms: Sequence[int], raw: bo
         right = row.left is None
         start, end = content_span(texts[right])
         # A whole line can be read from its start unless that is far to the right.
-        return [Target(start, end, len(texts[right]), rooms[right])] if start >= rooms[right] // 2 else []
+        return (
+            [ScrollTarget(start, end, len(texts[right]), rooms[right])] if start >= rooms[right] // 2 else []
+        )
     change = first_change(texts[0], texts[1], raw)
-    return [Target(*change[side], len(texts[side]), rooms[side]) for side in range(2)] if change else []
+    return [ScrollTarget(*change[side], len(texts[side]), rooms[side]) for side in range(2)] if change else []
 
 
-def match_targets(query: str, texts: Sequence[str], rooms: Sequence[int]) -> list[Target]:
+def match_targets(query: str, texts: Sequence[str], rooms: Sequence[int]) -> list[ScrollTarget]:
     """Return the first match of a search in each text that has one."""
     first_spans = [occurrences(text, query, 0, len(text))[:1] for text in texts]
     return [
-        Target(*spans[0], len(text), room)
+        ScrollTarget(*spans[0], len(text), room)
         for spans, text, room in zip(first_spans, texts, rooms, strict=True)
         if spans
     ]

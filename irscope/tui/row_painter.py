@@ -17,7 +17,7 @@ from rich.style import Style
 from irscope.model.text import display_line, pluralize
 from irscope.tui import minimap
 from irscope.tui.minimap import NO_FLAGS, LineFlags
-from irscope.tui.page import Kind, Page, PageSide, ScreenLine
+from irscope.tui.page import LineKind, Page, PageSide, ScreenLine
 from irscope.tui.paint import CONTINUED, Span, Styles, code, fitted, occurrences, wrap_starts
 from irscope.workspace import (
     Change,
@@ -117,7 +117,7 @@ class RowPainter:
 
     def height(self, line: ScreenLine) -> int:
         """Return the number of screen lines that a line takes."""
-        if not self.wrapped or line.kind is Kind.FOLD:
+        if not self.wrapped or line.kind is LineKind.FOLD:
             return 1
         row = self.page.rows[line.row]
         sides = [right for right in (False, True) if self._draws(line, row, right)]
@@ -126,14 +126,14 @@ class RowPainter:
     def paint(self, line: ScreenLine, at_cursor: bool, part: int = 0) -> list[Segment]:
         """Draws a part of a screen line."""
         width = self.columns.width
-        if line.kind is Kind.FOLD:
+        if line.kind is LineKind.FOLD:
             style = self.styles.style("row--cursor" if at_cursor else "row--fold")
             text = f"··· {pluralize(line.folded, 'equal line')} ···".center(width)
             return fitted([Segment(text, style)], width, style)
         row = self.page.rows[line.row]
         left, right = self._halves(row)
-        if line.kind is not Kind.BOTH:
-            return self._unified(row, left, right, line.kind is Kind.RIGHT, at_cursor, part)
+        if line.kind is not LineKind.BOTH:
+            return self._unified(row, left, right, line.kind is LineKind.RIGHT, at_cursor, part)
         if self.page.right is None:
             return self._side(row, left, False, at_cursor, part)
         rule = Segment("│", self.base + self.styles.ink("dim"))
@@ -177,9 +177,9 @@ class RowPainter:
 
     def _draws(self, line: ScreenLine, row: Row, right: bool) -> bool:
         """Return True if a screen line shows this side of its row."""
-        if line.kind is Kind.BOTH:
+        if line.kind is LineKind.BOTH:
             return (row.right if right else row.left) is not None
-        return right is (line.kind is Kind.RIGHT)
+        return right is (line.kind is LineKind.RIGHT)
 
     def _parts(self, text: str, right: bool) -> int:
         return min(len(wrap_starts(text, self.columns.room(right))), self.tallest)

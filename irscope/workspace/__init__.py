@@ -163,26 +163,26 @@ if TYPE_CHECKING:
     from irscope.workspace.live import LiveUpdates as LiveUpdates
     from irscope.workspace.live import apply_events as apply_events
     from irscope.workspace.opening import opening_pair as opening_pair
-    from irscope.workspace.passes import LlvmReport as LlvmReport
-    from irscope.workspace.passes import OperationEvent as OperationEvent
-    from irscope.workspace.passes import PassChange as PassChange
-    from irscope.workspace.passes import PassComparison as PassComparison
-    from irscope.workspace.passes import PassDifference as PassDifference
-    from irscope.workspace.passes import PassLine as PassLine
-    from irscope.workspace.passes import PassReport as PassReport
-    from irscope.workspace.passes import effect_text as effect_text
-    from irscope.workspace.passes import llvm_lines as llvm_lines
-    from irscope.workspace.passes import llvm_report as llvm_report
-    from irscope.workspace.passes import operation_history as operation_history
-    from irscope.workspace.passes import pass_changes as pass_changes
-    from irscope.workspace.passes import pass_report as pass_report
+    from irscope.workspace.pass_comparison import LlvmReport as LlvmReport
+    from irscope.workspace.pass_comparison import OperationEvent as OperationEvent
+    from irscope.workspace.pass_comparison import PassChange as PassChange
+    from irscope.workspace.pass_comparison import PassComparison as PassComparison
+    from irscope.workspace.pass_comparison import PassDifference as PassDifference
+    from irscope.workspace.pass_comparison import PassLine as PassLine
+    from irscope.workspace.pass_comparison import PassReport as PassReport
+    from irscope.workspace.pass_comparison import effect_text as effect_text
+    from irscope.workspace.pass_comparison import llvm_lines as llvm_lines
+    from irscope.workspace.pass_comparison import llvm_report as llvm_report
+    from irscope.workspace.pass_comparison import operation_history as operation_history
+    from irscope.workspace.pass_comparison import pass_changes as pass_changes
+    from irscope.workspace.pass_comparison import pass_report as pass_report
     from irscope.workspace.picking import Calibration as Calibration
     from irscope.workspace.picking import Choice as Choice
     from irscope.workspace.picking import Pick as Pick
     from irscope.workspace.picking import calibrate_captures as calibrate_captures
     from irscope.workspace.picking import never_launched as never_launched
     from irscope.workspace.picking import picks as picks
-    from irscope.workspace.problems import problem_titles as problem_titles
+    from irscope.workspace.problem_sizes import problem_titles as problem_titles
     from irscope.workspace.source_lines import InstructionCounts as InstructionCounts
     from irscope.workspace.source_lines import LineOutcome as LineOutcome
     from irscope.workspace.source_lines import Listing as Listing
@@ -225,14 +225,6 @@ if TYPE_CHECKING:
     from irscope.workspace.table_sections import minor as minor
     from irscope.workspace.table_sections import ranked_pairs as ranked_pairs
     from irscope.workspace.table_sections import varying_kinds as varying_kinds
-    from irscope.workspace.texts import ERROR as ERROR
-    from irscope.workspace.texts import PYTHON as PYTHON
-    from irscope.workspace.texts import check_stage as check_stage
-    from irscope.workspace.texts import encoded as encoded
-    from irscope.workspace.texts import failure_lines as failure_lines
-    from irscope.workspace.texts import text_stages as text_stages
-    from irscope.workspace.texts import variant_texts as variant_texts
-    from irscope.workspace.texts import written_stage as written_stage
     from irscope.workspace.timeline import FactMovement as FactMovement
     from irscope.workspace.timeline import Timeline as Timeline
     from irscope.workspace.timeline import TimelineStep as TimelineStep
@@ -245,6 +237,14 @@ if TYPE_CHECKING:
     from irscope.workspace.variant_layouts import listed_tensors as listed_tensors
     from irscope.workspace.variant_registers import CompileTimeInput as CompileTimeInput
     from irscope.workspace.variant_registers import compile_time_inputs as compile_time_inputs
+    from irscope.workspace.variant_texts import ERROR as ERROR
+    from irscope.workspace.variant_texts import PYTHON as PYTHON
+    from irscope.workspace.variant_texts import check_stage as check_stage
+    from irscope.workspace.variant_texts import encoded as encoded
+    from irscope.workspace.variant_texts import failure_lines as failure_lines
+    from irscope.workspace.variant_texts import text_stages as text_stages
+    from irscope.workspace.variant_texts import variant_texts as variant_texts
+    from irscope.workspace.variant_texts import written_stage as written_stage
     from irscope.workspace.verdict import KeyPoint as KeyPoint
     from irscope.workspace.verdict import PairVerdict as PairVerdict
     from irscope.workspace.verdict import Remedy as Remedy
@@ -331,12 +331,12 @@ _EXPORTS = {
     "irscope.workspace.linting": "LintResult lint",
     "irscope.workspace.live": "LiveUpdates apply_events",
     "irscope.workspace.opening": "opening_pair",
-    "irscope.workspace.passes": (
+    "irscope.workspace.pass_comparison": (
         "LlvmReport OperationEvent PassChange PassComparison PassDifference PassLine PassReport "
         "effect_text llvm_lines llvm_report operation_history pass_changes pass_report"
     ),
     "irscope.workspace.picking": "Calibration Choice Pick calibrate_captures never_launched picks",
-    "irscope.workspace.problems": "problem_titles",
+    "irscope.workspace.problem_sizes": "problem_titles",
     "irscope.workspace.source_lines": (
         "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage instruction_counts "
         "instruction_lines line_outcomes listings python_rows python_source source_chains source_maps"
@@ -350,14 +350,14 @@ _EXPORTS = {
     "irscope.workspace.table_sections": (
         "TableEntry TableSection all_kinds chosen_kinds default_kinds minor ranked_pairs varying_kinds"
     ),
-    "irscope.workspace.texts": (
-        "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
-    ),
     "irscope.workspace.timeline": (
         "FactMovement Timeline TimelineStep VersionStep VersionSummary version_summaries"
     ),
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
     "irscope.workspace.variant_registers": "CompileTimeInput compile_time_inputs",
+    "irscope.workspace.variant_texts": (
+        "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
+    ),
     "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Resource Verdict finding_point",
     "irscope.workspace.what_if": "StageEdit can_build_from edit_names",
     "irscope.workspace.why_lines": (

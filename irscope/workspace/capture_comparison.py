@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from irscope.diff.stage_diff import diff_stage
 from irscope.facts.duplicates import are_duplicates
 from irscope.facts.fact import Facts, FactValue, number_of, value_of
+from irscope.facts.occupancy import IMPROVED_BY_SPILLS, spills
 from irscope.facts.registry import (
     CODE,
     FACT_KINDS,
@@ -28,7 +29,6 @@ from irscope.facts.registry import (
     STACK,
     STORE_WIDTH,
 )
-from irscope.facts.resources import IMPROVED_BY_SPILLS, spills
 from irscope.facts.source.alignment import line_map
 from irscope.findings.finding import PairContext, effect
 from irscope.findings.globals import globals_read

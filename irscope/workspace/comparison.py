@@ -24,7 +24,7 @@ from irscope.targets import is_source_stage, stage_named, stages_of
 from irscope.workspace.compiler_version import chosen_values
 from irscope.workspace.estimate_text import PairEstimates, estimate_findings, pair_estimates
 from irscope.workspace.kernel_scopes import mismatch
-from irscope.workspace.texts import text_stages
+from irscope.workspace.variant_texts import text_stages
 
 if TYPE_CHECKING:
     from irscope.findings.passes import Divergences

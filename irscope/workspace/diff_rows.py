@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.diff.rows import Change, LineChange, Row, StageDiff, by_source_line
-from irscope.diff.tokens import changed_spans
+from irscope.diff.rows import Change, LineCountChange, Row, StageDiff, by_source_line
+from irscope.diff.word_diff import changed_spans
 from irscope.languages.document import Document, Operation
 from irscope.languages.language import language_named, line_without_location
 from irscope.languages.mlir import LANGUAGE as MLIR
@@ -183,7 +183,7 @@ def hunk_range(rows: Sequence[Row], left: bool) -> str:
     return f"{numbers[0] + 1},{len(numbers)}" if numbers else "0,0"
 
 
-def source_line_counts(diff: StageDiff) -> list[LineChange]:
+def source_line_counts(diff: StageDiff) -> list[LineCountChange]:
     """Return the instructions per source line that changed.
 
     None for MLIR and Python: their rows show it.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
 from irscope.workspace.estimate_text import estimate_lines, shared_launch
-from irscope.workspace.problems import launch_text
+from irscope.workspace.problem_sizes import launch_text
 from irscope.workspace.why_lines import StageLine, TextLine
 
 if TYPE_CHECKING:

@@ -177,7 +177,9 @@ def pair_estimates(comparison: Comparison) -> PairEstimates | None:
         )
     except UserError:
         return None
-    from irscope.workspace.problems import launch_text  # here and below: many modules, if there are launches
+    from irscope.workspace.problem_sizes import (
+        launch_text,  # here and below: many modules, if there are launches
+    )
 
     return PairEstimates(launch_text(comparison.a, shared[0]), a, b)
 
@@ -196,7 +198,7 @@ def shared_launch(a: Variant, b: Variant) -> tuple[Launch, Launch] | None:
     """Return the first launch of A and one of B that are for the same problem."""
     if not a.launches or not b.launches:
         return None
-    from irscope.workspace.problems import problem_text
+    from irscope.workspace.problem_sizes import problem_text
 
     of_b = {problem_text(b, launch): launch for launch in reversed(b.launches)}
     shared = ((launch, of_b.get(problem_text(a, launch))) for launch in a.launches)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import Fact, FactValue, column_of, columns_of, status_of, value_named
+from irscope.facts.occupancy import REPORTED_SPILLS, spills
 from irscope.facts.registry import CODE, LAUNCHABLE, STACK
-from irscope.facts.resources import REPORTED_SPILLS, spills
 from irscope.model import Status, UserError, Variant
 from irscope.targets import backend_of
 

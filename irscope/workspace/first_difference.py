@@ -10,12 +10,12 @@ from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, TypeVar
 
 from irscope.model import Variant, format_value
-from irscope.model.records import varying
+from irscope.model.records import varying_keys
 from irscope.targets import is_source_stage, stages_of
 from irscope.workspace.compiler_version import chosen_values
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.live import InProgress
-from irscope.workspace.texts import PYTHON
+from irscope.workspace.variant_texts import PYTHON
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
@@ -100,7 +100,7 @@ def equal_text(variants: Sequence[Variant]) -> str:
     settings = [chosen_values(variant) for variant in variants]
     parts = [
         f"{name}={joined((chosen[name] for chosen in settings if name in chosen), format_value)}"
-        for name in varying(settings)
+        for name in varying_keys(settings)
     ]
     numbers = ", ".join(f"#{variant.id}" for variant in variants)
     return f"{len(variants):,} equal: {' '.join(parts) or numbers}"

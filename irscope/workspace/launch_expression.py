@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from irscope.lint.source.evaluate import UNKNOWN, Evaluator, Known
+from irscope.lint.source.evaluate import UNKNOWN, Evaluator, StaticValue
 from irscope.lint.source.kernel_body import names_in
 from irscope.model import OPTION_NAMES, Argument, Launch, UserError, Variant
 from irscope.model.text import clipped, split_entries
@@ -63,7 +63,7 @@ class LaunchExpression:
 
     def launch_of(self, variant: Variant) -> Launch:
         """Return the launch of `variant`. Raises UserError if a value is missing or of a wrong kind."""
-        names: dict[str, Known] = _constants(variant)
+        names: dict[str, StaticValue] = _constants(variant)
         pending = dict(self.values)
         while pending:  # in the order in which they need each other
             ready = [
@@ -104,7 +104,7 @@ def _parsed(text: str) -> _Written:
     return _Written(text, node.body if isinstance(node, ast.Lambda) else node)
 
 
-def _value(written: _Written, names: Mapping[str, Known]) -> Known:
+def _value(written: _Written, names: Mapping[str, StaticValue]) -> StaticValue:
     """Evaluate an expression. Raises UserError, which names what is unknown, if it has no value."""
     lookup = partial(_named, names)
     value = Evaluator(_dotted)(written.node, lookup)
@@ -120,7 +120,7 @@ def _value(written: _Written, names: Mapping[str, Known]) -> Known:
     )
 
 
-def _named(names: Mapping[str, Known], name: str) -> Known:
+def _named(names: Mapping[str, StaticValue], name: str) -> StaticValue:
     """Return the value of a name.
 
     The parameter of a grid's lambda, which has the config, is called as people do.
@@ -136,7 +136,7 @@ def _dotted(node: ast.expr) -> str:
     return _FUNCTIONS.get(name, "")
 
 
-def _constants(variant: Variant) -> dict[str, Known]:
+def _constants(variant: Variant) -> dict[str, StaticValue]:
     """Return the numbers that the variant was compiled with, by name."""
     constants = {a.name: a.value for a in variant.specialization if a.type == "constexpr"}
     options = {name: variant.metadata.get(name) for name in OPTION_NAMES}
@@ -144,7 +144,7 @@ def _constants(variant: Variant) -> dict[str, Known]:
     return {name: value for name, value in values.items() if isinstance(value, int | float)}
 
 
-def _grid(written: _Written, names: Mapping[str, Known]) -> tuple[int, ...]:
+def _grid(written: _Written, names: Mapping[str, StaticValue]) -> tuple[int, ...]:
     value = _value(written, names)
     sizes = value if isinstance(value, tuple) else (value,)
     if not 1 <= len(sizes) <= 3 or not all(isinstance(n, int) and 0 < n <= _MAX_GRID for n in sizes):
@@ -153,7 +153,7 @@ def _grid(written: _Written, names: Mapping[str, Known]) -> tuple[int, ...]:
 
 
 def _arguments(
-    variant: Variant, names: Mapping[str, Known], given: Mapping[str, _Written]
+    variant: Variant, names: Mapping[str, StaticValue], given: Mapping[str, _Written]
 ) -> list[tuple[str, str]]:
     """Return the run-time arguments as `model.Launch` has them; also those compiled for the value 1."""
     parameters = [
@@ -167,7 +167,7 @@ def _arguments(
     return [(a.name, _argument_text(a, names.get(a.name))) for a in passed]
 
 
-def _check_constants(arguments: list[Argument], names: Mapping[str, Known]) -> None:
+def _check_constants(arguments: list[Argument], names: Mapping[str, StaticValue]) -> None:
     """Raise UserError if the machine code was compiled for another value."""
     for argument in arguments:
         value = names.get(argument.name)
@@ -186,7 +186,7 @@ def _is_integer(type_: str) -> bool:
     return type_[:1] in ("i", "u") and type_[1:].isdigit()
 
 
-def _argument_text(argument: Argument, value: Known) -> str:
+def _argument_text(argument: Argument, value: StaticValue) -> str:
     shape = f"[{', '.join(map(str, value))}]" if isinstance(value, tuple) else ""
     if argument.type.startswith("*"):
         element = argument.type.removeprefix("*")

@@ -20,8 +20,8 @@ from irscope.layouts.grid import Grid
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tensors import Tensor, find_tensors, layout_shape
 from irscope.model import UserError
-from irscope.workspace.texts import written_stage
 from irscope.workspace.variant_layouts import DrawingOptions, LayoutDrawing, VariantLayouts
+from irscope.workspace.variant_texts import written_stage
 
 if TYPE_CHECKING:
     from irscope.workspace.comparison import Comparison

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from irscope.diff.tokens import changed_pairs, changed_spans
+from irscope.diff.word_diff import changed_pairs, changed_spans
 from irscope.model.text import split_entries
 
 Span = tuple[int, int]

@@ -12,7 +12,7 @@ from irscope.facts.registry import LAUNCHABLE, MS, MS_KEY
 from irscope.findings.finding import PairContext, Severity, effect
 from irscope.findings.registry import findings
 from irscope.model import Variant, format_value
-from irscope.model.records import FrozenValue, RowMaker, varying
+from irscope.model.records import FrozenValue, RowMaker, varying_keys
 
 # If no two differ in only one value, all pairs of this many variants, the first, are candidates.
 _MOST_COMPARED = 40
@@ -72,7 +72,7 @@ def _candidates(group: Sequence[Variant], facts: _FactsById) -> Iterator[_Candid
     pairs = _neighbors(group, values) or list(combinations(group[:_MOST_COMPARED], 2))
     for a, b in pairs:
         ours, theirs = values[a.id], values[b.id]
-        names = frozenset(varying([ours, theirs]))
+        names = frozenset(varying_keys([ours, theirs]))
         weight = _weight(a, b, facts)
         if names and weight:
             yield _Candidate((a, b), names, weight)
@@ -80,7 +80,7 @@ def _candidates(group: Sequence[Variant], facts: _FactsById) -> Iterator[_Candid
 
 def _neighbors(group: Sequence[Variant], values: Mapping[int, Mapping[str, str]]) -> list[VariantPair]:
     """Return the pairs that differ in only one value, at most _MOST_PAIRS."""
-    names = varying(values.values())
+    names = varying_keys(values.values())
     result: list[VariantPair] = []
     for name in names:
         other_names = [axis for axis in names if axis != name]

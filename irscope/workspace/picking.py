@@ -17,10 +17,10 @@ from irscope.facts.fact import microseconds_text
 from irscope.model import Benchmark, Launch, UserError, Variant
 from irscope.model.text import one_line, pluralize
 from irscope.workspace.launch_expression import parse_launch
-from irscope.workspace.problems import Problem, problems, requested_problem
+from irscope.workspace.problem_sizes import Problem, problems, requested_problem
 
 if TYPE_CHECKING:
-    from irscope.estimating.calibrate import Measurement, Measurements
+    from irscope.estimating.calibrate import MeasuredLaunch, Measurements
     from irscope.estimating.constants import DeviceRates, Fit
     from irscope.estimating.ranking import Ranked
     from irscope.estimating.terms import Estimate
@@ -111,12 +111,12 @@ def device_named(text: str) -> tuple[DeviceRates, Fit | None]:
     raise UserError(f"no device '{fit.device if fit else text}'; known: {', '.join(DEVICES)}")
 
 
-def _measurements(paths: Sequence[Path], device: str | None) -> tuple[list[Measurement], DeviceRates]:
+def _measurements(paths: Sequence[Path], device: str | None) -> tuple[list[MeasuredLaunch], DeviceRates]:
     from irscope.estimating.calibrate import measurements_of
     from irscope.estimating.constants import rates_of
     from irscope.workspace.workspace import Workspace
 
-    measurements: list[Measurement] = []
+    measurements: list[MeasuredLaunch] = []
     rates = device_named(device)[0] if device else None
     for path in paths:
         with Workspace(path) as workspace:
@@ -136,7 +136,7 @@ def _measurements(paths: Sequence[Path], device: str | None) -> tuple[list[Measu
     return measurements, rates
 
 
-def _kernel(one: Measurement) -> str:
+def _kernel(one: MeasuredLaunch) -> str:
     return str(one.problem[0]) if isinstance(one.problem, tuple) else str(one.problem)
 
 

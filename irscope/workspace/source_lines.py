@@ -12,7 +12,7 @@ from irscope.facts.source.map import PythonLine, SourceMap, SourcePlace, origin_
 from irscope.model import UserError, Variant
 from irscope.targets import backend_with_assembly
 from irscope.targets.instructions import InstructionKind, scan
-from irscope.workspace.texts import TEXTS
+from irscope.workspace.variant_texts import TEXTS
 
 if TYPE_CHECKING:
     from irscope.diff.rows import Row

@@ -26,7 +26,7 @@ from irscope.store.encoding import MAX_LINE, has_long_line
 from irscope.store.joined_reader import JoinedReader
 from irscope.targets import stage_named
 from irscope.workspace.live import InProgress
-from irscope.workspace.texts import TEXTS, check_stage, encoded, missing_text, variant_texts
+from irscope.workspace.variant_texts import TEXTS, check_stage, encoded, missing_text, variant_texts
 
 if TYPE_CHECKING:
     from irscope.facts.fact import Fact

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.facts.resources import count
+from irscope.facts.occupancy import count
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.targets import (
@@ -18,10 +18,10 @@ from irscope.targets import (
     instructions_of,
 )
 from irscope.targets.instructions import scan
-from irscope.workspace.texts import PYTHON
+from irscope.workspace.variant_texts import PYTHON
 
 if TYPE_CHECKING:
-    from irscope.facts.loops.kernel import Loop
+    from irscope.facts.loops.kernel_loops import Loop
     from irscope.languages.document import Document
     from irscope.workspace.workspace import Workspace
 
@@ -117,7 +117,7 @@ def _hot_lines(workspace: Workspace, variant: Variant, stage: str, hot: Loop) ->
     document = workspace.document(variant, stage)
     if document.language == "mlir":
         return ()
-    from irscope.facts.loops.kernel import loop_lines  # the app opens without marks
+    from irscope.facts.loops.kernel_loops import loop_lines  # the app opens without marks
 
     return loop_lines(document, workspace.document(variant, "ttgir"), hot.chain)
 

@@ -11,9 +11,9 @@ from functools import cached_property
 
 from irscope.facts.duplicates import StageReuse, stage_reuse
 from irscope.facts.fact import ESTIMATE, FactKind, FactValue
-from irscope.facts.resources import IMPROVED_BY_SPILLS, spills
+from irscope.facts.occupancy import IMPROVED_BY_SPILLS, spills
 from irscope.model import Status, Value, format_value
-from irscope.model.records import FrozenValue, varying
+from irscope.model.records import FrozenValue, varying_keys
 from irscope.workspace.table_sections import (
     SHOWN_TOGETHER,
     TableEntry,
@@ -179,7 +179,7 @@ def _fact_column(section: TableSection, kind: FactKind) -> FactColumn:
 
 def config_names(section: TableSection) -> list[str]:
     """Return the config values and environment that vary within the section; all if none does."""
-    names = varying(entry.chosen for entry in section.entries)
+    names = varying_keys(entry.chosen for entry in section.entries)
     return names or list(dict.fromkeys(name for entry in section.entries for name in entry.chosen))
 
 

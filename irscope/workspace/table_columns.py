@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from irscope.facts.fact import FactKind, FactValue
-from irscope.facts.resources import IMPROVED_BY_SPILLS
+from irscope.facts.occupancy import IMPROVED_BY_SPILLS
 from irscope.model import Status, Value, Variant, format_value
 from irscope.model.text import natural_key
 from irscope.workspace.fact_table import FactTable

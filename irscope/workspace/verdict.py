@@ -14,8 +14,8 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import Evidence, FactKind, Facts, microseconds_text, number_of, status_of, value_of
+from irscope.facts.occupancy import TENSOR_MEMORY_COLUMNS, spills
 from irscope.facts.registry import LIMITER, OCCUPANCY, REGISTERS, SHARED, STACK, TENSOR_MEMORY, THREADS
-from irscope.facts.resources import TENSOR_MEMORY_COLUMNS, spills
 from irscope.facts.source.map import SourcePlace
 from irscope.findings.finding import Finding
 from irscope.model import Launch, UserError, Value, Variant

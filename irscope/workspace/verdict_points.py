@@ -25,6 +25,7 @@ from irscope.facts.matrix_products import (
     num_warps,
     obstacles,
 )
+from irscope.facts.occupancy import spilled_registers_text, spills
 from irscope.facts.registers.live_values import SpilledValue
 from irscope.facts.registers.register_report import RegisterReport
 from irscope.facts.registry import (
@@ -36,7 +37,6 @@ from irscope.facts.registry import (
     SPILL_STORE_BYTES,
     STACK,
 )
-from irscope.facts.resources import spilled_registers_text, spills
 from irscope.model import UserError, Variant
 from irscope.model.text import clipped, one_line, pluralize
 from irscope.targets import backend_of, in_words_of

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 
 from irscope.facts.fact import microseconds_text, number_of, status_of
 from irscope.facts.matrix_products import IEEE
+from irscope.facts.occupancy import spills
 from irscope.facts.registry import BUFFERS, REGISTERS, SHARED
-from irscope.facts.resources import spills
 from irscope.model import Launch, UserError, Value, Variant, format_value
 from irscope.model.text import one_line
 from irscope.targets import MAX_THREADS_PER_BLOCK, device_of, in_words_of
-from irscope.workspace.problems import problem_text
+from irscope.workspace.problem_sizes import problem_text
 from irscope.workspace.verdict import Remedy, Verdict, register_limit
 from irscope.workspace.verdict_points import Registers, diagnostics
 

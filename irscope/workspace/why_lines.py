@@ -19,7 +19,7 @@ from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.workspace.comparison import Comparison
 from irscope.workspace.source_lines import PythonSource, python_source
-from irscope.workspace.texts import PYTHON
+from irscope.workspace.variant_texts import PYTHON
 
 
 @dataclass(frozen=True)

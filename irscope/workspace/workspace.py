@@ -21,19 +21,19 @@ from irscope.workspace.fact_table import MeasuredFacts
 from irscope.workspace.growth import Growth, GrowthWatch
 from irscope.workspace.live import InProgress, SourceAges
 from irscope.workspace.stage_contents import Disassemble, StageContents
-from irscope.workspace.stages import StageReader
+from irscope.workspace.stage_reader import StageReader
 
 if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate
     from irscope.facts.fact import Fact, FactKind
-    from irscope.facts.loops.kernel import Loop
+    from irscope.facts.loops.kernel_loops import Loop
     from irscope.facts.registers.register_report import RegisterReport
     from irscope.findings.compilations import Compilations
     from irscope.findings.passes import PassModule, PassStep
     from irscope.languages.document import Document
     from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.workspace.comparison import Comparison
-    from irscope.workspace.estimates import Estimates
+    from irscope.workspace.estimate_cache import Estimates
     from irscope.workspace.picking import Pick
     from irscope.workspace.table_sections import PlainValue, TableSection
     from irscope.workspace.verdict import Verdict
@@ -229,7 +229,7 @@ class Workspace(StageReader):
     @cached_property
     def estimates(self) -> Estimates:
         """Return the estimates of launches that were made so far."""
-        from irscope.workspace.estimates import Estimates
+        from irscope.workspace.estimate_cache import Estimates
 
         return Estimates(self)
 
@@ -242,7 +242,7 @@ class Workspace(StageReader):
         `device` None is that of the variant's target. Takes about 0.1 s the first time. Raises
         UserError if there is no launch, or no estimate for it.
         """
-        from irscope.workspace.estimates import estimate_of
+        from irscope.workspace.estimate_cache import estimate_of
 
         return estimate_of(self, variant, launch, device)
 

@@ -1,10 +1,10 @@
-from irscope.jobs.bisect.attributing import Located, Span, contributions, largest_change, locate
+from irscope.jobs.bisect.attribution import Located, StepRange, contributions, largest_change, locate
 
 STEPS = ("source -> ttir", "ttir -> ttgir", "ttgir -> llir", "llir -> ptx", "ptx -> cubin")
 
 
 def test_both_directions_change_in_one_step():
-    assert locate([1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], STEPS) == Located(Span(2, 3, 1.0))
+    assert locate([1, 1, 1, 0, 0, 0], [0, 0, 0, 1, 1, 1], STEPS) == Located(StepRange(2, 3, 1.0))
 
 
 def test_directions_that_disagree_name_no_step():
@@ -15,11 +15,11 @@ def test_directions_that_disagree_name_no_step():
 
 
 def test_a_stage_that_is_not_accepted_widens_the_span():
-    assert locate([1, 1, None, 0, 0, 0], [0, 0, None, 1, 1, 1], STEPS).span == Span(1, 3, 1.0)
+    assert locate([1, 1, None, 0, 0, 0], [0, 0, None, 1, 1, 1], STEPS).span == StepRange(1, 3, 1.0)
 
 
 def test_the_other_direction_narrows_the_span():
-    assert locate([1, 1, None, 0, 0, 0], [0, 0, 0, 1, 1, 1], STEPS).span == Span(2, 3, 1.0)
+    assert locate([1, 1, None, 0, 0, 0], [0, 0, 0, 1, 1, 1], STEPS).span == StepRange(2, 3, 1.0)
 
 
 def test_a_change_that_two_steps_share_has_no_span():

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.jobs.bisect.sides import SideOptions, make_sides, parse_versions, split_range
+from irscope.jobs.bisect.toolchains import SideOptions, make_sides, parse_versions, split_range
 from irscope.model import UserError
 
 NOTHING = SideOptions()

@@ -45,7 +45,7 @@ def test_a_broken_config_is_one_line(tmp_path):
 
 def test_serve_without_aiohttp_is_one_line(irscope, capture, monkeypatch):
     monkeypatch.setitem(sys.modules, "aiohttp", None)
-    monkeypatch.delitem(sys.modules, "irscope.serve.server", raising=False)
+    monkeypatch.delitem(sys.modules, "irscope.serve.web_server", raising=False)
     done = irscope("serve", capture)
     assert done.returncode == 2
     assert done.stderr == "irscope: irscope serve needs aiohttp: pip install 'irscope[serve]'\n"

@@ -72,7 +72,7 @@ def test_pin_files_are_merged(capture: Path, tmp_path: Path, capsys: pytest.Capt
     warm.write_pins(arguments(str(capture), "--pins", str(first), "--write-pins", str(output)))
     assert "kept the newer one" in capsys.readouterr().out
     assert [pin.config.get("BLOCK") for pin in read_pins(output)] == [128]
-    options = warm.vary_options(arguments("--pins", str(output), "--vary", "copy:n=1..8"), None)
+    options = warm.warm_launch_options(arguments("--pins", str(output), "--vary", "copy:n=1..8"), None)
     assert [pin.config.get("BLOCK") for pin in options.pins] == [128]
     assert [axis.text for axis in options.axes] == ["1..8"]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
-from irscope.diff.align import Block, Gap, Work, common_blocks, gaps_between, refined
+from irscope.diff.align import AlignmentBudget, Gap, MatchingBlock, common_blocks, gaps_between, refined
 from irscope.diff.rows import StageDiff, summarize
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
@@ -18,7 +18,7 @@ from irscope.languages.language import parse
 sequences = st.lists(st.integers(0, 5), max_size=200)
 
 
-def covered(blocks: list[Block]) -> int:
+def covered(blocks: list[MatchingBlock]) -> int:
     return sum(block.size for block in blocks)
 
 
@@ -54,7 +54,7 @@ def test_rare_elements_split_large_sequences() -> None:
 
 
 def test_sequences_with_nothing_in_common_take_no_comparison() -> None:
-    work = Work(pairs=0)
+    work = AlignmentBudget(pairs=0)
     assert common_blocks([f"a{n % 7}" for n in range(9000)], [f"b{n % 7}" for n in range(9000)], work) == []
     assert not work.exceeded
 
@@ -63,7 +63,7 @@ def test_beyond_the_bound_common_elements_are_found_in_pieces() -> None:
     rng = random.Random(0)
     left = [rng.randrange(30) for _ in range(9000)]
     right = [x for x in left if rng.random() > 0.01]
-    work = Work(pairs=0)
+    work = AlignmentBudget(pairs=0)
     blocks = common_blocks(left, right, work)
     assert work.exceeded
     assert all(left[b.left : b.left + b.size] == right[b.right : b.right + b.size] for b in blocks)
@@ -83,12 +83,12 @@ def test_a_diff_says_that_it_is_rough() -> None:
 
 def rough_diff(left: Document, right: Document) -> StageDiff:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("irscope.diff.stage_diff.Work", partial(Work, 0))
+        patch.setattr("irscope.diff.stage_diff.AlignmentBudget", partial(AlignmentBudget, 0))
         return diff_stage("llir", left, right)
 
 
 def test_any_sequences() -> None:
-    assert common_blocks((1, 2, 3), [1, 2, 4]) == common_blocks("123", "124") == [Block(0, 0, 2)]
+    assert common_blocks((1, 2, 3), [1, 2, 4]) == common_blocks("123", "124") == [MatchingBlock(0, 0, 2)]
 
 
 def test_gaps_between_and_refined() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from irscope.diff.rows import Change
-from irscope.diff.tokens import changed_spans
+from irscope.diff.word_diff import changed_spans
 from tests.diff.rewrite import renamed, reordered, shifted, stripped
 from tests.diff.stages import NAMES, diff_texts, language_of, text_of
 

@@ -1,6 +1,6 @@
 """A diff in words, and by source line."""
 
-from irscope.diff.rows import LineChange, by_source_line, first_structural, short_label, summarize
+from irscope.diff.rows import LineCountChange, by_source_line, first_structural, short_label, summarize
 from tests.diff.stages import diff_files, diff_texts, text_of
 from tests.diff.test_stage_diff import matmul
 
@@ -36,4 +36,4 @@ def test_by_source_line() -> None:
         1 for op in diff.left.operations if op.location
     )
     assert by_source_line(diff_files(ADD.format(256, "ptx"), ADD.format(256, "ptx"))) == []
-    assert isinstance(changes[0], LineChange)
+    assert isinstance(changes[0], LineCountChange)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from irscope.diff.tokens import changed_spans
+from irscope.diff.word_diff import changed_spans
 
 
 def marked(left: str, right: str) -> tuple[list[str], list[str]]:

@@ -7,7 +7,7 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
-from irscope.document.reports import CaptureReport, capture_report
+from irscope.document.report_content import CaptureReport, capture_report
 from irscope.model import Argument, Benchmark, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target

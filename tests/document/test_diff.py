@@ -15,9 +15,9 @@ from irscope.diff.rows import Change, Row
 from irscope.document.json.comparison import diff_document
 from irscope.document.json.records import to_json
 from irscope.document.markdown.reports import diff_markdown
-from irscope.document.reports import PairReport
-from irscope.document.terminal.comparison import DiffOptions, diff_text, diff_unified
-from irscope.document.terminal.rows import _window, side_by_side, unified
+from irscope.document.report_content import PairReport
+from irscope.document.terminal.comparison_text import DiffOptions, diff_text, diff_unified
+from irscope.document.terminal.row_text import _window, side_by_side, unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.facts.fact import Evidence
 from irscope.findings.finding import Finding

@@ -16,7 +16,7 @@ from irscope.document.html.layout_svg import layout_svg
 from irscope.document.html.markup import Html, element, joined
 from irscope.document.html.pair_section import pair_section
 from irscope.document.html.report_page import MIN_ROWS, Stages, fitting_rows
-from irscope.document.reports import capture_report
+from irscope.document.report_content import capture_report
 from irscope.model import Failure
 from irscope.workspace import Grid, GridCell, Workspace
 from tests.document.reports import HOSTILE, Outline, hostile, report, sweep

@@ -15,7 +15,7 @@ from irscope.document.json.capture import table_document
 from irscope.document.json.records import to_json
 from irscope.document.markdown.reports import table_markdown
 from irscope.document.terminal.styles import PLAIN, Paint
-from irscope.document.terminal.table import table_text as table_lines
+from irscope.document.terminal.table_text import table_text as table_lines
 from irscope.model import Artifact, UserError
 from irscope.workspace.table import TableView, best, table_view
 from irscope.workspace.table_sections import SHOWN_TOGETHER, chosen_kinds, default_kinds, entries, sections

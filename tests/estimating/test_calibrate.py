@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from irscope.estimating.calibrate import Measurement, Measurements, calibrate
+from irscope.estimating.calibrate import MeasuredLaunch, Measurements, calibrate
 from irscope.estimating.constants import CONSTANTS, DEFAULTS, DEVICES, H100, Fit, fit_of, read_fit, write_fit
 from irscope.estimating.model import term_times, total_time
 from irscope.estimating.ranking import measuring_order
@@ -35,12 +35,12 @@ def _streaming(programs: int, bytes_each: int, resident: int) -> dict[str, float
     }  # fmt: skip
 
 
-def _measured(constants: dict[str, float]) -> list[Measurement]:
+def _measured(constants: dict[str, float]) -> list[MeasuredLaunch]:
     numbers = [_streaming(p, b, r) for p in (500, 5000, 50000) for b in (4096, 32768) for r in (2, 8)]
     columns = {name: np.array([one[name] for one in numbers]) for name in numbers[0]}
     times = total_time(term_times(columns, H100, constants), constants)
     return [
-        Measurement(own, time / 1e3, at // 4)
+        MeasuredLaunch(own, time / 1e3, at // 4)
         for at, (own, time) in enumerate(zip(numbers, times, strict=True))
     ]
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from irscope.estimating.counting.counts import LaunchCounts, count_launch
 from irscope.estimating.counting.lanes import operation
+from irscope.estimating.counting.memory_requests import copied_wavefronts, sectors, wavefronts
 from irscope.estimating.counting.programs import sampled_programs
-from irscope.estimating.counting.requests import copied_wavefronts, sectors, wavefronts
 from irscope.model import Argument, Config, Kernel, Launch, SourceFunction, Target, Toolchain, Variant
 
 INT32 = st.integers(-(2**31), 2**31 - 1)

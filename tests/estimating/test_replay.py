@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from irscope.estimating.latency import Replay, ReplayInput
 from irscope.estimating.machine_code import OPCODES, MachineInstructions, machine_runs
-from irscope.estimating.replay import Replay, ReplayInput
 
 _CODES = {name: code for code, name in OPCODES.items()}
 NONE = 7

@@ -69,7 +69,7 @@ def _compiled(path: Path, choice):
     from triton.compiler import ASTSource, make_backend
     from triton.runtime.cache import get_cache_key
 
-    from irscope.compiling.constants import Constants
+    from irscope.compiling.constexpr_values import Constants
     from irscope.compiling.job import Job
     from irscope.compiling.kernels import find_kernel
     from irscope.compiling.toolchain.compiler import pack_arguments

@@ -10,11 +10,11 @@ import pytest
 
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
-from irscope.document.reports import pair_report
-from irscope.document.terminal.comparison import DiffOptions, diff_text
+from irscope.document.report_content import pair_report
+from irscope.document.terminal.comparison_text import DiffOptions, diff_text
 from irscope.document.terminal.styles import PLAIN
 from irscope.findings.finding import Finding
-from irscope.mcp.compiler import Compiler, Limits
+from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Target, Value
 from irscope.workspace import Comparison, Workspace
 from irscope.workspace.capture_comparison import capture_edits

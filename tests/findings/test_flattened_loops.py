@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import irscope
-from irscope.document.terminal.rows import unified
+from irscope.document.terminal.row_text import unified
 from irscope.tui.page import Page
 from irscope.tui.pair_state import PairState
 from irscope.workspace import Comparison, Detail, Workspace

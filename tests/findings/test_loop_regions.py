@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from irscope.facts.loops.kernel import LoopMix, TripCount, kernel_loops, mlir_loops, trip_counts
-from irscope.facts.loops.machine import Where
-from irscope.facts.loops.scf import Evaluator, scf_loops
+from irscope.facts.loops.kernel_loops import LoopMix, TripCount, kernel_loops, mlir_loops, trip_counts
+from irscope.facts.loops.machine_loops import Where
+from irscope.facts.loops.scf import IntegerEvaluator, scf_loops
 from irscope.findings.finding import PairContext
 from irscope.findings.registry import findings
 from irscope.languages.document import Document
@@ -68,7 +68,7 @@ def test_mlir_loops():
 def test_trip_counts_follow_from_the_launch():
     ttir = document(CUDA, "ttir")
     (bound,) = {loop.upper for loop in scf_loops(ttir)}
-    names = {name for name in "MNK" if Evaluator(ttir, {name: 4096}).integer(bound)}
+    names = {name for name in "MNK" if IntegerEvaluator(ttir, {name: 4096}).integer(bound)}
     (name,) = names
     launched = replace(variant(), launches=(Launch((1,), ((name, "4096"), ("a_ptr", "float16[1, 2]"))),))
     assert list(trip_counts(ttir, launched).values()) == [TripCount(128, ((name, 4096),))]
@@ -82,7 +82,7 @@ def test_the_evaluator_takes_linear_time():
     lines += [f"    %v{at} = arith.addi %v{at - 1}, %v{at - 1} : i32" for at in range(1, 30)]
     text = "module {\n  tt.func public @k() {\n" + "\n".join(lines) + "\n  }\n}\n"
     mlir = parse(text, "mlir")
-    evaluator = Evaluator(mlir, {})
+    evaluator = IntegerEvaluator(mlir, {})
     from irscope.diff.def_use import Definition
 
     found = evaluator.integer(Definition(len(mlir.operations) - 1, False, 0))

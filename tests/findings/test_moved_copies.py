@@ -4,7 +4,7 @@ import pytest
 
 from irscope.facts.instruction_mix import InstructionMix
 from irscope.facts.source.map import kernel_place
-from irscope.findings.lines import instead, located_copies
+from irscope.findings.line_instructions import instead, located_copies
 from irscope.languages.language import parse
 from irscope.targets.instructions import InstructionKind as Kind
 from tests.findings.builders import stored

@@ -9,12 +9,12 @@ import pytest
 
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
-from irscope.facts.loops.kernel import Loop
+from irscope.facts.loops.kernel_loops import Loop
 from irscope.facts.source.alignment import line_map
 from irscope.findings.finding import Finding, PairContext, ranked, says_no_change
 from irscope.findings.loops import _length
 from irscope.findings.registry import findings
-from irscope.mcp.compiler import Compiler, Limits
+from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Kernel, SourceFunction, Target
 from irscope.workspace import Comparison, Workspace
 from tests.findings.builders import variant

@@ -1,6 +1,6 @@
 import pytest
 
-from irscope.facts.resources import BlockUse, launch_problem, occupancy
+from irscope.facts.occupancy import BlockUse, launch_problem, occupancy
 from irscope.targets import TARGETS, device_of, parse_target
 from tests.findings.builders import variant
 

@@ -4,8 +4,8 @@ import pytest
 
 from irscope.facts.measure import from_json
 from irscope.facts.partitions import partitions
+from irscope.findings.divergence import warp_specialization
 from irscope.findings.finding import PairContext
-from irscope.findings.stages import warp_specialization
 from tests.findings.builders import stored, variant
 
 HOPPER = "specialized_matmul_kernel.cuda-90.STAGES=2,WARP_SPECIALIZE=True.triton-3.9.0"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from irscope.diff.rows import Change
+from irscope.findings.divergence import first_divergence
 from irscope.findings.finding import PairContext
 from irscope.findings.passes import (
     divergences,
@@ -20,7 +21,6 @@ from irscope.findings.passes import (
     summary,
     touched,
 )
-from irscope.findings.stages import first_divergence
 from irscope.model import Artifact, Pass
 from irscope.model.stage import pass_name, pass_options
 from irscope.store import CaptureReader

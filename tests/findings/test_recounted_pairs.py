@@ -10,7 +10,7 @@ import pytest
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
 from irscope.findings.finding import Finding
-from irscope.mcp.compiler import Compiler, Limits
+from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Target, Value
 from irscope.workspace import Workspace
 

@@ -9,7 +9,7 @@ import pytest
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Fact
 from irscope.facts.registers.live_tensors import TensorPressure, tensor_pressure
-from irscope.facts.registers.live_values import KernelSource, assigned_names
+from irscope.facts.registers.live_values import KernelLines, assigned_names
 from irscope.facts.registers.register_report import RegisterReport, register_report
 from irscope.facts.registers.variable_types import variable_types
 from irscope.facts.registry import REGISTERS, STACK
@@ -114,7 +114,7 @@ def test_names_are_those_that_lines_assign():
 
 
 def test_a_line_of_a_library_belongs_to_the_line_of_the_kernel_that_calls_it():
-    source = KernelSource(KERNEL)
+    source = KernelLines(KERNEL)
     inlined = Location("/lib/triton/language/standard.py", 43, 0, Location("/src/k.py", 13))
     line = source.line_of(inlined)
     assert line is not None

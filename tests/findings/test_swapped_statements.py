@@ -8,7 +8,7 @@ import pytest
 
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
-from irscope.mcp.compiler import Compiler, Limits
+from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Target
 from irscope.workspace import Workspace
 

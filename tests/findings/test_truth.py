@@ -6,7 +6,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from irscope.facts.resources import BlockUse, occupancy
+from irscope.facts.occupancy import BlockUse, occupancy
 from irscope.targets import device_of, parse_target
 from tests.findings.builders import DATA, FACTS
 

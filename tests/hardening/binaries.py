@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from irscope.estimating.latency import Replay, ReplayInput
 from irscope.estimating.machine_code import machine_instructions, machine_runs
-from irscope.estimating.replay import Replay, ReplayInput
 from irscope.model import UserError
 from irscope.targets.cuda import kernel_info
 from irscope.targets.elf import code_digest, ptx_line_table, sections

@@ -7,8 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from irscope.facts.measure import from_json
-from irscope.jobs.trends.page import trends_html
 from irscope.jobs.trends.trends import read_history, read_trends
+from irscope.jobs.trends.trends_page import trends_html
 from irscope.model import UserError
 from irscope.workspace.gate import outcome, parse_conditions
 from tests.hardening.warm_files import _damaged as damaged

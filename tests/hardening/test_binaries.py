@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from irscope.compiling.processes import disassembler
+from irscope.estimating.latency import Replay, ReplayInput
 from irscope.estimating.machine_code import machine_instructions, machine_runs
-from irscope.estimating.replay import Replay, ReplayInput
 from irscope.model import UserError
 from irscope.targets.cuda import kernel_info
 from irscope.targets.elf import code_digest, ptx_line_table, sections

@@ -207,7 +207,7 @@ def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capture: Path, monkeypatch
     from irscope.cli.main import main
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr("irscope.document.terminal.variants._status", lambda variant: int("x"))
+    monkeypatch.setattr("irscope.document.terminal.list_text._status", lambda variant: int("x"))
     assert main(["list", str(capture)]) == 70
     error = capsys.readouterr().err
     (file,) = tmp_path.glob("irscope-error-*.txt")

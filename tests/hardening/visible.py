@@ -9,7 +9,7 @@ from pathlib import Path
 from irscope.document.html.markup import element
 from irscope.document.json.records import json_text
 from irscope.jobs.warm.plan_file import text_value
-from irscope.mcp.answers import Answer, Item, rendered
+from irscope.mcp.answers import Item, ToolAnswer, rendered
 from irscope.model.text import code, display_line, markdown_escaped, one_line, printable
 from tests.hardening.hostile import INVISIBLE, TEXTS
 from tests.hardening.views import UNSAFE
@@ -25,7 +25,7 @@ def shown(rng: random.Random, folder: Path) -> None:
     text = "".join(rng.choice((_any, _near, _known))(rng) for _ in range(rng.randrange(40)))
     lines = [printable(text), one_line(text), display_line(text), code(text), markdown_escaped(text)]
     lines += [element("p", text, title=text), json_text({text: [text]}), text_value(text)]
-    answer = rendered(Answer(text, {"name": text, "list": [{text: text}]}, "rows", [Item(text, [text])]))
+    answer = rendered(ToolAnswer(text, {"name": text, "list": [{text: text}]}, "rows", [Item(text, [text])]))
     for line in (*lines, answer.text, *_texts(answer.data)):
         found = UNSAFE.search(line.replace("\n", " "))
         assert not found, (ascii(text), ascii(line))

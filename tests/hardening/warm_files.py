@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from irscope.compiling.launch_grid import LaunchCase, moves, parse_vary, varied
+from irscope.compiling.launch_grid import LaunchCase, expand_axes, linked_axes, parse_axes
 from irscope.jobs.warm.pins import merged, pins_text, read_pins
 from irscope.jobs.warm.plan_file import plan_text, read_plan
 from irscope.model import UserError
@@ -59,15 +59,15 @@ def _plan(rng: random.Random, path: Path) -> None:
     kernels = read_plan(path)
     plan_text(kernels, path.parent)
     for kernel in kernels:
-        varied(kernel.cases, moves(kernel.axes, kernel.cases), None)
+        expand_axes(kernel.cases, linked_axes(kernel.axes, kernel.cases), None)
 
 
 def _vary(rng: random.Random, _: Path) -> None:
-    axes = parse_vary(_damaged(rng, _VARY))
+    axes = parse_axes(_damaged(rng, _VARY))
     for axis in axes:
         list(islice(axis.texts(), 100))
     recorded = [LaunchCase((("n", "64"), ("s", "128"), ("x", "float16[64]")))]
-    varied(recorded, moves(axes, recorded), None)
+    expand_axes(recorded, linked_axes(axes, recorded), None)
 
 
 def _damaged(rng: random.Random, text: str) -> str:

@@ -12,7 +12,7 @@ from irscope.model import Argument
 from irscope.recording.importers.compilation import RawCompilation, assemble
 from irscope.recording.importers.find_source import (
     PythonFiles,
-    SourcePlace,
+    SourcePosition,
     functions_in,
     range_constants,
     read_header,
@@ -75,7 +75,7 @@ def test_unnamed_arguments_get_the_names_of_the_python_function():
     )
     text = MODULE.format(arguments=line, line=7, column=0, range_line=9, range_column=0)
     header = read_header(text)
-    assert (header.named, header.place) == (False, SourcePlace("/k/f.py", 7, 0))
+    assert (header.named, header.place) == (False, SourcePosition("/k/f.py", 7, 0))
     python = "@triton.jit\ndef k(x_ptr, B: tl.constexpr, n):\n    pass\n"
     remains = RawCompilation("key", "k", parse_target("cuda:90"), {}, {"ttir": text.encode()})
     remains.function = functions_in(python, "/k/f.py", 6)[0]
@@ -98,7 +98,7 @@ def test_ranges_reveal_constexprs_only_if_the_place_fits(base: int):
         column = python.splitlines()[3].index(name) + base
         text = MODULE.format(arguments="%x: i32", line=7, column=base, range_line=9, range_column=column)
         header = read_header(text)
-        assert header.place == SourcePlace("/k/f.py", 7, base)
+        assert header.place == SourcePosition("/k/f.py", 7, base)
         return range_constants(function, header)
 
     assert constants("tl.arange(0, B)") == constants("B)") == {"B": 64}

@@ -14,8 +14,8 @@ from irscope.compiling.pool import Stop, Stopped
 from irscope.mcp import answer_pool
 from irscope.mcp.answer_pool import MOST_WORKERS, AnswerPool
 from irscope.mcp.answer_worker import Question
-from irscope.mcp.compiler import Compiler, Limits
 from irscope.mcp.session import Roots, Session
+from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import UserError
 from tests.hardening.captures import with_stages
 

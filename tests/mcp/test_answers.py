@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from irscope.mcp.answers import (
     LEAST,
     MOST_TOKENS,
-    Answer,
     Item,
+    ToolAnswer,
     clip_tokens,
     compact_json,
     failed,
@@ -25,7 +25,7 @@ from irscope.model import UserError
 
 @given(st.lists(st.text(max_size=3000), max_size=40), st.integers(LEAST, 4000))
 def test_pages_are_within_the_limit_and_cover_all_items(texts: list[str], most: int) -> None:
-    answer = Answer("head", {"known": 1}, "items", [Item(text, text) for text in texts], "tail")
+    answer = ToolAnswer("head", {"known": 1}, "items", [Item(text, text) for text in texts], "tail")
     offset, seen = 0, 0
     while True:
         page = rendered(answer, offset, most)

@@ -11,12 +11,12 @@ import pytest
 
 from irscope.cli.main import main
 from irscope.compiling.pool import Stop
-from irscope.mcp import compiler, resources
+from irscope.mcp import resources, warm_compiler
 from irscope.mcp.answers import MOST_TOKENS, Rendered
 from irscope.mcp.calls import call
-from irscope.mcp.compiler import Compiler, Limits, source_stamp
 from irscope.mcp.session import Roots, Session
 from irscope.mcp.tools import TOOL_NAMED
+from irscope.mcp.warm_compiler import Compiler, Limits, source_stamp
 from irscope.model import UserError
 from irscope.workspace import Workspace
 from tests.mcp.agent import ADD
@@ -81,7 +81,7 @@ def _texts(value: object) -> Iterator[str]:
 def test_without_triton_captures_can_still_be_read(
     tmp_path: Path, opened: Callable[[Path, Path], Session], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(compiler, "find_spec", lambda name: None)
+    monkeypatch.setattr(warm_compiler, "find_spec", lambda name: None)
     session = opened(tmp_path / "own", tmp_path)
     session.compiler.warm_up()
     found = calling(session)("compile", source=ADD, configs={"BLOCK": 64})

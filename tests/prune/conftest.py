@@ -17,7 +17,7 @@ def h100(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
 
     from irscope.compiling.toolchain.patching import patched, variable_set
     from irscope.compiling.toolchain.stub_driver import StubDriver
-    from irscope.jobs.prune.workers import pool
+    from irscope.jobs.prune.worker_pool import pool
     from irscope.model import Target
 
     stub = StubDriver(Target("cuda", "90", 32))

@@ -14,10 +14,10 @@ from irscope.compiling.job import Outcome
 from irscope.compiling.standalone.source_text import GeneratedTexts
 from irscope.compiling.toolchain import allocation
 from irscope.compiling.toolchain.compiler import StageMemory, compile_source
+from irscope.jobs.prune.candidate_worker import allocation_of
 from irscope.jobs.prune.candidates import call_with, candidates_of
-from irscope.jobs.prune.pruned import CANNOT_LAUNCH, DUPLICATE, Drop, Pruned, summary
-from irscope.jobs.prune.worker import allocation_of
-from irscope.jobs.prune.workers import pool
+from irscope.jobs.prune.pruning_result import CANNOT_LAUNCH, DUPLICATE, Drop, PruningResult, summary
+from irscope.jobs.prune.worker_pool import pool
 from irscope.model import UserError
 from tests.prune.conftest import Tune
 from tests.prune.kernels import (
@@ -160,13 +160,13 @@ def test_without_a_launch() -> None:
 def test_summary() -> None:
     drops = {0: Drop(CANNOT_LAUNCH, ""), 2: Drop(DUPLICATE, ""), 3: Drop(DUPLICATE, "")}
     expected = "3 of 4 configs of k dropped (1 cannot launch, 2 duplicates)"
-    assert summary("k", 4, Pruned((1,), drops)) == expected
-    assert summary("k", 2, Pruned((0, 1), {})) == "all 2 configs of k kept"
+    assert summary("k", 4, PruningResult((1,), drops)) == expected
+    assert summary("k", 2, PruningResult((0, 1), {})) == "all 2 configs of k kept"
 
 
 def test_what_was_learned_is_ignored_if_damaged() -> None:
-    found = Pruned((1, 0), {2: Drop(DUPLICATE, "same")})
-    assert Pruned.from_json(found.to_json(), 3) == found
+    found = PruningResult((1, 0), {2: Drop(DUPLICATE, "same")})
+    assert PruningResult.from_json(found.to_json(), 3) == found
     for damaged in (
         None,
         {},
@@ -174,4 +174,4 @@ def test_what_was_learned_is_ignored_if_damaged() -> None:
         {"keep": ["x"], "drops": {}},
         {"keep": 1, "drops": []},
     ):
-        assert Pruned.from_json(damaged, 3) is None
+        assert PruningResult.from_json(damaged, 3) is None

@@ -11,7 +11,7 @@ from triton.runtime.jit import MockTensor
 
 import irscope
 from irscope.compiling.toolchain.patching import patched
-from irscope.jobs.prune.workers import pool
+from irscope.jobs.prune.worker_pool import pool
 from irscope.model import UserError
 from tests.prune.conftest import Tune
 from tests.prune.kernels import add_kernel

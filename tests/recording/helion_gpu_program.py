@@ -13,7 +13,7 @@ from irscope.compiling.fake_cuda.torch_cuda import fake_cuda
 from irscope.compiling.messages import Finished, RunOptions
 from irscope.compiling.toolchain.stub_driver import StubDriver
 from irscope.recording.in_process import open_background_writer
-from irscope.recording.session import recording
+from irscope.recording.process_recorder import recording
 from irscope.targets import parse_target
 
 TARGET = parse_target("cuda:90")

@@ -19,7 +19,7 @@ from torch._inductor.runtime import hints, triton_helpers, triton_heuristics
 from irscope.compiling.messages import Finished, RunOptions
 from irscope.compiling.toolchain.stub_driver import StubDriver
 from irscope.recording.in_process import open_background_writer
-from irscope.recording.session import recording
+from irscope.recording.process_recorder import recording
 from irscope.targets import parse_target
 
 driver = StubDriver(parse_target("cuda:90"))

@@ -6,7 +6,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from irscope.recording.launches import launch_of, written_parameters
+from irscope.recording.launch_records import launch_of, written_parameters
 from irscope.targets import TARGETS, device_of, reference_device
 
 

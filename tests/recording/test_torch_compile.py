@@ -15,7 +15,7 @@ from tests.recording import compiled_programs
 
 torch = pytest.importorskip("torch")
 
-from irscope.compiling.fake_cuda.attention import Attention, Backend, chosen_backend  # noqa: E402
+from irscope.compiling.fake_cuda.attention import Attention, AttentionBackend, chosen_backend  # noqa: E402
 from irscope.compiling.fake_cuda.device_guard import CUDNN_VERSION  # noqa: E402
 
 H100, V100 = (9, 0), (7, 0)
@@ -28,23 +28,27 @@ def heads(*shape: int, dtype: object = torch.bfloat16) -> object:
 @pytest.mark.parametrize(
     ("call", "capability", "expected"),
     [
-        (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), (8, 0), Backend.FLASH),
-        (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), H100, Backend.CUDNN),
-        (Attention(*[heads(2, 4, 64, 32)] * 3, dropout=0.5), H100, Backend.CUDNN),
-        (Attention(*[heads(2, 4, 64, 256)] * 3), H100, Backend.CUDNN),
-        (Attention(*[heads(2, 4, 64, 256)] * 3), (8, 0), Backend.FLASH),
-        (Attention(*[heads(2, 4, 64, 264)] * 3), H100, Backend.EFFICIENT),
-        (Attention(*[heads(2, 4, 64, 32)] * 3, mask=heads(64, 64)), (8, 0), Backend.EFFICIENT),
-        (Attention(*[heads(2, 4, 64, 32, dtype=torch.float32)] * 3), H100, Backend.EFFICIENT),
-        (Attention(*[heads(2, 4, 64, 30, dtype=torch.float32)] * 3), H100, Backend.MATH),
-        (Attention(*[heads(4, 64, 32)] * 3), H100, Backend.MATH),
-        (Attention(heads(2, 8, 64, 32), *[heads(2, 2, 64, 32)] * 2), H100, Backend.MATH),
-        (Attention(heads(2, 8, 64, 32), *[heads(2, 2, 64, 32)] * 2, grouped=True), H100, Backend.CUDNN),
-        (Attention(*[heads(2, 4, 64, 32)] * 3), V100, Backend.MATH),
+        (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), (8, 0), AttentionBackend.FLASH),
+        (Attention(*[heads(2, 4, 64, 32)] * 3, causal=True), H100, AttentionBackend.CUDNN),
+        (Attention(*[heads(2, 4, 64, 32)] * 3, dropout=0.5), H100, AttentionBackend.CUDNN),
+        (Attention(*[heads(2, 4, 64, 256)] * 3), H100, AttentionBackend.CUDNN),
+        (Attention(*[heads(2, 4, 64, 256)] * 3), (8, 0), AttentionBackend.FLASH),
+        (Attention(*[heads(2, 4, 64, 264)] * 3), H100, AttentionBackend.EFFICIENT),
+        (Attention(*[heads(2, 4, 64, 32)] * 3, mask=heads(64, 64)), (8, 0), AttentionBackend.EFFICIENT),
+        (Attention(*[heads(2, 4, 64, 32, dtype=torch.float32)] * 3), H100, AttentionBackend.EFFICIENT),
+        (Attention(*[heads(2, 4, 64, 30, dtype=torch.float32)] * 3), H100, AttentionBackend.MATH),
+        (Attention(*[heads(4, 64, 32)] * 3), H100, AttentionBackend.MATH),
+        (Attention(heads(2, 8, 64, 32), *[heads(2, 2, 64, 32)] * 2), H100, AttentionBackend.MATH),
+        (
+            Attention(heads(2, 8, 64, 32), *[heads(2, 2, 64, 32)] * 2, grouped=True),
+            H100,
+            AttentionBackend.CUDNN,
+        ),
+        (Attention(*[heads(2, 4, 64, 32)] * 3), V100, AttentionBackend.MATH),
     ],
 )
 def test_attention_takes_the_operator_that_a_gpu_would_run(
-    call: Attention, capability: tuple[int, int], expected: Backend, monkeypatch: pytest.MonkeyPatch
+    call: Attention, capability: tuple[int, int], expected: AttentionBackend, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(torch.backends.cudnn, "version", lambda: CUDNN_VERSION)
     assert chosen_backend(call, capability) is expected

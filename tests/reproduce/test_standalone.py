@@ -13,7 +13,7 @@ from irscope.compiling.standalone.builder import FileBuilder
 from irscope.compiling.standalone.references import references
 from irscope.compiling.standalone.values import CannotWriteError, expression
 from irscope.jobs.reproduce.recorded import Call, _call, specification, unaligned
-from irscope.jobs.reproduce.reductions import Program, reductions, without_unused
+from irscope.jobs.reproduce.reductions import KernelProgram, reductions, without_unused
 from irscope.model import UserError
 from tests.reproduce import project
 
@@ -134,7 +134,7 @@ def k(x, n, SIZE, unused):
 
 
 def test_every_reduction_is_a_program_of_its_call() -> None:
-    program = Program(ast.parse(TEXT), CALL)
+    program = KernelProgram(ast.parse(TEXT), CALL)
     before = ast.unparse(program.tree)
     found = [
         smaller for reduction in reductions() for attempt in reduction(program) if (smaller := attempt())
@@ -153,7 +153,7 @@ def test_every_reduction_is_a_program_of_its_call() -> None:
 
 
 def test_unused_definitions_are_removed() -> None:
-    text = without_unused(Program(ast.parse(TEXT), CALL)).text
+    text = without_unused(KernelProgram(ast.parse(TEXT), CALL)).text
     assert "def helper" in text
     assert "import" not in text
     assert "docstring" not in text

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from irscope.cli.serve import app_command
 from irscope.serve import policy
-from irscope.serve.server import Options, Server, serve
+from irscope.serve.web_server import Options, Server, serve
 
 TOKEN = "0123456789abcdef" * 3
 # How long a test waits for what an app draws.
@@ -46,7 +46,7 @@ class Served:
         self.failures = Failures()
         listening = socket.create_server(("127.0.0.1", 0))
         self.port: int = listening.getsockname()[1]
-        access = policy.Access(host, f"http://127.0.0.1:{self.port}", token)
+        access = policy.AccessRules(host, f"http://127.0.0.1:{self.port}", token)
         self._server = Server(Options(capture, app_command(capture), access, sessions, idle))
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, args=(listening,), daemon=True)

@@ -12,12 +12,12 @@ import pytest
 
 from irscope.compiling.processes.child_process import irscope_command, python_command
 from irscope.serve import guard
-from irscope.serve.policy import COLUMNS, Access, Rate, bounded, host_name, is_loopback, new_token
+from irscope.serve.policy import COLUMNS, AccessRules, Rate, bounded, host_name, is_loopback, new_token
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "LOCALHOST", "[::1]:8000"])
 def test_names_of_loopback_are_allowed(host: str):
-    assert Access("127.0.0.1", "http://127.0.0.1:8000").allows_host(host)
+    assert AccessRules("127.0.0.1", "http://127.0.0.1:8000").allows_host(host)
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ def test_names_of_loopback_are_allowed(host: str):
     ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "10.0.0.7", "", None, "[::1", "a@b"],
 )
 def test_other_names_are_dns_rebinding(host: str | None):
-    assert not Access("127.0.0.1", "http://127.0.0.1:8000").allows_host(host)
+    assert not AccessRules("127.0.0.1", "http://127.0.0.1:8000").allows_host(host)
 
 
 def test_a_public_server_has_its_url_and_addresses_as_names():
-    access = Access("0.0.0.0", "https://gpu.example/irscope/")
+    access = AccessRules("0.0.0.0", "https://gpu.example/irscope/")
     assert access.allows_host("gpu.example")
     assert access.allows_host("10.0.0.7:8000")
     assert not access.allows_host("evil.example")
@@ -39,7 +39,7 @@ def test_a_public_server_has_its_url_and_addresses_as_names():
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "null", "", "http://127.0.0.1:9", "file://"])
 def test_other_origins_are_refused(origin: str):
-    access = Access("127.0.0.1", "http://127.0.0.1:8000")
+    access = AccessRules("127.0.0.1", "http://127.0.0.1:8000")
     assert not access.allows_origin(origin, "127.0.0.1:8000")
     assert access.allows_origin("http://localhost:8000", "localhost:8000")
     assert access.allows_origin(None, "127.0.0.1:8000")
@@ -47,10 +47,10 @@ def test_other_origins_are_refused(origin: str):
 
 def test_only_the_token_is_valid():
     token = new_token()
-    access = Access("127.0.0.1", "http://127.0.0.1:8000", token)
+    access = AccessRules("127.0.0.1", "http://127.0.0.1:8000", token)
     assert access.is_valid(token)
     assert not any(access.is_valid(other) for other in (None, "", token[:-1], token + "0", "\ud800", "\x00"))
-    assert Access("127.0.0.1", "http://127.0.0.1:8000").is_valid(None)
+    assert AccessRules("127.0.0.1", "http://127.0.0.1:8000").is_valid(None)
 
 
 def test_loopback():

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from irscope.serve import server as server_module
+from irscope.serve import web_server as server_module
+from irscope.serve.app_session import End
 from irscope.serve.policy import HEADERS
-from irscope.serve.session import End
 from tests.cli.conftest import write_capture
 from tests.serve.served import TOKEN, Served, app_processes, serving, wait_until_none_left
 

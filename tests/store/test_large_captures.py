@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 
 from irscope.document.json.records import Records, json_pieces, json_text
-from irscope.document.reports import pair_report
-from irscope.document.terminal.comparison import DiffOptions, diff_text
+from irscope.document.report_content import pair_report
+from irscope.document.terminal.comparison_text import DiffOptions, diff_text
 from irscope.document.terminal.styles import Paint
 from irscope.facts.fact import FactRow
 from irscope.facts.measure import measure, to_json
 from irscope.model import UserError, Variant
-from irscope.model.records import distinct_values, varying
+from irscope.model.records import distinct_values, varying_keys
 from irscope.store import CaptureReader, CaptureWriter, reader
 from irscope.store.stored_variant import StoredVariant
 from irscope.workspace import Workspace
@@ -139,8 +139,12 @@ def test_what_varies_is_what_has_several_values():
         {"a": 1, "b": True, "c": "x", "n": float("nan")},
         {"a": 1, "b": 1, "c": "x", "d": 2, "n": float("nan")},
     ]
-    assert varying(rows) == [key for key, number in distinct_values(rows).items() if number > 1] == ["b", "d"]
-    assert varying([]) == varying([{"a": 1}]) == []
+    assert (
+        varying_keys(rows)
+        == [key for key, number in distinct_values(rows).items() if number > 1]
+        == ["b", "d"]
+    )
+    assert varying_keys([]) == varying_keys([{"a": 1}]) == []
 
 
 @pytest.mark.usefixtures("all_are_large")

@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from irscope.jobs.trends.page import sparkline, trends_html
 from irscope.jobs.trends.trends import read_history, read_trends
+from irscope.jobs.trends.trends_page import sparkline, trends_html
 from irscope.model import UserError
 from tests.cli.conftest import irscope  # noqa: F401 - a fixture
 from tests.document.reports import HOSTILE

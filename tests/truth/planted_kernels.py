@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.constants import Constants
+from irscope.compiling.constexpr_values import Constants
 from irscope.compiling.job import Job
 from irscope.compiling.kernels import FoundKernel, called_functions, find_kernel, source_function, unwrap
 from irscope.compiling.messages import SweepRequest

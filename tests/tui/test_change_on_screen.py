@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irscope.tui.app import IrscopeApp
-from irscope.tui.paint import ELLIPSIS, Target, aimed, wrap_starts
+from irscope.tui.paint import ELLIPSIS, ScrollTarget, aimed, wrap_starts
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Workspace
 from tests.tui import captures
@@ -122,7 +122,7 @@ async def test_no_line_is_cut_without_an_ellipsis(app: IrscopeApp) -> None:
 
 
 def test_aim_scrolls_as_little_as_needed() -> None:
-    near, far = Target(10, 12, 100, 40), Target(60, 64, 100, 40)
+    near, far = ScrollTarget(10, 12, 100, 40), ScrollTarget(60, 64, 100, 40)
     assert aimed([near]) == 0
     x = aimed([far])
     assert far.visible(x)

@@ -30,7 +30,7 @@ from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import export
 from irscope.tui.home_entries import Section
 from irscope.tui.home_visits import Start
-from irscope.tui.page import Kind
+from irscope.tui.page import LineKind
 from irscope.tui.screens.chart import ChartScreen, ChartView
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
@@ -165,7 +165,7 @@ def started(pilot: Pilot[None]) -> list[list[str]]:
 
 def fold(pilot: Pilot[None]) -> int:
     lines = texts(pilot)._layout.lines
-    return next(index for index in range(len(lines)) if lines[index].kind is Kind.FOLD)
+    return next(index for index in range(len(lines)) if lines[index].kind is LineKind.FOLD)
 
 
 def proven(pilot: Pilot[None]) -> int:

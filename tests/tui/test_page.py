@@ -6,7 +6,7 @@ import pytest
 
 from irscope.diff.rows import Change, Row
 from irscope.tui.controllers.navigation import Search
-from irscope.tui.page import Kind, Page, PageSide, ScreenLayout, plain_page
+from irscope.tui.page import LineKind, Page, PageSide, ScreenLayout, plain_page
 
 # 12 equal rows, then one changed, one removed, one added, 9 equal, one changed.
 ROWS = [
@@ -48,18 +48,18 @@ def test_unified_shows_both_lines_of_a_difference(page: Page) -> None:
     lines = list(ScreenLayout(page, unified=True, folded=False).lines)
     assert len(lines) == len(ROWS) + 2
     assert [(line.row, line.kind) for line in lines[12:16]] == [
-        (12, Kind.LEFT),
-        (12, Kind.RIGHT),
-        (13, Kind.LEFT),
-        (14, Kind.RIGHT),
+        (12, LineKind.LEFT),
+        (12, LineKind.RIGHT),
+        (13, LineKind.LEFT),
+        (14, LineKind.RIGHT),
     ]
 
 
 def test_folds_leave_context_and_can_be_opened(page: Page) -> None:
     lines = ScreenLayout(page, unified=False, folded=True).lines
-    assert [(line.row, line.folded) for line in lines if line.kind is Kind.FOLD] == [(0, 9), (18, 3)]
+    assert [(line.row, line.folded) for line in lines if line.kind is LineKind.FOLD] == [(0, 9), (18, 3)]
     opened = ScreenLayout(page, unified=False, folded=True, opened={0}).lines
-    assert [line.row for line in opened if line.kind is Kind.FOLD] == [18]
+    assert [line.row for line in opened if line.kind is LineKind.FOLD] == [18]
 
 
 @pytest.mark.parametrize("unified", [False, True])

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from irscope.document.json.capture import versions_document
-from irscope.document.terminal.variant import versions_text
-from irscope.document.terminal.variants import list_text
+from irscope.document.terminal.list_text import list_text
+from irscope.document.terminal.variant_text import versions_text
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 import irscope
-from irscope.compiling.toolchain.process_hooks import Compiled, Event, observe, stop_observing
+from irscope.compiling.toolchain.process_hooks import Event, TritonCompilation, observe, stop_observing
 from irscope.compiling.toolchain.stub_driver import StubDriver
-from irscope.jobs.warm.manifest import Manifest, SourceLines, WarmEntry, write_manifest
+from irscope.jobs.warm.manifest import HashedFunction, Manifest, WarmEntry, write_manifest
 from irscope.targets import parse_target
 
 triton = pytest.importorskip("triton")
@@ -54,12 +54,12 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with irscope.expect_warm(folder, on_cold=lambda _: None):
         warm_kernels.launch(1024)
     stop_observing(events.append)
-    (compiled,) = [event for event in events if isinstance(event, Compiled)]
+    (compiled,) = [event for event in events if isinstance(event, TritonCompilation)]
     write_manifest(folder, _manifest(compiled))
     return folder
 
 
-def _manifest(compiled: Compiled) -> Manifest:
+def _manifest(compiled: TritonCompilation) -> Manifest:
     import hashlib
 
     from irscope.jobs.warm.collector import requested_variant
@@ -67,7 +67,7 @@ def _manifest(compiled: Compiled) -> Manifest:
     variant = requested_variant(compiled)
     functions = (variant.kernel.source, *variant.kernel.helpers)
     sources = tuple(
-        SourceLines(each.name, each.file, each.line, hashlib.sha256(each.text.encode()).hexdigest())
+        HashedFunction(each.name, each.file, each.line, hashlib.sha256(each.text.encode()).hexdigest())
         for each in functions
     )
     entry = WarmEntry(

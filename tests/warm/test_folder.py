@@ -16,7 +16,7 @@ from irscope.jobs.warm import verify as verifying
 from irscope.jobs.warm.build import WarmBuild, WarmResult
 from irscope.jobs.warm.cache_folder import folder_name, is_whole, locked
 from irscope.jobs.warm.launch_build import WarmOptions, library_dirs
-from irscope.jobs.warm.manifest import MANIFEST, SourceLines, read_manifest
+from irscope.jobs.warm.manifest import MANIFEST, HashedFunction, read_manifest
 from irscope.jobs.warm.run_program import parse_program
 from irscope.jobs.warm.verify import DIFFERS, OK, find_changes, verify
 from irscope.model import Argument, Benchmark, Config, SourceFunction, UserError
@@ -207,15 +207,15 @@ def test_verify_finds_moved_and_changed_functions(capture: Path, tmp_path: Path)
     text = file.read_text()
     moved = tmp_path / "moved.py"
     moved.write_text(f"import os\n{text}")
-    found = find_changes(SourceLines(source.name, str(moved), source.line, source.digest))
+    found = find_changes(HashedFunction(source.name, str(moved), source.line, source.digest))
     assert found is not None
     assert "line 4 in the folder, 5 here" in found
     changed = tmp_path / "changed.py"
     changed.write_text(text.replace("pass", "return"))
-    found = find_changes(SourceLines(source.name, str(changed), source.line, source.digest))
+    found = find_changes(HashedFunction(source.name, str(changed), source.line, source.digest))
     assert found is not None
     assert "text differs" in found
-    assert find_changes(SourceLines(source.name, "/nowhere/kernels.py", 4, source.digest)) is None
+    assert find_changes(HashedFunction(source.name, "/nowhere/kernels.py", 4, source.digest)) is None
 
 
 def test_inputs_are_programs_with_arguments_or_captures(capture: Path, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.jobs.warm.variations import Compilation, fragmentation_text, fragmentations, same_code
+from irscope.jobs.warm.launch_plans import Compilation, fragmentation_text, fragmentations, same_code
 from irscope.model import Argument, Config
 
 POINTER = Argument("x", "*fp16", "D")

@@ -14,7 +14,7 @@ import pytest
 
 from irscope.jobs.warm import relocate as relocating
 from irscope.jobs.warm.cache_folder import clean, is_whole
-from irscope.jobs.warm.manifest import MANIFEST, SourceLines, read_manifest
+from irscope.jobs.warm.manifest import MANIFEST, HashedFunction, read_manifest
 from irscope.jobs.warm.relocate import add_driver_modules, relocate
 from irscope.jobs.warm.verify import find_changes
 from irscope.model import UserError
@@ -133,7 +133,7 @@ def test_verify_reads_no_source_file_without_end(tmp_path: Path) -> None:
     large = tmp_path / "large.py"
     with large.open("wb") as file:
         file.truncate(1 << 40)
-    assert find_changes(SourceLines("k", str(large), 1, "0")) is None
+    assert find_changes(HashedFunction("k", str(large), 1, "0")) is None
 
 
 @pytest.mark.parametrize(

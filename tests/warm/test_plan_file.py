@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from irscope.compiling.launch_grid import LaunchCase, parse_vary
+from irscope.compiling.launch_grid import LaunchCase, parse_axes
+from irscope.jobs.warm.launch_plans import KernelLaunches
 from irscope.jobs.warm.plan_file import plan_text, read_plan
-from irscope.jobs.warm.variations import KernelLaunches
 from irscope.model import Dtype, UserError
 from irscope.targets import parse_target
 
@@ -20,7 +20,7 @@ CASE = LaunchCase(
 
 
 def test_a_plan_has_the_launches_that_were_written(tmp_path: Path):
-    axes = parse_vary("k:n=1..64:x16,None;BLOCK=64,128")
+    axes = parse_axes("k:n=1..64:x16,None;BLOCK=64,128")
     kernels = (
         KernelLaunches("k", tmp_path / "src" / "k.py", parse_target("cuda:90"), (CASE, LaunchCase(())), axes),
         KernelLaunches("j", tmp_path / "j.py", parse_target("hip:gfx942"), ()),

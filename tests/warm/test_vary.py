@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 
 from irscope.compiling.launch_grid import (
-    Follower,
+    DependentArgument,
     LaunchCase,
     axes_of,
-    followers,
-    following_constants,
-    moves,
-    parse_vary,
-    varied,
+    dependent_arguments,
+    dependent_constants,
+    expand_axes,
+    linked_axes,
+    parse_axes,
 )
 from irscope.model import UserError
 
 
 def values(text: str) -> list[str]:
-    (axis,) = parse_vary(f"kernel:n={text}")
+    (axis,) = parse_axes(f"kernel:n={text}")
     return list(axis.texts())
 
 
@@ -63,18 +63,18 @@ def test_lists_ranges_steps_multiples_and_powers(text: str, expected: list[str])
 )
 def test_what_is_wrong_is_named(text: str, problem: str):
     with pytest.raises(UserError) as raised:
-        parse_vary(text)
+        parse_axes(text)
     assert problem in str(raised.value)
 
 
 def test_the_last_axis_of_an_argument_counts_and_kernels_match_globs():
-    axes = (*parse_vary("mat*:m=1;n=2"), *parse_vary("other:m=3"), *parse_vary("matmul:m=4"))
+    axes = (*parse_axes("mat*:m=1;n=2"), *parse_axes("other:m=3"), *parse_axes("matmul:m=4"))
     found = axes_of("matmul", ("m", "n"), axes)
     assert [(axis.name, axis.text) for axis in found] == [("m", "4"), ("n", "2")]
 
 
 def test_a_glob_is_for_the_kernels_that_have_the_argument():
-    axes = (*parse_vary("*:n=1;num_warps=8"), *parse_vary("k:m=1"))
+    axes = (*parse_axes("*:n=1;num_warps=8"), *parse_axes("k:m=1"))
     assert [axis.name for axis in axes_of("k", ("x",), axes)] == ["num_warps", "m"]
 
 
@@ -89,35 +89,38 @@ MATMUL = {
 
 
 def test_an_equal_argument_moves_with_it():
-    assert followers("K", [case(**MATMUL)]) == (Follower("stride_am", 1, 1),)
-    assert followers("N", [case(**MATMUL)]) == (Follower("stride_bk", 1, 1),)
+    assert dependent_arguments("K", [case(**MATMUL)]) == (DependentArgument("stride_am", 1, 1),)
+    assert dependent_arguments("N", [case(**MATMUL)]) == (DependentArgument("stride_bk", 1, 1),)
 
 
 def test_a_multiple_that_another_argument_explains_does_not_move():
-    assert followers("M", [case(**MATMUL)]) == ()
+    assert dependent_arguments("M", [case(**MATMUL)]) == ()
 
 
 def test_a_stride_that_only_a_multiple_explains_moves():
     qkv = case(D="64", H="8", stride_h="64", stride_t="1536")
-    assert followers("D", [qkv]) == (Follower("stride_h", 1, 1), Follower("stride_t", 24, 1))
+    assert dependent_arguments("D", [qkv]) == (
+        DependentArgument("stride_h", 1, 1),
+        DependentArgument("stride_t", 24, 1),
+    )
 
 
 def test_several_launches_decide():
     square = [case(M="512", N="512"), case(M="256", N="512")]
-    assert followers("M", square) == ()
+    assert dependent_arguments("M", square) == ()
     doubled = [case(M="512", buffer="1024"), case(M="256", buffer="512"), case(M="1", buffer="2")]
-    assert followers("M", doubled) == (Follower("buffer", 2, 3),)
+    assert dependent_arguments("M", doubled) == (DependentArgument("buffer", 2, 3),)
 
 
 def test_an_argument_with_an_axis_of_its_own_stays():
     recorded = [case(**MATMUL)]
-    (move,) = moves(parse_vary("k:K=16,17;stride_am=same"), recorded)
+    (move,) = linked_axes(parse_axes("k:K=16,17;stride_am=same"), recorded)
     assert (move.axis.name, move.followers) == ("K", ())
 
 
 def test_one_value_per_specialization_is_kept():
     recorded = [case(M="128", stride="128")]
-    cases = varied(recorded, moves(parse_vary("k:M=1..8192"), recorded), None)
+    cases = expand_axes(recorded, linked_axes(parse_axes("k:M=1..8192"), recorded), None)
     assert [dict(each.arguments) for each in cases] == [
         {"M": "128", "stride": "128"}, {"M": "1", "stride": "1"}, {"M": "2", "stride": "2"},
         {"M": "16", "stride": "16"},
@@ -126,19 +129,21 @@ def test_one_value_per_specialization_is_kept():
 
 def test_a_multiple_that_is_divisible_earlier_than_the_argument_is_a_case_of_its_own():
     recorded = [case(M="16", stride="64"), case(M="48", stride="192")]
-    cases = varied(recorded, moves(parse_vary("k:M=1..8192"), recorded), None)
+    cases = expand_axes(recorded, linked_axes(parse_axes("k:M=1..8192"), recorded), None)
     assert {dict(each.arguments)["M"] for each in cases} == {"16", "48", "1", "2", "4"}
 
 
 def test_wide_integers_are_other_types():
     recorded = [case(n="128")]
-    cases = varied(recorded, moves(parse_vary("k:n=16,4294967296,9223372036854775808"), recorded), None)
+    cases = expand_axes(
+        recorded, linked_axes(parse_axes("k:n=16,4294967296,9223372036854775808"), recorded), None
+    )
     assert len(cases) == 4
 
 
 def test_axes_multiply_and_keep_the_recorded_value():
     recorded = [case(M="128", N="64")]
-    cases = varied(recorded, moves(parse_vary("k:M=1,3;N=1"), recorded), None)
+    cases = expand_axes(recorded, linked_axes(parse_axes("k:M=1,3;N=1"), recorded), None)
     assert [each.choices for each in cases] == [
         (), (("N", "1"),), (("M", "1"),), (("M", "1"), ("N", "1")), (("M", "3"),), (("M", "3"), ("N", "1")),
     ]  # fmt: skip
@@ -146,15 +151,17 @@ def test_axes_multiply_and_keep_the_recorded_value():
 
 def test_values_with_another_outcome_are_kept():
     recorded = [case(n="128")]
-    found = varied(
-        recorded, moves(parse_vary("k:n=16..64:x16"), recorded), lambda c: c.arguments[0][1] >= "48"
+    found = expand_axes(
+        recorded, linked_axes(parse_axes("k:n=16..64:x16"), recorded), lambda c: c.arguments[0][1] >= "48"
     )
     assert [dict(each.arguments)["n"] for each in found] == ["128", "16", "48"]
 
 
 def test_pointers_get_types_alignments_and_none():
     recorded = [LaunchCase((("x", "float16[64]"), ("bias", "None")))]
-    cases = varied(recorded, moves(parse_vary("k:x=unaligned;bias=*fp32:16,*fp32"), recorded), None)
+    cases = expand_axes(
+        recorded, linked_axes(parse_axes("k:x=unaligned;bias=*fp32:16,*fp32"), recorded), None
+    )
     assert [(dict(each.arguments)["bias"], sorted(each.unaligned)) for each in cases] == [
         ("None", []), ("*fp32", []), ("*fp32", ["bias"]),
         ("None", ["x"]), ("*fp32", ["x"]), ("*fp32", ["bias", "x"]),
@@ -163,15 +170,15 @@ def test_pointers_get_types_alignments_and_none():
 
 def test_too_many_launches_are_refused():
     recorded = [case(M="128", N="64")]
-    axes = parse_vary("k:M=1..300;N=1..300")
+    axes = parse_axes("k:M=1..300;N=1..300")
     with pytest.raises(UserError, match="300 of M x 300 of N are 90,601, more than 20,000"):
-        varied(recorded, moves(axes, recorded), lambda c: c.arguments)
+        expand_axes(recorded, linked_axes(axes, recorded), lambda c: c.arguments)
 
 
 def test_a_value_that_is_none_is_named():
     recorded = [case(n="128")]
     with pytest.raises(UserError, match="n=hello is neither a number, a range nor a pointer"):
-        varied(recorded, moves(parse_vary("k:n=hello"), recorded), None)
+        expand_axes(recorded, linked_axes(parse_axes("k:n=hello"), recorded), None)
 
 
 @pytest.mark.parametrize(
@@ -188,4 +195,4 @@ def test_constants_that_the_program_computes_from_an_argument_are_named(
     launches: list[tuple[str, int]], expected: tuple[tuple[str, tuple[str, ...]], ...]
 ):
     recorded = [LaunchCase((("n", n),), (("BLOCK", block), ("num_warps", int(n)))) for n, block in launches]
-    assert following_constants("n", recorded) == expected
+    assert dependent_constants("n", recorded) == expected

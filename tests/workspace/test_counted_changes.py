@@ -8,7 +8,7 @@ import pytest
 
 from irscope.diff.rows import Change, StageDiff
 from irscope.document.json.comparison import _stage
-from irscope.document.terminal.rows import side_by_side, unified
+from irscope.document.terminal.row_text import side_by_side, unified
 from irscope.tui.page import Page, PageSide
 from irscope.tui.row_painter import pieces
 from irscope.workspace import OperandNotes, rows_in_place

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import irscope.estimating
-from irscope.workspace.estimates import code_digest
+from irscope.workspace.estimate_cache import code_digest
 
 
 @pytest.mark.parametrize("module", ["model.py", "counting/footprints.py"])

@@ -16,7 +16,7 @@ from irscope.model import Benchmark, Config, Failure, Launch, Target, UserError,
 from irscope.store import CaptureWriter
 from irscope.workspace import Pick, Workspace, config_code, microseconds_text, pair_estimate_lines
 from irscope.workspace.picking import measured_microseconds, never_launched, parse_top, picks
-from irscope.workspace.problems import problems
+from irscope.workspace.problem_sizes import problems
 
 SAMPLES = Path(__file__).parents[2] / "samples"
 N = 1 << 20

@@ -67,7 +67,7 @@ def test_the_loop_of_llvm_ir(tmp_path: Path) -> None:
     )
     made = [({"N": 1}, {"ttgir": ttgir.encode(), "llir": llir.encode()})]
     workspace = Workspace(captures.write(tmp_path / "loop.irscope", made))
-    from irscope.facts.loops.kernel import loop_lines
+    from irscope.facts.loops.kernel_loops import loop_lines
     from irscope.facts.loops.scf import scf_loops
 
     variant = workspace.by_id(1)

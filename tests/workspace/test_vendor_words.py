@@ -9,7 +9,7 @@ import pytest
 
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
-from irscope.mcp.compiler import Compiler, Limits
+from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Value
 from irscope.targets import in_words_of, target_named
 from irscope.workspace import Workspace

@@ -12,7 +12,7 @@ import pytest
 from irscope.cli.main import main
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
-from irscope.mcp.compiler import Compiler, Limits
+from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Target, UserError, Value
 from irscope.workspace import Verdict, Workspace, add_launches
 

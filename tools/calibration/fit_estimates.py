@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from irscope.estimating.calibrate import Measurement, Measurements, calibrate
+from irscope.estimating.calibrate import MeasuredLaunch, Measurements, calibrate
 from irscope.estimating.constants import DEVICES, DeviceRates, Fit, write_fit
 from irscope.estimating.model import term_times, total_time
 from irscope.estimating.ranking import measuring_order
@@ -31,7 +31,7 @@ from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import UserError
 from tools.calibration.pick_quality import Spaces, Timed, quality, spaces
 
-Row = tuple[Timed, Measurement]
+Row = tuple[Timed, MeasuredLaunch]
 
 
 def kernel_of(row: Row) -> str:
@@ -54,7 +54,7 @@ def measurements(judged: Spaces, device: DeviceRates, configs: int) -> list[Row]
                 print(error)
                 continue
             if not work.counts.unknown:
-                found.append((one, Measurement(work.numbers, one.ms, key)))
+                found.append((one, MeasuredLaunch(work.numbers, one.ms, key)))
     return found
 
 

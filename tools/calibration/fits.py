@@ -25,7 +25,7 @@ from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
-from irscope.facts.resources import resource_problem
+from irscope.facts.occupancy import resource_problem
 from irscope.model import Target
 from irscope.targets import device_of
 
@@ -107,7 +107,7 @@ def options_of(entry: Entry, target: Target) -> Any:
 def allocated(entry: Entry, target: Target) -> Use:
     """The resources that `irscope.fits` reads off the allocation passes."""
     from irscope.compiling.toolchain.stub_driver import gpu_target
-    from irscope.jobs.prune.worker import allocation_of
+    from irscope.jobs.prune.candidate_worker import allocation_of
 
     found = allocation_of(source_text(entry), options_of(entry, target), gpu_target(target))
     return use(found.shared, found.tensor_memory, found.warps, target)

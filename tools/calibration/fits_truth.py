@@ -30,7 +30,7 @@ Key = tuple[str, Config, tuple[str, ...]]
 def allocated(source: Any, options: Any, target: Any) -> Use:
     """The resources that `irscope.fits` finds for Triton's source and parsed options."""
     from irscope.compiling.standalone.source_text import GeneratedTexts, SourceText
-    from irscope.jobs.prune.worker import allocation_of
+    from irscope.jobs.prune.candidate_worker import allocation_of
 
     text = GeneratedTexts().text(source, options, target)
     written = SourceText(source.name, "", source.ext, source.language.name, text)

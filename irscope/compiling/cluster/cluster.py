@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.compiling.cluster.connection import Connected, Finished, Message
-from irscope.compiling.cluster.dask_worker import Accepted, Refused, WorkerChecks
+from irscope.compiling.cluster.dask_worker import Accepted, UnusableWorker, WorkerChecks
+from irscope.compiling.cluster.scheduler import Connected, FinishedJob, Message
 from irscope.compiling.cluster.shipment import Shipment, compiler_environment
 from irscope.compiling.executor import WorkerRate
 from irscope.compiling.job import Job, Outcome
@@ -51,8 +51,8 @@ class Cluster:
         `planner` is a worker here that has imported the file. Raises UserError if the scheduler
         cannot be reached.
         """
-        from irscope.compiling.cluster.connection import Connected, connect
         from irscope.compiling.cluster.dask_worker import WorkerChecks
+        from irscope.compiling.cluster.scheduler import Connected, connect
 
         client, owns_client = connect(self.at)
         try:
@@ -192,13 +192,13 @@ class DaskExecutor:
 
     def _apply(self, message: Message, waiting: _Waiting) -> tuple[Job, Outcome] | None:
         """Take a message; the job that is over, if one is."""
-        if isinstance(message, Accepted | Refused):
+        if isinstance(message, Accepted | UnusableWorker):
             self._join(message)
             return None
         job = self._take(message.address, message.number)
         if job is None:  # it was given to another worker
             return None
-        if isinstance(message, Finished):
+        if isinstance(message, FinishedJob):
             self._count(message.address)
             return job, message.outcome
         self._looked = 0.0  # is the worker, or the scheduler, still there?
@@ -248,13 +248,13 @@ class DaskExecutor:
         if now - self._lonely_since > NO_WORKER_SECONDS:
             raise UserError(f"{self._connected.address}: no worker for {NO_WORKER_SECONDS:g} s")
 
-    def _join(self, message: Accepted | Refused) -> None:
+    def _join(self, message: Accepted | UnusableWorker) -> None:
         """Take a worker whose check ended."""
         self._checks.ended()
         name_and_threads = self._connected.workers().get(message.address)
         if name_and_threads is None:
             return  # it is gone
-        if isinstance(message, Refused):
+        if isinstance(message, UnusableWorker):
             self._refused[message.address] = message.problem
             self._note(message.problem)
         else:

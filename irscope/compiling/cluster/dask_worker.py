@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-_CHILD = "irscope.compiling.cluster.child"
+_CHILD = "irscope.compiling.cluster.worker_process"
 # If the process that started a sweep is gone, its processes here end after so many seconds without a job.
 _IDLE_SECONDS = 120.0
 
@@ -177,7 +177,7 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class UnusableWorker:
     """The worker at this address cannot be used; `problem` is a line that names it and says why."""
 
     address: str
@@ -196,7 +196,7 @@ class WorkerChecks:
         shipment: Shipment,
         expected: Mapping[str, str],
         seconds: float,
-        report: Callable[[Accepted | Refused], None],
+        report: Callable[[Accepted | UnusableWorker], None],
     ) -> None:
         self._client, self._shipment, self._expected = client, shipment, expected
         self._seconds, self._report = seconds, report
@@ -236,7 +236,9 @@ class WorkerChecks:
             problem = str(error)
         except Exception as error:  # noqa: BLE001 - whatever the worker or the connection raises
             problem = f"cannot be checked: {error_line(error)}"
-        self._report(Refused(address, f"the worker {address} {problem}") if problem else Accepted(address))
+        self._report(
+            UnusableWorker(address, f"the worker {address} {problem}") if problem else Accepted(address)
+        )
 
     def _found_again(self, address: str) -> Mapping[str, str]:
         """Return the versions of a worker.

@@ -28,7 +28,7 @@ from torch.nn import functional
 _HALF = (torch.float16, torch.bfloat16)
 
 
-class Backend(Enum):
+class AttentionBackend(Enum):
     """The implementations of attention, with torch's numbers (torch.nn.attention.SDPBackend)."""
 
     MATH = 0
@@ -39,7 +39,12 @@ class Backend(Enum):
 
 # torch prefers cuDNN on devices of these major compute capabilities, from this version of cuDNN on.
 _CUDNN_PREFERRED, _CUDNN_VERSION = (9, 10), 91500
-_DEFAULT_ORDER = (Backend.FLASH, Backend.EFFICIENT, Backend.MATH, Backend.CUDNN)
+_DEFAULT_ORDER = (
+    AttentionBackend.FLASH,
+    AttentionBackend.EFFICIENT,
+    AttentionBackend.MATH,
+    AttentionBackend.CUDNN,
+)
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ def fused_attention(capability: tuple[int, int]) -> Iterator[None]:
         call = Attention(query, key_, value, attn_mask, dropout_p, is_causal, scale, enable_gqa)
         if query.device.type == "cuda" and not query.is_nested:
             backend = chosen_backend(call, capability)
-            if backend is not Backend.MATH:
+            if backend is not AttentionBackend.MATH:
                 return _CALLS[backend](call)
         return operator._op_dk(
             key, query, key_, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
@@ -100,22 +105,31 @@ def fused_attention(capability: tuple[int, int]) -> Iterator[None]:
         operator._dispatch_cache.clear()
 
 
-def chosen_backend(call: Attention, capability: tuple[int, int]) -> Backend:
+def chosen_backend(call: Attention, capability: tuple[int, int]) -> AttentionBackend:
     """Return the implementation that torch chooses on a GPU of this compute capability."""
     for backend in _order(capability):
         condition = _CONDITIONS.get(backend)
         if condition is None or (_fits(call, capability) and condition(call, capability)):
             return backend
-    return Backend.MATH
+    return AttentionBackend.MATH
 
 
-def _order(capability: tuple[int, int]) -> tuple[Backend, ...]:
+def _order(capability: tuple[int, int]) -> tuple[AttentionBackend, ...]:
     chosen: list[int] = getattr(torch._C, "_get_sdp_priority_order", list)()
-    order = tuple(Backend(number) for number in chosen if number in {backend.value for backend in Backend})
+    order = tuple(
+        AttentionBackend(number)
+        for number in chosen
+        if number in {backend.value for backend in AttentionBackend}
+    )
     if order not in ((), _DEFAULT_ORDER):
         return order
     if _prefers_cudnn(capability):
-        return (Backend.CUDNN, Backend.FLASH, Backend.EFFICIENT, Backend.MATH)
+        return (
+            AttentionBackend.CUDNN,
+            AttentionBackend.FLASH,
+            AttentionBackend.EFFICIENT,
+            AttentionBackend.MATH,
+        )
     return _DEFAULT_ORDER
 
 
@@ -185,10 +199,10 @@ def _cudnn(call: Attention, capability: tuple[int, int]) -> bool:
     )
 
 
-_CONDITIONS: dict[Backend, Callable[[Attention, tuple[int, int]], bool]] = {
-    Backend.FLASH: _flash,
-    Backend.EFFICIENT: _efficient,
-    Backend.CUDNN: _cudnn,
+_CONDITIONS: dict[AttentionBackend, Callable[[Attention, tuple[int, int]], bool]] = {
+    AttentionBackend.FLASH: _flash,
+    AttentionBackend.EFFICIENT: _efficient,
+    AttentionBackend.CUDNN: _cudnn,
 }
 
 
@@ -234,10 +248,10 @@ def _additive(call: Attention, masked: float) -> torch.Tensor | None:
     return torch.where(mask, 0.0, torch.scalar_tensor(masked, dtype=call.query.dtype, device=mask.device))
 
 
-_CALLS: dict[Backend, Callable[[Attention], torch.Tensor]] = {
-    Backend.FLASH: _call_flash,
-    Backend.EFFICIENT: _call_efficient,
-    Backend.CUDNN: _call_cudnn,
+_CALLS: dict[AttentionBackend, Callable[[Attention], torch.Tensor]] = {
+    AttentionBackend.FLASH: _call_flash,
+    AttentionBackend.EFFICIENT: _call_efficient,
+    AttentionBackend.CUDNN: _call_cudnn,
 }
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from types import CellType, FunctionType, ModuleType
 from typing import Any
 
-from irscope.compiling.standalone.references import Reference, references, rewritten
+from irscope.compiling.standalone.references import GlobalReference, references, rewritten
 from irscope.compiling.standalone.values import (
     MODULE_NAMES,
     CannotWriteError,
@@ -171,7 +171,7 @@ class FileBuilder:
         return {} if new_text == text else {node: new_text}
 
     def _resolved(
-        self, reference: Reference, scope: Mapping[str, Any], jit: bool
+        self, reference: GlobalReference, scope: Mapping[str, Any], jit: bool
     ) -> tuple[ast.expr, str] | None:
         """Return the expression of a reference to replace, and by what, or None if the reference stays."""
         value = scope.get(reference.path[0], _MISSING)

@@ -14,7 +14,7 @@ _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
+class GlobalReference:
     """A global name in a text, with the attributes that follow it: `common.BLOCK` is ("common", "BLOCK").
 
     `nodes` are the expressions of its beginnings: `common`, `common.BLOCK`. `hidden` are the names of local
@@ -28,19 +28,19 @@ class Reference:
     evaluated: bool = True
 
 
-def references(tree: ast.AST) -> Iterator[Reference]:
+def references(tree: ast.AST) -> Iterator[GlobalReference]:
     """Yield each reference to a global or a closure's name in the statements of `tree`, in order."""
     yield from _of(tree, frozenset(), True)
 
 
-def _of(node: ast.AST, hidden: frozenset[str], evaluated: bool) -> Iterator[Reference]:
+def _of(node: ast.AST, hidden: frozenset[str], evaluated: bool) -> Iterator[GlobalReference]:
     if isinstance(node, ast.Name | ast.Attribute):
         chain = _chain(node)
         if chain is None:
             yield from _of(node.value, hidden, evaluated)  # type: ignore[union-attr] # not a Name
         elif isinstance(chain[0], ast.Name) and chain[0].id not in hidden:
             path = tuple(part.id if isinstance(part, ast.Name) else part.attr for part in chain)  # type: ignore[attr-defined]
-            yield Reference(path, chain, hidden, evaluated)
+            yield GlobalReference(path, chain, hidden, evaluated)
         return
     if isinstance(node, _FUNCTIONS):
         yield from _of_function(node, hidden, evaluated)
@@ -61,7 +61,7 @@ def _of(node: ast.AST, hidden: frozenset[str], evaluated: bool) -> Iterator[Refe
 
 def _of_function(
     node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda, hidden: frozenset[str], evaluated: bool
-) -> Iterator[Reference]:
+) -> Iterator[GlobalReference]:
     arguments = node.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     every += [parameter for parameter in (arguments.vararg, arguments.kwarg) if parameter is not None]

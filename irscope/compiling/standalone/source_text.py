@@ -61,12 +61,12 @@ def _recording(options: Any) -> tuple[Any, set[str]]:
     """
     names: set[str] = set()
 
-    class Recording(type(options)):  # type: ignore[misc] # the class of a backend
+    class RecordingOptions(type(options)):  # type: ignore[misc] # the class of a backend
         def __getattribute__(self, name: str) -> Any:
             names.add(name)
             return super().__getattribute__(name)
 
-    copy = object.__new__(Recording)
+    copy = object.__new__(RecordingOptions)
     object.__getattribute__(copy, "__dict__").update(vars(options))
     return copy, names
 

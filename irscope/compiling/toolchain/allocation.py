@@ -128,12 +128,12 @@ def without_verifier(backend: Any) -> Iterator[None]:
     with ExitStack() as stack:
         for compiler in compiler_modules(backend):
 
-            class PassManager(compiler.ir.pass_manager):  # type: ignore[misc, name-defined]
+            class UnverifiedPassManager(compiler.ir.pass_manager):  # type: ignore[misc, name-defined]
                 def __init__(self, context: Any) -> None:
                     super().__init__(context)
                     disable(self)
 
-            names = vars(compiler.ir) | {"pass_manager": PassManager}
+            names = vars(compiler.ir) | {"pass_manager": UnverifiedPassManager}
             stack.enter_context(patched(compiler, "ir", SimpleNamespace(**names)))
         yield
 

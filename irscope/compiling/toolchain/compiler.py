@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from irscope.compiling.constants import Constants
+from irscope.compiling.constexpr_values import Constants
 from irscope.compiling.job import (
     Attached,
     CacheHit,

@@ -71,7 +71,7 @@ class LlvmPass:
 
 
 @dataclass(slots=True)
-class _Module:
+class _ModuleSummary:
     """The module after a pass: its lines without noise, and how often it has each instruction."""
 
     lines: list[str]
@@ -113,7 +113,7 @@ def parse_dump(lines: Iterable[str]) -> list[LlvmPass]:
     """Return the passes in what LLVM printed, in order."""
     passes: list[LlvmPass] = []
     seconds: dict[str, float] = {}
-    before = {False: _Module([], Counter()), True: _Module([], Counter())}
+    before = {False: _ModuleSummary([], Counter()), True: _ModuleSummary([], Counter())}
     for stage, header, body in _sections(lines, seconds):
         machine = header[0].startswith("#")
         after = _module(body)
@@ -149,10 +149,10 @@ def _sections(
         yield stage, header, body
 
 
-def _module(body: Iterable[str]) -> _Module:
+def _module(body: Iterable[str]) -> _ModuleSummary:
     content_lines = (line for line in body if not _SKIPPED.match(line))
     lines = [text for line in content_lines if (text := _NOISE.sub("", line).strip())]
-    return _Module(lines, Counter(filter(None, map(_opcode, lines))))
+    return _ModuleSummary(lines, Counter(filter(None, map(_opcode, lines))))
 
 
 def _opcode(line: str) -> str:
@@ -167,7 +167,7 @@ def _opcode(line: str) -> str:
     return "" if opcode.startswith(_NOT_INSTRUCTIONS) else opcode
 
 
-def _pass(stage: str, name: str, before: _Module, after: _Module) -> LlvmPass:
+def _pass(stage: str, name: str, before: _ModuleSummary, after: _ModuleSummary) -> LlvmPass:
     parts = _FLAG.fullmatch(name)
     changes = {op: after.counts[op] - before.counts[op] for op in {*before.counts, *after.counts}}
     effect = sorted(((op, n) for op, n in changes.items() if n), key=lambda pair: (-abs(pair[1]), pair[0]))

@@ -121,7 +121,7 @@ def _manager_class(
     """Create a subclass of libtriton's pass manager whose `run` runs the edited list of its passes."""
     replacing = [replacement] if replacement is not None else []
 
-    class PassManager(recording_manager(real)):  # type: ignore[misc] # libtriton's class has no types
+    class EditedPassManager(recording_manager(real)):  # type: ignore[misc] # libtriton's class has no types
         def run(self, module: Any, *rest: Any) -> None:
             passes = [_Named.of(real, module.context, added) for added in self.added]
             if replacing:
@@ -135,7 +135,7 @@ def _manager_class(
             if kept_passes:
                 manager.run(module, *rest)
 
-    return PassManager
+    return EditedPassManager
 
 
 def _replaced(real: Any, context: Any, own: Sequence[_Named], names: Sequence[str]) -> list[_Named]:

@@ -230,7 +230,7 @@ def _proxies(
 def _manager_class(real: Any, instrumentation: PassInstrumentation) -> Any:
     """Create a subclass of libtriton's pass manager whose `run` runs each pass in its own manager."""
 
-    class PassManager(recording_manager(real)):  # type: ignore[misc] # libtriton's class has no types
+    class InstrumentedPassManager(recording_manager(real)):  # type: ignore[misc] # libtriton's class has no types
         def run(self, module: Any, *rest: Any) -> None:
             instrumentation.report_input(module)
             managers = self._one_per_pass(module.context)
@@ -250,7 +250,7 @@ def _manager_class(real: Any, instrumentation: PassInstrumentation) -> Any:
                 add(manager)
             return managers
 
-    return PassManager
+    return InstrumentedPassManager
 
 
 def _llvm(llvm: ModuleType, instrumentation: PassInstrumentation) -> SimpleNamespace:

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.constants import plain_value
+from irscope.compiling.constexpr_values import plain_value
 from irscope.compiling.kernels import source_function
 from irscope.compiling.toolchain.patching import patched
 from irscope.model import Config, Tuning, UserError, format_value

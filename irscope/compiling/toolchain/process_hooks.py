@@ -28,7 +28,7 @@ LOG = logging.getLogger("irscope")
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class TritonCompilation:
     """Triton (of this `version`) compiled `source` in `seconds`, or loaded it from its cache (`hit`).
 
     `options` are the backend's parsed ones, None if they could not be read; `hash` names the cache entry.
@@ -46,7 +46,7 @@ class Compiled:
 
 
 @dataclass(frozen=True, slots=True)
-class Benchmarked:
+class TritonBenchmark:
     """An autotuner measured one config for `key`: the values of `names`, then element types.
 
     `reads_results` says whether the autotuner looks for results in Triton's cache; `has_hooks` whether a
@@ -62,14 +62,14 @@ class Benchmarked:
 
 
 @dataclass(frozen=True, slots=True)
-class Built:
+class TritonBuild:
     """Triton built the extension module `name` with the C compiler."""
 
     name: str
     seconds: float
 
 
-Event = Compiled | Benchmarked | Built
+Event = TritonCompilation | TritonBenchmark | TritonBuild
 Observer = Callable[[Event], None]
 
 
@@ -78,13 +78,13 @@ class _Observers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._hooks: _Hooks | None = None
+        self._hooks: _TritonHooks | None = None
         self.all: tuple[Observer, ...] = ()
 
     def add(self, observer: Observer) -> None:
         with self._lock:
             if self._hooks is None:
-                self._hooks = _Hooks()
+                self._hooks = _TritonHooks()
             self.all = (*self.all, observer)
 
     def remove(self, observer: Observer) -> None:
@@ -125,7 +125,7 @@ def _notify(make_event: Callable[[], Event]) -> None:
         LOG.exception("irscope: cannot report a compilation, a benchmark or a build")
 
 
-class _Hooks:
+class _TritonHooks:
     """The hooks that are installed, and what they replaced."""
 
     def __init__(self) -> None:
@@ -195,7 +195,7 @@ class _Hooks:
             finally:
                 if self._active:
                     seconds = time.perf_counter() - start
-                    _notify(lambda: Built(name, seconds))
+                    _notify(lambda: TritonBuild(name, seconds))
 
         return _build
 
@@ -208,11 +208,11 @@ def _replace(owner: Any, name: str, hook: Callable[[Any], Any]) -> tuple[Any, st
     return owner, name, ours, before
 
 
-def _compiled(report: Mapping[str, Any], frame: Any) -> Compiled:
+def _compiled(report: Mapping[str, Any], frame: Any) -> TritonCompilation:
     metadata, times = report["metadata"], report["times"]
     hit = bool(report["cache_hit"])
     local = {} if hit else _compile_locals(frame)
-    return Compiled(
+    return TritonCompilation(
         report["src"],
         metadata["target"],
         local.get("options"),
@@ -251,18 +251,18 @@ def _locals_of_failure(error: BaseException) -> Mapping[str, Any]:
     return {}
 
 
-def _failed(local: Mapping[str, Any], error: BaseException, seconds: float) -> Compiled:
+def _failed(local: Mapping[str, Any], error: BaseException, seconds: float) -> TritonCompilation:
     import triton
 
     source, target, options, hash_ = (local[name] for name in ("src", "target", "options", "hash"))
-    return Compiled(source, target, options, hash_, triton.__version__, seconds, False, error)
+    return TritonCompilation(source, target, options, hash_, triton.__version__, seconds, False, error)
 
 
-def _benchmarked(tuner: Any, meta: dict[str, Any], seconds: float) -> Benchmarked:
+def _benchmarked(tuner: Any, meta: dict[str, Any], seconds: float) -> TritonBenchmark:
     from irscope.compiling.toolchain.pinned_tuning import tuning_key
 
     arguments = {**tuner.nargs, **meta}
     names = tuple(name for name in tuner.keys if name in arguments and name in tuner.arg_names)
     hooked = any(config.pre_hook is not None for config in tuner.configs)
     key = tuning_key(tuner, meta)
-    return Benchmarked(tuner.base_fn.__name__, names, key, seconds, bool(tuner.cache_results), hooked)
+    return TritonBenchmark(tuner.base_fn.__name__, names, key, seconds, bool(tuner.cache_results), hooked)

@@ -58,7 +58,7 @@ _LONGEST = 10_000  # characters of a line: messages are shorter, dumps of operat
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnostic:
+class CompilerDiagnostic:
     """One message of the compiler.
 
     `severity` is "error", "warning" or "note". `line` and `column` count from 1 in the text of the stage
@@ -78,7 +78,7 @@ class Diagnostic:
         return f"{location_prefix}{self.message}"
 
 
-def first_error(found: Sequence[Diagnostic]) -> str:
+def first_error(found: Sequence[CompilerDiagnostic]) -> str:
     """Return the first error as a line, or "" if there is no error.
 
     An error with a line in the stage comes before one without.
@@ -93,13 +93,13 @@ def first_error(found: Sequence[Diagnostic]) -> str:
 
 def diagnostics_of(
     stage: str, current: str, errors: str, raised: str, notes: Sequence[str]
-) -> tuple[Diagnostic, ...]:
+) -> tuple[CompilerDiagnostic, ...]:
     """Return the messages of a rebuild from `stage` that ended while it made `current`.
 
     `errors` is what the child printed on fd 2, `raised` the text of its exception, `notes` its own
     remarks.
     """
-    messages = [Diagnostic("note", text, stage) for text in notes]
+    messages = [CompilerDiagnostic("note", text, stage) for text in notes]
     now, open_ = stage, False
     for line in (*errors.splitlines(), f"{STAGE_MARK}{current or stage}", *raised.splitlines()):
         if line.startswith(STAGE_MARK):
@@ -117,7 +117,9 @@ def diagnostics_of(
     return tuple(dict.fromkeys(useful))
 
 
-def with_lines(found: Sequence[Diagnostic], placed: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+def with_lines(
+    found: Sequence[CompilerDiagnostic], placed: Sequence[CompilerDiagnostic]
+) -> tuple[CompilerDiagnostic, ...]:
     """Return the messages `found` with the lines that equal messages in `placed` have.
 
     MLIR names the line of the kernel's source if the text has locations, and the line of the text
@@ -132,24 +134,24 @@ def with_lines(found: Sequence[Diagnostic], placed: Sequence[Diagnostic]) -> tup
     )
 
 
-def _of_line(line: str, stage: str, now: str) -> Diagnostic | None:
+def _of_line(line: str, stage: str, now: str) -> CompilerDiagnostic | None:
     for pattern in _PATTERNS:
         if match := pattern.match(line):
             return _diagnostic(match.groupdict(), stage, now)
     return None
 
 
-def _diagnostic(parts: dict[str, str | None], stage: str, now: str) -> Diagnostic:
+def _diagnostic(parts: dict[str, str | None], stage: str, now: str) -> CompilerDiagnostic:
     severity = parts.get("severity") or "error"
     severity = {"info": "note", "fatal": "error"}.get(severity, severity)
     message = " ".join((parts["text"] or "").partition(": reproducer generated at")[0].split())
     for file, line, column in _places(parts):
         if not file or _is_input(file, stage):
-            return Diagnostic(severity, message, now, line, column)
+            return CompilerDiagnostic(severity, message, now, line, column)
     python = next(
         (f"{file}:{line}" for file, line, _ in _places(parts) if "/triton/language/" not in file), ""
     )
-    return Diagnostic(severity, message, now, python=python)
+    return CompilerDiagnostic(severity, message, now, python=python)
 
 
 def _places(parts: dict[str, str | None]) -> Iterator[tuple[str, int | None, int | None]]:
@@ -200,7 +202,7 @@ class Rebuilt:
 
     artifacts: Mapping[str, bytes]
     metadata: Mapping[str, Any]
-    diagnostics: tuple[Diagnostic, ...] = ()
+    diagnostics: tuple[CompilerDiagnostic, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict)
     log: str | None = None
     output: str = ""
@@ -219,7 +221,7 @@ class RebuildError(UserError):
         self.stage, self.kind, self.rebuilt = stage, kind, rebuilt
 
     @property
-    def diagnostics(self) -> tuple[Diagnostic, ...]:
+    def diagnostics(self) -> tuple[CompilerDiagnostic, ...]:
         """Return the messages of MLIR, LLVM or ptxas, with lines of the given stage if they have one."""
         return self.rebuilt.diagnostics
 

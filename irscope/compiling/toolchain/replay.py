@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.constants import Constants
+from irscope.compiling.constexpr_values import Constants
 from irscope.compiling.launch_grid import LaunchCase
 from irscope.compiling.python_files import load_file
 from irscope.compiling.toolchain.patching import patched

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from irscope.compiling.constants import plain_value
+from irscope.compiling.constexpr_values import plain_value
 from irscope.model import OPTION_NAMES, Argument, Config, Target, Value
 from irscope.targets import backend_named
 

@@ -16,7 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.constants import plain_value
+from irscope.compiling.constexpr_values import plain_value
 from irscope.model.variant import CHECKS, ENVIRONMENT, OPTION, OPTION_VARIABLES
 
 # The file that irscope adds to an entry: the ptxas log and the stage times, which Triton does not keep.

@@ -28,7 +28,7 @@ from irscope.document.ci.problems import (
 )
 from irscope.document.ci.sarif import sarif_document
 from irscope.document.json.records import to_json
-from irscope.document.terminal.variant import lint_text
+from irscope.document.terminal.variant_text import lint_text
 from irscope.model.text import one_line
 from irscope.workspace import CheckResult, Diagnostic, GateResult, LintResult, Rule, Violation, relative_file
 

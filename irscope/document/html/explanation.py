@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from irscope.document.html.layout_svg import layout_svg
 from irscope.document.html.markup import Html, element, joined
-from irscope.document.reports import PairExplanation, PairReport, ValueDrawing
+from irscope.document.report_content import PairExplanation, PairReport, ValueDrawing
 from irscope.model.text import pluralize
 from irscope.workspace import PYTHON, LayoutDrawing, TextLine, listings
 

@@ -15,8 +15,8 @@ from typing import Any
 from irscope.document.html.explanation import explanation, layouts_of
 from irscope.document.html.facts_table import variant_anchor
 from irscope.document.html.markup import Html, element, highlighted, joined, payload
-from irscope.document.reports import PairReport
-from irscope.document.terminal.rows import unified
+from irscope.document.report_content import PairReport
+from irscope.document.terminal.row_text import unified
 from irscope.model.text import base_name, clipped, pluralize
 from irscope.workspace import (
     CHANGES,

@@ -12,11 +12,11 @@ from dataclasses import replace
 from importlib.resources import files
 
 from irscope import __version__
-from irscope.document.html.charts import chart_payload, charts_anchor, fact_charts, has_charts
+from irscope.document.html.chart_svg import chart_payload, charts_anchor, fact_charts, has_charts
 from irscope.document.html.facts_table import facts_table
 from irscope.document.html.markup import Html, element, joined
 from irscope.document.html.pair_section import pair_anchor, pair_data, pair_section
-from irscope.document.reports import CaptureReport, PairReport
+from irscope.document.report_content import CaptureReport, PairReport
 from irscope.model import Toolchain
 from irscope.workspace import TableSection, table_view
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from irscope.document.json.records import Records, json_value, variant_record
-from irscope.document.reports import PairReport
+from irscope.document.report_content import PairReport
 from irscope.workspace import (
     CHANGES,
     CaptureComparison,

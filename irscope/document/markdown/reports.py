@@ -14,9 +14,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from irscope.document.reports import CaptureReport, PairReport
-from irscope.document.terminal.comparison import DiffOptions, more_rows
-from irscope.document.terminal.rows import unified
+from irscope.document.report_content import CaptureReport, PairReport
+from irscope.document.terminal.comparison_text import DiffOptions, more_rows
+from irscope.document.terminal.row_text import unified
 from irscope.model.text import clipped, code, markdown_escaped, pluralize
 from irscope.workspace import (
     CaptureComparison,

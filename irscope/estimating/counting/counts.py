@@ -23,10 +23,10 @@ from irscope.estimating.counting.interpreter import Interpreter, Run
 from irscope.estimating.counting.lanes import Array
 from irscope.estimating.counting.launch_arguments import LaunchArguments, launch_arguments
 from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts, LoopCount, TensorCopyCount
-from irscope.estimating.counting.memory_traffic import Accessed, TensorTraffic, memory_traffic
+from irscope.estimating.counting.memory_requests import LINES, SECTORS, THREADS, WARP, WARPS, ExecutedAccess
+from irscope.estimating.counting.memory_traffic import AccessSectors, TensorTraffic, memory_traffic
 from irscope.estimating.counting.programs import ProgramStarts, other_programs, sampled_programs
 from irscope.estimating.counting.ptx_program import PtxProgram
-from irscope.estimating.counting.requests import LINES, SECTORS, THREADS, WARP, WARPS, Touch
 from irscope.estimating.counting.steady_loops import carried_registers, data_registers
 from irscope.estimating.counting.translate import Space, Steps, constant, steps_of
 from irscope.languages.document import Document
@@ -197,7 +197,7 @@ def _examined(prepared: PreparedProgram, interpreter: Interpreter) -> int:
 def _traffic(
     prepared: PreparedProgram,
     interpreter: Interpreter,
-    touches: Sequence[Touch],
+    touches: Sequence[ExecutedAccess],
     own: int,
     arguments: LaunchArguments,
     grid: tuple[int, int, int],
@@ -225,8 +225,10 @@ def _traffic(
     return memory_traffic(touches, accessed, arguments, starts.starts, compared, prod(grid))
 
 
-def _accessed(direction: str, sectors: NDArray[np.int64], own: int, scattered: bool = False) -> Accessed:
-    return Accessed(direction, float(sectors.mean()), float(sectors[own]), float(sectors.max()), scattered)
+def _accessed(direction: str, sectors: NDArray[np.int64], own: int, scattered: bool = False) -> AccessSectors:
+    return AccessSectors(
+        direction, float(sectors.mean()), float(sectors[own]), float(sectors.max()), scattered
+    )
 
 
 def _number_of_warps(variant: Variant) -> int:

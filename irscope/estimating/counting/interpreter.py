@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 from irscope.estimating.counting.lanes import Array, Value, storage
 from irscope.estimating.counting.launch_arguments import (
     LaunchArguments,
-    Tensor,
+    TensorArgument,
     block_offsets,
     copied_tensor,
     tensor_address,
 )
+from irscope.estimating.counting.memory_requests import METRICS, WARP, ExecutedAccess, Mask, Requests
 from irscope.estimating.counting.ptx_program import PtxProgram
-from irscope.estimating.counting.requests import METRICS, WARP, Mask, Requests, Touch
 from irscope.estimating.counting.steady_loops import SteadyLoops
-from irscope.estimating.counting.translate import Access, Exit, Kind, Space, Step, Steps
+from irscope.estimating.counting.translate import Access, Exit, Space, Step, StepKind, Steps
 from irscope.languages.control_flow import NONE
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Run:
     blocks: NDArray[np.int64]
     accesses: NDArray[np.int64]
     copies: NDArray[np.int64]
-    copied: dict[int, Tensor] = field(default_factory=dict)
+    copied: dict[int, TensorArgument] = field(default_factory=dict)
     assumptions: dict[int, str] = field(default_factory=dict)
     stopped: str = ""
 
@@ -204,7 +204,7 @@ class Interpreter:
         self._requests = Requests(steps, self.run.accesses, self.registers, self.all)
 
     @property
-    def touches(self) -> list[Touch]:
+    def touches(self) -> list[ExecutedAccess]:
         """Return the executions of accesses to global memory, in order."""
         return self._requests.touches
 
@@ -269,7 +269,7 @@ class Interpreter:
         steps = self.steps.blocks[block]
         for at_step in range(start, len(steps)):
             step = steps[at_step]
-            if step.kind is Kind.COMPUTE and step.guard == NONE and partial is None:
+            if step.kind is StepKind.COMPUTE and step.guard == NONE and partial is None:
                 try:
                     result = step.function(*[registers[register] for register in step.sources])
                 except Exception:  # noqa: BLE001 - an unknown value, or an instruction that is not interpreted
@@ -283,7 +283,7 @@ class Interpreter:
                             registers[register] = value
                 if tracing and step.parts:
                     self._loops.trace(step, registers, full)
-            elif step.kind is Kind.BARRIER:
+            elif step.kind is StepKind.BARRIER:
                 return block, at_step + 1
             else:
                 self._step(step, full, partial)
@@ -316,7 +316,7 @@ class Interpreter:
     def _results(self, step: Step, active: Mask | None) -> Sequence[Value]:
         """Execute a step in the active threads (None: all) and return its results."""
         access = step.access
-        if step.kind is Kind.TENSOR_COPY:
+        if step.kind is StepKind.TENSOR_COPY:
             self._tensor_copy(step, active)
             return ()
         if access is None:
@@ -331,7 +331,7 @@ class Interpreter:
     def _computed(self, step: Step, active: Mask | None) -> Sequence[Value]:
         sources = [self.registers[register] for register in step.sources]
         try:
-            if step.kind is Kind.LANES:
+            if step.kind is StepKind.LANES:
                 return warp_operation(step.parts, sources, self, active)
             result = step.function(*sources)
         except Exception:  # noqa: BLE001 - an unknown value, or an instruction that is not interpreted

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.counting.lanes import Array, Value
+from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.ptx_program import Parameter
-from irscope.estimating.counting.requests import SECTOR
 from irscope.estimating.counting.translate import TensorCopy
 from irscope.languages.control_flow import NONE
 from irscope.model import Argument, Launch, Variant
@@ -39,7 +39,7 @@ _BLOCK = re.compile(r"tensordesc<(\w+)\[([\d, ]*)\]")
 
 
 @dataclass(frozen=True, slots=True)
-class Tensor:
+class TensorArgument:
     """An argument in global memory: its address in the model, shape and strides (in elements).
 
     `bytes` is what its elements span (None: unknown), `size` the bytes of an element, `block` the shape of
@@ -63,7 +63,7 @@ class LaunchArguments:
     """
 
     values: Mapping[str, int]
-    tensors: Mapping[int, Tensor]
+    tensors: Mapping[int, TensorArgument]
     missing: tuple[str, ...] = ()
 
     @cached_property
@@ -72,7 +72,7 @@ class LaunchArguments:
         row_counts = [tensor.shape[0] for tensor in self.tensors.values() if len(tensor.shape) > 1]
         return max(1, min(max(row_counts, default=_ROWS), _MOST_ROWS))
 
-    def tensor(self, address: int) -> Tensor | None:
+    def tensor(self, address: int) -> TensorArgument | None:
         """Return the tensor that an address is in, or that the descriptor at this address describes."""
         described = address - _DESCRIPTORS
         if 0 <= described < len(self.tensors) * _DESCRIPTOR_BYTES + _DESCRIPTOR_BYTES:
@@ -82,17 +82,17 @@ class LaunchArguments:
 
 def launch_arguments(variant: Variant, launch: Launch, parameters: Sequence[Parameter]) -> LaunchArguments:
     """Return the values of `parameters` in a launch of `variant`."""
-    return _Reader(variant, launch, parameters).read()
+    return _ArgumentReader(variant, launch, parameters).read()
 
 
-class _Reader:
+class _ArgumentReader:
     def __init__(self, variant: Variant, launch: Launch, parameters: Sequence[Parameter]) -> None:
         self._arguments = [argument for argument in variant.specialization if argument.type != "constexpr"]
         self._recorded = dict(launch.arguments)
         self._parameters = list(parameters)
         self._at = 0
         self._values: dict[str, int] = {}
-        self._tensors: dict[int, Tensor] = {}
+        self._tensors: dict[int, TensorArgument] = {}
         self._missing: list[str] = []
         meta = variant.metadata.get("tensordesc_meta")
         self._boxes = list(meta) if isinstance(meta, (list, tuple)) else []
@@ -104,7 +104,7 @@ class _Reader:
             else:
                 self._argument(argument, self._recorded.get(argument.name, ""))
         while (parameter := self._next()) is not None:  # the scratch memory that Triton adds
-            self._pointer(Tensor(parameter.name, 0, 1, bytes=0), parameter)
+            self._pointer(TensorArgument(parameter.name, 0, 1, bytes=0), parameter)
         return LaunchArguments(self._values, self._tensors, tuple(self._missing))
 
     def _next(self) -> Parameter | None:
@@ -125,10 +125,10 @@ class _Reader:
         elif not argument.type.startswith(("fp", "bf", "f")):
             self._missing.append(argument.name)
 
-    def _pointer(self, tensor: Tensor, parameter: Parameter, aligned: bool = True) -> int:
+    def _pointer(self, tensor: TensorArgument, parameter: Parameter, aligned: bool = True) -> int:
         number = len(self._tensors) + 1
         address = (number << SPACING_BITS) + (1 << (SPACING_BITS - 1)) + (0 if aligned else tensor.size)
-        self._tensors[number] = Tensor(
+        self._tensors[number] = TensorArgument(
             tensor.name, address, tensor.size, tensor.shape, tensor.strides, tensor.bytes, tensor.block
         )
         self._values[parameter.name] = address
@@ -144,7 +144,7 @@ class _Reader:
         if isinstance(box, Mapping) and isinstance(box.get("block_size"), (list, tuple)):
             block = tuple(int(size) for size in box["block_size"])
             size = box.get("elem_size")
-            tensor = Tensor(
+            tensor = TensorArgument(
                 tensor.name, 0, size if isinstance(size, int) else tensor.size, tensor.shape,
                 tensor.strides, tensor.bytes, block,
             )  # fmt: skip
@@ -157,13 +157,13 @@ class _Reader:
                 self._values[following.name] = number
 
 
-def tensor_of(name: str, recorded: str, kind: str) -> Tensor:
+def tensor_of(name: str, recorded: str, kind: str) -> TensorArgument:
     """Parse a recorded argument, `float16[512, 64] strides [128, 1]`; `kind` is Triton's type."""
     match = _TENSOR.match(recorded)
     if match is None:
         block = _BLOCK.match(kind)
         rank = block[2].count(",") + 1 if block else 0
-        return Tensor(name, 0, 4, (1,) * rank, (1,) * rank)
+        return TensorArgument(name, 0, 4, (1,) * rank, (1,) * rank)
     bits = _BITS.fullmatch(match[1])
     size = int(bits[1]) // 8 if bits and bits[1] else 1
     shape = _integers(match[2])
@@ -172,7 +172,7 @@ def tensor_of(name: str, recorded: str, kind: str) -> Tensor:
     )
     reach = sum((length - 1) * stride for length, stride in zip(shape, strides, strict=False)) + 1
     spanned = reach * size if all(shape) else 0
-    return Tensor(name, 0, size, shape, strides, spanned, _integers(match[4] or ""))
+    return TensorArgument(name, 0, size, shape, strides, spanned, _integers(match[4] or ""))
 
 
 def _integers(text: str) -> tuple[int, ...]:
@@ -187,7 +187,9 @@ def integer(text: str) -> int | None:
     return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
 
 
-def copied_tensor(copy: TensorCopy, registers: Sequence[Value], arguments: LaunchArguments) -> Tensor | None:
+def copied_tensor(
+    copy: TensorCopy, registers: Sequence[Value], arguments: LaunchArguments
+) -> TensorArgument | None:
     """Return the tensor of a copy's descriptor, or None if it is not known."""
     descriptor = registers[copy.descriptor] if copy.descriptor != NONE else None
     tensor = None if descriptor is None else arguments.tensor(int(descriptor.flat[0]))
@@ -211,7 +213,7 @@ def tensor_address(copy: TensorCopy, registers: Sequence[Value], arguments: Laun
     return address
 
 
-def block_offsets(tensor: Tensor) -> NDArray[np.int64]:
+def block_offsets(tensor: TensorArgument) -> NDArray[np.int64]:
     """Return the offsets of a block's sectors from its first element, in bytes."""
     inner = max(1, tensor.block[-1] * tensor.size // SECTOR)
     offsets: NDArray[np.int64] = np.arange(inner, dtype=np.int64) * SECTOR

@@ -23,9 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.counting.lanes import Array
-from irscope.estimating.counting.launch_arguments import SPACING_BITS, LaunchArguments, Tensor
+from irscope.estimating.counting.launch_arguments import SPACING_BITS, LaunchArguments, TensorArgument
+from irscope.estimating.counting.memory_requests import SECTOR, ExecutedAccess, Integers, Mask
 from irscope.estimating.counting.programs import Others
-from irscope.estimating.counting.requests import SECTOR, Integers, Mask, Touch
 
 # The first repeated iterations of a loop, expanded one by one; the others are expanded together.
 _MOST_EXPANDED = 4
@@ -56,7 +56,7 @@ class Footprint:
         return float(max(len(self.sectors), self.again[FIRST]) * SECTOR)
 
 
-def footprints(touches: Sequence[Touch], groups: Sequence[int]) -> dict[int, Footprint]:
+def footprints(touches: Sequence[ExecutedAccess], groups: Sequence[int]) -> dict[int, Footprint]:
     """Return the footprint of each group of accesses.
 
     `groups` is the group of each access, -1 for none.
@@ -93,7 +93,7 @@ def footprints(touches: Sequence[Touch], groups: Sequence[int]) -> dict[int, Foo
     return by_group
 
 
-def _expanded(touches: Sequence[Touch]) -> Iterator[tuple[Touch, Integers, float]]:
+def _expanded(touches: Sequence[ExecutedAccess]) -> Iterator[tuple[ExecutedAccess, Integers, float]]:
     """Yield the sectors of each touch, those of repeated iterations after those that they repeat.
 
     A repeated loop is expanded as a whole, so that its accesses alternate.
@@ -120,11 +120,11 @@ def _expanded(touches: Sequence[Touch]) -> Iterator[tuple[Touch, Integers, float
         start = end
 
 
-def _times(touch: Touch) -> tuple[int, ...]:
+def _times(touch: ExecutedAccess) -> tuple[int, ...]:
     return tuple(times for times, _ in touch.repeats)
 
 
-def _passes(touch: Touch, most: int) -> Iterable[tuple[NDArray[np.int64], float]]:
+def _passes(touch: ExecutedAccess, most: int) -> Iterable[tuple[NDArray[np.int64], float]]:
     """Yield groups of repetitions, by number, each with its weight: the first few, then all others."""
     total = 1
     for times, _ in touch.repeats:
@@ -138,7 +138,7 @@ def _passes(touch: Touch, most: int) -> Iterable[tuple[NDArray[np.int64], float]
         yield np.linspace(first + 1, total - 1, count).astype(np.int64), rest / count
 
 
-def _offsets(touch: Touch, passes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _offsets(touch: ExecutedAccess, passes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return how many sectors further each repetition is."""
     distances = np.zeros(len(passes), np.int64)
     left = passes
@@ -148,7 +148,7 @@ def _offsets(touch: Touch, passes: NDArray[np.int64]) -> NDArray[np.int64]:
     return distances >> 5
 
 
-def _sectors(touch: Touch, program: int) -> Integers:
+def _sectors(touch: ExecutedAccess, program: int) -> Integers:
     row = touch.addresses[min(program, len(touch.addresses) - 1)]
     if touch.active is not None:
         row = row[touch.active[min(program, len(touch.active) - 1)]]
@@ -222,7 +222,7 @@ class TensorTraffic:
 
 
 @dataclass(frozen=True, slots=True)
-class Accessed:
+class AccessSectors:
     """An access or tensor copy for its traffic: its direction, and the mean sectors of all programs.
 
     `mean` is how many sectors the average program accesses, `first` how many the examined one does, `largest`
@@ -237,8 +237,8 @@ class Accessed:
 
 
 def memory_traffic(
-    touches: Sequence[Touch],
-    accessed: Sequence[Accessed],
+    touches: Sequence[ExecutedAccess],
+    accessed: Sequence[AccessSectors],
     arguments: LaunchArguments,
     starts: Mapping[int, Array],
     others: Others,
@@ -280,7 +280,9 @@ def memory_traffic(
     )
 
 
-def _places(touches: Sequence[Touch], accessed: Sequence[Accessed]) -> dict[int, list[Integers]]:
+def _places(
+    touches: Sequence[ExecutedAccess], accessed: Sequence[AccessSectors]
+) -> dict[int, list[Integers]]:
     """Map each access whose addresses depend on data to the addresses of its first executions."""
     by_access: dict[int, list[Integers]] = {}
     for touch in touches:
@@ -290,7 +292,7 @@ def _places(touches: Sequence[Touch], accessed: Sequence[Accessed]) -> dict[int,
     return by_access
 
 
-def _row_bytes(tensor: Tensor | None) -> int:
+def _row_bytes(tensor: TensorArgument | None) -> int:
     """Return the distance of the rows of a tensor of several dimensions, or 0 if there are none."""
     size = tensor.strides[0] * tensor.size if tensor is not None and len(tensor.strides) > 1 else 0
     return size if size >= SECTOR else 0
@@ -323,7 +325,7 @@ def _traffic(
     shift: Integers | None,
     groups: Sequence[int],
     group: int,
-    accessed: Sequence[Accessed],
+    accessed: Sequence[AccessSectors],
     arguments: LaunchArguments,
     others: Others,
     programs: int,
@@ -361,7 +363,7 @@ def _traffic(
 
 
 def _columns(
-    sectors: Integers, shift: Integers | None, others: Others, tensor: Tensor, programs: int
+    sectors: Integers, shift: Integers | None, others: Others, tensor: TensorArgument, programs: int
 ) -> tuple[tuple[int, float], ...]:
     """Return, by number of consecutive programs, the share of the rows of a tensor that they access."""
     row = _row_bytes(tensor)

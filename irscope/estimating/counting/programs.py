@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from irscope.estimating.counting.interpreter import Interpreter
 from irscope.estimating.counting.lanes import Array, Value, storage
 from irscope.estimating.counting.launch_arguments import LaunchArguments, tensor_address
+from irscope.estimating.counting.memory_requests import Integers, Mask
 from irscope.estimating.counting.ptx_program import PtxProgram
-from irscope.estimating.counting.requests import Integers, Mask
 from irscope.estimating.counting.translate import Access, Exit, Space, Step, Steps
 from irscope.languages.control_flow import NONE
 

@@ -28,7 +28,7 @@ from irscope.languages.control_flow import NONE, LoopTree
 
 if TYPE_CHECKING:
     from irscope.estimating.counting.interpreter import Interpreter
-    from irscope.estimating.counting.requests import Mask
+    from irscope.estimating.counting.memory_requests import Mask
 
 
 _PERIODS = (1, 2, 3, 4, 5, 6, 8, 12, 16)

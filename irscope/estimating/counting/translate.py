@@ -23,7 +23,7 @@ from irscope.languages.control_flow import NONE
 from irscope.targets.cuda_instructions import PTX
 
 
-class Kind(Enum):
+class StepKind(Enum):
     """The effect of a step."""
 
     COMPUTE = 0
@@ -86,7 +86,7 @@ def not_interpreted(*_: object) -> lanes.Array:
 class Step:
     """One instruction that is interpreted. `results` and `sources` are registers; guard NONE: always."""
 
-    kind: Kind
+    kind: StepKind
     index: int
     results: tuple[int, ...] = ()
     sources: tuple[int, ...] = ()
@@ -132,7 +132,7 @@ class Steps:
     @property
     def specialized(self) -> bool:
         """Return True if warps have different work: they wait for each other at barriers of the program."""
-        return any(step.kind is Kind.BARRIER for block in self.blocks for step in block)
+        return any(step.kind is StepKind.BARRIER for block in self.blocks for step in block)
 
     def register(self, name: str) -> int:
         """Return the number of a register or symbol; a new name gets a new number."""
@@ -185,7 +185,7 @@ class _Translator:
         if mnemonic in ("bra", "brx", "ret", "exit", "trap"):
             return []
         if instruction.parts[:2] == ("barrier", "sync") and len(instruction.operands) == 1:
-            return [Step(Kind.BARRIER, instruction.index)]
+            return [Step(StepKind.BARRIER, instruction.index)]
         if mnemonic in _ACCESSES and "param" not in instruction.opcode:
             return self._accesses(instruction)
         if instruction.index not in self._needed:
@@ -200,17 +200,17 @@ class _Translator:
         register = self._steps.register
         guard, negated = self._guarded(instruction)
         results = tuple(register(name) for name in instruction.results)
-        base = Step(Kind.COMPUTE, instruction.index, results, (), guard, negated)
+        base = Step(StepKind.COMPUTE, instruction.index, results, (), guard, negated)
         if instruction.is_float:
             return base
         parts = instruction.parts
         if parts[0] in _LANE_OPERATIONS:
             sources = tuple(self._operand(text, "b32") for text in instruction.operands[1:])
-            return Step(Kind.LANES, instruction.index, results, sources, guard, negated, parts=parts)
+            return Step(StepKind.LANES, instruction.index, results, sources, guard, negated, parts=parts)
         if parts[0] == "ld":
             source = self._parameter(instruction)
             return Step(
-                Kind.COMPUTE,
+                StepKind.COMPUTE,
                 instruction.index,
                 results,
                 (source,),
@@ -237,7 +237,7 @@ class _Translator:
         )
         compared = parts if parts[0] == "setp" else ()
         return Step(
-            Kind.COMPUTE, instruction.index, results, sources, guard, negated, function, parts=compared
+            StepKind.COMPUTE, instruction.index, results, sources, guard, negated, function, parts=compared
         )
 
     def _parameter(self, instruction: Instruction) -> int:
@@ -258,12 +258,20 @@ class _Translator:
             used_parts = [(index, name) for index, name in enumerate(parts) if name != "_"]
             results = tuple(self._steps.register(name) for _, name in used_parts)
             function = _unpack(bits, len(parts), [index for index, _ in used_parts])
-            return Step(Kind.COMPUTE, base.index, results, (register,), base.guard, base.negated, function)
+            return Step(
+                StepKind.COMPUTE, base.index, results, (register,), base.guard, base.negated, function
+            )
         parts = [part.strip() for part in source.strip("{} ").split(",")]
         kind = f"b{bits // len(parts)}"
         sources = tuple(self._operand(part, kind) for part in parts)
         return Step(
-            Kind.COMPUTE, base.index, base.results, sources, base.guard, base.negated, _pack(bits, len(parts))
+            StepKind.COMPUTE,
+            base.index,
+            base.results,
+            sources,
+            base.guard,
+            base.negated,
+            _pack(bits, len(parts)),
         )
 
     def _operand(self, text: str, kind: str) -> int:
@@ -319,7 +327,9 @@ class _Translator:
         if results and space is Space.SHARED and parts[0] == "ld":
             self._steps.loads_shared = True
         guard, negated = self._guarded(instruction)
-        return [Step(Kind.ACCESS, instruction.index, results, (), guard, negated, access=access, parts=parts)]
+        return [
+            Step(StepKind.ACCESS, instruction.index, results, (), guard, negated, access=access, parts=parts)
+        ]
 
     def _copies(self, instruction: Instruction) -> list[Step]:
         opcode, operands = instruction.opcode, instruction.operands
@@ -330,7 +340,7 @@ class _Translator:
             width = _constant(operands[2]) or 16
             read = self._copy_side(instruction, Space.GLOBAL, addresses[1], width, size)
             target = self._copy_side(instruction, Space.SHARED, addresses[0], width, size, read)
-            return [Step(Kind.ACCESS, instruction.index, (), (), guard, negated, access=target)]
+            return [Step(StepKind.ACCESS, instruction.index, (), (), guard, negated, access=target)]
         described = next((text for text in addresses if "{" in text), None)
         if "bulk" in instruction.parts and described is not None:
             coordinates = _COORDINATES.search(described)
@@ -345,7 +355,7 @@ class _Translator:
                 stores=addresses[0] == described,
             )
             self._steps.copies.append(copy)
-            return [Step(Kind.TENSOR_COPY, instruction.index, (), (), guard, negated, copy=copy)]
+            return [Step(StepKind.TENSOR_COPY, instruction.index, (), (), guard, negated, copy=copy)]
         return []
 
     def _copy_side(

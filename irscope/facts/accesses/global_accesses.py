@@ -20,7 +20,7 @@ from irscope.diff.def_use import Definition
 from irscope.facts.accesses.axis_flow import ALIGNED, AxisFlow
 from irscope.facts.accesses.axis_info import AxisInfo, pointee_bytes, shape_of
 from irscope.facts.instruction_mix import InstructionMix, KernelPlace
-from irscope.facts.resources import threads_of
+from irscope.facts.occupancy import threads_of
 from irscope.facts.source.map import kernel_place
 from irscope.languages.document import Document
 from irscope.model import Variant

@@ -21,7 +21,7 @@ pipelines written by hand in Gluon), the depth is the number of buffers that asy
 The hot loop of an assembly text: the innermost loop with most of the work, and its size.
 
 Reads only the instructions and labels of the text: facts are measured for every variant, and parsing takes
-several times as long. `irscope.facts.loops.kernel` says which Python loop it is.
+several times as long. `irscope.facts.loops.kernel_loops` says which Python loop it is.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class _Buffer(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Use(FrozenValue):
+class _TileUse(FrozenValue):
     """A load that fills the tiles `tiles`, or a matrix instruction that reads them. `how` is of a load."""
 
     identity: str
@@ -129,8 +129,8 @@ class _Region:
     """
 
     line: int
-    loads: list[_Use] = field(default_factory=list)
-    dots: list[_Use] = field(default_factory=list)
+    loads: list[_TileUse] = field(default_factory=list)
+    dots: list[_TileUse] = field(default_factory=list)
     before: Counter[str] = field(default_factory=Counter)
     copied: list[_Buffer] = field(default_factory=list)
     stored: list[_Buffer] = field(default_factory=list)
@@ -178,12 +178,12 @@ def _read(region: _Region, line: str, index: int, buffers: dict[str, _Buffer]) -
         region.stored += _operands(line, buffers)
     elif opcode in _DOTS:
         tiles = frozenset(buffer.tile for buffer in _operands(line, buffers))
-        region.dots.append(_Use(_identity(opcode, line), index, tiles))
+        region.dots.append(_TileUse(_identity(opcode, line), index, tiles))
         region.before[region.dots[-1].identity] += 1
     elif (how := _LOADS.get(opcode)) and (how in _ASYNC or "tensor<" in line):  # not a scalar
         filled = (_operands(line, buffers) or [_Buffer("", 1, index)]) if how in _ASYNC else []
         tiles = frozenset(buffer.tile for buffer in filled)
-        region.loads.append(_Use(_identity(opcode, line), index, tiles, how))
+        region.loads.append(_TileUse(_identity(opcode, line), index, tiles, how))
         region.before[region.loads[-1].identity] += 1
         region.copied += filled
 

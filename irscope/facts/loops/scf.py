@@ -129,7 +129,7 @@ class Evaluated(FrozenValue):
     parameters: frozenset[str] = frozenset()
 
 
-class Evaluator:
+class IntegerEvaluator:
     """Computes integers of a TTIR module from its constants and from the values of parameters by name."""
 
     def __init__(self, document: Document, values: Mapping[str, int]) -> None:

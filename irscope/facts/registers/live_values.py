@@ -43,7 +43,7 @@ class SourceLine(FrozenValue):
     name: str = ""
 
 
-class KernelSource:
+class KernelLines:
     """The lines of a kernel and of the functions that it calls, without those of Triton's library."""
 
     def __init__(self, kernel: Kernel) -> None:
@@ -139,7 +139,7 @@ class SourceOfRegisters:
         self,
         code: MachineCode,
         loops: LoopTree,
-        source: KernelSource,
+        source: KernelLines,
         corrected: Mapping[int, Location | None] | None = None,
     ) -> None:
         """`corrected` has the right locations of operations whose own may be wrong."""
@@ -232,7 +232,7 @@ class SpilledValue(FrozenValue):
 
 
 @dataclass
-class _Group:
+class _SpillGroup:
     slots: set[int] = field(default_factory=set)
     stores: Counter[SourceLine] = field(default_factory=Counter)
     loads: Counter[SourceLine] = field(default_factory=Counter)
@@ -247,7 +247,7 @@ def spilled_values(code: MachineCode, registers: SourceOfRegisters, loops: LoopT
     Accesses to an unknown address have the unknown line.
     """
     lines = _lines_of_stores(code, registers)
-    groups: dict[SourceLine, _Group] = defaultdict(_Group)
+    groups: dict[SourceLine, _SpillGroup] = defaultdict(_SpillGroup)
     for access in code.use.stack:
         operation = access.operation
         stores = [operation] if access.stores else code.reaching_stores.get(operation, ())
@@ -278,7 +278,7 @@ def _most_common(lines: Iterable[SourceLine]) -> SourceLine:
     return counts.most_common(1)[0][0] if counts else SourceLine("", 0)
 
 
-def _value(line: SourceLine, group: _Group) -> SpilledValue:
+def _value(line: SourceLine, group: _SpillGroup) -> SpilledValue:
     return SpilledValue(
         line,
         len(group.slots),

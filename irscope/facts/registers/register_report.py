@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from irscope.facts.registers.live_tensors import LiveTensor, TensorPressure, matrix_locations, tensor_pressure
 from irscope.facts.registers.live_values import (
-    KernelSource,
+    KernelLines,
     LiveValue,
     SourceLine,
     SourceOfRegisters,
@@ -93,7 +93,7 @@ def register_report(
     ptx: Document | None = None,
 ) -> RegisterReport:
     """Report on an assembly stage: SASS, PTX or AMDGCN. `ptx` corrects lines of SASS."""
-    source = KernelSource(kernel)
+    source = KernelLines(kernel)
     report = _machine_code_report(source, assembly, allocated, ptx)
     if ttgir is None:
         return report
@@ -106,13 +106,13 @@ def register_report(
     )
 
 
-def named_tensors(pressure: TensorPressure, source: KernelSource) -> tuple[TensorInRegisters, ...]:
+def named_tensors(pressure: TensorPressure, source: KernelLines) -> tuple[TensorInRegisters, ...]:
     """Return the live tensors with the user's lines."""
     return tuple(TensorInRegisters(tensor, source.line_of(tensor.location)) for tensor in pressure.tensors)
 
 
 def _machine_code_report(
-    source: KernelSource, document: Document, allocated: int | None, ptx: Document | None
+    source: KernelLines, document: Document, allocated: int | None, ptx: Document | None
 ) -> RegisterReport:
     code = machine_code(document)
     if code is None:

@@ -12,8 +12,8 @@ from functools import lru_cache
 from rapidfuzz.distance import Indel
 
 from irscope.diff.align import Gap, common_blocks, gaps_between, refined
-from irscope.diff.locations import FileLine, LineMap, MatchedLine
-from irscope.facts.source.tokens import Statement, Token, def_index, statements
+from irscope.diff.line_map import FileLine, LineMap, MatchedLine
+from irscope.facts.source.tokens import StatementTokens, Token, def_index, statements
 from irscope.model import Kernel, SourceFunction
 
 # Edited statements are paired up to this product of numbers; longer rewritten parts have no matches.
@@ -23,7 +23,7 @@ _SIMILAR = 0.5
 # The tokens from which on an equal statement elsewhere is the same one: `else:` and `pass` are anywhere.
 _SHORTEST_MOVED = 4
 
-_Pairs = list[tuple[Statement, Statement]]
+_Pairs = list[tuple[StatementTokens, StatementTokens]]
 
 
 @lru_cache(maxsize=64)
@@ -113,7 +113,7 @@ def _matched_lines(
     return matched, moved
 
 
-def _moved(left: Sequence[Statement], right: Sequence[Statement], pairs: _Pairs) -> _Pairs:
+def _moved(left: Sequence[StatementTokens], right: Sequence[StatementTokens], pairs: _Pairs) -> _Pairs:
     """Return the pairs of statements that only changed places: each the only one of its text on its side."""
     paired = {id(statement) for pair in pairs for statement in pair}
     ours, theirs = (
@@ -126,8 +126,8 @@ def _moved(left: Sequence[Statement], right: Sequence[Statement], pairs: _Pairs)
     ]
 
 
-def _by_texts(side: Sequence[Statement]) -> Mapping[Hashable, list[Statement]]:
-    groups: dict[Hashable, list[Statement]] = {}
+def _by_texts(side: Sequence[StatementTokens]) -> Mapping[Hashable, list[StatementTokens]]:
+    groups: dict[Hashable, list[StatementTokens]] = {}
     for statement in side:
         if len(statement.texts) >= _SHORTEST_MOVED:
             groups.setdefault(statement.texts, []).append(statement)
@@ -135,7 +135,7 @@ def _by_texts(side: Sequence[Statement]) -> Mapping[Hashable, list[Statement]]:
 
 
 def _lines_of(
-    ours: Statement, theirs: Statement, left: SourceFunction, right: SourceFunction
+    ours: StatementTokens, theirs: StatementTokens, left: SourceFunction, right: SourceFunction
 ) -> Iterator[tuple[FileLine, MatchedLine]]:
     """Yield the lines of a statement.
 
@@ -152,7 +152,7 @@ def _lines_of(
         yield (left.file, left.line + row), MatchedLine(right.file, line, columns, positions, edited)
 
 
-def _common_tokens(left: Statement, right: Statement) -> list[tuple[Token, Token]]:
+def _common_tokens(left: StatementTokens, right: StatementTokens) -> list[tuple[Token, Token]]:
     """Return the tokens that both statements have; all tokens if only names differ."""
     if left.without_names == right.without_names:
         return list(zip(left.meaningful, right.meaningful, strict=True))
@@ -161,7 +161,7 @@ def _common_tokens(left: Statement, right: Statement) -> list[tuple[Token, Token
     return [(left.meaningful[i], right.meaningful[j]) for i, j in pairs]
 
 
-def _statement_pairs(left: Sequence[Statement], right: Sequence[Statement]) -> _Pairs:
+def _statement_pairs(left: Sequence[StatementTokens], right: Sequence[StatementTokens]) -> _Pairs:
     """Return the statements that match, in order, the same whichever side is which."""
     if [statement.texts for statement in left] > [statement.texts for statement in right]:
         return [(ours, theirs) for theirs, ours in _statement_pairs(right, left)]
@@ -174,7 +174,7 @@ def _statement_pairs(left: Sequence[Statement], right: Sequence[Statement]) -> _
     return pairs
 
 
-def _similar(left: Sequence[Statement], right: Sequence[Statement]) -> _Pairs:
+def _similar(left: Sequence[StatementTokens], right: Sequence[StatementTokens]) -> _Pairs:
     """Find the pairs, in order, with the largest sum of similarities.
 
     Uses dynamic programming over all pairs.

@@ -45,7 +45,7 @@ class Token(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Statement(FrozenValue):
+class StatementTokens(FrozenValue):
     """The tokens of a statement, or of the first line of a compound one, on one line or several."""
 
     tokens: tuple[Token, ...]
@@ -81,15 +81,15 @@ def def_index(lines: Sequence[str]) -> int:
     return next((index for index, line in enumerate(lines) if DEF.match(line)), 0)
 
 
-def statements(text: str) -> list[Statement]:
+def statements(text: str) -> list[StatementTokens]:
     """Return the statements of a function from its `def` on. Never fails; takes linear time."""
     lines = text.split("\n")
     first = def_index(lines)
     body = textwrap.dedent("\n".join(lines[first:]))
     try:
-        return [Statement(tuple(tokens)) for tokens in _python_statements(body, first)]
+        return [StatementTokens(tuple(tokens)) for tokens in _python_statements(body, first)]
     except (tokenize.TokenError, SyntaxError, ValueError, RecursionError):
-        return [Statement(tuple(tokens)) for tokens in _plain_statements(body, first)]
+        return [StatementTokens(tuple(tokens)) for tokens in _plain_statements(body, first)]
 
 
 @lru_cache(maxsize=64)

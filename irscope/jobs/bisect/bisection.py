@@ -13,15 +13,15 @@ from irscope.diff.rows import StageDiff, summarize
 from irscope.diff.stage_diff import diff_stage
 from irscope.facts.source.alignment import line_map
 from irscope.findings.passes import divergences
-from irscope.jobs.bisect.attributing import Compilation, LayerResult, Pair, attribute, layers_of
+from irscope.jobs.bisect.attribution import Endpoint, LayerResult, Pair, attribute, layers_of
 from irscope.jobs.bisect.changes import Changes, SourceEdit, changed_python, changes_of, source_edits
 from irscope.jobs.bisect.commits import CommitRequest, CommitSearch, CommitTester, search_commits
-from irscope.jobs.bisect.compiling import Compiled, KeptResults, Subject, compile_on
+from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, Subject, compile_on
 from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.interruption import threads
-from irscope.jobs.bisect.mixing import Mixer
+from irscope.jobs.bisect.layer_swap import Mixer
 from irscope.jobs.bisect.pass_search import PassResult, PassSearch
-from irscope.jobs.bisect.sides import Side
+from irscope.jobs.bisect.toolchains import Side
 from irscope.jobs.repository import Repository, checkouts
 from irscope.languages.language import parse
 from irscope.model import UserError
@@ -140,7 +140,7 @@ class Bisector:
         self._begin(named)
         known: dict[int, VersionReading] = {}
 
-        def compile_(index: int, side: Side | UserError) -> Compiled | UserError:
+        def compile_(index: int, side: Side | UserError) -> CompiledVariant | UserError:
             result = self._compile(side, subject)
             known[index] = self._reading(side, labels[index], result)[0]
             readings = tuple(known[number] for number in sorted(known))
@@ -151,7 +151,7 @@ class Bisector:
             compiled = list(executor.map(compile_, range(len(sides)), sides))
         return self._over_versions(sides, labels, compiled, named, start)
 
-    def _compile(self, side: Side | UserError, subject: Subject) -> Compiled | UserError:
+    def _compile(self, side: Side | UserError, subject: Subject) -> CompiledVariant | UserError:
         if isinstance(side, UserError):
             return side
         self.report(f"compiling with {side.label}")
@@ -164,11 +164,11 @@ class Bisector:
         self,
         sides: Sequence[Side | UserError],
         labels: Sequence[str],
-        compiled: Sequence[Compiled | UserError],
+        compiled: Sequence[CompiledVariant | UserError],
         named: tuple[str, str, str],
         start: float,
     ) -> Bisection:
-        ends: list[Compilation] = []
+        ends: list[Endpoint] = []
         readings: list[VersionReading] = []
         for side, label, result in zip(sides, labels, compiled, strict=True):
             reading, end = self._reading(side, label, result)
@@ -192,17 +192,17 @@ class Bisector:
         )
 
     def _reading(
-        self, side: Side | UserError, label: str, result: Compiled | UserError
-    ) -> tuple[VersionReading, Compilation | None]:
+        self, side: Side | UserError, label: str, result: CompiledVariant | UserError
+    ) -> tuple[VersionReading, Endpoint | None]:
         if isinstance(side, UserError) or isinstance(result, UserError):
             return VersionReading(label, None, str(result)), None
         tools = _tools(result)
         reading = self.criterion.read(result.facts)
         if reading is None:
             return VersionReading(side.label, None, "the fact is unknown", tools), None
-        return VersionReading(side.label, reading, "", tools), Compilation(side, result, reading)
+        return VersionReading(side.label, reading, "", tools), Endpoint(side, result, reading)
 
-    def cause(self, good: Compilation, bad: Compilation) -> Cause:
+    def cause(self, good: Endpoint, bad: Endpoint) -> Cause:
         """The layer and pass that make a variant worse with one toolchain than with another."""
         pair, mixer = Pair(good, bad, self.criterion), Mixer(self.kept, self.seconds)
 
@@ -279,9 +279,9 @@ class Bisector:
         repository: Repository,
         request: CommitRequest,
         sides: Sequence[Side | UserError],
-    ) -> list[Compiled | UserError]:
+    ) -> list[CompiledVariant | UserError]:
         sha = repository.resolve(request.range.partition("..")[2] or "HEAD")
-        found: list[Compiled | UserError] = []
+        found: list[CompiledVariant | UserError] = []
         for side in sides:
             if not isinstance(side, UserError):
                 self.report(f"compiling {sha[:10]} with {side.label}")
@@ -306,7 +306,7 @@ class Bisector:
             self._source_changes(good, bad),
         )
 
-    def _source_changes(self, good: Compiled, bad: Compiled) -> Changes | None:
+    def _source_changes(self, good: CompiledVariant, bad: CompiledVariant) -> Changes | None:
         """The diff of the first stage that differs."""
         for stage in good.stages:
             diff = _stage_diff(good, bad, stage)
@@ -329,14 +329,14 @@ def _cause(pair: Pair, layers: LayerResult, stages: tuple[tuple[str, str], ...])
     )
 
 
-def _tools(compiled: Compiled) -> tuple[tuple[str, str], ...]:
+def _tools(compiled: CompiledVariant) -> tuple[tuple[str, str], ...]:
     """The versions of Triton and the assembler: (("triton", "3.8.0"), ("ptxas", "12.9"))."""
     names = ("triton", "ptxas")
     found = [(name, compiled.versions[name]) for name in names if name in compiled.versions]
     return tuple((name, match[1] if (match := _CUDA.match(text)) else text) for name, text in found)
 
 
-def stage_differences(good: Compiled, bad: Compiled) -> tuple[tuple[str, str], ...]:
+def stage_differences(good: CompiledVariant, bad: CompiledVariant) -> tuple[tuple[str, str], ...]:
     """Each stage and how it differs, in words: "equal", "3 added, 0 removed"."""
     found = []
     for stage in good.stages:
@@ -353,7 +353,7 @@ def stage_differences(good: Compiled, bad: Compiled) -> tuple[tuple[str, str], .
     return tuple(found)
 
 
-def _stage_diff(good: Compiled, bad: Compiled, stage: str) -> StageDiff | None:
+def _stage_diff(good: CompiledVariant, bad: CompiledVariant, stage: str) -> StageDiff | None:
     """The diff of a text stage; None if it is too large, or binary."""
     language = stage_named(stage).language
     texts = good.text(stage), bad.text(stage)

@@ -15,9 +15,9 @@ from irscope.diff.stage_diff import diff_stage
 from irscope.facts.source.map import SourcePlace, kernel_place, python_lines
 from irscope.findings.python_edit_text import describe
 from irscope.findings.python_edits import edits
-from irscope.jobs.bisect.attributing import LayerResult, Pair
-from irscope.jobs.bisect.compiling import Compiled
-from irscope.jobs.bisect.mixing import Cut, Mixer
+from irscope.jobs.bisect.attribution import LayerResult, Pair
+from irscope.jobs.bisect.compiling import CompiledVariant
+from irscope.jobs.bisect.layer_swap import Cut, Mixer
 from irscope.jobs.bisect.pass_search import PassResult, PassSearch
 from irscope.languages.document import Document
 from irscope.languages.language import parse
@@ -75,7 +75,7 @@ def changes_of(
     )
 
 
-def _from_one_input(pair: Pair, mixer: Mixer, before: str) -> tuple[Compiled, Compiled, str]:
+def _from_one_input(pair: Pair, mixer: Mixer, before: str) -> tuple[CompiledVariant, CompiledVariant, str]:
     """Build one text of a stage with both sides, and say which; their own builds if none is accepted."""
     if before not in pair.good.compiled.stages:
         return pair.good.compiled, pair.bad.compiled, "the same Python"
@@ -116,7 +116,7 @@ def shown_stage(stage: str, pair: Pair) -> str:
     return next((each.name for each in stages if each.derived_from == stage), stage)
 
 
-def document_of(compiled: Compiled, stage: str) -> Document:
+def document_of(compiled: CompiledVariant, stage: str) -> Document:
     """A stage, parsed; of machine code, its disassembly. Raises UserError if that cannot be had."""
     for each in stages_for(compiled.variant.target.backend):
         if each.name == stage and each.language is not None:

@@ -9,11 +9,11 @@ from functools import partial
 from pathlib import Path
 
 from irscope.compiling.messages import SweepRequest
-from irscope.jobs.bisect.attributing import Compilation
-from irscope.jobs.bisect.compiling import Compiled, KeptResults, compile_on, compile_path, digest_of
+from irscope.jobs.bisect.attribution import Endpoint
+from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, compile_on, compile_path, digest_of
 from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.plans import choose, planned_subjects
-from irscope.jobs.bisect.sides import Side
+from irscope.jobs.bisect.toolchains import Side
 from irscope.jobs.repository import Commit, Repository
 from irscope.model import UserError
 from irscope.model.text import pluralize
@@ -40,8 +40,8 @@ class CommitSearch:
 
     tested: tuple[CommitReading, ...]
     first_bad: Commit | None
-    good: Compilation | None = None
-    bad: Compilation | None = None
+    good: Endpoint | None = None
+    bad: Endpoint | None = None
     good_commit: Commit | None = None
     candidates: tuple[Commit, ...] = ()
     reason: str = ""
@@ -75,7 +75,7 @@ class CommitTester:
         self._repository, self._request, self._kept, self._folder = repository, request, kept, folder
         self._path = repository.relative_path(request.request.file)
 
-    def compile(self, sha: str, side: Side) -> Compiled:
+    def compile(self, sha: str, side: Side) -> CompiledVariant:
         """The kernel at a commit. Raises UserError if it does not compile there."""
         key = digest_of(
             "commit", self._repository.tree(sha), str(self._path), side.identity, self._settings()
@@ -83,9 +83,9 @@ class CommitTester:
         path = self._kept.path(key, ".json")
         if not (path.exists() and _capture(path).exists()):
             self._kept.put(key, partial(self._compile, sha, side), ".json")
-        return Compiled(_capture(path))
+        return CompiledVariant(_capture(path))
 
-    def read(self, sha: str, side: Side) -> tuple[Compilation | None, CommitReading]:
+    def read(self, sha: str, side: Side) -> tuple[Endpoint | None, CommitReading]:
         """The compilation at a commit and its reading; None and a reading that says why if it failed."""
         commit = self._repository.commit(sha)
         try:
@@ -95,7 +95,7 @@ class CommitTester:
         reading = self._request.criterion.read(compiled.facts)
         if reading is None:
             return None, CommitReading(commit, None, "the fact is unknown there")
-        return Compilation(side, compiled, reading), CommitReading(commit, reading)
+        return Endpoint(side, compiled, reading), CommitReading(commit, reading)
 
     def _settings(self) -> str:
         request = self._request.request
@@ -194,9 +194,9 @@ class _Log:
         self._tester, self._repository, self._side, self._report = tester, repository, side, report
         self._known = known
         self.tested: dict[str, CommitReading] = {}
-        self.found: dict[str, Compilation] = {}
+        self.found: dict[str, Endpoint] = {}
 
-    def test(self, sha: str) -> Compilation | None:
+    def test(self, sha: str) -> Endpoint | None:
         """The kernel at a commit; None if it does not compile there."""
         if sha not in self.tested:
             self._report(f"commit {self._repository.commit(sha).short}")
@@ -206,7 +206,7 @@ class _Log:
             self._known(CommitSearch(tuple(self.tested.values()), None, reason="the search was interrupted"))
         return self.found.get(sha)
 
-    def must_test(self, sha: str) -> Compilation:
+    def must_test(self, sha: str) -> Endpoint:
         """The kernel at a commit. Raises UserError if it does not compile there."""
         found = self.test(sha)
         if found is None:

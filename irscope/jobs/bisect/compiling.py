@@ -31,7 +31,7 @@ from irscope.compiling.processes.child_process import python_command
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
 from irscope.findings.passes import Documents, PassStep, documents, steps
-from irscope.jobs.bisect.sides import Side
+from irscope.jobs.bisect.toolchains import Side
 from irscope.model import Argument, Config, Target, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter
 
@@ -188,7 +188,7 @@ class Subject:
         return WhatIfRequest(*of, axes={}, passes=True)
 
 
-class Compiled:
+class CompiledVariant:
     """A variant as a side compiled it: its stages, passes and facts, read from a capture when asked for."""
 
     def __init__(self, path: Path) -> None:
@@ -261,7 +261,7 @@ def digest_of(*parts: str) -> str:
 
 def compile_on(
     side: Side, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
-) -> Compiled:
+) -> CompiledVariant:
     """The variant as a side compiles it; `root` is the folder that imports of the file may start in.
 
     Raises UserError if the side cannot compile it, with the compiler's line.
@@ -273,9 +273,9 @@ def compile_on(
     return compiled
 
 
-def opened(path: Path) -> Compiled:
+def opened(path: Path) -> CompiledVariant:
     """The variant in a capture, which is removed if the failure may be of the machine and not of the code."""
-    compiled = Compiled(path)
+    compiled = CompiledVariant(path)
     failure = compiled.variant.failure
     if failure is not None and failure.kind in _MAYBE_PASSING:
         path.unlink(missing_ok=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irscope.facts.fact import change_text
-from irscope.jobs.bisect.attributing import CutResult, Mixed
+from irscope.jobs.bisect.attribution import CutResult, Mixed
 from irscope.jobs.bisect.bisection import Bisection, Cause, SourceCause
 from irscope.jobs.bisect.commits import CommitSearch
 from irscope.jobs.bisect.criteria import Criterion, Reading

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from irscope.findings.passes import PassStep, aligned_steps
-from irscope.jobs.bisect.attributing import SOURCE_CUT, Compilation, Mixed, Pair, Span, control, mixed
-from irscope.jobs.bisect.compiling import Compiled
+from irscope.jobs.bisect.attribution import SOURCE_CUT, Endpoint, Mixed, Pair, StepRange, control, mixed
+from irscope.jobs.bisect.compiling import CompiledVariant
 from irscope.jobs.bisect.interruption import threads
-from irscope.jobs.bisect.mixing import Cut, Mixer, named_passes, numbered
+from irscope.jobs.bisect.layer_swap import Cut, Mixer, named_passes, numbered
 
 CODE_GENERATOR = "the code generator, before the first pass"
 OPTIMIZER = "the translation to LLVM IR and LLVM's optimizer"
@@ -82,7 +82,7 @@ class PassSearch:
         if first >= last:
             ways = f"good to bad changes in {' or '.join(spans[0])}, bad to good in {' or '.join(spans[1])}"
             return PassResult(None, (*spans[0], *spans[1]), tests, f"the two directions disagree: {ways}")
-        found = self._names(Span(first, last, 1.0))
+        found = self._names(StepRange(first, last, 1.0))
         if problem := self._control(first, last):
             return PassResult(None, tuple(found), tests, problem)
         if last - first > 1:
@@ -143,7 +143,7 @@ class PassSearch:
         name = numbered(passes)[place - 1]
         return name if sum(step.name == after.after for step in passes) > 1 else after.after
 
-    def _names(self, span: Span) -> list[str]:
+    def _names(self, span: StepRange) -> list[str]:
         return [self._name(index) for index in range(span.first, span.last)]
 
     def _options(self, index: int) -> tuple[str, str]:
@@ -154,7 +154,7 @@ class PassSearch:
         theirs = self._bad[high.bad - 1].options if high.bad > low.bad else "not run"
         return ours, theirs
 
-    def _search(self, good_to_bad: bool) -> Span:
+    def _search(self, good_to_bad: bool) -> StepRange:
         """The boundaries between which the value changes: neighbors, if all modules are accepted."""
         low, high = 0, len(self._boundaries) - 1
         ends_bad = not good_to_bad
@@ -169,7 +169,7 @@ class PassSearch:
                 high = index
             else:
                 low = index
-        return Span(low, high, 1.0)
+        return StepRange(low, high, 1.0)
 
     def _test(self, index: int, good_to_bad: bool) -> float | None:
         cut = self._cut(index, good_to_bad, crossing=True)
@@ -181,7 +181,7 @@ class PassSearch:
         self._tests.append(PassTest(index, name, good_to_bad, result))
         return result.badness
 
-    def _ends(self, good_to_bad: bool) -> tuple[Compilation, Compilation]:
+    def _ends(self, good_to_bad: bool) -> tuple[Endpoint, Endpoint]:
         return (self._pair.good, self._pair.bad) if good_to_bad else (self._pair.bad, self._pair.good)
 
     def _cut(self, index: int, of_good: bool, crossing: bool) -> Cut | None:
@@ -194,7 +194,7 @@ class PassSearch:
         text = self._text(compiled, passes, place)
         return None if text is None else Cut(self._before, text, self._stage, numbered(rest)[:done])
 
-    def _text(self, compiled: Compiled, passes: Sequence[PassStep], place: int) -> str | None:
+    def _text(self, compiled: CompiledVariant, passes: Sequence[PassStep], place: int) -> str | None:
         """The module of a side after `place` of its passes."""
         if place < 0:
             return None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from irscope.compiling.messages import SweepRequest
 from irscope.jobs.bisect.compiling import KeptResults, Subject, digest_of, plan_on, source_state
-from irscope.jobs.bisect.sides import Side
+from irscope.jobs.bisect.toolchains import Side
 from irscope.model import Kernel, SourceFunction, Toolchain, UserError, Variant
 from irscope.model.variant import Target
 from irscope.store import find_variant, variant_names

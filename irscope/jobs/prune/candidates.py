@@ -31,7 +31,7 @@ from irscope.compiling.toolchain.requested_config import (
 )
 from irscope.compiling.worker import failure_of
 from irscope.model import Config, Failure, Launch, Target, UserError, Variant
-from irscope.recording.launches import described
+from irscope.recording.launch_records import described
 
 # Keyword arguments of a launch that are none of the kernel.
 _OF_LAUNCH = ("grid", "warmup")
@@ -190,7 +190,7 @@ class CandidateJob(Job):
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledCandidate:
     """A compiled candidate: the variant, its facts (`facts.measure.to_json`), and the estimated time.
 
     `microseconds` is None if the candidate could not be estimated; `note` says why. `bound` is what limits
@@ -213,7 +213,7 @@ class CandidateResult:
 
     problem: str | None = None
     failure: Failure | None = None
-    compiled: Compiled | None = None
+    compiled: CompiledCandidate | None = None
 
 
 @dataclass(frozen=True)

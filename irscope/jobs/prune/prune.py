@@ -24,15 +24,23 @@ from irscope.facts.measure import from_json
 from irscope.jobs.prune.candidates import (
     Candidate,
     CandidateResult,
-    Compiled,
+    CompiledCandidate,
     call_of_autotuner,
     call_with,
     candidates_of,
     groups,
     unwrapped,
 )
-from irscope.jobs.prune.pruned import DUPLICATE, SLOWER, Drop, Learned, Pruned, drop_of, pruned_or_all
-from irscope.jobs.prune.workers import pool
+from irscope.jobs.prune.pruning_result import (
+    DUPLICATE,
+    SLOWER,
+    Drop,
+    PruningResult,
+    StoredResult,
+    drop_of,
+    prune_or_keep_all,
+)
+from irscope.jobs.prune.worker_pool import pool
 from irscope.model import Launch, Target, UserError
 from irscope.model.text import pluralize
 from irscope.targets import device_of
@@ -53,25 +61,25 @@ class Fits:
         Return all of them if that cannot be found out.
         """
 
-        def prune() -> tuple[str, Pruned]:
+        def prune() -> tuple[str, PruningResult]:
             call = call_of_autotuner(named_args, kwargs)
             pruned = fitting(candidates_of(call, configs), limit_of_device(), self._jobs, self._timeout)
             return call.function.__name__, pruned
 
-        return pruned_or_all("fits", configs, prune)
+        return prune_or_keep_all("fits", configs, prune)
 
 
 def fitting(
     candidates: Sequence[Candidate], most_shared: int | None, processes: int | None, seconds: float
-) -> Pruned:
+) -> PruningResult:
     """Find the candidates that can be launched, and why the others cannot."""
-    learned = Learned("fits", str(most_shared), *(candidate.key for candidate in candidates))
-    cached = Pruned.from_json(learned.read(), len(candidates))
+    learned = StoredResult("fits", str(most_shared), *(candidate.key for candidate in candidates))
+    cached = PruningResult.from_json(learned.read(), len(candidates))
     if cached is not None:
         return cached
     results = results_of(candidates, most_shared, processes, seconds, compiled=False)
     drops = {number: drop for number, result in results.items() if (drop := drop_of(result)) is not None}
-    pruned = Pruned(tuple(number for number in results if number not in drops), drops)
+    pruned = PruningResult(tuple(number for number in results if number not in drops), drops)
     if pruned.lasting:
         learned.write(pruned.to_json())
     return pruned
@@ -148,10 +156,10 @@ def fitting_configs(
     most_shared = limit_of_device() if target is None else device.block_shared if device else None
     name = unwrapped(kernel)[0].__name__
 
-    def prune() -> tuple[str, Pruned]:
+    def prune() -> tuple[str, PruningResult]:
         return name, fitting(candidates, most_shared, processes, seconds)
 
-    return pruned_or_all("fits", configs, prune)
+    return prune_or_keep_all("fits", configs, prune)
 
 
 def _candidates_of_signature(
@@ -214,27 +222,27 @@ class Prune:
         See `Pruned` for what is dropped.
         """
 
-        def prune() -> tuple[str, Pruned]:
+        def prune() -> tuple[str, PruningResult]:
             call = call_of_autotuner(named_args, kwargs)
             candidates = candidates_of(call, configs)
             most = self._top if isinstance(self._top, int) else math.ceil(self._top * len(configs))
             pruned = best(candidates, most, limit_of_device(), self._jobs, self._timeout)
             return call.function.__name__, pruned
 
-        return pruned_or_all("prune", configs, prune)
+        return prune_or_keep_all("prune", configs, prune)
 
 
 def best(
     candidates: Sequence[Candidate], most: int, most_shared: int | None, processes: int | None, seconds: float
-) -> Pruned:
+) -> PruningResult:
     """Return the `most` candidates that are fastest by estimate, the others with their reasons.
 
     A candidate that cannot be estimated is kept.
     """
     launches = (str(candidate.launch) for candidate in candidates)
     keys = (candidate.key for candidate in candidates)
-    learned = Learned("prune", str(most), str(most_shared), *keys, *launches)
-    cached = Pruned.from_json(learned.read(), len(candidates))
+    learned = StoredResult("prune", str(most), str(most_shared), *keys, *launches)
+    cached = PruningResult.from_json(learned.read(), len(candidates))
     if cached is not None:
         return cached
     results = results_of(candidates, most_shared, processes, seconds, compiled=True)
@@ -243,13 +251,15 @@ def best(
     drops |= _duplicates([c for c in candidates if c.number not in drops], compiled)
     unjudged = tuple(n for n in results if n not in drops and n not in compiled)
     ranked = _ranked({n: pruned for n, pruned in compiled.items() if n not in drops}, most)
-    pruned = Pruned((*ranked.keep, *unjudged), {**drops, **ranked.drops}, ranked.notes)
+    pruned = PruningResult((*ranked.keep, *unjudged), {**drops, **ranked.drops}, ranked.notes)
     if pruned.lasting:
         learned.write(pruned.to_json())
     return pruned
 
 
-def _duplicates(candidates: Sequence[Candidate], compiled: Mapping[int, Compiled]) -> dict[int, Drop]:
+def _duplicates(
+    candidates: Sequence[Candidate], compiled: Mapping[int, CompiledCandidate]
+) -> dict[int, Drop]:
     """Return the candidates whose machine code and launch equal those of an earlier one."""
     by_number = {candidate.number: candidate for candidate in candidates}
     variants = [candidate_code.variant for number, candidate_code in compiled.items() if number in by_number]
@@ -264,7 +274,7 @@ def _duplicates(candidates: Sequence[Candidate], compiled: Mapping[int, Compiled
     return drops
 
 
-def _ranked(compiled: Mapping[int, Compiled], most: int) -> Pruned:
+def _ranked(compiled: Mapping[int, CompiledCandidate], most: int) -> PruningResult:
     """Return the `most` to measure first, then those that could not be estimated."""
     times = {n: result.microseconds for n, result in compiled.items() if result.microseconds is not None}
     order = _measuring_order(times, compiled)
@@ -278,10 +288,10 @@ def _ranked(compiled: Mapping[int, Compiled], most: int) -> Pruned:
     }
     why = "".join(compiled[number].note for number in unknown[:1])
     notes = (f"{pluralize(len(unknown), 'config')} kept without an estimate: {why}",) if unknown else ()
-    return Pruned((*order[:most], *unknown), slower, notes)
+    return PruningResult((*order[:most], *unknown), slower, notes)
 
 
-def _measuring_order(times: Mapping[int, float], compiled: Mapping[int, Compiled]) -> list[int]:
+def _measuring_order(times: Mapping[int, float], compiled: Mapping[int, CompiledCandidate]) -> list[int]:
     """Return the estimated candidates in the order to measure them; the first is the fastest."""
     numbers = sorted(times, key=lambda number: (times[number], number))
     if not numbers:

@@ -20,7 +20,7 @@ from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
 from irscope.jobs.reproduce.clean_process import SCRIPT, dumped_stages
 from irscope.jobs.reproduce.recorded import Recorded
-from irscope.jobs.reproduce.reductions import Program, Reduction, reductions, without_unused
+from irscope.jobs.reproduce.reductions import KernelProgram, Reduction, reductions, without_unused
 from irscope.jobs.reproduce.script import KERNEL_FILE, script_text
 from irscope.model import Artifact, UserError
 from irscope.model.process import available_cores
@@ -86,7 +86,7 @@ def minimize(
         for runner in runners:
             stack.callback(runner.stop)
         search = _Search(runners, _interesting(recorded, condition), started + seconds)
-        program = Program(ast.parse(recorded.kernel), recorded.call)
+        program = KernelProgram(ast.parse(recorded.kernel), recorded.call)
         first = search.best([lambda: without_unused(program)]) or search.best([lambda: program])
         if first is None:
             what = condition or "the recorded error"
@@ -105,7 +105,7 @@ def minimize(
 # Whether a smaller program still shows the problem, from its artifacts with facts, or from its output if it
 # does not compile.
 Interesting = Callable[[Recorded, str], bool]
-_Found = tuple[int, Program, Recorded]
+_Found = tuple[int, KernelProgram, Recorded]
 
 
 def _interesting(recorded: Recorded, condition: str) -> Interesting:
@@ -127,7 +127,7 @@ class _Search:
         self._known: set[str] = set()
         self.tried, self.last, self.expired = 0, "", False
 
-    def run(self, program: Program) -> _Found | None:
+    def run(self, program: KernelProgram) -> _Found | None:
         """Return the smallest program found, or None if none is smaller."""
         best: _Found | None = None
         while not self.expired:
@@ -139,7 +139,7 @@ class _Search:
                 break
         return best
 
-    def _reduced(self, program: Program, reduction: Reduction) -> _Found | None:
+    def _reduced(self, program: KernelProgram, reduction: Reduction) -> _Found | None:
         best, index = None, 0
         while index < len(attempts := reduction(program)):
             batch = attempts[index : index + len(self._runners)]
@@ -153,7 +153,7 @@ class _Search:
                 index += smaller[0]
         return best
 
-    def best(self, attempts: Sequence[Callable[[], Program | None]]) -> _Found | None:
+    def best(self, attempts: Sequence[Callable[[], KernelProgram | None]]) -> _Found | None:
         """Return the first of these programs that is interesting."""
         if time.monotonic() > self._deadline:
             self.expired = True
@@ -172,7 +172,7 @@ class _Search:
                 return index, program, recorded
         return None
 
-    def _new(self, program: Program | None) -> Program | None:
+    def _new(self, program: KernelProgram | None) -> KernelProgram | None:
         """Return the program, unless it was tried before."""
         if program is None:
             return None
@@ -183,7 +183,7 @@ class _Search:
         return program
 
 
-def _cleaned(program: Program | None) -> Program | None:
+def _cleaned(program: KernelProgram | None) -> KernelProgram | None:
     return None if program is None else without_unused(program)
 
 
@@ -202,7 +202,7 @@ class _Runner:
         )  # fmt: skip
         self._count = 0
 
-    def compile(self, program: Program) -> tuple[Recorded, str] | None:
+    def compile(self, program: KernelProgram) -> tuple[Recorded, str] | None:
         """Return the variant that a program compiles to, and what was printed.
 
         It has no artifacts if the program fails.

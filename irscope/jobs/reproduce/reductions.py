@@ -19,7 +19,7 @@ _MOST_AT_ONCE = 16
 
 
 @dataclass(frozen=True)
-class Program:
+class KernelProgram:
     """A kernel's file as a syntax tree, which nothing changes, and its call."""
 
     tree: ast.Module
@@ -37,9 +37,9 @@ class Program:
 
 
 # Makes one smaller program; None if it turns out to be impossible.
-Attempt = Callable[[], Program | None]
+Attempt = Callable[[], KernelProgram | None]
 # All attempts of one kind for a program, in their order.
-Reduction = Callable[[Program], Sequence[Attempt]]
+Reduction = Callable[[KernelProgram], Sequence[Attempt]]
 
 
 def reductions() -> Iterator[Reduction]:
@@ -54,7 +54,7 @@ def reductions() -> Iterator[Reduction]:
     yield _simpler_expressions
 
 
-def without_unused(program: Program) -> Program:
+def without_unused(program: KernelProgram) -> KernelProgram:
     """Without definitions and imports that nothing uses, and without docstrings."""
     tree = copy.deepcopy(program.tree)
     for node in ast.walk(tree):
@@ -91,7 +91,7 @@ def _defined(node: ast.stmt) -> set[str] | None:
     return None
 
 
-def _edited(program: Program, place: int, edit: Callable[[ast.AST], bool]) -> Program | None:
+def _edited(program: KernelProgram, place: int, edit: Callable[[ast.AST], bool]) -> KernelProgram | None:
     """Return the program after `edit` of a copy of its node number `place`.
 
     Return None if `edit` returns False.
@@ -105,7 +105,7 @@ def _nodes(tree: ast.AST) -> list[ast.AST]:
     return list(ast.walk(tree))
 
 
-def _removals(program: Program, size: int) -> list[Attempt]:
+def _removals(program: KernelProgram, size: int) -> list[Attempt]:
     """Without `size` consecutive statements of a function."""
     attempts: list[Attempt] = []
     for node_number, node in enumerate(_nodes(program.tree)):
@@ -126,7 +126,7 @@ def _removals(program: Program, size: int) -> list[Attempt]:
     return attempts
 
 
-def _without(program: Program, place: int, name: str, start: int, size: int) -> Program | None:
+def _without(program: KernelProgram, place: int, name: str, start: int, size: int) -> KernelProgram | None:
     def remove(node: ast.AST) -> bool:
         block = getattr(node, name)
         del block[start : start + size]
@@ -137,7 +137,7 @@ def _without(program: Program, place: int, name: str, start: int, size: int) -> 
     return _edited(program, place, remove)
 
 
-def _unwrapped_blocks(program: Program) -> list[Attempt]:
+def _unwrapped_blocks(program: KernelProgram) -> list[Attempt]:
     """With the body of a branch or a loop in its place."""
     attempts: list[Attempt] = []
     for node_number, node in enumerate(_nodes(program.tree)):
@@ -152,7 +152,7 @@ def _unwrapped_blocks(program: Program) -> list[Attempt]:
     return attempts
 
 
-def _unwrapped(program: Program, place: int, name: str, index: int, body: str) -> Program | None:
+def _unwrapped(program: KernelProgram, place: int, name: str, index: int, body: str) -> KernelProgram | None:
     def unwrap(node: ast.AST) -> bool:
         block = getattr(node, name)
         child = block[index]
@@ -165,7 +165,7 @@ def _unwrapped(program: Program, place: int, name: str, index: int, body: str) -
     return _edited(program, place, unwrap)
 
 
-def _simpler_expressions(program: Program) -> list[Attempt]:
+def _simpler_expressions(program: KernelProgram) -> list[Attempt]:
     """With an operand or argument in place of an expression, and without a keyword argument."""
     attempts: list[Attempt] = []
     for node_number, node in enumerate(_nodes(program.tree)):
@@ -204,7 +204,7 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return parts
 
 
-def _dropped(program: Program, place: int, field: str, index: int) -> Program | None:
+def _dropped(program: KernelProgram, place: int, field: str, index: int) -> KernelProgram | None:
     def drop(node: ast.AST) -> bool:
         del getattr(node, field)[index]
         return True
@@ -212,7 +212,7 @@ def _dropped(program: Program, place: int, field: str, index: int) -> Program | 
     return _edited(program, place, drop)
 
 
-def _replaced(program: Program, place: int, field: str, index: int, part: int) -> Program | None:
+def _replaced(program: KernelProgram, place: int, field: str, index: int, part: int) -> KernelProgram | None:
     def put(node: ast.AST) -> bool:
         value = getattr(node, field)
         if isinstance(value, list):
@@ -229,7 +229,7 @@ def _kernel(tree: ast.Module, call: Call) -> ast.FunctionDef:
     return next(node for node in functions if node.name == call.kernel)
 
 
-def _unused_parameters(program: Program) -> list[Attempt]:
+def _unused_parameters(program: KernelProgram) -> list[Attempt]:
     """Without a parameter of the kernel that its body does not use."""
     kernel = _kernel(program.tree, program.call)
     read = {node.id for child in kernel.body for node in ast.walk(child) if isinstance(node, ast.Name)}
@@ -237,7 +237,7 @@ def _unused_parameters(program: Program) -> list[Attempt]:
     return [lambda name=name: _without_parameter(program, name, None) for name in unused]  # type: ignore[misc]
 
 
-def _inlined_constants(program: Program) -> list[Attempt]:
+def _inlined_constants(program: KernelProgram) -> list[Attempt]:
     """With the value of a constexpr parameter in its place."""
     paths = {ast.literal_eval(path): text for path, text in program.call.constexprs.items()}
     constants = {
@@ -251,7 +251,7 @@ def _inlined_constants(program: Program) -> list[Attempt]:
     ]
 
 
-def _without_parameter(program: Program, name: str, value: str | None) -> Program | None:
+def _without_parameter(program: KernelProgram, name: str, value: str | None) -> KernelProgram | None:
     """Without a parameter of the kernel, with `value` where its body reads it."""
     tree = copy.deepcopy(program.tree)
     kernel = _kernel(tree, program.call)
@@ -261,7 +261,7 @@ def _without_parameter(program: Program, name: str, value: str | None) -> Progra
         expression = ast.parse(value, mode="eval").body
         kernel.body = [_Inlined(name, expression).visit(child) for child in kernel.body]
     index = program.call.parameters.index(name)
-    return Program(ast.fix_missing_locations(tree), _call_without(program.call, index))
+    return KernelProgram(ast.fix_missing_locations(tree), _call_without(program.call, index))
 
 
 def _remove_argument(arguments: ast.arguments, name: str) -> bool:

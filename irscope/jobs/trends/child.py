@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
+from irscope.jobs.warm.launch_plans import LaunchOptions, compile_launches
 from irscope.jobs.warm.plan_file import read_plan
-from irscope.jobs.warm.variations import VaryOptions, vary
 from irscope.model import UserError
 
 ANSWER = "irscope trends: "
@@ -15,9 +15,9 @@ ANSWER = "irscope trends: "
 
 def main(plan: str, output: str, jobs: str, seconds: str) -> int:
     """Write the capture and print the problems as JSON, on a line after ANSWER; returns 1 if it fails."""
-    options = VaryOptions(processes=int(jobs) or None, seconds=float(seconds), prices=False)
+    options = LaunchOptions(processes=int(jobs) or None, seconds=float(seconds), prices=False)
     try:
-        varied = vary(read_plan(Path(plan)), Path(output), options, "irscope trends")
+        varied = compile_launches(read_plan(Path(plan)), Path(output), options, "irscope trends")
     except UserError as error:
         _answer([str(error)])
         return 1

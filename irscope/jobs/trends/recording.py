@@ -21,8 +21,8 @@ from irscope.jobs.trends.child import ANSWER
 from irscope.jobs.trends.launches import at_commit, digest, import_roots, package_folders, relative_files
 from irscope.jobs.trends.trends import CAPTURES, Entry, History
 from irscope.jobs.versions.environments import Environment
+from irscope.jobs.warm.launch_plans import KernelLaunches
 from irscope.jobs.warm.plan_file import plan_text
-from irscope.jobs.warm.variations import KernelLaunches
 from irscope.model import UserError
 from irscope.model.text import one_line
 

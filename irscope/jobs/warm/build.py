@@ -31,8 +31,8 @@ from irscope.compiling.toolchain.local_keys import LocalKeys, local_keys
 from irscope.jobs.warm import cache_folder
 from irscope.jobs.warm.launch_build import Launches, WarmOptions, libhip_paths, library_dirs
 from irscope.jobs.warm.manifest import (
+    HashedFunction,
     Manifest,
-    SourceLines,
     WarmEntry,
     config_key,
     launcher_of,
@@ -112,7 +112,7 @@ class WarmBuild:
         self._counts = _Counts()
         self._stack = ExitStack()
         self._added: dict[str, _Added] = {}
-        self._sources: dict[SourceLines, int] = {}
+        self._sources: dict[HashedFunction, int] = {}
         self._chosen: dict[str, set[tuple[Any, ...]]] = {}
         self._done: dict[str, Target | None] = {}
         # The configs that cannot be written from a capture, by kernel and reason.
@@ -286,7 +286,7 @@ class WarmBuild:
 
     def _source(self, function: SourceFunction) -> int:
         digest = hashlib.sha256(function.text.encode("utf-8", "replace")).hexdigest()
-        lines = SourceLines(function.name, function.file, function.line, digest)
+        lines = HashedFunction(function.name, function.file, function.line, digest)
         return self._sources.setdefault(lines, len(self._sources))
 
     def _pruned(self) -> set[str]:
@@ -307,7 +307,7 @@ class WarmBuild:
             del self._added[folder]
         return losers
 
-    def _entries(self) -> tuple[tuple[WarmEntry, ...], tuple[SourceLines, ...]]:
+    def _entries(self) -> tuple[tuple[WarmEntry, ...], tuple[HashedFunction, ...]]:
         """Return the entries of this build, those of other inputs of earlier builds, and all sources."""
         entries = [added.entry for added in self._added.values()]
         for entry in self.old.entries:

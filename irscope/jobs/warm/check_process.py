@@ -13,7 +13,7 @@ import os
 import sys
 import threading
 
-from irscope.compiling.toolchain.process_hooks import Compiled, Event, cache_folder, observe
+from irscope.compiling.toolchain.process_hooks import Event, TritonCompilation, cache_folder, observe
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Reporter:
 
     def observe(self, event: Event) -> None:
         """Collect what is cold, and the hashes of what is not."""
-        if isinstance(event, Compiled) and event.hit:
+        if isinstance(event, TritonCompilation) and event.hit:
             self._hits[event.hash] = str(getattr(event.source, "name", ""))
         else:
             self._cold_starts().observe(event)

@@ -23,7 +23,7 @@ from irscope.recording.subprocesses import startup_path
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ProgramCheck:
     """The result of a check: the program's exit code, 128 + N if signal N ended it, and its cold starts.
 
     `processes` is how many Python processes imported Triton, `hits` how many kernels they loaded from the
@@ -44,7 +44,7 @@ class _Report:
     cold: tuple[ColdStart, ...]
 
 
-def check_program(command: Sequence[str], folder: Path | None) -> Check:
+def check_program(command: Sequence[str], folder: Path | None) -> ProgramCheck:
     """Run a command with `folder` as Triton's cache (None: the cache as it is) and listens to its processes.
 
     Raises UserError if the folder or the command does not exist, or if the manifest cannot be read.
@@ -57,7 +57,7 @@ def check_program(command: Sequence[str], folder: Path | None) -> Check:
         process_reports = list(_read_reports(Path(reports)))
     hits = {hash_: name for report in process_reports for hash_, name in report.hits.items()}
     cold = [cold_start for report in process_reports for cold_start in report.cold]
-    return Check(code, len(process_reports), len(hits), (*cold, *_unlisted(hits, manifest)))
+    return ProgramCheck(code, len(process_reports), len(hits), (*cold, *_unlisted(hits, manifest)))
 
 
 def command_of(text: str) -> list[str]:

@@ -21,7 +21,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from irscope.compiling.kernels import called_functions, source_function
-from irscope.compiling.toolchain.process_hooks import LOG, Benchmarked, Built, Compiled, Event
+from irscope.compiling.toolchain.process_hooks import (
+    LOG,
+    Event,
+    TritonBenchmark,
+    TritonBuild,
+    TritonCompilation,
+)
 from irscope.compiling.toolchain.requested_config import (
     TunedNames,
     requested_config,
@@ -31,7 +37,7 @@ from irscope.compiling.toolchain.requested_config import (
 from irscope.compiling.toolchain.triton_cache import cache_key
 from irscope.findings.cache_key_diff import reason_text, recompilation
 from irscope.jobs.warm.expecting import ColdStart, Kind
-from irscope.jobs.warm.manifest import Manifest, SourceLines, WarmEntry, read_manifest
+from irscope.jobs.warm.manifest import HashedFunction, Manifest, WarmEntry, read_manifest
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.model.text import pluralize
 from irscope.targets import parse_target
@@ -39,7 +45,7 @@ from irscope.targets import parse_target
 _MAX_REASONS = 3
 
 
-def requested_variant(event: Compiled) -> Variant:
+def requested_variant(event: TritonCompilation) -> Variant:
     """Return the compilation that a program requested, with each component of its cache key.
 
     It has no artifacts.
@@ -133,7 +139,7 @@ def _stored_kernel(entry: WarmEntry, kernel: Kernel, manifest: Manifest) -> Kern
     return replace(kernel, source=_function(kernel.source, lines[kernel.source.name]), helpers=helpers)
 
 
-def _function(function: SourceFunction, stored: SourceLines) -> SourceFunction:
+def _function(function: SourceFunction, stored: HashedFunction) -> SourceFunction:
     same = hashlib.sha256(function.text.encode("utf-8", "replace")).hexdigest() == stored.digest
     text = function.text if same else f"# another text: {stored.digest}"
     return replace(function, file=stored.file, line=stored.line, text=text)
@@ -182,9 +188,9 @@ class Collector:
 
     def observe(self, event: Event) -> None:
         """Add what an event says."""
-        if isinstance(event, Benchmarked):
+        if isinstance(event, TritonBenchmark):
             self._add_benchmark(event)
-        elif isinstance(event, Built):
+        elif isinstance(event, TritonBuild):
             self._add(ColdStart("build", event.name, event.seconds, missing=self._why_built(event.name)))
         elif not event.hit:
             self._add(self._compilation(event))
@@ -203,7 +209,7 @@ class Collector:
         self._report(cold)
         return index
 
-    def _add_benchmark(self, event: Benchmarked) -> None:
+    def _add_benchmark(self, event: TritonBenchmark) -> None:
         """Add one cold start per tuning run, with the configs that were measured so far."""
         run = (event.kernel, _key_text(event))
         with self._lock:
@@ -218,7 +224,7 @@ class Collector:
             ColdStart("benchmark", event.kernel, event.seconds, run[1], missing=missing)
         )
 
-    def _compilation(self, event: Compiled) -> ColdStart:
+    def _compilation(self, event: TritonCompilation) -> ColdStart:
         name = str(getattr(event.source, "name", "a kernel"))
         kind: Kind = "compilation" if event.error is None else "failure"
         cold = ColdStart(kind, name, event.seconds, hash=event.hash)
@@ -230,7 +236,7 @@ class Collector:
             LOG.debug("irscope: cannot explain a compilation", exc_info=True)
             return replace(cold, missing=f"cannot be explained ({type(error).__name__}: {error})")
 
-    def _explained(self, cold: ColdStart, event: Compiled) -> ColdStart:
+    def _explained(self, cold: ColdStart, event: TritonCompilation) -> ColdStart:
         # Imported only now: a process that compiles nothing does not pay for it.
 
         variant = requested_variant(event)
@@ -263,13 +269,13 @@ def _error_text(error: BaseException) -> str:
     return f"{failure.kind}: {failure.summary}"
 
 
-def _key_text(event: Benchmarked) -> str:
+def _key_text(event: TritonBenchmark) -> str:
     """Return a tuning key: "M=512, N=64, torch.float16"."""
     values = [f"{name}={value}" for name, value in zip(event.names, event.key, strict=False)]
     return ", ".join([*values, *map(str, event.key[len(event.names) :])])
 
 
-def _why_benchmarked(event: Benchmarked, folder: Path) -> str:
+def _why_benchmarked(event: TritonBenchmark, folder: Path) -> str:
     """Return why Triton found no tuning result in the folder.
 
     See Autotuner.check_disk_cache, 3.6 to 3.9.

@@ -19,7 +19,14 @@ from typing import Protocol
 
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.jobs.warm.cache_folder import modified_times, remove_files, write_files, written_since
-from irscope.jobs.warm.variations import KernelLaunches, VaryOptions, launches_of, to_vary, unmatched, vary
+from irscope.jobs.warm.launch_plans import (
+    KernelLaunches,
+    LaunchOptions,
+    compile_launches,
+    kernels_to_expand,
+    launches_of,
+    unmatched,
+)
 from irscope.model import Target
 
 # Adds the variants of a capture to the build, for the input with this name.
@@ -36,7 +43,7 @@ class LaunchBuild:
     """
 
     folder: Path
-    options: VaryOptions
+    options: LaunchOptions
     cache_here: Callable[[], AbstractContextManager[None]]
     before: Mapping[str, Sequence[str]]
     add: AddCapture
@@ -61,7 +68,7 @@ class LaunchBuild:
         Returns these kernels and their targets: the capture's own variants of them are not needed. Raises
         UserError if the capture cannot be read.
         """
-        return self.add_kernels(to_vary(self._launches(capture), self.options), name)
+        return self.add_kernels(kernels_to_expand(self._launches(capture), self.options), name)
 
     def add_launched(self, capture: Path, name: str) -> None:
         """Compiles and adds what an option varies of the kernels that a program has launched.
@@ -88,7 +95,7 @@ class LaunchBuild:
     def _add_kernels(self, kernels: Sequence[KernelLaunches], name: str) -> frozenset[tuple[str, Target]]:
         with temporary_folder("irscope-warm-") as temporary, self.cache_here():
             output = Path(temporary) / "launches.irscope"
-            varied = vary(kernels, output, self.options)
+            varied = compile_launches(kernels, output, self.options)
             self.add(output, name)
         write_files(self.folder, varied.files)
         self.notes += varied.lines

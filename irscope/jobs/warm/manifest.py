@@ -31,7 +31,7 @@ _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class SourceLines:
+class HashedFunction:
     """A function of which Triton's key has the text: `digest` is the sha256 (hex) of its lines."""
 
     name: str
@@ -103,7 +103,7 @@ class Manifest:
     triton_path: str = ""
     library_dirs: tuple[tuple[str, ...], ...] = ()
     libhip: tuple[str, ...] = ()
-    sources: tuple[SourceLines, ...] = ()
+    sources: tuple[HashedFunction, ...] = ()
     entries: tuple[WarmEntry, ...] = ()
     stubs: tuple[WarmStub, ...] = ()
     choices: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -173,7 +173,7 @@ def _manifest_from(document: Mapping[str, Any]) -> Manifest:
         library_dirs=tuple(tuple(map(str, dirs)) for dirs in document["library_dirs"]),
         libhip=tuple(map(str, document["libhip"])),
         sources=tuple(
-            SourceLines(str(s["name"]), str(s["file"]), int(s["line"]), str(s["digest"]))
+            HashedFunction(str(s["name"]), str(s["file"]), int(s["line"]), str(s["digest"]))
             for s in document["sources"]
         ),
         entries=tuple(_entry(table, common) for table in document["entries"]),

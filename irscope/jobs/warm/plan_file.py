@@ -23,8 +23,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.launch_grid import LaunchCase, parse_vary
-from irscope.jobs.warm.variations import KernelLaunches
+from irscope.compiling.launch_grid import LaunchCase, parse_axes
+from irscope.jobs.warm.launch_plans import KernelLaunches
 from irscope.model import Target, UserError, format_value, parse_argument
 from irscope.model.files import check_regular
 from irscope.model.text import printable
@@ -148,7 +148,7 @@ def _kernel(path: Path, number: int, table: Mapping[str, Any]) -> KernelLaunches
         file=path.parent / file,
         target=_target(where, target),
         cases=tuple(_case(where, launch) for launch in launches),
-        axes=tuple(axis for entry in entries for axis in parse_vary(f"{name}:{entry}")),
+        axes=tuple(axis for entry in entries for axis in parse_axes(f"{name}:{entry}")),
     )
 
 

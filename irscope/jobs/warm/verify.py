@@ -20,7 +20,7 @@ from pathlib import Path
 from irscope.compiling.toolchain.launch_stubs import StubRequest, build_stubs
 from irscope.compiling.toolchain.local_keys import LocalKeys, local_keys
 from irscope.jobs.warm.cache_folder import file_stem, read_json
-from irscope.jobs.warm.manifest import MANIFEST, Manifest, SourceLines, WarmEntry, read_manifest
+from irscope.jobs.warm.manifest import MANIFEST, HashedFunction, Manifest, WarmEntry, read_manifest
 from irscope.model import UserError
 from irscope.model.text import pluralize
 from irscope.model.variant import ENVIRONMENT, OPTION, variable_value
@@ -31,7 +31,7 @@ _PACKAGES = ("site-packages", "dist-packages")
 _MAX_BYTES = 16 << 20
 
 
-def find_changes(source: SourceLines) -> str | None:
+def find_changes(source: HashedFunction) -> str | None:
     """Return how a function here differs from the manifest's ("": not at all).
 
     Return None if its file is not found. Triton's key has a function's text and first line, not
@@ -106,7 +106,7 @@ _RELEASE = re.compile(r"\bV(\d+\.\d+\.\d+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ComponentCheck:
     """One component: its state, what the folder and this machine have, and what to do if they differ.
 
     `entries` is the number of kernels (or stubs) that would be compiled because of it.
@@ -119,7 +119,7 @@ class Check:
     entries: int = 0
 
 
-def verify(folder: Path) -> list[Check]:
+def verify(folder: Path) -> list[ComponentCheck]:
     """Compare every component of the folder's keys with this machine.
 
     Raises UserError if it has none.
@@ -146,11 +146,11 @@ def verify(folder: Path) -> list[Check]:
     ]
 
 
-def _triton(manifest: Manifest, local: LocalKeys) -> Check:
+def _triton(manifest: Manifest, local: LocalKeys) -> ComponentCheck:
     built_version = manifest.versions.get("triton", "?")
     foreign = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
     if not foreign:
-        return Check("triton", OK, f"{local.version}, Python {local.python}")
+        return ComponentCheck("triton", OK, f"{local.version}, Python {local.python}")
     python = manifest.versions.get("python", "?")
     text = f"folder {built_version} (Python {python}), here {local.version} (Python {local.python})"
     if built_version != local.version:
@@ -161,14 +161,14 @@ def _triton(manifest: Manifest, local: LocalKeys) -> Check:
         )
     else:
         advice = "another build of this version, or edited files: use the same wheel or image on both sides"
-    return Check("triton", DIFFERS, text, advice, len(foreign))
+    return ComponentCheck("triton", DIFFERS, text, advice, len(foreign))
 
 
 def _minor(version: str) -> str:
     return ".".join(version.split(".")[:2])
 
 
-def _backends(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+def _backends(manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
     """Yield a check per target: the version of ptxas, or of AMD's code generator."""
     for target in manifest.targets:
         of_target = [entry for entry in manifest.entries if entry.target == target]
@@ -176,13 +176,13 @@ def _backends(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
         foreign = [e for e in of_target if e.components.get("backend", local_backend) != local_backend]
         name = f"backend {target}"
         if not foreign:
-            yield Check(name, OK, _release(local_backend))
+            yield ComponentCheck(name, OK, _release(local_backend))
             continue
         built_release = _release(foreign[0].components["backend"])
         advice = "use the same wheel or image"
         if variables := backend_of(parse_target(target)).assembler_variables:
             advice += f", or set {' or '.join(variables)} to the same assembler"
-        yield Check(
+        yield ComponentCheck(
             name, DIFFERS, f"folder {built_release}, here {_release(local_backend)}", advice, len(foreign)
         )
 
@@ -194,7 +194,7 @@ def _release(backend: str) -> str:
     return f"{tool} {match[1]}" if match else " ".join(backend.split())[:60]
 
 
-def _environment(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+def _environment(manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
     """Yield a check per variable in the keys that is set there or here."""
     built_values = {
         name: [e.components.get(ENVIRONMENT + name, "") for e in manifest.entries]
@@ -204,7 +204,7 @@ def _environment(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
         local_value = local.environment.get(name, "")
         foreign = [value for value in values if value != local_value]
         if not foreign:
-            yield Check(name, OK, f"{name}={variable_value(local_value)}")
+            yield ComponentCheck(name, OK, f"{name}={variable_value(local_value)}")
             continue
         built_value = Counter(foreign).most_common(1)[0][0]
         texts = ["not set" if not value else variable_value(value) for value in (built_value, local_value)]
@@ -213,9 +213,9 @@ def _environment(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
             if built_value
             else f"unset {name}, or build with it set"
         )
-        yield Check(name, DIFFERS, f"folder {texts[0]}, here {texts[1]}", advice, len(foreign))
+        yield ComponentCheck(name, DIFFERS, f"folder {texts[0]}, here {texts[1]}", advice, len(foreign))
     if not built_values:
-        yield Check("environment", OK, "no variable of Triton's keys is set")
+        yield ComponentCheck("environment", OK, "no variable of Triton's keys is set")
 
 
 def _variables(entries: tuple[WarmEntry, ...]) -> Iterator[str]:
@@ -225,7 +225,7 @@ def _variables(entries: tuple[WarmEntry, ...]) -> Iterator[str]:
                 yield name.removeprefix(ENVIRONMENT)
 
 
-def _options(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+def _options(manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
     """Yield a check per option for which no entry has this machine's default.
 
     The entries for that default would be others.
@@ -248,7 +248,7 @@ def _options(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
             )
             if name in paths:
                 advice = f"the keys have the path of Triton: install it at {manifest.triton_path}"
-            yield Check(
+            yield ComponentCheck(
                 f"option {name}", DIFFERS, f"folder {values[0]}, here {local_default}", advice, len(values)
             )
 
@@ -262,30 +262,34 @@ def _in_key(manifest: Manifest) -> bool:
     return [int(part) for part in version[:2] if part.isdecimal()] < [3, 9]
 
 
-def _device(manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+def _device(manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
     if not local.device:
-        yield Check("device", UNKNOWN, f"no GPU here; the folder is for {', '.join(manifest.targets)}")
+        yield ComponentCheck(
+            "device", UNKNOWN, f"no GPU here; the folder is for {', '.join(manifest.targets)}"
+        )
     elif local.device in manifest.targets:
-        yield Check("device", OK, local.device)
+        yield ComponentCheck("device", OK, local.device)
     else:
         advice = f"build with --target {local.device}"
         text = f"folder {', '.join(manifest.targets)}, here {local.device}"
-        yield Check("device", DIFFERS, text, advice, len(manifest.entries))
+        yield ComponentCheck("device", DIFFERS, text, advice, len(manifest.entries))
 
 
-def _paths(folder: Path, manifest: Manifest) -> Check:
+def _paths(folder: Path, manifest: Manifest) -> ComponentCheck:
     """Check whether Triton finds the files of each entry by the paths in its group file."""
     lost = [entry for entry in manifest.entries if not all(map(os.path.exists, _files(folder, entry)))]
     if not lost:
         kernel_count = pluralize(len(manifest.entries), "kernel")
         outside = [e for e in manifest.entries if not all(_in(folder, file) for file in _files(folder, e))]
         if not outside:
-            return Check("paths", OK, f"the files of {kernel_count} are found")
+            return ComponentCheck("paths", OK, f"the files of {kernel_count} are found")
         text = f"the files are those in another folder: {Path(_files(folder, outside[0])[0]).parents[1]}"
-        return Check("paths", OK, text, f"irscope warm --relocate {folder}, before that folder is removed")
+        return ComponentCheck(
+            "paths", OK, text, f"irscope warm --relocate {folder}, before that folder is removed"
+        )
     text = f"the folder was built for {manifest.at}; its files are not found by the paths in it"
     advice = f"irscope warm --relocate {folder}, or build with --at {folder}"
-    return Check("paths", DIFFERS, text, advice, len(lost))
+    return ComponentCheck("paths", DIFFERS, text, advice, len(lost))
 
 
 def _files(folder: Path, entry: WarmEntry) -> list[str]:
@@ -301,7 +305,7 @@ def _in(folder: Path, file: str) -> bool:
     return os.path.realpath(file).startswith(f"{os.path.realpath(folder)}/")
 
 
-def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check]:
+def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
     """Yield a check that the driver module that this machine looks for is there.
 
     Also yield checks for launchers of all signatures.
@@ -309,10 +313,10 @@ def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check
     backends = tuple(dict.fromkeys(target.partition(":")[0] for target in manifest.targets))
     with_library = tuple(backend for backend in backends if local.driver_library(backend))
     if with_library != backends:
-        yield Check("driver", UNKNOWN, f"the driver's library is not found here: {local.searched}")
+        yield ComponentCheck("driver", UNKNOWN, f"the driver's library is not found here: {local.searched}")
     if not with_library or (local.triton_path and manifest.entries and not manifest.stubs):
         if with_library:
-            yield Check("driver", DIFFERS, "the folder has no driver module", "build it again", 1)
+            yield ComponentCheck("driver", DIFFERS, "the folder has no driver module", "build it again", 1)
         return
     request = StubRequest(
         str(folder),
@@ -325,7 +329,7 @@ def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check
     for stub in build_stubs(request):
         stub_file = folder / stub.folders[0] / stub.file
         if stub_file.exists():
-            yield Check(stub.name, OK, stub.file)
+            yield ComponentCheck(stub.name, OK, stub.file)
             continue
         text = (
             f"built for {manifest.extension}, {manifest.platform}; here {local.extension}, {local.platform}"
@@ -337,10 +341,10 @@ def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Check
             advice = (
                 f"irscope warm --relocate {folder} (Triton 3.8 or later), or build with --libcuda or --libhip"
             )
-        yield Check(stub.name, DIFFERS, text, advice, 1)
+        yield ComponentCheck(stub.name, DIFFERS, text, advice, 1)
 
 
-def _sources(manifest: Manifest) -> Iterator[Check]:
+def _sources(manifest: Manifest) -> Iterator[ComponentCheck]:
     """Yield checks that the kernels' functions are the same here, at the same lines."""
     using = Counter(index for entry in manifest.entries for index in entry.sources)
     missing, same = [], 0
@@ -350,11 +354,13 @@ def _sources(manifest: Manifest) -> Iterator[Check]:
             missing.append(source)
         elif change:
             advice = "build the folder again from this source"
-            yield Check(f"source {source.name}", DIFFERS, change, advice, using[index])
+            yield ComponentCheck(f"source {source.name}", DIFFERS, change, advice, using[index])
         else:
             same += 1
     if same:
-        yield Check("sources", OK, f"{pluralize(same, 'function')} at the same lines")
+        yield ComponentCheck("sources", OK, f"{pluralize(same, 'function')} at the same lines")
     if missing:
         names = ", ".join(source.name for source in missing[:3]) + (", ..." if len(missing) > 3 else "")
-        yield Check("sources", UNKNOWN, f"no file here of {pluralize(len(missing), 'function')}: {names}")
+        yield ComponentCheck(
+            "sources", UNKNOWN, f"no file here of {pluralize(len(missing), 'function')}: {names}"
+        )

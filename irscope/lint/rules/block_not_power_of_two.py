@@ -24,7 +24,7 @@ import ast
 from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
-from irscope.lint.source.evaluate import Known
+from irscope.lint.source.evaluate import StaticValue
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import PythonModule
 
@@ -99,16 +99,16 @@ def _ranges(kernel: KernelSource, module: PythonModule) -> Iterator[_Range]:
             yield call, call.args[0], call.args[1]
 
 
-def _length(start: ast.expr, end: ast.expr, values: dict[str, int], module: PythonModule) -> Known:
+def _length(start: ast.expr, end: ast.expr, values: dict[str, int], module: PythonModule) -> StaticValue:
     difference = ast.BinOp(end, ast.Sub(), start)
     return module.evaluate(difference, values)
 
 
-def _is_int(value: Known) -> bool:
+def _is_int(value: StaticValue) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _is_invalid(length: Known) -> bool:
+def _is_invalid(length: StaticValue) -> bool:
     return _is_int(length) and (length <= 0 or length & (length - 1) != 0)
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.facts.registry import SCALAR_SPILLS
-from irscope.facts.resources import (
+from irscope.facts.occupancy import (
     reported_spills,
     spill_severity,
     spilled_registers_text,
     spills_only_scalars,
 )
+from irscope.facts.registry import SCALAR_SPILLS
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
 from irscope.model import Variant

@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.kernel_body import needs_constant
-from irscope.lint.source.python_module import LaunchSite, PythonModule, Scope
+from irscope.lint.source.python_module import LaunchSite, PythonModule, PythonScope
 
 # Names of weights and of model sizes: these are the same in every call.
 _WEIGHTS = re.compile(r"^[bw]\d?$|^w_|_w$|weight|bias|table|cache|embed|freq|_log$|cos|sin", re.IGNORECASE)
@@ -66,7 +66,7 @@ def _diagnostic(module: PythonModule, launch: LaunchSite, name: str, origin: str
     return module.diagnostic(RULE, node, message, fix, launch.kernel)
 
 
-def _origin(node: ast.expr, scope: Scope) -> str:
+def _origin(node: ast.expr, scope: PythonScope) -> str:
     """Return `node` as text if it is a tensor's number of elements or rows (batches), else ""."""
     node = scope.resolve(node)
     match node:

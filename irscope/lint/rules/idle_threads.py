@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import prod
 
 from irscope.facts.accesses.axis_info import shapes_of
-from irscope.facts.resources import count, threads_of
+from irscope.facts.occupancy import count, threads_of
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
 from irscope.model import Variant

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from irscope.facts.accesses.axis_flow import AxisFlow
 from irscope.facts.accesses.global_accesses import blamed, global_accesses, memory_use
 from irscope.facts.instruction_mix import instructions_by_line
-from irscope.facts.resources import threads_of
+from irscope.facts.occupancy import threads_of
 from irscope.facts.source.frame import SourceFrame, ir_functions
 from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel

@@ -29,7 +29,7 @@ from collections.abc import Iterator, Mapping
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.accesses import pointer_accesses
-from irscope.lint.source.evaluate import Known
+from irscope.lint.source.evaluate import StaticValue
 from irscope.lint.source.grids import dimensions
 from irscope.lint.source.kernel_body import names_in
 from irscope.lint.source.offsets import LIMIT, OffsetEvaluator
@@ -83,7 +83,7 @@ def _grid(launch: LaunchSite, values: Mapping[str, int], module: PythonModule) -
     sizes = {}
     for axis, dimension in enumerate(dimensions(launch)):
         names = names_in(dimension)
-        name_values: dict[str, Known] = {
+        name_values: dict[str, StaticValue] = {
             name: module.value(ast.Name(name, ast.Load()), launch.scope) for name in names
         }
         # The parameter of a grid function is the only name that no scope binds.

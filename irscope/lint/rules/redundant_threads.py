@@ -27,7 +27,7 @@ import ast
 from collections.abc import Iterator, Mapping
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
-from irscope.lint.source.evaluate import ConfigValue, Known
+from irscope.lint.source.evaluate import ConfigValue, StaticValue
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.offsets import most_elements
 from irscope.lint.source.python_module import PythonModule
@@ -62,7 +62,9 @@ def _check_configs(
     for config in configs:
         warps = config.options.get("num_warps")
         # A launch may pass what has a default, unless the config sets it.
-        values: Mapping[str, Known] = {k: v for k, v in (config.kwargs or {}).items() if k not in defaults}
+        values: Mapping[str, StaticValue] = {
+            k: v for k, v in (config.kwargs or {}).items() if k not in defaults
+        }
         elements = most_elements(kernel, module, values) if isinstance(warps, int) else None
         if isinstance(warps, int) and elements is not None and _redundant(warps, elements) and config.node:
             by_expression.setdefault(config.node, []).append((warps, elements))

@@ -35,7 +35,7 @@ from math import frexp, sqrt
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.evaluate import unpacked
 from irscope.lint.source.kernel_source import KernelSource
-from irscope.lint.source.python_module import PythonModule, Scope, inside
+from irscope.lint.source.python_module import PythonModule, PythonScope, inside
 
 _PRODUCTS = ("torch.matmul", "torch.mm", "torch.bmm")
 # Arguments and settings with which a product of float32 matrices and its reference are not TF32 and float32.
@@ -50,7 +50,7 @@ _PRECISION_SETTINGS = (
 )
 
 
-def random_product(operands: list[ast.expr], scope: Scope, module: PythonModule) -> tuple[str, int]:
+def random_product(operands: list[ast.expr], scope: PythonScope, module: PythonModule) -> tuple[str, int]:
     """Return the dtype of a product of two random matrices, and the length K of its sums (or 0).
 
     Returns ("", 0) if neither operand is certain to be one.
@@ -75,14 +75,14 @@ def left_factor(node: ast.expr, module: PythonModule) -> ast.expr | None:
     return None
 
 
-def _dtype(call: ast.Call, module: PythonModule, scope: Scope) -> str:
+def _dtype(call: ast.Call, module: PythonModule, scope: PythonScope) -> str:
     node = next((keyword.value for keyword in call.keywords if keyword.arg == "dtype"), None)
     name = module.dotted(scope.resolve(node)) if node is not None else "torch.float32"
     short_name = name.removeprefix("torch.") if name.startswith("torch.") else ""
     return "float32" if short_name == "float" else short_name
 
 
-def _last_size(call: ast.Call, module: PythonModule, scope: Scope) -> int:
+def _last_size(call: ast.Call, module: PythonModule, scope: PythonScope) -> int:
     """Return the last size that `torch.randn` is called with; if a loop sets it, the largest."""
     node = call.args[-1] if call.args else call
     node = node.elts[-1] if isinstance(node, ast.Tuple | ast.List) and node.elts else node
@@ -96,7 +96,7 @@ def _last_size(call: ast.Call, module: PythonModule, scope: Scope) -> int:
     return max((value for value in values if isinstance(value, int) and value > 0), default=0)
 
 
-def _only_dtype(scope: Scope, module: PythonModule) -> str:
+def _only_dtype(scope: PythonScope, module: PythonModule) -> str:
     """Return the dtype named in the outermost function, if it names only one and calls `torch.randn`."""
     names, random = set(), False
     for node in ast.walk(scope.outermost.node):
@@ -109,7 +109,7 @@ def _only_dtype(scope: Scope, module: PythonModule) -> str:
     return dtypes.pop() if len(dtypes) == 1 and random and scope.parent is not None else ""
 
 
-def tf32_function(operands: list[ast.expr], scope: Scope, module: PythonModule) -> str:
+def tf32_function(operands: list[ast.expr], scope: PythonScope, module: PythonModule) -> str:
     """Return the function among two compared values that multiplies in TF32; "" if it is not certain.
 
     It launches a kernel of this file with a `tl.dot` of default precision, and nothing in the file
@@ -160,7 +160,7 @@ def tolerance_too_tight(module: PythonModule) -> Iterator[Diagnostic]:
                 yield from _check_call(node, scope, module)
 
 
-def _check_call(node: ast.Call, scope: Scope, module: PythonModule) -> Iterator[Diagnostic]:
+def _check_call(node: ast.Call, scope: PythonScope, module: PythonModule) -> Iterator[Diagnostic]:
     name = module.dotted(node.func)
     if name not in ("torch.allclose", "torch.testing.assert_close"):
         return

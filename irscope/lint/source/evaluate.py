@@ -29,8 +29,8 @@ class _Unknown(Enum):
 UNKNOWN: Final = _Unknown.UNKNOWN
 
 # Plain Python values, lists, tuples and dicts of them, ConfigValue or UNKNOWN: no narrower type fits.
-Known = Any
-Lookup = Callable[[str], Known]
+StaticValue = Any
+Lookup = Callable[[str], StaticValue]
 
 MAX_ITEMS = 5_000
 _MAX_INT = 1 << 64
@@ -44,8 +44,8 @@ class ConfigValue:
     `node` is the element of the list of configs, if that is known.
     """
 
-    kwargs: Mapping[str, Known] | None
-    options: Mapping[str, Known] = field(default_factory=dict)
+    kwargs: Mapping[str, StaticValue] | None
+    options: Mapping[str, StaticValue] = field(default_factory=dict)
     node: ast.expr | None = None
 
     @property
@@ -60,7 +60,7 @@ class ConfigValue:
 
 
 # The parameters of triton.Config after `kwargs`, in order, with their defaults (3.6 to 3.9).
-CONFIG_OPTIONS: Mapping[str, Known] = {
+CONFIG_OPTIONS: Mapping[str, StaticValue] = {
     "num_warps": 4,
     "num_stages": 3,
     "num_ctas": 1,
@@ -70,14 +70,14 @@ CONFIG_OPTIONS: Mapping[str, Known] = {
 }
 
 
-def too_big(value: Known) -> bool:
+def too_big(value: StaticValue) -> bool:
     """Return True if a value is so large that computing with it may be slow; no kernel needs that."""
     if isinstance(value, int):
         return not -_MAX_INT < value < _MAX_INT
     return isinstance(value, list | tuple | dict | str) and len(value) > MAX_ITEMS
 
 
-def unpacked(target: ast.expr, value: Known) -> dict[str, Known]:
+def unpacked(target: ast.expr, value: StaticValue) -> dict[str, StaticValue]:
     """Return the names that assigning `value` to `target` binds; UNKNOWN if the lengths do not match."""
     if isinstance(target, ast.Name):
         return {target.id: value}
@@ -92,8 +92,8 @@ def unpacked(target: ast.expr, value: Known) -> dict[str, Known]:
     return {}
 
 
-Evaluate = Callable[[ast.expr, Lookup], Known]
-Spend = Callable[[], bool]  # counts a step; False if the budget is used up
+Evaluate = Callable[[ast.expr, Lookup], StaticValue]
+CountStep = Callable[[], bool]  # counts a step; False if the budget is used up
 
 
 class _End(Enum):
@@ -106,12 +106,16 @@ class _End(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Returned:
-    value: Known
+    value: StaticValue
 
 
 def interpret(
-    body: Sequence[ast.stmt], local: dict[str, Known], evaluate: Evaluate, names: Lookup, spend: Spend
-) -> Known:
+    body: Sequence[ast.stmt],
+    local: dict[str, StaticValue],
+    evaluate: Evaluate,
+    names: Lookup,
+    spend: CountStep,
+) -> StaticValue:
     """Return the value that a function with this body returns, or UNKNOWN if it is uncertain.
 
     `local` are its arguments; `names` looks up the names of the file.
@@ -121,7 +125,9 @@ def interpret(
 
 
 class _Interpreter:
-    def __init__(self, local: dict[str, Known], evaluate: Evaluate, names: Lookup, spend: Spend) -> None:
+    def __init__(
+        self, local: dict[str, StaticValue], evaluate: Evaluate, names: Lookup, spend: CountStep
+    ) -> None:
         self._local = local
         self._evaluate = evaluate
         self._names = names
@@ -134,10 +140,10 @@ class _Interpreter:
                 return end
         return _End.NEXT
 
-    def _value(self, node: ast.expr) -> Known:
+    def _value(self, node: ast.expr) -> StaticValue:
         return self._evaluate(node, self._lookup)
 
-    def _lookup(self, name: str) -> Known:
+    def _lookup(self, name: str) -> StaticValue:
         return self._local[name] if name in self._local else self._names(name)
 
     def _statement(self, node: ast.stmt) -> _End | _Returned:  # noqa: PLR0911 - a case each
@@ -195,7 +201,7 @@ class _Interpreter:
 _MAX_STEPS = 50_000
 _MAX_DEPTH = 40
 
-_BINARY: Mapping[type[ast.operator], Callable[[Known, Known], Known]] = {
+_BINARY: Mapping[type[ast.operator], Callable[[StaticValue, StaticValue], StaticValue]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -208,7 +214,7 @@ _BINARY: Mapping[type[ast.operator], Callable[[Known, Known], Known]] = {
     ast.BitAnd: operator.and_,
     ast.BitOr: operator.or_,
 }
-_COMPARE: Mapping[type[ast.cmpop], Callable[[Known, Known], Known]] = {
+_COMPARE: Mapping[type[ast.cmpop], Callable[[StaticValue, StaticValue], StaticValue]] = {
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
     ast.Lt: operator.lt,
@@ -220,7 +226,7 @@ _COMPARE: Mapping[type[ast.cmpop], Callable[[Known, Known], Known]] = {
     ast.Is: operator.is_,
     ast.IsNot: operator.is_not,
 }
-_UNARY: Mapping[type[ast.unaryop], Callable[[Known], Known]] = {
+_UNARY: Mapping[type[ast.unaryop], Callable[[StaticValue], StaticValue]] = {
     ast.USub: operator.neg,
     ast.UAdd: operator.pos,
     ast.Not: operator.not_,
@@ -238,7 +244,7 @@ def next_power_of_2(n: int) -> int:
     return 1 << max(n - 1, 0).bit_length()
 
 
-_CALLS: Mapping[str, Callable[..., Known]] = {
+_CALLS: Mapping[str, Callable[..., StaticValue]] = {
     "len": len,
     "min": min,
     "max": max,
@@ -257,7 +263,7 @@ _CALLS: Mapping[str, Callable[..., Known]] = {
     "triton.cdiv": cdiv,
     "triton.next_power_of_2": next_power_of_2,
 }
-_METHODS: Mapping[str, Callable[..., Known]] = {
+_METHODS: Mapping[str, Callable[..., StaticValue]] = {
     "copy": lambda value: value.copy(),
     "items": lambda value: list(value.items()),
     "keys": lambda value: list(value.keys()),
@@ -290,7 +296,7 @@ class Evaluator:
         self._steps = 0
         self._depth = 0
 
-    def __call__(self, node: ast.expr, lookup: Lookup) -> Known:
+    def __call__(self, node: ast.expr, lookup: Lookup) -> StaticValue:
         """Return the value of `node`; `lookup` returns the value of a name."""
         if self._depth == 0:
             self._steps = 0
@@ -309,7 +315,7 @@ class Evaluator:
         self._steps += 1
         return self._steps <= _MAX_STEPS
 
-    def _evaluated(self, node: ast.expr, lookup: Lookup) -> Known:  # noqa: PLR0911 - a case each
+    def _evaluated(self, node: ast.expr, lookup: Lookup) -> StaticValue:  # noqa: PLR0911 - a case each
         match node:
             case ast.Constant():
                 return node.value
@@ -340,8 +346,8 @@ class Evaluator:
                 return self._call(node, lookup)
         return UNKNOWN
 
-    def _items(self, nodes: Iterable[ast.expr], lookup: Lookup) -> Known:
-        items: list[Known] = []
+    def _items(self, nodes: Iterable[ast.expr], lookup: Lookup) -> StaticValue:
+        items: list[StaticValue] = []
         for node in nodes:
             if isinstance(node, ast.Starred):
                 more = self(node.value, lookup)
@@ -352,8 +358,8 @@ class Evaluator:
                 items.append(_with_node(self(node, lookup), node))
         return items
 
-    def _dict(self, node: ast.Dict, lookup: Lookup) -> Known:
-        entries: dict[Known, Known] = {}
+    def _dict(self, node: ast.Dict, lookup: Lookup) -> StaticValue:
+        entries: dict[StaticValue, StaticValue] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             entry = self(value, lookup)
             if key is None:
@@ -366,18 +372,20 @@ class Evaluator:
                 entries[name] = entry
         return entries
 
-    def _boolean(self, node: ast.BoolOp, lookup: Lookup) -> Known:
+    def _boolean(self, node: ast.BoolOp, lookup: Lookup) -> StaticValue:
         ends = isinstance(node.op, ast.Or)
         for value in (self(part, lookup) for part in node.values):
             if value is UNKNOWN or bool(value) == ends:
                 return value
         return value
 
-    def _comprehension(self, element: ast.expr, generators: list[ast.comprehension], lookup: Lookup) -> Known:
+    def _comprehension(
+        self, element: ast.expr, generators: list[ast.comprehension], lookup: Lookup
+    ) -> StaticValue:
         if not generators:
             return [_with_node(self(element, lookup), element)]
         first, *rest = generators
-        results: list[Known] = []
+        results: list[StaticValue] = []
         items = self(first.iter, lookup)
         if items is UNKNOWN:
             return UNKNOWN
@@ -393,7 +401,7 @@ class Evaluator:
                 results += more
         return results
 
-    def _call(self, node: ast.Call, lookup: Lookup) -> Known:
+    def _call(self, node: ast.Call, lookup: Lookup) -> StaticValue:
         arguments = self._items(node.args, lookup)
         keywords = self._keywords(node, lookup)
         if arguments is UNKNOWN or keywords is UNKNOWN:
@@ -410,8 +418,8 @@ class Evaluator:
             return _applied(_METHODS[node.func.attr], self(node.func.value, lookup), *arguments)
         return UNKNOWN
 
-    def _keywords(self, node: ast.Call, lookup: Lookup) -> Known:
-        by_name: dict[str, Known] = {}
+    def _keywords(self, node: ast.Call, lookup: Lookup) -> StaticValue:
+        by_name: dict[str, StaticValue] = {}
         for keyword in node.keywords:
             value = self(keyword.value, lookup)
             if keyword.arg is not None:
@@ -422,7 +430,9 @@ class Evaluator:
                 by_name |= value
         return by_name
 
-    def _run(self, function: ast.FunctionDef, arguments: list[Known], keywords: dict[str, Known]) -> Known:
+    def _run(
+        self, function: ast.FunctionDef, arguments: list[StaticValue], keywords: dict[str, StaticValue]
+    ) -> StaticValue:
         signature = function.args
         if signature.vararg or signature.kwarg or signature.posonlyargs or function.decorator_list:
             return UNKNOWN
@@ -442,11 +452,11 @@ class Evaluator:
         return interpret(function.body, local, self, self._names, self._spend)
 
 
-def _with_names(lookup: Lookup, names: Mapping[str, Known]) -> Lookup:
+def _with_names(lookup: Lookup, names: Mapping[str, StaticValue]) -> Lookup:
     return lambda name: names[name] if name in names else lookup(name)
 
 
-def _applied(function: Callable[..., Known] | None, *values: Known) -> Known:
+def _applied(function: Callable[..., StaticValue] | None, *values: StaticValue) -> StaticValue:
     """Apply `function` to `values`; return UNKNOWN if one is unknown, or too large to be fast."""
     if function is None or any(value is UNKNOWN or too_big(value) for value in values):
         return UNKNOWN
@@ -457,12 +467,12 @@ def _applied(function: Callable[..., Known] | None, *values: Known) -> Known:
     return function(*values)
 
 
-def _with_node(value: Known, node: ast.expr) -> Known:
+def _with_node(value: StaticValue, node: ast.expr) -> StaticValue:
     """Set a config's location to its element in the list of configs, even if a helper made it."""
     return replace(value, node=node) if isinstance(value, ConfigValue) else value
 
 
-def _config(node: ast.Call, arguments: list[Known], keywords: Mapping[str, Known]) -> ConfigValue:
+def _config(node: ast.Call, arguments: list[StaticValue], keywords: Mapping[str, StaticValue]) -> ConfigValue:
     first, rest = (arguments[0], arguments[1:]) if arguments else (keywords.get("kwargs", UNKNOWN), [])
     options = dict(CONFIG_OPTIONS) | dict(zip(CONFIG_OPTIONS, rest, strict=False))
     options |= {name: value for name, value in keywords.items() if name != "kwargs"}

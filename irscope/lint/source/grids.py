@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from irscope.lint.source.kernel_body import axes_of, names_in, program_axes, resolve_local, terms
 from irscope.lint.source.kernel_source import KernelSource
-from irscope.lint.source.python_module import LaunchSite, PythonModule, Scope, inside
+from irscope.lint.source.python_module import LaunchSite, PythonModule, PythonScope, inside
 
 _DIVISIONS = ("cdiv", "ceil_div", "ceildiv")
 
@@ -23,7 +23,7 @@ def dimensions(launch: LaunchSite) -> list[ast.expr]:
     return list(grid.elts) if isinstance(grid, ast.Tuple | ast.List) else []
 
 
-def _returned(name: str, scope: Scope) -> ast.expr | None:
+def _returned(name: str, scope: PythonScope) -> ast.expr | None:
     """Return the expression that the local function `name` returns, if it does nothing else."""
     owner = scope.owner(name)
     if owner is None or owner.bound[name] != 1:
@@ -35,7 +35,7 @@ def _returned(name: str, scope: Scope) -> ast.expr | None:
     return None
 
 
-def divisors(node: ast.expr, scope: Scope, module: PythonModule) -> Iterator[ast.expr]:
+def divisors(node: ast.expr, scope: PythonScope, module: PythonModule) -> Iterator[ast.expr]:
     """Yield the divisors D of `triton.cdiv(n, D)`, `(n + D - 1) // D`, and products of these."""
     node = scope.resolve(node)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
@@ -108,7 +108,7 @@ def _steps(node: ast.expr, kernel: KernelSource, module: PythonModule) -> Iterat
                         yield block.id, factor
 
 
-def rounded_up(node: ast.expr, scope: Scope, module: PythonModule) -> ast.expr | None:
+def rounded_up(node: ast.expr, scope: PythonScope, module: PythonModule) -> ast.expr | None:
     """Return the n if a dimension of a grid is `triton.cdiv(n, B)` or `(n + B - 1) // B`, else None."""
     node = scope.resolve(node)
     match node:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.lint.source.evaluate import UNKNOWN, ConfigValue, Known
+from irscope.lint.source.evaluate import UNKNOWN, ConfigValue, StaticValue
 
 if TYPE_CHECKING:
     from irscope.lint.source.python_module import PythonModule
@@ -124,7 +124,7 @@ def kernel_of(node: ast.FunctionDef, module: PythonModule) -> KernelSource | Non
     return KernelSource(node.name, node, parameters, jit, autotune, heuristics, are_known)
 
 
-def strings(value: Known) -> list[str] | None:
+def strings(value: StaticValue) -> list[str] | None:
     """Return `value` as a list of strings, or None if it is anything else."""
     if not isinstance(value, list | tuple) or not all(isinstance(item, str) for item in value):
         return None

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import prod
 
-from irscope.lint.source.evaluate import Known
+from irscope.lint.source.evaluate import StaticValue
 from irscope.lint.source.kernel_body import resolve_local
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import PythonModule, argument
@@ -31,7 +31,7 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 _SAME = ("multiple_of", "max_contiguous", "max_constancy")
 
 
-class Kind(Enum):
+class NumberKind(Enum):
     """How a number is computed: by the compiler in Python, or by the kernel in 32 or 64 bits."""
 
     CONSTANT = auto()
@@ -44,7 +44,7 @@ class Number:
     """A number of the kernel; for a tensor, its first element."""
 
     value: int
-    kind: Kind
+    kind: NumberKind
 
 
 @dataclass
@@ -76,7 +76,7 @@ class OffsetEvaluator:
     def _value(self, node: ast.expr) -> Number | None:
         match node:
             case ast.Constant(int() as value):
-                return Number(value, Kind.CONSTANT)
+                return Number(value, NumberKind.CONSTANT)
             case ast.Name():
                 return self._name(node)
             case ast.BinOp():
@@ -96,7 +96,10 @@ class OffsetEvaluator:
             return None
         value = self.arguments[node.id]
         wide = value > LIMIT or "64" in ast.unparse(parameter.node)
-        return Number(value, Kind.CONSTANT if parameter.constexpr else Kind.INT64 if wide else Kind.INT32)
+        return Number(
+            value,
+            NumberKind.CONSTANT if parameter.constexpr else NumberKind.INT64 if wide else NumberKind.INT32,
+        )
 
     def _operation(self, node: ast.BinOp) -> Number | None:
         left, right = self(node.left), self(node.right)
@@ -105,10 +108,16 @@ class OffsetEvaluator:
             return None
         value = apply(left.value, right.value)
         kinds = {_kind(left), _kind(right)}
-        kind = Kind.INT64 if Kind.INT64 in kinds else Kind.INT32 if Kind.INT32 in kinds else Kind.CONSTANT
-        if left.kind is right.kind is Kind.CONSTANT:
-            kind = Kind.CONSTANT
-        if kind is Kind.INT32 and value > LIMIT:
+        kind = (
+            NumberKind.INT64
+            if NumberKind.INT64 in kinds
+            else NumberKind.INT32
+            if NumberKind.INT32 in kinds
+            else NumberKind.CONSTANT
+        )
+        if left.kind is right.kind is NumberKind.CONSTANT:
+            kind = NumberKind.CONSTANT
+        if kind is NumberKind.INT32 and value > LIMIT:
             self.overflows.setdefault(node, value)
             return None
         return Number(value, kind)
@@ -118,11 +127,11 @@ class OffsetEvaluator:
             axis = call.args[0] if call.args else next((keyword.value for keyword in call.keywords), None)
             axis_number = axis.value if isinstance(axis, ast.Constant) else None
             size = self.grid.get(axis_number) if isinstance(axis_number, int) else None
-            return Number(size - 1, Kind.INT32) if size else None
+            return Number(size - 1, NumberKind.INT32) if size else None
         if call := self.module.tl(node, "arange", *_SAME, "cast"):
             first = self(call.args[0]) if call.args else None
             widened = self.module.tl(call, "cast") is not None
-            return _converted(first, call) if widened else first and Number(first.value, Kind.INT32)
+            return _converted(first, call) if widened else first and Number(first.value, NumberKind.INT32)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "to":
             return _converted(self(node.func.value), node)
         return None
@@ -131,9 +140,9 @@ class OffsetEvaluator:
 _SAFE = (operator.add, operator.sub, operator.mul)
 
 
-def _kind(number: Number) -> Kind:
+def _kind(number: Number) -> NumberKind:
     """Return the kind of a number in an operation: a constant that needs 64 bits is INT64."""
-    return Kind.INT64 if number.kind is Kind.CONSTANT and number.value > LIMIT else number.kind
+    return NumberKind.INT64 if number.kind is NumberKind.CONSTANT and number.value > LIMIT else number.kind
 
 
 def _converted(number: Number | None, call: ast.Call) -> Number | None:
@@ -141,7 +150,7 @@ def _converted(number: Number | None, call: ast.Call) -> Number | None:
         return None
     text = ast.unparse(call.args[-1]) if call.args else ""
     if "int64" in text:
-        return Number(number.value, Kind.INT64)
+        return Number(number.value, NumberKind.INT64)
     return number if "int32" in text else None
 
 
@@ -161,7 +170,9 @@ _SHAPE_NAMES = {"make_block_ptr": "block_shape", "make_tensor_descriptor": "bloc
 _DEFAULT_SHAPE_NAME = "shape"
 
 
-def most_elements(kernel: KernelSource, module: PythonModule, values: Mapping[str, Known]) -> int | None:
+def most_elements(
+    kernel: KernelSource, module: PythonModule, values: Mapping[str, StaticValue]
+) -> int | None:
     """Return an upper bound of the elements of the kernel's largest tensor.
 
     Returns None if it has none or it is unknown.
@@ -206,7 +217,7 @@ def _is_opaque(call: ast.Call, kernel: KernelSource, module: PythonModule) -> bo
     return not is_value or name.rpartition(".")[2] in ("load", *_GROWING)
 
 
-def _length(call: ast.Call, module: PythonModule, values: Mapping[str, Known]) -> int | None:
+def _length(call: ast.Call, module: PythonModule, values: Mapping[str, StaticValue]) -> int | None:
     start, end = argument(call, 0, "start"), argument(call, 1, "end")
     if start is None or end is None:
         return None
@@ -214,7 +225,7 @@ def _length(call: ast.Call, module: PythonModule, values: Mapping[str, Known]) -
     return bounds[1] - bounds[0] if all(isinstance(bound, int) for bound in bounds) else None
 
 
-def _size(call: ast.Call, module: PythonModule, values: Mapping[str, Known]) -> int | None:
+def _size(call: ast.Call, module: PythonModule, values: Mapping[str, StaticValue]) -> int | None:
     name = module.dotted(call.func).rpartition(".")[2]
     shape = argument(call, _SHAPED[name], _SHAPE_NAMES.get(name, _DEFAULT_SHAPE_NAME))
     shape_value = _known(shape, module, values) if shape is not None else None
@@ -224,7 +235,7 @@ def _size(call: ast.Call, module: PythonModule, values: Mapping[str, Known]) -> 
     return prod(sizes)
 
 
-def _known(node: ast.expr, module: PythonModule, values: Mapping[str, Known]) -> Known:
+def _known(node: ast.expr, module: PythonModule, values: Mapping[str, StaticValue]) -> StaticValue:
     """Return the value of an expression of constants of the kernel and of the file."""
     names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
     kernel_values = {name: values[name] for name in names if name in values}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.lint.diagnostic import Diagnostic, Rule
-from irscope.lint.source.evaluate import UNKNOWN, Evaluator, Known
+from irscope.lint.source.evaluate import UNKNOWN, Evaluator, StaticValue
 from irscope.lint.source.kernel_source import Autotune, KernelSource, kernel_of, strings
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
@@ -28,7 +28,7 @@ _MAX_ALIASES = 10
 
 
 @dataclass(frozen=True)
-class Scope:
+class PythonScope:
     """The names of a function, or of the module (`parent` is None).
 
     `bindings` maps each name that is bound once to its expression; `bound` counts how often each is bound.
@@ -37,11 +37,11 @@ class Scope:
     node: ast.Module | Function
     bindings: Mapping[str, ast.expr]
     bound: Mapping[str, int]
-    parent: Scope | None = None
+    parent: PythonScope | None = None
 
-    def owner(self, name: str) -> Scope | None:
+    def owner(self, name: str) -> PythonScope | None:
         """Return the scope that binds `name`, or None if none does."""
-        scope: Scope | None = self
+        scope: PythonScope | None = self
         while scope is not None and name not in scope.bound:
             scope = scope.parent
         return scope
@@ -63,12 +63,12 @@ class Scope:
         return node
 
     @property
-    def outermost(self) -> Scope:
+    def outermost(self) -> PythonScope:
         """Return the outermost function around this scope; for the module, the module itself."""
         return self if self.parent is None or self.parent.parent is None else self.parent.outermost
 
 
-def scope_of(node: ast.Module | Function, parent: Scope | None) -> Scope:
+def scope_of(node: ast.Module | Function, parent: PythonScope | None) -> PythonScope:
     """Return the scope of a module or function."""
     counts = Counter(_bound_names(node))
     simple: dict[str, ast.expr] = {}
@@ -81,7 +81,7 @@ def scope_of(node: ast.Module | Function, parent: Scope | None) -> Scope:
                 simple[target.id] = value
     changed = set(_mutated_names(node))
     bindings = {name: value for name, value in simple.items() if counts[name] == 1 and name not in changed}
-    return Scope(node, bindings, counts, parent)
+    return PythonScope(node, bindings, counts, parent)
 
 
 def inside(node: ast.AST) -> Iterator[ast.AST]:
@@ -155,7 +155,7 @@ class LaunchSite:
     kernel: KernelSource
     grid: ast.expr
     call: ast.Call
-    scope: Scope
+    scope: PythonScope
 
     @property
     def arguments(self) -> Mapping[str, ast.expr]:
@@ -205,15 +205,15 @@ class PythonModule:
         package, _, name = self.dotted(node.func).rpartition(".")
         return node if name in names and package == "triton.language" else None
 
-    def value(self, node: ast.expr, scope: Scope) -> Known:
+    def value(self, node: ast.expr, scope: PythonScope) -> StaticValue:
         """Return the value of an expression if the text determines it, else UNKNOWN."""
         return self._evaluate(node, lambda name: self._value_of(name, scope, frozenset()))
 
-    def evaluate(self, node: ast.expr, values: Mapping[str, Known]) -> Known:
+    def evaluate(self, node: ast.expr, values: Mapping[str, StaticValue]) -> StaticValue:
         """Return the value of an expression given the values of its names, else UNKNOWN."""
         return self._evaluate(node, lambda name: values.get(name, UNKNOWN))
 
-    def _value_of(self, name: str, scope: Scope, visited: frozenset[tuple[int, str]]) -> Known:
+    def _value_of(self, name: str, scope: PythonScope, visited: frozenset[tuple[int, str]]) -> StaticValue:
         owner = scope.owner(name)
         node = owner.bindings.get(name) if owner else None
         if owner is None or node is None or (key := (id(owner), name)) in visited:
@@ -231,7 +231,7 @@ class PythonModule:
         return {kernel.name: kernel for kernel in all_kernels if self.scope.bound[kernel.name] == 1}
 
     @cached_property
-    def scopes(self) -> tuple[Scope, ...]:
+    def scopes(self) -> tuple[PythonScope, ...]:
         """Return the scopes of the file except those of its kernels; the module's comes first."""
         kernels = {kernel.node for kernel in self.kernels.values()}
         all_scopes = [self.scope]
@@ -245,7 +245,7 @@ class PythonModule:
         scopes = self.scopes if self.kernels else ()
         return tuple(launch for scope in scopes for launch in self._launches(scope))
 
-    def _launches(self, scope: Scope) -> Iterator[LaunchSite]:
+    def _launches(self, scope: PythonScope) -> Iterator[LaunchSite]:
         for node in inside(scope.node):
             match node:
                 case ast.Call(func=ast.Subscript(value=ast.Name() as name, slice=grid)):

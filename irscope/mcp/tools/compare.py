@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.mcp.answers import Answer, Item
+from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import BOOLEAN, CAPTURE, POINTS, TEXT, VARIANT, Arguments, Tool
 from irscope.model.text import one_line
 from irscope.workspace import Comparison, finding_point
 
 
-def run(session: Session, arguments: Arguments, _: object) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the findings about B compared with A, the most important first."""
     workspace, a = session.variant(arguments.get("capture"), arguments["a"])
     pair = workspace.compare(a, workspace.variant(arguments["b"]))
@@ -28,7 +28,7 @@ def run(session: Session, arguments: Arguments, _: object) -> Answer:
         **({"mismatch": pair.mismatch} if pair.mismatch else {}),
         **({"estimate": estimate} if estimate else {}),
     }
-    return Answer("\n".join(map(one_line, head)), data, "findings", list(_items(pair)))
+    return ToolAnswer("\n".join(map(one_line, head)), data, "findings", list(_items(pair)))
 
 
 def _items(pair: Comparison) -> Iterator[Item]:

@@ -8,8 +8,7 @@ from typing import Any
 
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
-from irscope.mcp.answers import Answer, failed
-from irscope.mcp.compiler import Compiled
+from irscope.mcp.answers import ToolAnswer, failed
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import (
     INTEGER,
@@ -25,6 +24,7 @@ from irscope.mcp.tools.tool import (
 )
 from irscope.mcp.tools.variants import COLUMNS, header, variant_items
 from irscope.mcp.tools.verdict import verdict_answer
+from irscope.mcp.warm_compiler import CompileOutcome
 from irscope.model import Expression, Target, UserError, Value, Variant, parse_argument
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import Workspace, parse_target
@@ -69,7 +69,7 @@ def execute(session: Session, arguments: Arguments, stop: Stop) -> Done:
     return Done(compiled.ids, compiled.new, compiled.import_seconds, compiled.seconds, notes)
 
 
-def run(session: Session, arguments: Arguments, done: Done) -> Answer:
+def run(session: Session, arguments: Arguments, done: Done) -> ToolAnswer:
     """Answers with the verdict on a single variant, or a row per variant."""
     launch = arguments.get("launch")
     workspace = session.workspace()
@@ -80,7 +80,7 @@ def run(session: Session, arguments: Arguments, done: Done) -> Answer:
     head = "\n".join([*(f"note: {note}" for note in done.notes), *_summary(done, variants)])
     if len(variants) == 1:
         return verdict_answer(workspace, variants[0], arguments.get("against"), head, data)
-    return Answer(
+    return ToolAnswer(
         f"{head}\n{header(variants)}".strip(),
         data | {"columns": list(COLUMNS)},
         "rows",
@@ -130,7 +130,7 @@ def _value(value: object) -> Value | Expression:
     return parse_argument(value if isinstance(value, str) else repr(value))
 
 
-def _notes(compiled: Compiled) -> list[str]:
+def _notes(compiled: CompileOutcome) -> list[str]:
     notes = [one_line(note) for note in compiled.notes]
     if compiled.missing:
         notes.append(f"{pluralize(compiled.missing, 'config')} not compiled: out of time")
@@ -146,7 +146,7 @@ def _summary(done: Done, variants: Sequence[Variant]) -> Iterator[str]:
     yield f"{', '.join(parts)}; {done.seconds:.1f} s, {done.import_seconds:.1f} s of it to import"
 
 
-def _all_failed(workspace: Workspace, variants: Sequence[Variant]) -> Answer:
+def _all_failed(workspace: Workspace, variants: Sequence[Variant]) -> ToolAnswer:
     """Return the first failure with the compiler's message, one line first.
 
     It also says how many others there are.

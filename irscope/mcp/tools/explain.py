@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.document.json.records import json_value
-from irscope.mcp.answers import Answer, Item, failed
+from irscope.mcp.answers import Item, ToolAnswer, failed
 from irscope.mcp.session import Session
 from irscope.mcp.tools.lines import stage_lines
 from irscope.mcp.tools.tool import CAPTURE, TEXT, VARIANT, Arguments, Tool, text
@@ -16,7 +16,7 @@ from irscope.workspace import Fact, Workspace, find_entries, similar_names
 _MOST_EVIDENCE = 8
 
 
-def run(session: Session, arguments: Arguments, _: object) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the facts of a variant, one of them with its evidence, or the entries for a word."""
     word = arguments.get("word")
     if arguments.get("variant") is None:
@@ -27,7 +27,7 @@ def run(session: Session, arguments: Arguments, _: object) -> Answer:
     facts = workspace.facts(variant)
     if not word:
         items = fact_items(list(facts.values()))
-        return Answer(one_line(f"#{variant.id} {workspace.names[variant.id]}"), {}, "facts", items)
+        return ToolAnswer(one_line(f"#{variant.id} {workspace.names[variant.id]}"), {}, "facts", items)
     return _fact(workspace, variant, facts[word]) if word in facts else _entries(str(word))
 
 
@@ -47,7 +47,7 @@ def _unit(fact: Fact) -> str:
     return fact.kind.unit if isinstance(fact.value, int | float) and fact.kind.unit != "fraction" else ""
 
 
-def _fact(workspace: Workspace, variant: Variant, fact: Fact) -> Answer:
+def _fact(workspace: Workspace, variant: Variant, fact: Fact) -> ToolAnswer:
     head = one_line(f"#{variant.id} {fact.kind.name}: {fact} {_unit(fact)}".rstrip())
     items = []
     for evidence in fact.evidence[:_MOST_EVIDENCE]:
@@ -56,17 +56,17 @@ def _fact(workspace: Workspace, variant: Variant, fact: Fact) -> Answer:
     more = len(fact.evidence) - len(items)
     tail = f"and {more} more lines" if more > 0 else ""
     data = {"name": fact.kind.name, "value": json_value(fact.value), "text": fact.kind.description}
-    return Answer(f"{head}\n{fact.kind.description}", data, "lines", items, tail)
+    return ToolAnswer(f"{head}\n{fact.kind.description}", data, "lines", items, tail)
 
 
-def _entries(word: str) -> Answer:
+def _entries(word: str) -> ToolAnswer:
     entries = find_entries(word)
     if not entries:
         return failed(f"no entry for '{one_line(word)}'", similar=", ".join(similar_names(word)))
     items = [
         Item(f"{entry.word}: {entry.text}", {"word": entry.word, "text": entry.text}) for entry in entries
     ]
-    return Answer("", {}, "entries", items)
+    return ToolAnswer("", {}, "entries", items)
 
 
 TOOL = Tool(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from irscope.mcp.answers import Answer, Item
+from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, INTEGER, OBJECT, TEXT, VARIANT, Arguments, Tool, text
 from irscope.model import UserError, Variant
@@ -25,7 +25,7 @@ _MOST_KINDS, _MOST_CLASSES = 4, 8
 _MOST_CHARACTERS = 240
 
 
-def run(session: Session, arguments: Arguments, _: object) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return one line's operations if `line` is given, or else the text of `stage`.
 
     Without either, return the Python.
@@ -55,7 +55,7 @@ def _stages(workspace: Workspace, variant: Variant) -> list[str]:
     return [name for name in names if name == "ttgir" or name == assembly_stage(names)]
 
 
-def _one_line(workspace: Workspace, variant: Variant, number: int, stages: Sequence[str]) -> Answer:
+def _one_line(workspace: Workspace, variant: Variant, number: int, stages: Sequence[str]) -> ToolAnswer:
     source = python_source(variant)
     source_place = next((p for p in source.places if p and p.file == source.file and p.line == number), None)
     source_place = source_place or next((p for p in source.places if p and p.line == number), None)
@@ -74,7 +74,7 @@ def _one_line(workspace: Workspace, variant: Variant, number: int, stages: Seque
         items += _runs(stage, stage_lines(workspace, variant, stage), chosen)
     head = [f"line {number}: {one_line(python)}"]
     head += [f"{stage}: {_counts(stage_counts) or 'nothing'}" for stage, stage_counts in counts.items()]
-    return Answer("\n".join(head), {"python": one_line(python), "counts": counts}, "lines", items)
+    return ToolAnswer("\n".join(head), {"python": one_line(python), "counts": counts}, "lines", items)
 
 
 def _runs(stage: str, lines: Sequence[str], chosen: Sequence[int]) -> Iterator[Item]:
@@ -110,13 +110,13 @@ def _counts(counts: dict[str, int]) -> str:
     return ", ".join(f"{number} {one_line(name)}" for name, number in counts.items())
 
 
-def _stage_text(workspace: Workspace, variant: Variant, stage: str) -> Answer:
+def _stage_text(workspace: Workspace, variant: Variant, stage: str) -> ToolAnswer:
     lines = stage_lines(workspace, variant, stage)
     items = [Item(f"{number} {line}", line) for number, line in enumerate(lines, 1)]
-    return Answer(f"#{variant.id} {stage}, {len(lines)} lines", {"total": len(lines)}, "lines", items)
+    return ToolAnswer(f"#{variant.id} {stage}, {len(lines)} lines", {"total": len(lines)}, "lines", items)
 
 
-def _python(workspace: Workspace, variant: Variant) -> Answer:
+def _python(workspace: Workspace, variant: Variant) -> ToolAnswer:
     """Return the Python lines with the instructions that they became.
 
     Lines without any are left out of the list.
@@ -138,7 +138,7 @@ def _python(workspace: Workspace, variant: Variant) -> Answer:
             Item(f"{number}: {text}{f' -> {counts_text}' if counts_text else ''}", [number, text, named])
         )
     head = f"#{variant.id}: Python lines and their {stage or ''} instructions".replace("  ", " ")
-    return Answer(head, {}, "lines", items)
+    return ToolAnswer(head, {}, "lines", items)
 
 
 TOOL = Tool(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.mcp.answers import Answer, Item, failed
+from irscope.mcp.answers import Item, ToolAnswer, failed
 from irscope.mcp.session import SESSION, Session
 from irscope.mcp.tools.tool import CAPTURE, INTEGER, TEXT, Arguments, Tool, list_of, text
 from irscope.model import UserError
@@ -10,7 +10,7 @@ from irscope.model.text import base_name, one_line, pluralize
 from irscope.workspace import Diagnostic, lint
 
 
-def run(session: Session, arguments: Arguments, _: object) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the problems of a text, a file, or a capture (the session's if none is given)."""
     source, file, capture = (arguments.get(name) for name in ("source", "file", "capture"))
     if sum(subject is not None for subject in (source, file, capture)) > 1:
@@ -26,7 +26,7 @@ def run(session: Session, arguments: Arguments, _: object) -> Answer:
     if result.unread:
         return failed(one_line(f"{base_name(result.unread[0][0])}: {result.unread[0][1]}"))
     head = pluralize(len(result.problems), "problem")
-    return Answer(head, {}, "problems", list(map(_item, result.problems)))
+    return ToolAnswer(head, {}, "problems", list(map(_item, result.problems)))
 
 
 def _item(problem: Diagnostic) -> Item:

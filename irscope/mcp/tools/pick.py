@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.mcp.answers import Answer, Item
+from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, LAUNCH, Arguments, Tool, table, text
 from irscope.model.text import one_line, pluralize
@@ -13,7 +13,7 @@ from irscope.workspace import Pick, microseconds_text, problem_titles
 _COLUMNS = ("id", "config", "estimate_us", "bound", "rejected")
 
 
-def run(session: Session, arguments: Arguments, _: object) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the ranking of each problem; rejected configs come last, with the reason."""
     workspace = session.workspace(arguments.get("capture"))
     launch = arguments.get("launch")
@@ -23,7 +23,7 @@ def run(session: Session, arguments: Arguments, _: object) -> Answer:
     titles = problem_titles([pick.problem for pick in picks])
     items = [item for pick, title in zip(picks, titles, strict=True) for item in _items(pick, title)]
     head = f"{pluralize(len(picks), 'problem')}; in the order to measure them, estimates are not measurements"
-    return Answer(head, {"columns": list(_COLUMNS)}, "rows", items)
+    return ToolAnswer(head, {"columns": list(_COLUMNS)}, "rows", items)
 
 
 def _items(pick: Pick, title: str) -> Iterator[Item]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.compiling.pool import Stop
-from irscope.mcp.answers import LARGEST, LEAST, Answer
+from irscope.mcp.answers import LARGEST, LEAST, ToolAnswer
 from irscope.mcp.session import Session
 
 Arguments = Mapping[str, Any]
@@ -28,7 +28,7 @@ class Tool:
     description: str
     inputs: Mapping[str, Schema]
     outputs: Mapping[str, Schema]
-    run: Callable[[Session, Arguments, Any], Answer]
+    run: Callable[[Session, Arguments, Any], ToolAnswer]
     required: tuple[str, ...] = ()
     paged: bool = False
     execute: Callable[[Session, Arguments, Stop], object] | None = None

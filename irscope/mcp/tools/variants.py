@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from irscope.mcp.answers import Answer, Item
+from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, Arguments, Tool, table, text
 from irscope.model import UserError, Variant
@@ -68,12 +68,14 @@ def _estimate(workspace: Workspace, variant: Variant) -> float | None:
         return None
 
 
-def run(session: Session, arguments: Arguments, _: object) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the rows, sorted by a fact or config value if one is named."""
     workspace = session.workspace(arguments.get("capture"))
     sections = workspace.sections(arguments.get("kernel"), sort=arguments.get("sort"))
     variants = [entry.variant for section in sections for entry in section.entries]
-    return Answer(header(variants), {"columns": list(COLUMNS)}, "rows", variant_items(workspace, variants))
+    return ToolAnswer(
+        header(variants), {"columns": list(COLUMNS)}, "rows", variant_items(workspace, variants)
+    )
 
 
 TOOL = Tool(

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.document.json.estimates import verdict_record
-from irscope.document.terminal.variant import verdict_text
-from irscope.mcp.answers import Answer
+from irscope.document.terminal.variant_text import verdict_text
+from irscope.mcp.answers import ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, LAUNCH, OBJECT, VARIANT, Arguments, Tool
 from irscope.model import Variant
 from irscope.workspace import Workspace
 
 
-def run(session: Session, arguments: Arguments, _: object) -> Answer:
+def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the verdict on a variant."""
     workspace, variant = session.variant(arguments.get("capture"), arguments["variant"])
     return verdict_answer(workspace, variant, arguments.get("against"), launch=arguments.get("launch"))
@@ -26,12 +26,12 @@ def verdict_answer(
     head: str = "",
     data: dict[str, Any] | None = None,
     launch: str | None = None,
-) -> Answer:
+) -> ToolAnswer:
     """Return the verdict, after `head` and next to `data`."""
     against_variant = None if against is None else workspace.variant(against)
     verdict = workspace.verdict(variant, against_variant, launch)
     text = "\n".join([*([head] if head else []), *verdict_text(verdict)])
-    return Answer(text, {**(data or {}), "verdict": verdict_record(verdict)})
+    return ToolAnswer(text, {**(data or {}), "verdict": verdict_record(verdict)})
 
 
 TOOL = Tool(

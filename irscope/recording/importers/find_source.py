@@ -37,7 +37,7 @@ _MAX_PYTHON_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class SourcePlace:
+class SourcePosition:
     """A position in a Python file; lines count from 1, columns from 0 or 1 (by Triton's version)."""
 
     file: str
@@ -56,8 +56,8 @@ class KernelHeader:
     name: str
     arguments: tuple[Argument, ...]
     named: bool
-    place: SourcePlace | None
-    ranges: tuple[tuple[int, SourcePlace | None], ...]
+    place: SourcePosition | None
+    ranges: tuple[tuple[int, SourcePosition | None], ...]
 
 
 def read_header(text: str) -> KernelHeader:
@@ -126,11 +126,11 @@ def _without_parts(arguments: tuple[Argument, ...]) -> tuple[Argument, ...]:
     return tuple(a for a in arguments if "." not in a.name or a.name.partition(".")[0] not in whole)
 
 
-def _resolve(location: str, aliases: dict[str, str]) -> SourcePlace | None:
+def _resolve(location: str, aliases: dict[str, str]) -> SourcePosition | None:
     """Return the innermost file position of a location's text."""
     for _ in range(_MAX_HOPS):
         if match := _PLACE.match(location):
-            return SourcePlace(_unescaped(match[1]), int(match[2]), int(match[3]))
+            return SourcePosition(_unescaped(match[1]), int(match[2]), int(match[3]))
         alias = re.search(r"#loc\d*", location)
         if alias is None or alias[0] not in aliases:
             return None

@@ -234,7 +234,7 @@ class GeneratedKernel:
 
 
 @dataclass
-class _Module:
+class _OutputCode:
     """An output code that is being executed.
 
     `kernels` are those that it has not created yet, in order, `created` the others by name.
@@ -261,7 +261,7 @@ class _ThreadState(threading.local):
     """The compilations in this thread: the Python stacks of the program's graph by node, and output codes."""
 
     stacks: list[dict[str, str]] = field(default_factory=list)
-    modules: list[_Module] = field(default_factory=list)
+    modules: list[_OutputCode] = field(default_factory=list)
 
 
 class InductorGraphs:
@@ -306,7 +306,7 @@ class InductorGraphs:
     @contextmanager
     def loading(self, path: str, line_map: LineMap) -> Iterator[None]:
         """While the output code in the file `path` is executed, which creates its kernels."""
-        self._state.modules.append(_Module(path, line_map))
+        self._state.modules.append(_OutputCode(path, line_map))
         try:
             yield
         finally:
@@ -363,7 +363,7 @@ class InductorGraphs:
             kernel = GeneratedKernel("", None, Origin())
         return generated(kernel, source_function(function).text)
 
-    def _origin(self, name: str, module: _Module) -> Origin:
+    def _origin(self, name: str, module: _OutputCode) -> Origin:
         nodes = module.next(name)
         # A node of the backward graph may have the name of an unrelated one of the program's graph.
         forward = module.part != "backward" and self._state.stacks

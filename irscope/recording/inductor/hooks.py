@@ -24,7 +24,7 @@ from irscope.recording.recorder import Recorder
 
 
 @dataclass
-class _TuningRun:
+class _LauncherTimes:
     """One run of an autotuner: the launchers that were measured, and their times in ms."""
 
     times: list[tuple[Any, float]] = field(default_factory=list)
@@ -33,7 +33,7 @@ class _TuningRun:
 class _Current(threading.local):
     """The run of the autotuner that this thread is in."""
 
-    run: _TuningRun | None = None
+    run: _LauncherTimes | None = None
 
 
 class InductorBenchmarks:
@@ -78,15 +78,15 @@ class InductorBenchmarks:
         def descend(autotuner: Any, *args: Any, **kwargs: Any) -> Any:
             with self._run() as run:
                 chosen = original(autotuner, *args, **kwargs)
-            before = vars(autotuner).pop("irscope_tuning_run", _TuningRun())
-            self._finish(autotuner, _TuningRun([*before.times, *run.times]), chosen)
+            before = vars(autotuner).pop("irscope_tuning_run", _LauncherTimes())
+            self._finish(autotuner, _LauncherTimes([*before.times, *run.times]), chosen)
             return chosen
 
         return descend
 
     @contextmanager
-    def _run(self) -> Iterator[_TuningRun]:
-        before, run = self._current.run, _TuningRun()
+    def _run(self) -> Iterator[_LauncherTimes]:
+        before, run = self._current.run, _LauncherTimes()
         self._current.run = run
         try:
             yield run
@@ -94,7 +94,7 @@ class InductorBenchmarks:
             self._current.run = before
 
     @never_raises
-    def _finish(self, autotuner: Any, run: _TuningRun, chosen: Any) -> None:
+    def _finish(self, autotuner: Any, run: _LauncherTimes, chosen: Any) -> None:
         """Send the times of a run, whose launchers name the entries of Triton's cache."""
         numbers = self._numbers(autotuner)
         key = _tuning_key(autotuner)
@@ -168,7 +168,7 @@ def _annotated(recorder: Recorder) -> Iterator[InductorGraphs]:
     """Add what Inductor says of the kernels that it generates within the block to their variants."""
     graphs = InductorGraphs()
     with ExitStack() as stack, recorder.with_frontend(graphs.generated):
-        hooks = _Hooks(stack)
+        hooks = _ImportHooks(stack)
         hooks.on(_COMPILE_FX, "compile_fx", lambda of: _compiling(of, graphs))
         hooks.on(_CODE_CACHE, "PyCodeCache.load_by_key_path", lambda of: _loading(of, graphs))
         hooks.on(_ASYNC_COMPILE, "AsyncCompile.triton", lambda of: _adding(of, graphs))
@@ -189,7 +189,7 @@ def recorded_inductor(recorder: Recorder) -> Iterator[None]:
             yield
             return
         results, benchmarks = InductorResults(recorder, graphs), InductorBenchmarks(recorder)
-        hooks = _Hooks(stack)
+        hooks = _ImportHooks(stack)
         hooks.on(_AUTOTUNER, "CachingAutotuner.precompile", lambda of: _recording(of, results))
         hooks.on(_AUTOTUNER, "CachingAutotuner.bench", benchmarks.timed)
         hooks.on(_AUTOTUNER, "CachingAutotuner.autotune_to_one_config", benchmarks.autotuned)
@@ -198,7 +198,7 @@ def recorded_inductor(recorder: Recorder) -> Iterator[None]:
         yield
 
 
-class _Hooks:
+class _ImportHooks:
     """Replaces functions of modules that may not be imported yet, until the stack is closed."""
 
     def __init__(self, stack: ExitStack) -> None:

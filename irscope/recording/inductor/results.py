@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.constants import plain_value
+from irscope.compiling.constexpr_values import plain_value
 from irscope.compiling.messages import Note
 from irscope.compiling.toolchain.patching import never_raises
 from irscope.recording.importers.compilation import ImportedCompilation, RawCompilation, assemble

@@ -17,7 +17,7 @@ from irscope.tui import minimap, paint, row_painter
 from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.minimap import NO_FLAGS, LineFlags, Minimap
 from irscope.tui.page import Page
-from irscope.tui.paint import Target, aimed, change_targets, fitted, match_targets
+from irscope.tui.paint import ScrollTarget, aimed, change_targets, fitted, match_targets
 from irscope.tui.row_painter import Columns, RowPainter
 from irscope.tui.widgets.line_view import HEADING
 from irscope.tui.widgets.page_view import PageView
@@ -210,7 +210,7 @@ class DiffView(PageView):
             self._x = x
             self.redraw()
 
-    def _targets(self, match: bool = False) -> list[Target]:
+    def _targets(self, match: bool = False) -> list[ScrollTarget]:
         """Return the spans to show of the row under the cursor.
 
         With `match`, they are those of the search, else those of the row's change.

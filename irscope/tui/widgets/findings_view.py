@@ -31,7 +31,7 @@ _LEAST = 12
 _INKS = {"x": "sign--failure", "=": "sign--equal", "!": "sign--severe", "•": "sign--notable"}
 
 
-class _Line(NamedTuple):
+class _ScreenLine(NamedTuple):
     """A screen line: the finding it belongs to, and its cells; `a` is None if `what` spans A and B."""
 
     owner: int
@@ -85,7 +85,7 @@ class FindingsView(LineView):
         self._every = False
         self._note = ""
         self._widths = _Widths(_LEAST, _LEAST, _LEAST, _LEAST)
-        self._lines: list[_Line] = []
+        self._lines: list[_ScreenLine] = []
 
     @property
     def findings(self) -> Sequence[FindingRow]:
@@ -165,7 +165,7 @@ class FindingsView(LineView):
         self._widths = self._sized(self.scrollable_content_region.width)
         self._lines = [line for owner in range(len(self.findings)) for line in self._cells(owner)]
         if rest := len(self._all) - len(self.findings):
-            self._lines.append(_Line(len(self.findings), pluralize(rest, "more finding")))
+            self._lines.append(_ScreenLine(len(self.findings), pluralize(rest, "more finding")))
         self.lines_changed()
         if before != self.selected:
             self.set_reactive(LineView.cursor, self._first_line(before))
@@ -188,7 +188,7 @@ class FindingsView(LineView):
         what = min(room - a - b, max(longest, sentence - a - b - 2 * len(_GAP), _LEAST))
         return _Widths(what, a, b, where)
 
-    def _cells(self, owner: int) -> Iterator[_Line]:
+    def _cells(self, owner: int) -> Iterator[_ScreenLine]:
         """Yield the lines of a finding: in columns, or across them if that is much shorter."""
         row, widths = self.findings[owner], self._widths
         sentence = textwrap.wrap(display_line(row.finding.text), widths.sentence) or [""]
@@ -196,11 +196,11 @@ class FindingsView(LineView):
         columns = [textwrap.wrap(display_line(text), width) for text, width in sizes]
         height = max(map(len, columns))
         if not row.a or height > len(sentence) + 1:
-            yield from (_Line(owner, line) for line in sentence)
+            yield from (_ScreenLine(owner, line) for line in sentence)
             return
         for index in range(height):
             what, a, b = (lines[index] if index < len(lines) else "" for lines in columns)
-            yield _Line(owner, what, a, b)
+            yield _ScreenLine(owner, what, a, b)
 
     # Drawing.
 

@@ -19,7 +19,7 @@ from textual.widgets._markdown import MarkdownBlock, MarkdownFence
 _NO_ERRORS = {Token.Error: ""}
 
 
-class _Colors(HighlightTheme):
+class _LessonTheme(HighlightTheme):
     STYLES = HighlightTheme.STYLES | _NO_ERRORS
 
 
@@ -37,7 +37,7 @@ class LessonCode(MarkdownFence):
     @classmethod
     def highlight(cls, code: str, language: str, ansi: bool = False, dark: bool = False) -> Content:
         """Return the colored code."""
-        theme = (_AnsiDark if dark else _AnsiLight) if ansi else _Colors
+        theme = (_AnsiDark if dark else _AnsiLight) if ansi else _LessonTheme
         return highlight(code, language=language or None, theme=theme)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 
-from irscope.tui.page import Kind, Page, PageSide, ScreenLayout, plain_page
+from irscope.tui.page import LineKind, Page, PageSide, ScreenLayout, plain_page
 from irscope.tui.widgets.line_view import LineView
 
 # In fewer cells, two columns would show less than 40 characters of each line.
@@ -141,7 +141,7 @@ class PageView(LineView):
         self.post_message(self.CursorMoved(self))
 
     def _at_fold(self, index: int) -> bool:
-        return index < self.line_count() and self._layout.lines[index].kind is Kind.FOLD
+        return index < self.line_count() and self._layout.lines[index].kind is LineKind.FOLD
 
     def _open(self, index: int) -> None:
         self._opened.add(self._layout.lines[index].row)

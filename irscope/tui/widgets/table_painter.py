@@ -24,7 +24,7 @@ _SIGNS = {"best": "▲", "worst": "▼"}
 _STYLES = {"best": "heat--good", "worst": "heat--bad"}
 
 
-class Span(NamedTuple):
+class ColumnSpan(NamedTuple):
     """A column on screen: its place in the model, and the cells of its text."""
 
     place: int
@@ -42,7 +42,7 @@ class Panel(Protocol):
         """Return the attributes that a style class itself sets, to add to another style."""
 
 
-def visible(model: TableModel, chosen: int, width: int) -> list[Span]:
+def visible(model: TableModel, chosen: int, width: int) -> list[ColumnSpan]:
     """Return the columns on screen: the number, then as many as fit.
 
     The `chosen` one is among them.
@@ -58,15 +58,15 @@ def visible(model: TableModel, chosen: int, width: int) -> list[Span]:
         first += 1
 
 
-def _placed(model: TableModel, places: Sequence[int], width: int) -> Iterator[Span]:
+def _placed(model: TableModel, places: Sequence[int], width: int) -> Iterator[ColumnSpan]:
     start = GUTTER
     for column_index in places:
         end = start + model.width(column_index)
         if end > width:
             if not model.columns[column_index].numeric and width - start >= _LEAST_CUT:
-                yield Span(column_index, start, width - 1)
+                yield ColumnSpan(column_index, start, width - 1)
             return
-        yield Span(column_index, start, end)
+        yield ColumnSpan(column_index, start, end)
         start = end + GAP
 
 

@@ -35,7 +35,7 @@ def listed(space: Space) -> Iterator[dict[str, Any]]:
 
 def listed_launch(space: Space, tensors: Any, shape: Shape, config: Config) -> dict[str, Any]:
     """One launch: the space, shape and config of a measurement, the function's name, grid and arguments."""
-    from irscope.recording.launches import described
+    from irscope.recording.launch_records import described
 
     given, grid = space.launch(tensors, shape, config)
     names = [parameter.name for parameter in space.kernel.params if not parameter.is_constexpr]

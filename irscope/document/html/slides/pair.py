@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from irscope.document.html.layout_svg import layout_svg
 from irscope.document.html.markup import Html, element, joined
-from irscope.document.slide_pair import Excerpt, LayoutContent, PairContent
+from irscope.document.slide_pair import FindingExcerpt, LayoutContent, PairContent
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import Finding, Resource, RowSide, Verdict, entry_for
 
@@ -277,7 +277,7 @@ def _emphasized(finding: Finding) -> Html:
     return joined([element("b", subject), rest])
 
 
-def _excerpt(excerpt: Excerpt, live: str) -> Slide:
+def _excerpt(excerpt: FindingExcerpt, live: str) -> Slide:
     """Return the lines that prove a finding, side by side below their line of Python."""
     python = (
         [paragraph(element("i", f"Python line {excerpt.number}: "), element("code", excerpt.python))]

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from irscope.compiling.executor import started_workers
-from irscope.compiling.launch_grid import Axis, LaunchCase, axes_of, parse_vary, recorded_cases
+from irscope.compiling.launch_grid import Axis, LaunchCase, axes_of, parse_axes, recorded_cases
 from irscope.compiling.messages import Plan, WarmPlan, WarmRequest
 from irscope.compiling.pool import Stop, Worker, spawn
 from irscope.compiling.processes.temporary_folders import temporary_folder
@@ -205,7 +205,7 @@ class KernelLaunches:
 
 
 @dataclass(frozen=True, slots=True)
-class VaryOptions:
+class LaunchOptions:
     """Options of launches to compile: `axes` to vary, and `pins` that choose configs of autotuned kernels.
 
     `target` of None means each variant's own; `kernels` is a glob. `processes` of None starts one per core;
@@ -244,7 +244,7 @@ class KernelPlan:
 
 
 @dataclass(frozen=True, slots=True)
-class Varied:
+class CompiledLaunches:
     """The result: plans, and the variants in the capture that was written.
 
     `files` are autotune results for Triton's cache: path in the cache -> text. `failed` is the number of
@@ -263,12 +263,12 @@ class Varied:
         return frozenset((plan.kernel, plan.target) for plan in self.plans if plan.warm.files)
 
 
-def parse_axes(texts: Iterable[str]) -> tuple[Axis, ...]:
+def parse_all_axes(texts: Iterable[str]) -> tuple[Axis, ...]:
     """Return the axes of several `--vary`. Raises UserError with the part that is wrong."""
-    return tuple(axis for text in texts for axis in parse_vary(text))
+    return tuple(axis for text in texts for axis in parse_axes(text))
 
 
-def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ...]:
+def launches_of(capture: Path, options: LaunchOptions) -> tuple[KernelLaunches, ...]:
     """Return the kernels of a capture with their launches. Raises UserError if it cannot be read."""
     groups: dict[tuple[str, str, Target], list[Variant]] = {}
     with CaptureReader(capture) as reader:
@@ -290,9 +290,9 @@ def launches_of(capture: Path, options: VaryOptions) -> tuple[KernelLaunches, ..
     )
 
 
-def vary(
-    kernels: Sequence[KernelLaunches], output: Path, options: VaryOptions, command: str = "irscope warm"
-) -> Varied:
+def compile_launches(
+    kernels: Sequence[KernelLaunches], output: Path, options: LaunchOptions, command: str = "irscope warm"
+) -> CompiledLaunches:
     """Plans and compiles what the launches of these kernels need; writes the variants to `output`.
 
     The compilations go to the Triton cache of this process's environment (TRITON_CACHE_DIR). Raises
@@ -310,11 +310,11 @@ def vary(
     lines = [line for plan in plans for line in plan.lines()]
     lines += _price_lines(plans, output, options, command) if options.prices else []
     files = {f"{f.folder}/{f.name}": f.text for plan in plans for f in plan.warm.files}
-    return Varied(tuple(plans), files, tuple(lines), tuple(problems), failed)
+    return CompiledLaunches(tuple(plans), files, tuple(lines), tuple(problems), failed)
 
 
 def plan_kernels(
-    kernels: Sequence[KernelLaunches], options: VaryOptions, worker: Worker
+    kernels: Sequence[KernelLaunches], options: LaunchOptions, worker: Worker
 ) -> tuple[list[KernelPlan], list[str]]:
     """Return the plan of each kernel, and a line per kernel that cannot be launched again."""
     plans, problems = [], []
@@ -333,7 +333,9 @@ def plan_kernels(
     return plans, problems
 
 
-def to_vary(kernels: Iterable[KernelLaunches], options: VaryOptions) -> tuple[KernelLaunches, ...]:
+def kernels_to_expand(
+    kernels: Iterable[KernelLaunches], options: LaunchOptions
+) -> tuple[KernelLaunches, ...]:
     """Return the kernels that an axis or a pin is for.
 
     For the others, a capture has all that is known.
@@ -342,7 +344,7 @@ def to_vary(kernels: Iterable[KernelLaunches], options: VaryOptions) -> tuple[Ke
     return tuple(kernel for kernel in kernels if kernel.axes or (kernel.kernel, str(kernel.target)) in pinned)
 
 
-def unmatched(kernels: Collection[str], options: VaryOptions) -> Iterator[str]:
+def unmatched(kernels: Collection[str], options: LaunchOptions) -> Iterator[str]:
     """Yield a message for each axis and pin that matches no launched kernel.
 
     `kernels` are all kernels that were launched.
@@ -373,7 +375,9 @@ def _generic_plans(plans: Sequence[KernelPlan]) -> Iterator[Plan]:
             yield replace(plan.warm.plan, jobs=tuple(dict.fromkeys(generic)))
 
 
-def _price_lines(plans: Sequence[KernelPlan], capture: Path, options: VaryOptions, command: str) -> list[str]:
+def _price_lines(
+    plans: Sequence[KernelPlan], capture: Path, options: LaunchOptions, command: str
+) -> list[str]:
     """Return a line per argument that fragments the cache: what not specializing saves and costs.
 
     Both are measured. The code without specialization is compiled in a cache of its own:
@@ -396,7 +400,7 @@ def _price_lines(plans: Sequence[KernelPlan], capture: Path, options: VaryOption
     return lines
 
 
-def _compile_apart(plans: Sequence[Plan], folder: Path, options: VaryOptions, command: str) -> None:
+def _compile_apart(plans: Sequence[Plan], folder: Path, options: LaunchOptions, command: str) -> None:
     with ExitStack() as stack:
         stack.enter_context(variable_set("TRITON_CACHE_DIR", str(folder / "cache")))
         workers = stack.enter_context(started_workers(options.processes))
@@ -406,10 +410,10 @@ def _compile_apart(plans: Sequence[Plan], folder: Path, options: VaryOptions, co
 
 
 # Variants, each with the capture that has its stages.
-_Known = Sequence[tuple[Variant, CaptureReader]]
+_StoredVariants = Sequence[tuple[Variant, CaptureReader]]
 
 
-def _priced(found: Fragmentation, known: _Known) -> str:
+def _priced(found: Fragmentation, known: _StoredVariants) -> str:
     generic = _facts_of(found.generic, known)
     changes = {}
     for compilation in found.group:
@@ -419,7 +423,7 @@ def _priced(found: Fragmentation, known: _Known) -> str:
     return fragmentation_text(found, changes)
 
 
-def _facts_of(one: Compilation, known: _Known) -> Mapping[str, Fact] | None:
+def _facts_of(one: Compilation, known: _StoredVariants) -> Mapping[str, Fact] | None:
     """Return the facts of the variant with this code, or None if it did not compile."""
     for variant, reader in known:
         if same_code(Compilation(variant.specialization, variant.config), one) and variant.failure is None:

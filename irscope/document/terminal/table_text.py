@@ -23,7 +23,7 @@ NONE = "-"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class _Column(FrozenValue):
+class _TextColumn(FrozenValue):
     """A column as text: its heading (can have several lines) and a cell per entry.
 
     `fact` is None for the leading columns and the note; `best` has the indices of the marked cells.
@@ -68,7 +68,7 @@ def table_text(view: TableView, width: int | None, paint: Paint) -> Iterator[str
     """
     lead = list(_lead_columns(view))
     facts = list(map(_fact_column, view.facts))
-    notes = _Column("note", tuple(entry.note for entry in view.entries), right=False)
+    notes = _TextColumn("note", tuple(entry.note for entry in view.entries), right=False)
     tail = [notes] if any(notes.cells) else []
     fitting = facts if width is None else _fitting(lead, facts, tail, width)
     yield paint(one_line(view.section.title), "heading")
@@ -82,22 +82,22 @@ def _clipped(text: str, width: int | None) -> str:
     return text if width is None else clipped(text, width)
 
 
-def _lead_columns(view: TableView) -> Iterator[_Column]:
-    yield _Column("#", tuple(f"#{entry.variant.id}" for entry in view.entries))
+def _lead_columns(view: TableView) -> Iterator[_TextColumn]:
+    yield _TextColumn("#", tuple(f"#{entry.variant.id}" for entry in view.entries))
     if not view.identified:
-        yield _Column("variant", tuple(one_line(entry.name) for entry in view.entries), right=False)
+        yield _TextColumn("variant", tuple(one_line(entry.name) for entry in view.entries), right=False)
         return
     for column in view.configs:
         cells = _texts(column.cells)
-        yield _Column(one_line(column.name).replace("_", "_\n"), cells)
+        yield _TextColumn(one_line(column.name).replace("_", "_\n"), cells)
 
 
-def _fact_column(column: FactColumn) -> _Column:
+def _fact_column(column: FactColumn) -> _TextColumn:
     best = frozenset(index for index, cell in enumerate(column.cells) if cell.best)
     cells = _texts(column.cells)
     if best:  # room for the mark after every number, so that the digits are aligned
         cells = [f"{cell}{BEST if index in best else ' '}" for index, cell in enumerate(cells)]
-    return _Column(column.kind.title.replace(" ", "\n"), cells, column, column.numeric, best)
+    return _TextColumn(column.kind.title.replace(" ", "\n"), cells, column, column.numeric, best)
 
 
 def _texts(cells: Sequence[TableCell]) -> list[str]:
@@ -107,8 +107,8 @@ def _texts(cells: Sequence[TableCell]) -> list[str]:
 
 
 def _fitting(
-    lead: Sequence[_Column], facts: Sequence[_Column], tail: Sequence[_Column], width: int
-) -> list[_Column]:
+    lead: Sequence[_TextColumn], facts: Sequence[_TextColumn], tail: Sequence[_TextColumn], width: int
+) -> list[_TextColumn]:
     """Return those of `facts` that fit, in order.
 
     Columns that do not vary are omitted first, then the last ones. Columns that are only shown
@@ -124,7 +124,7 @@ def _fitting(
     return fitting
 
 
-def _lines(columns: Sequence[_Column], view: TableView, paint: Paint) -> Iterator[str]:
+def _lines(columns: Sequence[_TextColumn], view: TableView, paint: Paint) -> Iterator[str]:
     """Yield the headings, aligned at the bottom, a rule, and a line per entry."""
     height = max(len(column.headings) for column in columns)
     for line in range(height):
@@ -142,7 +142,7 @@ def _lines(columns: Sequence[_Column], view: TableView, paint: Paint) -> Iterato
         yield _GAP.join(cells).rstrip()
 
 
-def _footnotes(view: TableView, facts: Sequence[_Column], shown: Sequence[_Column]) -> Iterator[str]:
+def _footnotes(view: TableView, facts: Sequence[_TextColumn], shown: Sequence[_TextColumn]) -> Iterator[str]:
     if any(column.best for column in shown):
         yield f"{BEST} best among the variants that can launch"
     for entry in view.entries:

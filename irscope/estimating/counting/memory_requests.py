@@ -132,7 +132,7 @@ METRICS = 4
 
 
 @dataclass(slots=True)
-class Touch:
+class ExecutedAccess:
     """The addresses of one execution of an access in the first program, and how often it is repeated.
 
     `repeats` are pairs: a number of further times, and by how many bytes each of them moves on.
@@ -155,7 +155,7 @@ class Requests:
         self._warps = self._threads // WARP
         self._number = {id(access): number for number, access in enumerate(steps.accesses)}
         self._known: dict[tuple[object, ...], Integers] = {}
-        self.touches: list[Touch] = []
+        self.touches: list[ExecutedAccess] = []
         self.first_addresses: dict[int, Array] = {}
 
     def count(self, access: Access, active: Mask | None) -> str:
@@ -252,7 +252,7 @@ class Requests:
     def touch(self, number: int, addresses: Array, active: Mask | None) -> None:
         """Note the addresses that the first program accesses."""
         if active is None or active.any():
-            self.touches.append(Touch(number, addresses, active))
+            self.touches.append(ExecutedAccess(number, addresses, active))
 
     def _wavefronts(self, access: Access, address: Array, active: Mask | None) -> Integers:
         merged = access.opcode.startswith("ld.")

@@ -22,8 +22,8 @@ from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
 from irscope.serve import policy
+from irscope.serve.app_session import AppSession, End, first_of, read_input
 from irscope.serve.connections import Connections
-from irscope.serve.session import End, Session, first_of, read_input
 
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -107,7 +107,7 @@ class Options:
 
     capture: Path
     command: Sequence[str]
-    access: policy.Access
+    access: policy.AccessRules
     sessions: int
     idle: float
 
@@ -216,7 +216,7 @@ class Server:
             columns = policy.bounded(request.query.get("width"), policy.COLUMNS, 80)
             rows = policy.bounded(request.query.get("height"), policy.ROWS, 24)
             try:
-                session = await Session.start(self._options.command, columns, rows)
+                session = await AppSession.start(self._options.command, columns, rows)
             except OSError as error:
                 print(f"irscope: cannot start a session: {error}", file=sys.stderr, flush=True)
                 return End.FAILED
@@ -238,7 +238,7 @@ class Server:
             self._free.release()
 
 
-def _refuse_other_hosts(access: policy.Access) -> Any:
+def _refuse_other_hosts(access: policy.AccessRules) -> Any:
     """Return a middleware that answers only requests to this server's names."""
 
     async def check(request: Any, handler: _Handler) -> Any:

@@ -40,7 +40,7 @@ class Drop:
 
 
 @dataclass(frozen=True)
-class Pruned:
+class PruningResult:
     """The numbers of the configs to `keep`, best first, the others with their reasons, and notes."""
 
     keep: tuple[int, ...]
@@ -58,7 +58,7 @@ class Pruned:
         return {"keep": list(self.keep), "drops": drops}
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any] | None, number: int) -> Pruned | None:
+    def from_json(cls, content: Mapping[str, Any] | None, number: int) -> PruningResult | None:
         """Read the output of `to_json`; None if it is malformed, or not for this number of configs."""
         try:
             keep = tuple(int(item) for item in (content or {})["keep"])
@@ -80,7 +80,9 @@ def drop_of(result: CandidateResult) -> Drop | None:
     return None
 
 
-def pruned_or_all(command: str, configs: Sequence[Any], prune: Callable[[], tuple[str, Pruned]]) -> list[Any]:
+def prune_or_keep_all(
+    command: str, configs: Sequence[Any], prune: Callable[[], tuple[str, PruningResult]]
+) -> list[Any]:
     """Return the configs that `prune` keeps; all if it fails or keeps none.
 
     `prune` returns the kernel's name and what it found. Never raises: the program goes on without
@@ -96,7 +98,7 @@ def pruned_or_all(command: str, configs: Sequence[Any], prune: Callable[[], tupl
         return list(configs)
 
 
-def _report(command: str, kernel: str, configs: Sequence[Any], pruned: Pruned, seconds: float) -> None:
+def _report(command: str, kernel: str, configs: Sequence[Any], pruned: PruningResult, seconds: float) -> None:
     failed = {n: drop for n, drop in pruned.drops.items() if drop.failure not in ("", *_EXPECTED)}
     for number, drop in list(failed.items())[:1]:
         more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
@@ -112,7 +114,7 @@ def _report(command: str, kernel: str, configs: Sequence[Any], pruned: Pruned, s
     _print(f"{command}: {summary(kernel, len(configs), pruned)} in {seconds:.1f} s")
 
 
-def summary(kernel: str, number: int, pruned: Pruned) -> str:
+def summary(kernel: str, number: int, pruned: PruningResult) -> str:
     """Return the result as a line.
 
     "57 of 64 configs of matmul dropped (9 cannot launch, 48 slower by estimate)"
@@ -149,7 +151,7 @@ def _code() -> str:
     return "\n".join(f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states)
 
 
-class Learned:
+class StoredResult:
     """An entry of Triton's cache under everything that its content depends on.
 
     `parts` name that as text: the keys of the compilations, the launch, the limits of the device.

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from irscope.model import Kernel, UserError, Variant
 from irscope.targets import backend_with_assembly, backend_with_machine_code, stage_named
 from irscope.workspace.stage_contents import StageContents
-from irscope.workspace.texts import TEXTS, check_stage, text_stages
+from irscope.workspace.variant_texts import TEXTS, check_stage, text_stages
 
 if TYPE_CHECKING:
     from irscope.diff.rows import StageDiff

@@ -16,7 +16,7 @@ import irscope.estimating
 from irscope.facts.fact import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS, Evidence, Fact
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace.launch_expression import parse_launch
-from irscope.workspace.problems import problem_text
+from irscope.workspace.problem_sizes import problem_text
 from irscope.workspace.stage_contents import DerivedCache, derived_key
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ class Limits:
 
 
 @dataclass
-class Compiled:
+class CompileOutcome:
     """The result of a request.
 
     `ids` are its variants in the order of the plan, `new` those of them that were not in the capture before;
@@ -100,7 +100,7 @@ class Compiler:
                 self._spare.stop()
                 self._spare = None
 
-    def compile(self, request: SweepRequest, path: Path, stop: Stop) -> Compiled:
+    def compile(self, request: SweepRequest, path: Path, stop: Stop) -> CompileOutcome:
         """Compiles what the capture at `path` lacks of a request, into it, and creates it if needed.
 
         Raises UserError if the request does not fit the file, the file cannot be imported, or it takes too
@@ -115,7 +115,7 @@ class Compiler:
                 self._end()  # a worker that is busy
                 raise
 
-    def _compile(self, request: SweepRequest, path: Path, stop: Stop) -> Compiled:
+    def _compile(self, request: SweepRequest, path: Path, stop: Stop) -> CompileOutcome:
         start = time.monotonic()
         worker = self._worker_for(request.file)
         plan = worker.plan(request, stop, self.limits.seconds)
@@ -130,7 +130,7 @@ class Compiler:
             done, import_seconds=planned - start, seconds=time.monotonic() - start, notes=plan.notes
         )
 
-    def _compile_plan(self, plan: Plan, path: Path, stop: Stop) -> Compiled:
+    def _compile_plan(self, plan: Plan, path: Path, stop: Stop) -> CompileOutcome:
         known_ids = _known(plan, path)
         with CaptureWriter.resume(path) if path.exists() else CaptureWriter.create(path) as writer:
             sweep = lay_out(plan, writer, COMMAND)
@@ -153,7 +153,7 @@ class Compiler:
             finally:
                 timer.cancel()
         ids = {**known_ids, **done}
-        return Compiled(
+        return CompileOutcome(
             plan,
             tuple(ids[job] for job in plan.jobs if job in ids),
             frozenset(done.values()),

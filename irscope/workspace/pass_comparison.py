@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from functools import partial
 
 from irscope.compiling.toolchain.llvm_passes import LlvmPass, record_llvm_passes
-from irscope.diff.locations import NO_LINES
+from irscope.diff.line_map import NO_LINES
 from irscope.diff.rows import Change, StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.facts.source.alignment import line_map

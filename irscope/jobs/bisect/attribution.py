@@ -22,11 +22,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from irscope.jobs.bisect.compiling import Compiled
+from irscope.jobs.bisect.compiling import CompiledVariant
 from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.interruption import threads
-from irscope.jobs.bisect.mixing import Cut, Mixer
-from irscope.jobs.bisect.sides import Side
+from irscope.jobs.bisect.layer_swap import Cut, Mixer
+from irscope.jobs.bisect.toolchains import Side
 from irscope.model.text import clipped, one_line
 from irscope.targets import CUDA, backend_of
 
@@ -35,7 +35,7 @@ _MOST_OF_IT = 2 / 3
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class StepRange:
     """The steps between two cuts (indices, `first` < `last`) in which `share` of the change happens."""
 
     first: int
@@ -51,11 +51,11 @@ class Located:
     could not be built.
     """
 
-    span: Span | None
+    span: StepRange | None
     reason: str = ""
 
 
-def largest_change(badness: Sequence[float | None]) -> Span | None:
+def largest_change(badness: Sequence[float | None]) -> StepRange | None:
     """The neighboring known cuts between which most of the change happens; None if no pair has most of it.
 
     The first and the last value are known, and one of them is 0, the other 1.
@@ -63,7 +63,7 @@ def largest_change(badness: Sequence[float | None]) -> Span | None:
     known = [index for index, value in enumerate(badness) if value is not None]
     rising = (badness[known[-1]] or 0.0) > (badness[known[0]] or 0.0)
     spans = [
-        Span(i, j, ((badness[j] or 0.0) - (badness[i] or 0.0)) * (1 if rising else -1))
+        StepRange(i, j, ((badness[j] or 0.0) - (badness[i] or 0.0)) * (1 if rising else -1))
         for i, j in pairwise(known)
     ]
     best = max(spans, key=lambda span: span.share, default=None)
@@ -89,7 +89,7 @@ def locate(forward: Sequence[float | None], reverse: Sequence[float | None], nam
             f"the two directions disagree: good to bad changes in {places[0]}, bad to good in {places[1]}, "
             "so it takes both to make it worse",
         )
-    return Located(Span(first, last, min(a.share, b.share)))
+    return Located(StepRange(first, last, min(a.share, b.share)))
 
 
 def contributions(badness: Sequence[float | None], names: Sequence[str]) -> str:
@@ -111,11 +111,11 @@ _TOLERANCE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Compilation:
+class Endpoint:
     """One end of a bisection: the toolchain, the variant as it compiled it, and what was read from that."""
 
     side: Side
-    compiled: Compiled
+    compiled: CompiledVariant
     reading: Reading
 
 
@@ -123,8 +123,8 @@ class Compilation:
 class Pair:
     """The two ends between which something got worse, and what is read from builds."""
 
-    good: Compilation
-    bad: Compilation
+    good: Endpoint
+    bad: Endpoint
     criterion: Criterion
 
     def badness(self, reading: Reading | None) -> float | None:
@@ -284,7 +284,7 @@ def control(pair: Pair, mixer: Mixer, ours: Cut, theirs: Cut) -> str:
     return ""
 
 
-def mixed(pair: Pair, compiled: Compiled) -> Mixed:
+def mixed(pair: Pair, compiled: CompiledVariant) -> Mixed:
     """Read the criterion from a mixed build."""
     failure = compiled.variant.failure
     if failure is not None:

@@ -47,8 +47,8 @@ from irscope.facts.instruction_mix import (
     place_text,
     statement_text,
 )
-from irscope.facts.loops.kernel import Counts, RegionCounts
-from irscope.facts.loops.machine import Where
+from irscope.facts.loops.kernel_loops import Counts, RegionCounts
+from irscope.facts.loops.machine_loops import Where
 from irscope.facts.registry import (
     ASYNC_COPIES,
     GLOBAL_LOADS,
@@ -113,7 +113,7 @@ def _direct(mixes: Mixes) -> str:
 
 
 @dataclass(slots=True)
-class Unchanged:
+class UnchangedAccesses:
     """The accesses that did not change, by the reason why they are narrow; the reason ends the sentence."""
 
     by_reason: dict[str, list[Finding]] = field(default_factory=dict)
@@ -317,7 +317,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     left, right = located_copies(left, right, stages)
     left, use_a = paired_lines(left, right, use_a, use_b)
     mixes = loop_mixes(pair)
-    unchanged = Unchanged()
+    unchanged = UnchangedAccesses()
     for kind, place in sorted(left.keys() | right.keys(), key=repr):
         if kind not in _KINDS:
             continue

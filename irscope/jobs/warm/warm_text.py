@@ -7,7 +7,7 @@ from pathlib import Path
 
 from irscope.jobs.warm.build import WarmResult
 from irscope.jobs.warm.manifest import Manifest, WarmEntry
-from irscope.jobs.warm.verify import DIFFERS, UNKNOWN, Check
+from irscope.jobs.warm.verify import DIFFERS, UNKNOWN, ComponentCheck
 from irscope.model.text import pluralize, printable
 
 _UNITS = ("B", "kB", "MB", "GB")
@@ -72,7 +72,7 @@ def size_text(size: int) -> str:
     return f"{value:.{0 if unit == 0 or value >= 100 else 1}f} {_UNITS[unit]}"
 
 
-def checks_text(folder: Path, checks: list[Check]) -> str:
+def checks_text(folder: Path, checks: list[ComponentCheck]) -> str:
     """Return a line per component of the keys, and a summary.
 
     Components that differ come last, with what to do.

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from irscope.document.reports import PairReport
-from irscope.document.terminal.rows import rows_text, unified
+from irscope.document.report_content import PairReport
+from irscope.document.terminal.row_text import rows_text, unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model.records import FrozenValue
 from irscope.model.text import one_line, pluralize

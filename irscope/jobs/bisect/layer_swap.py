@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.toolchain.rebuild import Diagnostic, PassEdits, RebuildError, Rebuilt, rebuild
+from irscope.compiling.toolchain.rebuild import CompilerDiagnostic, PassEdits, RebuildError, Rebuilt, rebuild
 from irscope.findings.cache_key_diff import VARIABLE_OPTIONS
 from irscope.findings.passes import PassStep
-from irscope.jobs.bisect.compiling import Compiled, KeptResults, digest_of, opened
-from irscope.jobs.bisect.sides import Side
+from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, digest_of, opened
+from irscope.jobs.bisect.toolchains import Side
 from irscope.model import Failure, Variant
 from irscope.model.stage import OPTIMIZE, TO_LLVM
 from irscope.model.variant import OPTION_VARIABLES
@@ -47,7 +47,7 @@ class Mixer:
     kept: KeptResults
     seconds: float
 
-    def build(self, above: Compiled, cut: Cut, side: Side) -> Compiled:
+    def build(self, above: CompiledVariant, cut: Cut, side: Side) -> CompiledVariant:
         """The variant of `above` with what is below the cut built by `side`; a failure is in it."""
         key = _key(above, cut, side)
         path = self.kept.path(key)
@@ -55,7 +55,7 @@ class Mixer:
             self.kept.put(key, partial(self._write, above, cut, side))
         return opened(path)
 
-    def only_passes(self, above: Compiled, cut: Cut, side: Side) -> str | None:
+    def only_passes(self, above: CompiledVariant, cut: Cut, side: Side) -> str | None:
         """The module that `side` makes of the cut's text with the passes not skipped; None: failed."""
         try:
             rebuilt = self._rebuild(above.variant, cut.stage, cut.text, side, cut.skip, cut.inside)
@@ -63,7 +63,7 @@ class Mixer:
             return None
         return rebuilt.artifacts.get(cut.inside, b"").decode("utf-8", "replace") or None
 
-    def _write(self, above: Compiled, cut: Cut, side: Side, path: Path) -> None:
+    def _write(self, above: CompiledVariant, cut: Cut, side: Side, path: Path) -> None:
         variant = above.variant
         with CaptureWriter.create(path, force=True) as writer:
             kernel = variant.kernel
@@ -72,7 +72,7 @@ class Mixer:
             toolchain = writer.add_toolchain(versions, "irscope bisect")
             writer.add_variant(id_, toolchain, side.environment.triton, self._built(above, cut, side))
 
-    def _built(self, above: Compiled, cut: Cut, side: Side) -> NewVariant:
+    def _built(self, above: CompiledVariant, cut: Cut, side: Side) -> NewVariant:
         variant = above.variant
         kept = _above(above, cut)
         base = NewVariant(variant.target, variant.specialization, variant.config, metadata=variant.metadata)
@@ -120,7 +120,7 @@ class Mixer:
             if error.stage != stage or renamed == text:
                 raise
             made = run(stage, renamed)
-            note = Diagnostic(
+            note = CompilerDiagnostic(
                 "note", "nvvm.barrier0 and nvvm.barrier exchanged, which are one operation", stage
             )
             return replace(made, diagnostics=(*made.diagnostics, note))
@@ -145,7 +145,7 @@ def _options_of_stages(variant: Variant) -> dict[str, Any]:
     }
 
 
-def named_passes(compiled: Compiled, stage: str) -> list[PassStep]:
+def named_passes(compiled: CompiledVariant, stage: str) -> list[PassStep]:
     """The passes of a stage that MLIR's pass managers ran."""
     return [
         step
@@ -164,7 +164,7 @@ def numbered(passes: Sequence[PassStep]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _above(above: Compiled, cut: Cut) -> dict[str, bytes]:
+def _above(above: CompiledVariant, cut: Cut) -> dict[str, bytes]:
     """The stages above a cut, and the one at it."""
     stages = above.stages
     if cut.stage not in stages:
@@ -177,7 +177,7 @@ def _notes(made: Rebuilt) -> str:
     return "\n".join(one.message for one in made.diagnostics if one.severity in ("note", "remark"))
 
 
-def _key(above: Compiled, cut: Cut, side: Side) -> str:
+def _key(above: CompiledVariant, cut: Cut, side: Side) -> str:
     metadata = repr(sorted(above.variant.metadata.items(), key=lambda pair: pair[0]))
     parts = (side.identity, cut.stage, cut.text, cut.inside, *cut.skip, metadata, str(above.variant.target))
     return digest_of("mix", *parts)

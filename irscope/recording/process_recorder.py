@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.constants import Constants
+from irscope.compiling.constexpr_values import Constants
 from irscope.compiling.messages import Note, RunOptions
 from irscope.compiling.plan import settable_options
 from irscope.compiling.toolchain.patching import never_raises

@@ -12,9 +12,9 @@ from typing import Any
 
 from irscope.document.json.records import json_value
 from irscope.document.markdown.reports import folded
-from irscope.document.terminal.rows import unified
+from irscope.document.terminal.row_text import unified
 from irscope.document.terminal.styles import PLAIN, Paint
-from irscope.jobs.bisect.attributing import CutResult, Mixed
+from irscope.jobs.bisect.attribution import CutResult, Mixed
 from irscope.jobs.bisect.bisection import Bisection, Cause, SourceCause, VersionReading
 from irscope.jobs.bisect.changes import Changes
 from irscope.jobs.bisect.commits import CommitReading, CommitSearch

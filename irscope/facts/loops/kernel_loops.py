@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from irscope.facts.loops.machine import (
+from irscope.facts.loops.machine_loops import (
     OUTSIDE,
     KernelLoop,
     LoopRegions,
@@ -21,7 +21,7 @@ from irscope.facts.loops.machine import (
     unroll_factor,
 )
 from irscope.facts.loops.pipelines import pipelines
-from irscope.facts.loops.scf import Chain, Evaluated, Evaluator, ScfLoop, location_chain, scf_loops
+from irscope.facts.loops.scf import Chain, Evaluated, IntegerEvaluator, ScfLoop, location_chain, scf_loops
 from irscope.facts.source.map import SourcePlace
 from irscope.languages.document import Document
 from irscope.model import Variant
@@ -350,7 +350,7 @@ def _region_ends(document: Document) -> Sequence[int]:
 def trip_counts(ttir: Document, variant: Variant | None) -> Mapping[Chain, TripCount]:
     """Return how often a kernel's loops run, as far as constants and the first launch determine it."""
     values = _values(variant) if variant else {}
-    evaluator = Evaluator(ttir, values)
+    evaluator = IntegerEvaluator(ttir, values)
     by_chain: dict[Chain, list[ScfLoop]] = {}
     for loop in scf_loops(ttir):
         if loop.chain:
@@ -365,7 +365,7 @@ def trip_counts(ttir: Document, variant: Variant | None) -> Mapping[Chain, TripC
 
 
 def _total(
-    loops: Sequence[ScfLoop], count: Callable[[ScfLoop], Evaluated | None], evaluator: Evaluator
+    loops: Sequence[ScfLoop], count: Callable[[ScfLoop], Evaluated | None], evaluator: IntegerEvaluator
 ) -> Evaluated | None:
     """Return the iterations of a statement: one loop, or an unrolled one and what it leaves over."""
     counts = [count(loop) for loop in loops]

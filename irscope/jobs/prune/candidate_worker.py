@@ -30,8 +30,8 @@ from irscope.estimating.estimate import estimate
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import ReadStage
 from irscope.facts.measure import measure, to_json
-from irscope.facts.resources import resource_problem
-from irscope.jobs.prune.candidates import CandidateJob, CandidateResult, Compiled
+from irscope.facts.occupancy import resource_problem
+from irscope.jobs.prune.candidates import CandidateJob, CandidateResult, CompiledCandidate
 from irscope.model import Artifact, Failure, Kernel, SourceFunction, Toolchain, UserError, Variant
 from irscope.model.errors import error_line
 from irscope.model.plugins import silence
@@ -173,23 +173,23 @@ def measured(job: CandidateJob, outcome: Outcome) -> CandidateResult:
     return CandidateResult(compiled=_estimated(job, variant, read))
 
 
-def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> Compiled:
+def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> CompiledCandidate:
     facts = to_json(measure(variant, read))
     if job.launch is None or not job.launch.grid:
-        return Compiled(variant, facts, note="the grid of the launch is not known")
+        return CompiledCandidate(variant, facts, note="the grid of the launch is not known")
     binary = variant.artifacts.get(backend_of(variant.target).binary)
     key = (job.target, binary and binary.digest, variant.metadata.get("shared"), job.launch)
     try:
         if key not in _times:
             launch_estimate = estimate(variant, job.launch, read)
             if not launch_estimate.complete:
-                return Compiled(
+                return CompiledCandidate(
                     variant, facts, note="; ".join(launch_estimate.notes[:1]) or "not all of it was counted"
                 )
             _times[key] = launch_estimate.microseconds, launch_estimate.bound
     except Exception as error:  # noqa: BLE001 - one candidate must not cost the others their estimates
-        return Compiled(variant, facts, note=error_line(error))
-    return Compiled(variant, facts, *_times[key])
+        return CompiledCandidate(variant, facts, note=error_line(error))
+    return CompiledCandidate(variant, facts, *_times[key])
 
 
 # The time and the bound of each launch that this process has estimated: duplicates take no second estimate.

@@ -13,7 +13,13 @@ from multiprocessing import Pipe
 from queue import SimpleQueue
 from typing import TYPE_CHECKING
 
-from irscope.compiling.cluster.dask_worker import Accepted, Refused, UnknownSession, compile_here, end_session
+from irscope.compiling.cluster.dask_worker import (
+    Accepted,
+    UnknownSession,
+    UnusableWorker,
+    compile_here,
+    end_session,
+)
 from irscope.compiling.job import Job, Outcome
 from irscope.compiling.pool import Stop
 from irscope.model import UserError
@@ -30,7 +36,7 @@ _END_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class FinishedJob:
     """A job, by the number that `submit` returned, and its outcome."""
 
     address: str
@@ -48,7 +54,7 @@ class Lost:
     restarted: bool = False  # the worker at this address is another process now
 
 
-Message = Finished | Lost | Accepted | Refused
+Message = FinishedJob | Lost | Accepted | UnusableWorker
 
 
 def connect(cluster: str | Client) -> tuple[Client, bool]:
@@ -131,7 +137,7 @@ class Connected:
             while pipe.poll():
                 pipe.recv_bytes()
                 message = self._messages.get()
-                if isinstance(message, Finished | Lost):
+                if isinstance(message, FinishedJob | Lost):
                     self._futures.pop(message.number, None)
                 yield message
 
@@ -167,7 +173,7 @@ class Connected:
     def _fetch(self, address: str, number: int, future: Future[Outcome]) -> None:
         """Get the outcome of a job whose future is done; waits if the worker is lost with it."""
         try:
-            self.put(Finished(address, number, future.result()))
+            self.put(FinishedJob(address, number, future.result()))
         except (Exception, CancelledError) as error:  # noqa: BLE001 - a task may raise anything
             self.put(Lost(address, number, error_line(error), isinstance(error, UnknownSession)))
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from irscope.compiling.toolchain.pass_edits import PassEditError
 from irscope.compiling.toolchain.pass_edits import split_passes as parse_passes
-from irscope.compiling.toolchain.rebuild import Diagnostic, PassEdits, RebuildError, Rebuilt, rebuild
+from irscope.compiling.toolchain.rebuild import CompilerDiagnostic, PassEdits, RebuildError, Rebuilt, rebuild
 from irscope.compiling.toolchain.rebuild_child import STAGE_MARK
 from irscope.model import Config, SourceFunction, Target, UserError, Value, Variant
 from irscope.model.files import check_regular
@@ -54,7 +54,7 @@ class BuiltFile:
     source: SourceFunction
     new: NewVariant
     versions: Mapping[str, str]
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: tuple[CompilerDiagnostic, ...]
 
 
 def stage_of(path: Path) -> str:
@@ -168,7 +168,7 @@ class BuiltVariant:
 
     new: NewVariant
     versions: Mapping[str, str]
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: tuple[CompilerDiagnostic, ...]
 
 
 def build_variant(

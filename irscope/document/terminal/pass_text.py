@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.document.terminal.rows import rows_text
+from irscope.document.terminal.row_text import rows_text
 from irscope.document.terminal.styles import Paint
 from irscope.model.text import clipped, one_line, pluralize
 from irscope.workspace import (

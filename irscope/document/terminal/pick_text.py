@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from irscope.document.terminal.styles import Paint
 from irscope.model import Value, format_value
-from irscope.model.records import varying
+from irscope.model.records import varying_keys
 from irscope.model.text import clipped, one_line, pluralize
 from irscope.workspace import (
     Calibration,
@@ -98,7 +98,7 @@ def _total(sizes: Sequence[int]) -> int:
 def _names(pick: Pick) -> list[str]:
     """Return the config values that vary, or all of them if none does."""
     settings = [choice.variant.settings for choice in pick.choices]
-    return varying(settings) or list(dict.fromkeys(name for config in settings for name in config))
+    return varying_keys(settings) or list(dict.fromkeys(name for config in settings for name in config))
 
 
 def _columns(choices: Sequence[Choice], names: Sequence[str]) -> Iterator[list[str]]:

@@ -26,7 +26,7 @@ from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
-from irscope.facts.loops.scf import Chain, Evaluator, ScfLoop, location_chain, loops_around, scf_loops
+from irscope.facts.loops.scf import Chain, IntegerEvaluator, ScfLoop, location_chain, loops_around, scf_loops
 from irscope.languages.control_flow import NONE, LoopTree, find_loops
 from irscope.languages.document import Document, Layout, Operation
 from irscope.languages.language import language_named
@@ -352,7 +352,7 @@ def _ratios(expected: Moved, moved: Moved) -> set[float]:
 def _of_triton(regions: LoopRegions, chain: Chain) -> int | None:
     """Return the factor by which Triton unrolled a loop, or None if its steps do not say."""
     loops = [loop for loop in regions.scf if loop.chain == chain]
-    evaluator = Evaluator(regions.ttgir, {})
+    evaluator = IntegerEvaluator(regions.ttgir, {})
     factors = set()
     for loop in loops:
         after = [candidate for candidate in loops if candidate is not loop and _goes_on(loop, candidate)]

@@ -35,7 +35,7 @@ class End(Enum):
     LOST = 1000, ""
 
 
-class Session:
+class AppSession:
     """An app's process. `close` ends it and everything it started."""
 
     def __init__(
@@ -47,7 +47,7 @@ class Session:
         self._last_input = asyncio.get_running_loop().time()
 
     @classmethod
-    async def start(cls, command: Sequence[str], columns: int, rows: int) -> Session:
+    async def start(cls, command: Sequence[str], columns: int, rows: int) -> AppSession:
         """Start the app in a session of its own, so that Ctrl+C reaches only the server."""
         environment = _environment(columns, rows)
         process = await asyncio.create_subprocess_exec(
@@ -116,7 +116,7 @@ class Session:
         return End.IDLE
 
 
-async def read_input(session: Session, websocket: Any) -> End:
+async def read_input(session: AppSession, websocket: Any) -> End:
     """Pass the page's messages to the app, no faster than the policy's rate, until the page is closed."""
     from aiohttp import WSMsgType
 
@@ -137,7 +137,7 @@ async def read_input(session: Session, websocket: Any) -> End:
             await asyncio.sleep(delay)
 
 
-def _handle(session: Session, text: str) -> bool:
+def _handle(session: AppSession, text: str) -> bool:
     """Handle a message of the page; False if it is malformed."""
     try:
         message = json.loads(text)

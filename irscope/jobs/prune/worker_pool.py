@@ -12,8 +12,8 @@ from pathlib import Path
 
 from irscope.compiling.job import Job, Outcome
 from irscope.compiling.pool import Worker, run_jobs, spawn
+from irscope.jobs.prune.candidate_worker import RESULT
 from irscope.jobs.prune.candidates import CandidateJob, CandidateResult
-from irscope.jobs.prune.worker import RESULT
 from irscope.model.process import available_cores
 
 # The seconds after which a worker without a job ends: each has Triton in memory (about 150 MB).
@@ -79,7 +79,7 @@ class WorkerPool:
         self._workers.clear()
 
 
-_WORKER = "irscope.jobs.prune.worker"
+_WORKER = "irscope.jobs.prune.candidate_worker"
 pool = WorkerPool()
 
 
