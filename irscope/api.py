@@ -26,8 +26,8 @@ from irscope.workspace import (
     Verdict,
     Workspace,
     parse_target,
-    table_view,
 )
+from irscope.workspace.table import table_view
 
 if TYPE_CHECKING:
     from irscope.recording.in_process import CapturedBlock

@@ -40,7 +40,8 @@ def irscope_check() -> IrscopeCheck:
     ) -> None:
         __tracebackhide__ = True
         from irscope.model import UserError
-        from irscope.workspace import CheckRule, Workspace, check
+        from irscope.workspace import CheckRule, Workspace
+        from irscope.workspace.conditions import check
 
         if not expectations:
             pytest.fail("irscope_check needs at least one expectation", pytrace=False)

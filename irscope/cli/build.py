@@ -27,7 +27,12 @@ from irscope.model.files import DEFAULT_EDITOR, open_command
 from irscope.model.text import one_line
 
 if TYPE_CHECKING:
-    from irscope.compiling.edits.edited_variant import BuiltVariant, Diagnostic, EditRequest, RebuildError
+    from irscope.compiling.edits.edited_variant import (
+        BuiltVariant,
+        CompilerDiagnostic,
+        EditRequest,
+        RebuildError,
+    )
     from irscope.model import Variant
     from irscope.workspace import Workspace
 
@@ -117,7 +122,8 @@ def run(args: argparse.Namespace) -> int:
 
 def _build_edit(args: argparse.Namespace) -> int:
     from irscope.compiling.edits.edited_variant import build_variant
-    from irscope.workspace import Workspace, edit_names
+    from irscope.workspace import Workspace
+    from irscope.workspace.what_if import edit_names
 
     if args.target or args.option or args.output:
         raise UserError("--target, --option and -o apply only to a stage file without a capture")
@@ -238,7 +244,7 @@ def _build_file(args: argparse.Namespace) -> int:
 
 def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
     from irscope.document.terminal.table_text import table_text
-    from irscope.workspace import table_view
+    from irscope.workspace.table import table_view
 
     for section in workspace.sections():
         lines = table_text(table_view(section, None), options.width_of(args), options.paint())
@@ -280,7 +286,7 @@ def _print_rejected(error: RebuildError) -> None:
     _print_diagnostics(error.diagnostics)
 
 
-def _print_diagnostics(found: Sequence[Diagnostic]) -> None:
+def _print_diagnostics(found: Sequence[CompilerDiagnostic]) -> None:
     for diagnostic in found[:_MAX_DIAGNOSTICS]:
         python = f" ({diagnostic.python})" if diagnostic.python and diagnostic.line else ""
         print(f"{diagnostic.severity}: {one_line(str(diagnostic))}{one_line(python)}", file=sys.stderr)

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.workspace import CheckRule, Workspace, check, read_rules
+from irscope.workspace import CheckRule, Workspace
+from irscope.workspace.conditions import check, read_rules
 
 NAME = "check"
 GROUP = "check"

@@ -97,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _gate_pair(comparison: Comparison, fail_on: list[str]) -> GateResult:
-    from irscope.workspace import gate_pair
+    from irscope.workspace.gate import gate_pair
 
     return gate_pair(comparison, fail_on)
 
@@ -138,7 +138,8 @@ def _lines(report: PairReport, args: argparse.Namespace) -> Iterator[str]:
 
 
 def _captures(args: argparse.Namespace) -> int:
-    from irscope.workspace import compare_captures, gate_captures
+    from irscope.workspace.capture_comparison import compare_captures
+    from irscope.workspace.gate import gate_captures
 
     path = Path(args.a)
     if not path.is_file():

@@ -55,7 +55,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report() -> Iterator[str]:
-    from irscope.workspace import find_nvdisasm, plugin_uses
+    from irscope.workspace import find_nvdisasm
+    from irscope.workspace.kernel_scopes import plugin_uses
 
     package_versions = {name: _version(name) for name in _PACKAGES}
     yield f"irscope     {__version__}"

@@ -20,7 +20,8 @@ from irscope.document.json.records import to_json
 from irscope.model import UserError, Variant
 from irscope.model.files import cannot_write, prepare_folder, write_output
 from irscope.model.text import pluralize
-from irscope.workspace import PYTHON, Workspace, check_stage, encoded, stages_of, variant_texts
+from irscope.workspace import Workspace, stages_of
+from irscope.workspace.variant_texts import PYTHON, check_stage, encoded, variant_texts
 
 NAME = "dump"
 GROUP = "share"

@@ -32,11 +32,10 @@ from irscope.workspace import (
     Window,
     Workspace,
     cell_size,
-    encoded,
     layout_shape,
-    listed_tensors,
-    written_stage,
 )
+from irscope.workspace.variant_layouts import listed_tensors
+from irscope.workspace.variant_texts import encoded, written_stage
 
 NAME = "layout"
 GROUP = "show"

@@ -135,7 +135,8 @@ def _slides(args: argparse.Namespace) -> int:
     from irscope.learn.lesson import find_lesson
     from irscope.learn.slides import lesson_slides_html
     from irscope.model.files import write_output
-    from irscope.workspace import Workspace, encoded
+    from irscope.workspace import Workspace
+    from irscope.workspace.variant_texts import encoded
 
     if args.lesson is None:
         raise UserError("--slides needs a lesson: irscope learn 2 --slides lesson2.html")
@@ -181,7 +182,7 @@ def compile_lesson(lesson: Lesson, path: Path) -> None:
 
     Raises UserError if a variant or a program fails unexpectedly.
     """
-    from irscope.workspace import add_launches
+    from irscope.workspace.launch_expression import add_launches
 
     with tempfile.TemporaryDirectory() as cache:
         # The compiler's output is part of a lesson; if the cache has the kernel, it prints nothing.

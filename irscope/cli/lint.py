@@ -36,7 +36,8 @@ def run(args: argparse.Namespace) -> int:
     Raises UserError for wrong use.
     """
     from irscope.model.text import one_line
-    from irscope.workspace import RULES, lint
+    from irscope.workspace import RULES
+    from irscope.workspace.linting import lint
 
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
     paths = [path if path.exists() else Path(options.script_path(str(path))) for path in args.paths]

@@ -16,7 +16,8 @@ import sys
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.workspace import Comparison, Workspace, operation_history, pass_changes, pass_report
+from irscope.workspace import Comparison, Workspace
+from irscope.workspace.pass_comparison import operation_history, pass_changes, pass_report
 
 NAME = "passes"
 GROUP = "show"
@@ -75,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
 def _print_llvm(args: argparse.Namespace) -> int:
     """Print LLVM's passes. Raises UserError if the variant cannot be compiled again here."""
     from irscope.document.terminal.pass_text import llvm_text
-    from irscope.workspace import llvm_report
+    from irscope.workspace.pass_comparison import llvm_report
 
     if args.b is not None or args.name != "*" or args.line is not None:
         raise UserError("--llvm applies to one variant, without --name and --line")

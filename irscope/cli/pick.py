@@ -17,7 +17,8 @@ from pathlib import Path
 from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.text import one_line
-from irscope.workspace import Pick, Workspace, never_launched, picks
+from irscope.workspace import Pick, Workspace
+from irscope.workspace.picking import never_launched, picks
 
 NAME = "pick"
 GROUP = "choose and ship"
@@ -100,7 +101,7 @@ def _picks(workspace: Workspace, args: argparse.Namespace) -> list[Pick]:
 def _calibrate(args: argparse.Namespace) -> int:
     from irscope.cli.progress import counting_bar
     from irscope.document.terminal.pick_text import calibration_text
-    from irscope.workspace import calibrate_captures
+    from irscope.workspace.picking import calibrate_captures
 
     with counting_bar("calibrating"):
         calibration = calibrate_captures(args.capture, args.output, args.device, args.force)

@@ -16,7 +16,8 @@ from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.model.text import printable
-from irscope.workspace import Workspace, check_stage
+from irscope.workspace import Workspace
+from irscope.workspace.variant_texts import check_stage
 
 NAME = "show"
 GROUP = "show"

@@ -13,7 +13,9 @@ import argparse
 import sys
 
 from irscope.cli import options
-from irscope.workspace import FactKind, TableSection, Workspace, all_kinds, chosen_kinds, table_view
+from irscope.workspace import FactKind, TableSection, Workspace
+from irscope.workspace.table import table_view
+from irscope.workspace.table_sections import all_kinds, chosen_kinds
 
 NAME = "table"
 GROUP = "show"

@@ -199,7 +199,8 @@ def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> boo
     """Print which version made what worse; returns whether any kernel has several versions."""
     from irscope.document.json.capture import versions_document
     from irscope.document.terminal.variant_text import versions_text
-    from irscope.workspace import Workspace, version_summaries
+    from irscope.workspace import Workspace
+    from irscope.workspace.timeline import version_summaries
 
     with Workspace(path) as workspace:
         target = args.target[0] if len(args.target) == 1 else None

@@ -29,13 +29,10 @@ from irscope.workspace import (
     Window,
     Workspace,
     cell_size,
-    check_stage,
-    ranked_pairs,
-    reason_lines,
-    text_stages,
-    worth_lines,
-    written_stage,
 )
+from irscope.workspace.table_sections import ranked_pairs
+from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
+from irscope.workspace.why_lines import reason_lines, worth_lines
 
 if TYPE_CHECKING:
     pass

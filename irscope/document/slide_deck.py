@@ -9,18 +9,10 @@ from dataclasses import dataclass
 from irscope.document.report_content import CaptureReport, report_sections
 from irscope.document.slide_pair import PairContent, pair_content
 from irscope.model import UserError, Variant
-from irscope.workspace import (
-    CompileTimeInput,
-    FactTable,
-    TableEntry,
-    TableSection,
-    Verdict,
-    Workspace,
-    compilation_lines,
-    compile_time_inputs,
-    microseconds_text,
-    opening_pair,
-)
+from irscope.workspace import FactTable, TableEntry, TableSection, Verdict, Workspace, microseconds_text
+from irscope.workspace.opening import opening_pair
+from irscope.workspace.variant_registers import CompileTimeInput, compile_time_inputs
+from irscope.workspace.why_lines import compilation_lines
 
 # Chapters of a talk, and configs named in one sentence.
 _MOST_CHAPTERS = 3

@@ -23,13 +23,13 @@ from irscope.workspace import (
     Verdict,
     Workspace,
     cell_size,
-    finding_point,
     kinds_for,
-    python_source,
-    reason_lines,
-    row_sides,
     short_label,
 )
+from irscope.workspace.diff_rows import row_sides
+from irscope.workspace.source_lines import python_source
+from irscope.workspace.verdict import finding_point
+from irscope.workspace.why_lines import reason_lines
 
 # Facts that a question asks for if they differ, the most surprising first.
 _ASKED = (

@@ -70,7 +70,8 @@ def _code_lines(text: str) -> Iterator[_CodeLine]:
             start = match.end()
         elif token in ("\n", "\\\n"):
             yield _CodeLine(code + text[start : match.start()], inside)
-            inside, code, start = "(" if depth or token == "\\\n" else "", "", match.end()
+            goes_on = depth or token.startswith("\\")
+            inside, code, start = "(" if goes_on else "", "", match.end()
         elif token in ("(", "[", "{"):
             depth += 1
         elif token in (")", "]", "}"):

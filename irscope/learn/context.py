@@ -25,16 +25,14 @@ from irscope.workspace import (
     VariantLayouts,
     Window,
     Workspace,
-    compilation_lines,
     conflicts_text,
-    estimate_lines,
     lint_source,
-    pair_lines,
     stage_named,
     strip_debug,
     ways_text,
-    without_rest,
 )
+from irscope.workspace.estimate_text import estimate_lines
+from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 # As many as ldmatrix reads at once.
 _ROWS = (0, 8)
@@ -115,7 +113,8 @@ def _lint(capture: Workspace, variant: Variant) -> str:
     name = Path(variant.kernel.source.file).name
     diagnostics = lint_source(_file(capture, variant), name, frozenset(rule.name for rule in SOURCE_RULES))
     return "".join(
-        f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}: {diagnostic.rule.code} {diagnostic.rule.name}: {diagnostic.message}\n    {diagnostic.fix}\n"
+        f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}: {diagnostic.rule.code} "
+        f"{diagnostic.rule.name}: {diagnostic.message}\n    {diagnostic.fix}\n"
         for diagnostic in diagnostics
     )
 

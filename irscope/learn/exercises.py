@@ -12,7 +12,8 @@ from irscope.learn.context import LessonContext, contexts_of
 from irscope.learn.lesson import Assertion, Exercise, Lesson
 from irscope.learn.sample_commands import COMMAND, docstring
 from irscope.model import UserError
-from irscope.workspace import Workspace, parse_expectation, summarize, unmet
+from irscope.workspace import Workspace, summarize
+from irscope.workspace.conditions import parse_expectation, unmet
 
 
 def failed_assertions(lesson: Lesson, capture: Workspace) -> Iterator[str]:
@@ -69,7 +70,8 @@ def _check_lines(assertion: Assertion, a: LessonContext, b: LessonContext) -> st
         count = context.count(assertion.stage, assertion.has)
         if count != expected and not (expected == "some" and count):
             requirement = "at least one" if expected == "some" else expected
-            return f"{name}'s {assertion.stage}: {count or 'no'} lines match {assertion.has}, expected {requirement}"
+            lines = f"{count or 'no'} lines match {assertion.has}"
+            return f"{name}'s {assertion.stage}: {lines}, expected {requirement}"
     return None
 
 

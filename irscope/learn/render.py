@@ -17,7 +17,8 @@ from irscope.learn.exercises import tasks
 from irscope.learn.lesson import Excerpt, Lesson, LessonStep, Measurement
 from irscope.learn.sample_commands import sample_file
 from irscope.model import Variant
-from irscope.workspace import PYTHON, Workspace
+from irscope.workspace import Workspace
+from irscope.workspace.variant_texts import PYTHON
 
 _PLACEHOLDER = re.compile(r"\{\{([ab])\.(\w+)(?::(.+?))?\}\}")
 _CODE_WIDTH = 140

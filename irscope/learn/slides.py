@@ -15,7 +15,9 @@ from irscope.learn.exercises import tasks
 from irscope.learn.lesson import Lesson, LessonStep
 from irscope.learn.render import answer, question
 from irscope.model.text import printable
-from irscope.workspace import PYTHON, Workspace, compile_time_inputs
+from irscope.workspace import Workspace
+from irscope.workspace.variant_registers import compile_time_inputs
+from irscope.workspace.variant_texts import PYTHON
 
 # The most characters of a question and an answer that share a slide.
 _SHORT = 900

@@ -19,7 +19,8 @@ from irscope.compiling.pool import Stop
 from irscope.mcp.warm_compiler import CompileOutcome, Compiler
 from irscope.model import UserError, Variant
 from irscope.model.text import one_line
-from irscope.workspace import Workspace, add_launches
+from irscope.workspace import Workspace
+from irscope.workspace.launch_expression import add_launches
 
 
 @dataclass(frozen=True)

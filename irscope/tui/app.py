@@ -115,7 +115,7 @@ class IrscopeApp(HomeVisits):
 
     def on_opening_screen_ready(self, message: OpeningScreen.Ready) -> None:
         """Show the main screen once the plan of a compilation is known."""
-        from irscope.workspace import apply_events  # captures open without it
+        from irscope.workspace.live import apply_events  # captures open without it
 
         if self._workspace is not None:
             for note in apply_events(self._workspace, [message.event]).notes:

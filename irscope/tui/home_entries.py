@@ -17,7 +17,8 @@ from textual.message import Message
 from irscope.model import UserError
 from irscope.model.text import pluralize
 from irscope.tui.settings import CaptureState
-from irscope.workspace import captures_in, find_writer, overview
+from irscope.workspace import find_writer, overview
+from irscope.workspace.growth import captures_in
 
 
 class Section(enum.Enum):

@@ -25,7 +25,8 @@ from rich.style import Style
 
 from irscope.tui.page import ScreenLayout
 from irscope.tui.paint import Styles
-from irscope.workspace import NO_MARKS, Change, LineMarks, Pressure
+from irscope.workspace import Change, LineMarks
+from irscope.workspace.stage_marks import NO_MARKS, Pressure
 
 WIDTH = 3
 # In a narrower panel, the text needs the cells.

@@ -15,7 +15,8 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from irscope.workspace import Row, content_span, first_change, lexer_for
+from irscope.workspace import Row, lexer_for
+from irscope.workspace.line_differences import content_span, first_change
 
 Span = tuple[int, int]
 

@@ -9,24 +9,19 @@ from typing import TYPE_CHECKING
 from irscope.model import UserError, Variant
 from irscope.tui.page import Page, PageSide, plain_page
 from irscope.workspace import (
-    ERROR,
-    PYTHON,
     Detail,
     OperandNotes,
     Workspace,
-    differs_materially,
-    failure_lines,
-    python_rows,
-    python_source,
-    rows_at,
-    rows_in_place,
     short_label,
     stage_named,
     stages_of,
     summarize,
     variant_names,
-    version_name,
 )
+from irscope.workspace.compiler_version import version_name
+from irscope.workspace.diff_rows import differs_materially, rows_at, rows_in_place
+from irscope.workspace.source_lines import python_rows, python_source
+from irscope.workspace.variant_texts import ERROR, PYTHON, failure_lines
 
 if TYPE_CHECKING:
     from irscope.workspace import Comparison, FindingRow, StageDiff
@@ -147,7 +142,7 @@ class PairState:
 
         Compares all stages. Raises UserError if one is damaged.
         """
-        from irscope.workspace import finding_rows  # after the first paint
+        from irscope.workspace.finding_table import finding_rows  # after the first paint
 
         comparison = self.workspace.compare(self.a, self.b)
         return finding_rows(comparison, comparison.findings), len(comparison.main_findings)

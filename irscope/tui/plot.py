@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from irscope.model.text import display_line
-from irscope.workspace import Chart, Point, Series, axis_scale
+from irscope.workspace import Chart, Point
+from irscope.workspace.charts import Series, axis_scale
 
 # Each series has its own mark and color; after the shapes, letters.
 MARKS = "●■▲◆○□△◇abcdefghijklmnopqrstuvwxyz"

@@ -19,17 +19,15 @@ from irscope.tui import minimap
 from irscope.tui.minimap import NO_FLAGS, LineFlags
 from irscope.tui.page import LineKind, Page, PageSide, ScreenLine
 from irscope.tui.paint import CONTINUED, Span, Styles, code, fitted, occurrences, wrap_starts
-from irscope.workspace import (
-    Change,
+from irscope.workspace import Change, Row, line_without_location
+from irscope.workspace.line_differences import (
     LineChange,
-    Pressure,
-    Row,
     content_span,
     elided_layouts,
     line_changes,
     line_spans,
-    line_without_location,
 )
+from irscope.workspace.stage_marks import Pressure
 
 _ABSENT = "\u2571"  # a light diagonal: this side has no line
 _HOT = "\u2503"  # a heavy vertical line: in the hot loop

@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import UserError, Variant
-from irscope.workspace import PYTHON, all_stages, stage_named
+from irscope.workspace import all_stages, stage_named
+from irscope.workspace.variant_texts import PYTHON
 
 # A config file is a page long; a larger file is something else.
 _LARGEST = 1_000_000

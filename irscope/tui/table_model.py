@@ -8,29 +8,19 @@ from itertools import islice
 
 from irscope.model import Variant
 from irscope.model.process import cycles_not_collected, keep_from_search
-from irscope.workspace import (
-    ESTIMATE_KINDS,
+from irscope.workspace import ESTIMATE_KINDS, Fact, FactTable, Scope, TableRow, Workspace, kinds_for
+from irscope.workspace.compiler_version import version_name
+from irscope.workspace.first_difference import equal_text, first_differences
+from irscope.workspace.table_columns import (
     UNMEASURED,
     Column,
     ColumnSummary,
-    Fact,
-    FactTable,
-    Folding,
-    Scope,
-    TableRow,
-    Workspace,
     columns,
     constants_text,
-    equal_text,
-    first_differences,
-    kinds_for,
-    matching,
-    rows,
     shown_columns,
-    sorted_variants,
     summarize_columns,
-    version_name,
 )
+from irscope.workspace.table_rows import Folding, matching, rows, sorted_variants
 
 # Longer cells are cut; the status line has them in full.
 MAX_CELL = 40

@@ -88,179 +88,38 @@ if TYPE_CHECKING:
     from irscope.targets import stages_of as stages_of
     from irscope.targets.instructions import InstructionKind as InstructionKind
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
-    from irscope.workspace.capture_comparison import FactChange as FactChange
-    from irscope.workspace.capture_comparison import MatchedVariants as MatchedVariants
-    from irscope.workspace.capture_comparison import compare_captures as compare_captures
-    from irscope.workspace.charts import EACH as EACH
     from irscope.workspace.charts import Chart as Chart
     from irscope.workspace.charts import Point as Point
-    from irscope.workspace.charts import Series as Series
-    from irscope.workspace.charts import axes as axes
-    from irscope.workspace.charts import axis_scale as axis_scale
-    from irscope.workspace.charts import chart as chart
-    from irscope.workspace.charts import chartable_facts as chartable_facts
-    from irscope.workspace.charts import lines_text as lines_text
-    from irscope.workspace.charts import plotted as plotted
     from irscope.workspace.comparison import Comparison as Comparison
-    from irscope.workspace.comparison import config_code as config_code
-    from irscope.workspace.compiler_version import CompilerVersion as CompilerVersion
-    from irscope.workspace.compiler_version import version_name as version_name
-    from irscope.workspace.conditions import CheckResult as CheckResult
     from irscope.workspace.conditions import CheckRule as CheckRule
-    from irscope.workspace.conditions import check as check
-    from irscope.workspace.conditions import parse_expectation as parse_expectation
-    from irscope.workspace.conditions import read_rules as read_rules
-    from irscope.workspace.conditions import unmet as unmet
-    from irscope.workspace.diff_rows import CHANGES as CHANGES
     from irscope.workspace.diff_rows import Detail as Detail
-    from irscope.workspace.diff_rows import Hunk as Hunk
     from irscope.workspace.diff_rows import OperandNotes as OperandNotes
     from irscope.workspace.diff_rows import RowSide as RowSide
-    from irscope.workspace.diff_rows import Span as Span
-    from irscope.workspace.diff_rows import change_names as change_names
-    from irscope.workspace.diff_rows import count_changes as count_changes
-    from irscope.workspace.diff_rows import counts_text as counts_text
-    from irscope.workspace.diff_rows import differs_materially as differs_materially
-    from irscope.workspace.diff_rows import hunk_range as hunk_range
-    from irscope.workspace.diff_rows import hunks as hunks
-    from irscope.workspace.diff_rows import reads_differently as reads_differently
-    from irscope.workspace.diff_rows import row_sides as row_sides
-    from irscope.workspace.diff_rows import rows_at as rows_at
-    from irscope.workspace.diff_rows import rows_in_place as rows_in_place
-    from irscope.workspace.diff_rows import source_line_counts as source_line_counts
-    from irscope.workspace.estimate_comparison import pair_estimate_lines as pair_estimate_lines
-    from irscope.workspace.estimate_text import estimate_lines as estimate_lines
     from irscope.workspace.fact_table import FactTable as FactTable
     from irscope.workspace.finding_table import FindingRow as FindingRow
-    from irscope.workspace.finding_table import FindingTarget as FindingTarget
-    from irscope.workspace.finding_table import finding_rows as finding_rows
-    from irscope.workspace.first_difference import equal_text as equal_text
-    from irscope.workspace.first_difference import first_differences as first_differences
     from irscope.workspace.gate import GateResult as GateResult
-    from irscope.workspace.gate import Violation as Violation
-    from irscope.workspace.gate import gate_captures as gate_captures
-    from irscope.workspace.gate import gate_pair as gate_pair
-    from irscope.workspace.growth import captures_in as captures_in
     from irscope.workspace.kernel_scopes import Scope as Scope
-    from irscope.workspace.kernel_scopes import ScopeCount as ScopeCount
-    from irscope.workspace.kernel_scopes import kernel_place as kernel_place
-    from irscope.workspace.kernel_scopes import mismatch as mismatch
-    from irscope.workspace.kernel_scopes import plugin_uses as plugin_uses
-    from irscope.workspace.kernel_scopes import relative_file as relative_file
-    from irscope.workspace.kernel_scopes import scope_counts as scope_counts
-    from irscope.workspace.kernel_scopes import scope_of as scope_of
-    from irscope.workspace.launch_expression import add_launches as add_launches
     from irscope.workspace.layout_comparison import LayoutComparison as LayoutComparison
     from irscope.workspace.layout_comparison import ValuePair as ValuePair
-    from irscope.workspace.line_differences import LineChange as LineChange
-    from irscope.workspace.line_differences import content_span as content_span
-    from irscope.workspace.line_differences import elided_layouts as elided_layouts
-    from irscope.workspace.line_differences import first_change as first_change
-    from irscope.workspace.line_differences import line_changes as line_changes
-    from irscope.workspace.line_differences import line_spans as line_spans
     from irscope.workspace.linting import LintResult as LintResult
-    from irscope.workspace.linting import lint as lint
-    from irscope.workspace.live import LiveUpdates as LiveUpdates
-    from irscope.workspace.live import apply_events as apply_events
-    from irscope.workspace.opening import opening_pair as opening_pair
-    from irscope.workspace.pass_comparison import LlvmReport as LlvmReport
-    from irscope.workspace.pass_comparison import OperationEvent as OperationEvent
     from irscope.workspace.pass_comparison import PassChange as PassChange
-    from irscope.workspace.pass_comparison import PassComparison as PassComparison
-    from irscope.workspace.pass_comparison import PassDifference as PassDifference
     from irscope.workspace.pass_comparison import PassLine as PassLine
-    from irscope.workspace.pass_comparison import PassReport as PassReport
-    from irscope.workspace.pass_comparison import effect_text as effect_text
-    from irscope.workspace.pass_comparison import llvm_lines as llvm_lines
-    from irscope.workspace.pass_comparison import llvm_report as llvm_report
-    from irscope.workspace.pass_comparison import operation_history as operation_history
-    from irscope.workspace.pass_comparison import pass_changes as pass_changes
-    from irscope.workspace.pass_comparison import pass_report as pass_report
-    from irscope.workspace.picking import Calibration as Calibration
     from irscope.workspace.picking import Choice as Choice
     from irscope.workspace.picking import Pick as Pick
-    from irscope.workspace.picking import calibrate_captures as calibrate_captures
-    from irscope.workspace.picking import never_launched as never_launched
-    from irscope.workspace.picking import picks as picks
-    from irscope.workspace.problem_sizes import problem_titles as problem_titles
-    from irscope.workspace.source_lines import InstructionCounts as InstructionCounts
-    from irscope.workspace.source_lines import LineOutcome as LineOutcome
-    from irscope.workspace.source_lines import Listing as Listing
     from irscope.workspace.source_lines import PythonSource as PythonSource
-    from irscope.workspace.source_lines import SourceMaps as SourceMaps
-    from irscope.workspace.source_lines import assembly_stage as assembly_stage
-    from irscope.workspace.source_lines import instruction_counts as instruction_counts
-    from irscope.workspace.source_lines import instruction_lines as instruction_lines
-    from irscope.workspace.source_lines import line_outcomes as line_outcomes
-    from irscope.workspace.source_lines import listings as listings
-    from irscope.workspace.source_lines import python_rows as python_rows
-    from irscope.workspace.source_lines import python_source as python_source
-    from irscope.workspace.source_lines import source_chains as source_chains
-    from irscope.workspace.source_lines import source_maps as source_maps
-    from irscope.workspace.stage_marks import NO_MARKS as NO_MARKS
     from irscope.workspace.stage_marks import LineMarks as LineMarks
-    from irscope.workspace.stage_marks import Pressure as Pressure
-    from irscope.workspace.stage_marks import line_marks as line_marks
     from irscope.workspace.table import FactColumn as FactColumn
     from irscope.workspace.table import TableCell as TableCell
     from irscope.workspace.table import TableView as TableView
-    from irscope.workspace.table import table_view as table_view
-    from irscope.workspace.table_columns import UNMEASURED as UNMEASURED
-    from irscope.workspace.table_columns import Column as Column
-    from irscope.workspace.table_columns import ColumnSummary as ColumnSummary
-    from irscope.workspace.table_columns import columns as columns
-    from irscope.workspace.table_columns import constants_text as constants_text
-    from irscope.workspace.table_columns import shown_columns as shown_columns
-    from irscope.workspace.table_columns import summarize_columns as summarize_columns
-    from irscope.workspace.table_rows import Folding as Folding
     from irscope.workspace.table_rows import TableRow as TableRow
-    from irscope.workspace.table_rows import matching as matching
-    from irscope.workspace.table_rows import rows as rows
-    from irscope.workspace.table_rows import sorted_variants as sorted_variants
     from irscope.workspace.table_sections import TableEntry as TableEntry
     from irscope.workspace.table_sections import TableSection as TableSection
-    from irscope.workspace.table_sections import all_kinds as all_kinds
-    from irscope.workspace.table_sections import chosen_kinds as chosen_kinds
-    from irscope.workspace.table_sections import default_kinds as default_kinds
-    from irscope.workspace.table_sections import minor as minor
-    from irscope.workspace.table_sections import ranked_pairs as ranked_pairs
-    from irscope.workspace.table_sections import varying_kinds as varying_kinds
-    from irscope.workspace.timeline import FactMovement as FactMovement
-    from irscope.workspace.timeline import Timeline as Timeline
-    from irscope.workspace.timeline import TimelineStep as TimelineStep
-    from irscope.workspace.timeline import VersionStep as VersionStep
-    from irscope.workspace.timeline import VersionSummary as VersionSummary
-    from irscope.workspace.timeline import version_summaries as version_summaries
     from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
-    from irscope.workspace.variant_layouts import listed_tensors as listed_tensors
-    from irscope.workspace.variant_registers import CompileTimeInput as CompileTimeInput
-    from irscope.workspace.variant_registers import compile_time_inputs as compile_time_inputs
-    from irscope.workspace.variant_texts import ERROR as ERROR
-    from irscope.workspace.variant_texts import PYTHON as PYTHON
-    from irscope.workspace.variant_texts import check_stage as check_stage
-    from irscope.workspace.variant_texts import encoded as encoded
-    from irscope.workspace.variant_texts import failure_lines as failure_lines
-    from irscope.workspace.variant_texts import text_stages as text_stages
-    from irscope.workspace.variant_texts import variant_texts as variant_texts
-    from irscope.workspace.variant_texts import written_stage as written_stage
-    from irscope.workspace.verdict import KeyPoint as KeyPoint
-    from irscope.workspace.verdict import PairVerdict as PairVerdict
-    from irscope.workspace.verdict import Remedy as Remedy
-    from irscope.workspace.verdict import Resource as Resource
     from irscope.workspace.verdict import Verdict as Verdict
-    from irscope.workspace.verdict import finding_point as finding_point
-    from irscope.workspace.what_if import StageEdit as StageEdit
-    from irscope.workspace.what_if import can_build_from as can_build_from
-    from irscope.workspace.what_if import edit_names as edit_names
     from irscope.workspace.why_lines import StageLine as StageLine
     from irscope.workspace.why_lines import TextLine as TextLine
-    from irscope.workspace.why_lines import compilation_lines as compilation_lines
-    from irscope.workspace.why_lines import pair_lines as pair_lines
-    from irscope.workspace.why_lines import reason_lines as reason_lines
-    from irscope.workspace.why_lines import without_rest as without_rest
-    from irscope.workspace.why_lines import worth_lines as worth_lines
     from irscope.workspace.workspace import Workspace as Workspace
 
 # Module -> the names loaded from it.
@@ -301,68 +160,27 @@ _EXPORTS = {
     "irscope.store.overview": "overview",
     "irscope.targets": "all_stages all_targets parse_target stage_named stages_of",
     "irscope.targets.instructions": "InstructionKind",
-    "irscope.workspace.capture_comparison": "CaptureComparison FactChange MatchedVariants compare_captures",
-    "irscope.workspace.charts": (
-        "Chart EACH Point Series axes axis_scale chart chartable_facts lines_text plotted"
-    ),
-    "irscope.workspace.comparison": "Comparison config_code",
-    "irscope.workspace.compiler_version": "CompilerVersion version_name",
-    "irscope.workspace.conditions": "CheckResult CheckRule check parse_expectation read_rules unmet",
-    "irscope.workspace.diff_rows": (
-        "CHANGES Detail Hunk OperandNotes RowSide Span change_names count_changes counts_text "
-        "differs_materially hunk_range hunks reads_differently row_sides rows_at rows_in_place "
-        "source_line_counts"
-    ),
-    "irscope.workspace.estimate_comparison": "pair_estimate_lines",
-    "irscope.workspace.estimate_text": "estimate_lines",
+    "irscope.workspace.capture_comparison": "CaptureComparison",
+    "irscope.workspace.charts": "Chart Point",
+    "irscope.workspace.comparison": "Comparison",
+    "irscope.workspace.conditions": "CheckRule",
+    "irscope.workspace.diff_rows": "Detail OperandNotes RowSide",
     "irscope.workspace.fact_table": "FactTable",
-    "irscope.workspace.finding_table": "FindingRow FindingTarget finding_rows",
-    "irscope.workspace.first_difference": "equal_text first_differences",
-    "irscope.workspace.gate": "GateResult Violation gate_captures gate_pair",
-    "irscope.workspace.growth": "captures_in",
-    "irscope.workspace.kernel_scopes": (
-        "Scope ScopeCount kernel_place mismatch plugin_uses relative_file scope_counts scope_of"
-    ),
-    "irscope.workspace.launch_expression": "add_launches",
+    "irscope.workspace.finding_table": "FindingRow",
+    "irscope.workspace.gate": "GateResult",
+    "irscope.workspace.kernel_scopes": "Scope",
     "irscope.workspace.layout_comparison": "LayoutComparison ValuePair",
-    "irscope.workspace.line_differences": (
-        "LineChange content_span elided_layouts first_change line_changes line_spans"
-    ),
-    "irscope.workspace.linting": "LintResult lint",
-    "irscope.workspace.live": "LiveUpdates apply_events",
-    "irscope.workspace.opening": "opening_pair",
-    "irscope.workspace.pass_comparison": (
-        "LlvmReport OperationEvent PassChange PassComparison PassDifference PassLine PassReport "
-        "effect_text llvm_lines llvm_report operation_history pass_changes pass_report"
-    ),
-    "irscope.workspace.picking": "Calibration Choice Pick calibrate_captures never_launched picks",
-    "irscope.workspace.problem_sizes": "problem_titles",
-    "irscope.workspace.source_lines": (
-        "InstructionCounts LineOutcome Listing PythonSource SourceMaps assembly_stage instruction_counts "
-        "instruction_lines line_outcomes listings python_rows python_source source_chains source_maps"
-    ),
-    "irscope.workspace.stage_marks": "LineMarks NO_MARKS Pressure line_marks",
-    "irscope.workspace.table": "FactColumn TableCell TableView table_view",
-    "irscope.workspace.table_columns": (
-        "Column ColumnSummary UNMEASURED columns constants_text shown_columns summarize_columns"
-    ),
-    "irscope.workspace.table_rows": "Folding TableRow matching rows sorted_variants",
-    "irscope.workspace.table_sections": (
-        "TableEntry TableSection all_kinds chosen_kinds default_kinds minor ranked_pairs varying_kinds"
-    ),
-    "irscope.workspace.timeline": (
-        "FactMovement Timeline TimelineStep VersionStep VersionSummary version_summaries"
-    ),
-    "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts listed_tensors",
-    "irscope.workspace.variant_registers": "CompileTimeInput compile_time_inputs",
-    "irscope.workspace.variant_texts": (
-        "ERROR PYTHON check_stage encoded failure_lines text_stages variant_texts written_stage"
-    ),
-    "irscope.workspace.verdict": "KeyPoint PairVerdict Remedy Resource Verdict finding_point",
-    "irscope.workspace.what_if": "StageEdit can_build_from edit_names",
-    "irscope.workspace.why_lines": (
-        "StageLine TextLine compilation_lines pair_lines reason_lines without_rest worth_lines"
-    ),
+    "irscope.workspace.linting": "LintResult",
+    "irscope.workspace.pass_comparison": "PassChange PassLine",
+    "irscope.workspace.picking": "Choice Pick",
+    "irscope.workspace.source_lines": "PythonSource",
+    "irscope.workspace.stage_marks": "LineMarks",
+    "irscope.workspace.table": "FactColumn TableCell TableView",
+    "irscope.workspace.table_rows": "TableRow",
+    "irscope.workspace.table_sections": "TableEntry TableSection",
+    "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts",
+    "irscope.workspace.verdict": "Verdict",
+    "irscope.workspace.why_lines": "StageLine TextLine",
     "irscope.workspace.workspace": "Workspace",
 }
 _MODULE_OF = {name: module for module, names in _EXPORTS.items() for name in names.split()}

@@ -86,7 +86,7 @@ LIST = "from irscope.cli.main import main; main(['list', CAPTURE])"
 PLUGIN = "import irscope.pytest_plugin"
 LAUNCH = "grid=(cdiv(n, BLOCK_SIZE),), n=1048576"
 DASK, PAGE = "compiling.cluster.cluster", "document.html.report_page"
-PRUNE = "jobs.prune.workers"
+PRUNE = "jobs.prune.worker_pool"
 MARKDOWN, SMALLER = "document.markdown.reports", "jobs.reproduce.minimize"
 
 FAST = [

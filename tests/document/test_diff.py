@@ -21,7 +21,8 @@ from irscope.document.terminal.row_text import _window, side_by_side, unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.facts.fact import Evidence
 from irscope.findings.finding import Finding
-from irscope.workspace import Comparison, RowSide, hunks, row_sides
+from irscope.workspace import Comparison, RowSide
+from irscope.workspace.diff_rows import hunks, row_sides
 from tests.document.conftest import mlir_diff, variant
 
 STAGE = """\

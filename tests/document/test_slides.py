@@ -13,7 +13,8 @@ from irscope.document.html.slides.pair import marked_text, subject_of
 from irscope.document.html.slides.talk import slides_html
 from irscope.document.slide_deck import slide_deck
 from irscope.model import UserError
-from irscope.workspace import RowSide, Workspace, compile_time_inputs
+from irscope.workspace import RowSide, Workspace
+from irscope.workspace.variant_registers import compile_time_inputs
 from tests.document.reports import HOSTILE, Outline, hostile, report, sweep
 
 

@@ -15,7 +15,8 @@ from irscope.facts.loops.kernel_loops import Loop, LoopMix
 from irscope.facts.loops.machine_loops import classified
 from irscope.model import Variant
 from irscope.targets import backend_of
-from irscope.workspace import Workspace, gate_pair
+from irscope.workspace import Workspace
+from irscope.workspace.gate import gate_pair
 from tests.exhaustive import EXHAUSTIVE
 
 pytestmark = pytest.mark.slow

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 
 from irscope.model import UserError
-from irscope.workspace import lint
+from irscope.workspace.linting import lint
 from tests.hardening.texts import damaged_text
 
 _SAMPLES = Path(__file__).parents[2] / "samples"

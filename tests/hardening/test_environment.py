@@ -216,4 +216,4 @@ def test_a_bug_is_one_line_and_a_file(tmp_path: Path, capture: Path, monkeypatch
     )
     assert error.endswith(f"please report it with {file}, which has the details\n")
     assert error.count("\n") == 1
-    assert "Traceback" in file.read_text() and "terminal/variants.py" in file.read_text()
+    assert "Traceback" in file.read_text() and "list_text.py" in file.read_text()

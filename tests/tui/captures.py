@@ -9,7 +9,7 @@ from pathlib import Path
 from irscope.model import Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target
-from irscope.workspace import add_launches
+from irscope.workspace.launch_expression import add_launches
 
 STAGES = Path(__file__).parent.parent / "data" / "stages"
 KERNEL = SourceFunction(

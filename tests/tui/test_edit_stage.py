@@ -15,8 +15,9 @@ from irscope.tui.app import IrscopeApp
 from irscope.tui.live_connection import Publish
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen
-from irscope.workspace import StageEdit, Workspace
+from irscope.workspace import Workspace
 from irscope.workspace.live import Added, EditRejected, VariantFinished
+from irscope.workspace.what_if import StageEdit
 from tests.tui.compiling import until
 from tests.tui.driving import settled, tab
 from tests.tui.test_what_if import Compiler, labels, messages

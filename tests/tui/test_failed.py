@@ -5,7 +5,7 @@ from __future__ import annotations
 from irscope.model import Variant
 from irscope.tui.app import IrscopeApp
 from irscope.tui.pair_state import PairState
-from irscope.workspace import ERROR
+from irscope.workspace.variant_texts import ERROR
 from tests.tui.captures import FAILURE
 from tests.tui.driving import drawn, press, tab, texts
 

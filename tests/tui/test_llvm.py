@@ -6,7 +6,8 @@ from pathlib import Path
 
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.llvm import LlvmScreen, LlvmView
-from irscope.workspace import Workspace, llvm_lines
+from irscope.workspace import Workspace
+from irscope.workspace.pass_comparison import llvm_lines
 from tests.tui import captures
 from tests.tui.driving import press
 from tests.tui.picture import characters

@@ -11,7 +11,8 @@ from textual.pilot import Pilot
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.passes import PassBar, PassesScreen, PassView
-from irscope.workspace import PassComparison, Workspace
+from irscope.workspace import Workspace
+from irscope.workspace.pass_comparison import PassComparison
 from tests import recorded_passes
 from tests.tui.driving import drawn, press, texts
 

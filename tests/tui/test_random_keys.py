@@ -29,9 +29,9 @@ from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.live_connection import Publish
 from irscope.tui.widgets.bars import StageTabs
-from irscope.workspace import StageEdit, Workspace
+from irscope.workspace import Workspace
 from irscope.workspace.live import NotAdded, PassesRefused
-from irscope.workspace.what_if import PassRequest, WhatIf
+from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
 from tests import recorded_passes
 from tests.tui import captures
 from tests.tui.conftest import disassemble

@@ -12,8 +12,10 @@ from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.bars import StatusLine, TableNote
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import Column, FactTable, columns, matching, summarize_columns
+from irscope.workspace import FactTable
 from irscope.workspace.live import InProgress
+from irscope.workspace.table_columns import Column, columns, summarize_columns
+from irscope.workspace.table_rows import matching
 from tests.tui.driving import drawn, press, settled
 
 WIDE = (160, 50)

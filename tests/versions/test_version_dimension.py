@@ -10,18 +10,15 @@ from irscope.document.terminal.variant_text import versions_text
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target
-from irscope.workspace import (
-    Timeline,
-    Workspace,
-    axes,
-    columns,
-    matching,
-    opening_pair,
-    table_view,
-    version_summaries,
-)
+from irscope.workspace import Workspace
+from irscope.workspace.charts import axes
 from irscope.workspace.compiler_version import CompilerVersion, compiler_version
 from irscope.workspace.fact_table import FactTable
+from irscope.workspace.opening import opening_pair
+from irscope.workspace.table import table_view
+from irscope.workspace.table_columns import columns
+from irscope.workspace.table_rows import matching
+from irscope.workspace.timeline import Timeline, version_summaries
 from tests.cli.conftest import TTGIR
 
 KERNEL = SourceFunction("add_kernel", "add.py", 3, "def add_kernel(x, BLOCK: tl.constexpr):\n    pass\n")

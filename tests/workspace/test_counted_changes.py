@@ -11,7 +11,8 @@ from irscope.document.json.comparison import _stage
 from irscope.document.terminal.row_text import side_by_side, unified
 from irscope.tui.page import Page, PageSide
 from irscope.tui.row_painter import pieces
-from irscope.workspace import OperandNotes, rows_in_place
+from irscope.workspace import OperandNotes
+from irscope.workspace.diff_rows import rows_in_place
 from tests.diff.stages import NAMES, diff_files, diff_texts, language_of
 
 # As Triton 3.9 prints it. Another loop uses both constants, so that neither appears or vanishes.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from irscope.workspace import content_span, elided_layouts, first_change, line_changes
+from irscope.workspace.line_differences import content_span, elided_layouts, first_change, line_changes
 
 A = "#b = #ttg.blocked<{sizePerThread = [1, 8], threadsPerWarp = [4, 8], order = [1, 0]}>"
 B = A.replace("[4, 8]", "[2, 16]")

@@ -14,7 +14,9 @@ from irscope.cli.main import main
 from irscope.estimating.estimate import estimate
 from irscope.model import Benchmark, Config, Failure, Launch, Target, UserError, Variant
 from irscope.store import CaptureWriter
-from irscope.workspace import Pick, Workspace, config_code, microseconds_text, pair_estimate_lines
+from irscope.workspace import Pick, Workspace, microseconds_text
+from irscope.workspace.comparison import config_code
+from irscope.workspace.estimate_comparison import pair_estimate_lines
 from irscope.workspace.picking import measured_microseconds, never_launched, parse_top, picks
 from irscope.workspace.problem_sizes import problems
 

@@ -22,7 +22,8 @@ from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.why import WhyView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.variant_table import VariantTable
-from irscope.workspace import Workspace, pair_lines, without_rest
+from irscope.workspace import Workspace
+from irscope.workspace.why_lines import pair_lines, without_rest
 from tests import recorded_passes
 from tests.tui.captures import LARGE, SMALL, stage, write
 from tests.tui.driving import drawn, press, settled

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from irscope.workspace import NO_MARKS, LineMarks, Workspace, line_marks
+from irscope.workspace import LineMarks, Workspace
+from irscope.workspace.stage_marks import NO_MARKS, line_marks
 from tests.tui import captures
 
 

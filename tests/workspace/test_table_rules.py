@@ -11,24 +11,14 @@ from irscope.facts.registry import FACT_NAMED
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
 from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
-from irscope.workspace import (
-    FactTable,
-    Folding,
-    Scope,
-    columns,
-    constants_text,
-    equal_text,
-    kinds_for,
-    opening_pair,
-    rows,
-    scope_counts,
-    scope_of,
-    sorted_variants,
-    summarize_columns,
-)
+from irscope.workspace import FactTable, Scope, kinds_for
 from irscope.workspace.finding_table import split_sentence
-from irscope.workspace.first_difference import joined
+from irscope.workspace.first_difference import equal_text, joined
+from irscope.workspace.kernel_scopes import scope_counts, scope_of
 from irscope.workspace.live import InProgress
+from irscope.workspace.opening import opening_pair
+from irscope.workspace.table_columns import columns, constants_text, summarize_columns
+from irscope.workspace.table_rows import Folding, rows, sorted_variants
 
 
 def variant(id_: int, config: Mapping[str, Value], kernel: str = "k", target: str = "cuda:90") -> Variant:

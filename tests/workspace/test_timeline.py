@@ -9,7 +9,9 @@ import pytest
 
 from irscope.model import UserError
 from irscope.store.merge_captures import merge_captures
-from irscope.workspace import Timeline, TimelineStep, Workspace, version_name
+from irscope.workspace import Workspace
+from irscope.workspace.compiler_version import version_name
+from irscope.workspace.timeline import Timeline, TimelineStep
 from tests.tui import captures
 from tests.tui.captures import KERNEL, LARGE, SMALL, stage
 

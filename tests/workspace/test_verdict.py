@@ -14,7 +14,8 @@ from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
 from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Target, UserError, Value
-from irscope.workspace import Verdict, Workspace, add_launches
+from irscope.workspace import Verdict, Workspace
+from irscope.workspace.launch_expression import add_launches
 
 KERNELS = """\
 import triton

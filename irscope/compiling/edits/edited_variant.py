@@ -127,7 +127,7 @@ def _target(path: Path, text: str) -> Target:
 
 __all__ = [
     "BuiltVariant",
-    "Diagnostic",
+    "CompilerDiagnostic",
     "EditRequest",
     "PassEdits",
     "RebuildError",

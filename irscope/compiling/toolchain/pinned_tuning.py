@@ -81,7 +81,8 @@ class PinnedTuning:
             first = next(iter(unpinned_keys)) + (", ..." if len(unpinned_keys) > 1 else "")
             yield (
                 f"{kernel}: no pin for {pluralize(len(unpinned_keys), 'tuning key')} ({first}): "
-                f"all {pluralize(sum(unpinned_keys.values()), 'config')} are compiled, and production measures them"
+                f"all {pluralize(sum(unpinned_keys.values()), 'config')} are compiled, "
+                "and production measures them"
             )
 
     def _choice(self, tuner: Any, key: tuple[Any, ...], configs: Sequence[Any]) -> Any:

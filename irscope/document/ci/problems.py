@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from irscope.model import Kernel, Variant
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import kernel_place
+from irscope.workspace.kernel_scopes import kernel_place
 
 ERROR, WARNING = "error", "warning"
 # How many variants a message names after the first.

@@ -30,7 +30,10 @@ from irscope.document.ci.sarif import sarif_document
 from irscope.document.json.records import to_json
 from irscope.document.terminal.variant_text import lint_text
 from irscope.model.text import one_line
-from irscope.workspace import CheckResult, Diagnostic, GateResult, LintResult, Rule, Violation, relative_file
+from irscope.workspace import Diagnostic, GateResult, LintResult, Rule
+from irscope.workspace.conditions import CheckResult
+from irscope.workspace.gate import Violation
+from irscope.workspace.kernel_scopes import relative_file
 
 _EXPECTATION = CiRule(
     "IRS301",

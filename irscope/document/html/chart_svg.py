@@ -13,22 +13,10 @@ from typing import Any
 from irscope.document.html.facts_table import variant_anchor
 from irscope.document.html.markup import Html, element, joined, payload
 from irscope.model.text import clipped
-from irscope.workspace import (
-    EACH,
-    Chart,
-    FactColumn,
-    FactKind,
-    Point,
-    TableSection,
-    axes,
-    axis_scale,
-    chart,
-    chartable_facts,
-    lines_text,
-    minor,
-    plotted,
-    table_view,
-)
+from irscope.workspace import Chart, FactColumn, FactKind, Point, TableSection
+from irscope.workspace.charts import EACH, axes, axis_scale, chart, chartable_facts, lines_text, plotted
+from irscope.workspace.table import table_view
+from irscope.workspace.table_sections import minor
 
 # The facts that are drawn if they vary, in this order.
 _DRAWN = ("ms", "estimate", "registers", "stack", "occupancy", "shared", "instructions", "seconds")

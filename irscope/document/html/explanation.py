@@ -9,7 +9,9 @@ from irscope.document.html.layout_svg import layout_svg
 from irscope.document.html.markup import Html, element, joined
 from irscope.document.report_content import PairExplanation, PairReport, ValueDrawing
 from irscope.model.text import pluralize
-from irscope.workspace import PYTHON, LayoutDrawing, TextLine, listings
+from irscope.workspace import LayoutDrawing, TextLine
+from irscope.workspace.source_lines import listings
+from irscope.workspace.variant_texts import PYTHON
 
 
 def explanation(pair: PairReport, anchor: str, findings: Html) -> Iterator[Html]:

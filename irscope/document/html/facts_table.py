@@ -7,16 +7,9 @@ from collections.abc import Mapping, Sequence
 
 from irscope.document.html.markup import Html, element, joined
 from irscope.model.text import pluralize
-from irscope.workspace import (
-    FactColumn,
-    FactKind,
-    TableCell,
-    TableEntry,
-    TableSection,
-    TableView,
-    minor,
-    table_view,
-)
+from irscope.workspace import FactColumn, FactKind, TableCell, TableEntry, TableSection, TableView
+from irscope.workspace.table import table_view
+from irscope.workspace.table_sections import minor
 
 # Shades between the best value of a column and the worst; the style sheet has a class for each.
 _SHADES = 6

@@ -19,27 +19,26 @@ from irscope.document.report_content import PairReport
 from irscope.document.terminal.row_text import unified
 from irscope.model.text import base_name, clipped, pluralize
 from irscope.workspace import (
-    CHANGES,
     Evidence,
     Finding,
-    InstructionCounts,
     InstructionKind,
-    Listing,
     PythonLine,
     Row,
     RowSide,
     SourcePlace,
     StageDiff,
-    assembly_stage,
-    change_names,
     first_structural,
+    short_label,
+    summarize,
+)
+from irscope.workspace.diff_rows import CHANGES, change_names, row_sides, rows_in_place
+from irscope.workspace.source_lines import (
+    InstructionCounts,
+    Listing,
+    assembly_stage,
     instruction_counts,
     listings,
-    row_sides,
-    rows_in_place,
-    short_label,
     source_chains,
-    summarize,
 )
 
 

@@ -18,7 +18,8 @@ from irscope.document.html.markup import Html, element, joined
 from irscope.document.html.pair_section import pair_anchor, pair_data, pair_section
 from irscope.document.report_content import CaptureReport, PairReport
 from irscope.model import Toolchain
-from irscope.workspace import TableSection, table_view
+from irscope.workspace import TableSection
+from irscope.workspace.table import table_view
 
 # The most rows of all tables, which browsers still lay out fast, and the fewest of one.
 _MAX_ROWS, MIN_ROWS = 2000, 20

@@ -25,18 +25,10 @@ from irscope.document.json.records import (
     variants_by_source,
 )
 from irscope.model import Variant
-from irscope.workspace import (
-    CheckResult,
-    CompilerVersion,
-    FactKind,
-    FactMovement,
-    GlossaryEntry,
-    LintResult,
-    TableEntry,
-    TableSection,
-    VersionStep,
-    VersionSummary,
-)
+from irscope.workspace import FactKind, GlossaryEntry, LintResult, TableEntry, TableSection
+from irscope.workspace.compiler_version import CompilerVersion
+from irscope.workspace.conditions import CheckResult
+from irscope.workspace.timeline import FactMovement, VersionStep, VersionSummary
 
 TABLE_SCHEMA = "irscope.table/1"
 

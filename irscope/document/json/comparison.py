@@ -15,30 +15,25 @@ from typing import Any
 from irscope.document.json.records import Records, json_value, variant_record
 from irscope.document.report_content import PairReport
 from irscope.workspace import (
-    CHANGES,
     CaptureComparison,
     ChangedInput,
     Comparison,
     Compilations,
     Evidence,
-    FactChange,
     Finding,
     GateResult,
     Layout,
     LayoutChange,
-    MatchedVariants,
     OperandNotes,
     Row,
     RowSide,
     StageDiff,
     by_source_line,
-    change_names,
-    hunks,
     reason_text,
-    row_sides,
-    rows_in_place,
     summarize,
 )
+from irscope.workspace.capture_comparison import FactChange, MatchedVariants
+from irscope.workspace.diff_rows import CHANGES, change_names, hunks, row_sides, rows_in_place
 
 DIFF_SCHEMA = "irscope.diff/2"
 

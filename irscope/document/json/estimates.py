@@ -10,7 +10,8 @@ from typing import Any
 
 from irscope.document.json.records import json_value
 from irscope.model import Launch, Variant, parse_value
-from irscope.workspace import Choice, Estimate, Evidence, KeyPoint, PairVerdict, Pick, Remedy, Verdict
+from irscope.workspace import Choice, Estimate, Evidence, Pick, Verdict
+from irscope.workspace.verdict import KeyPoint, PairVerdict, Remedy
 
 PICK_SCHEMA = "irscope.pick/1"
 

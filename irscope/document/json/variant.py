@@ -20,9 +20,7 @@ from irscope.workspace import (
     Conversion,
     Divergence,
     LiveValue,
-    LlvmReport,
     PassLine,
-    PassReport,
     Picture,
     RegisterReport,
     SourceLine,
@@ -30,8 +28,9 @@ from irscope.workspace import (
     Tensor,
     TensorInRegisters,
     VariantLayouts,
-    change_names,
 )
+from irscope.workspace.diff_rows import change_names
+from irscope.workspace.pass_comparison import LlvmReport, PassReport
 
 LAYOUT_SCHEMA = "irscope.layout/1"
 

@@ -28,14 +28,11 @@ from irscope.workspace import (
     TableSection,
     TableView,
     TextLine,
-    compilation_lines,
-    default_kinds,
-    pair_lines,
     summarize,
-    table_view,
-    varying_kinds,
-    without_rest,
 )
+from irscope.workspace.table import table_view
+from irscope.workspace.table_sections import default_kinds, varying_kinds
+from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 
 def diff_markdown(pair: PairReport, options: DiffOptions) -> Iterator[str]:

@@ -25,13 +25,10 @@ from irscope.workspace import (
     GateResult,
     StageDiff,
     TextLine,
-    compilation_lines,
-    pair_lines,
-    reads_differently,
-    source_line_counts,
     summarize,
-    without_rest,
 )
+from irscope.workspace.diff_rows import reads_differently, source_line_counts
+from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 MAX_SOURCE_LINES = 20
 

@@ -10,17 +10,14 @@ from collections.abc import Iterator
 from irscope.document.terminal.row_text import rows_text
 from irscope.document.terminal.styles import Paint
 from irscope.model.text import clipped, one_line, pluralize
-from irscope.workspace import (
+from irscope.workspace import PassChange, PassLine, summarize
+from irscope.workspace.diff_rows import change_names, counts_text
+from irscope.workspace.pass_comparison import (
     LlvmReport,
     OperationEvent,
-    PassChange,
     PassDifference,
-    PassLine,
     PassReport,
-    change_names,
-    counts_text,
     effect_text,
-    summarize,
 )
 
 _UNCHANGED = "="

@@ -13,15 +13,11 @@ from irscope.document.terminal.styles import Paint
 from irscope.model import Value, format_value
 from irscope.model.records import varying_keys
 from irscope.model.text import clipped, one_line, pluralize
-from irscope.workspace import (
-    Calibration,
-    Choice,
-    Pick,
-    config_code,
-    estimate_lines,
-    microseconds_text,
-    problem_titles,
-)
+from irscope.workspace import Choice, Pick, microseconds_text
+from irscope.workspace.comparison import config_code
+from irscope.workspace.estimate_text import estimate_lines
+from irscope.workspace.picking import Calibration
+from irscope.workspace.problem_sizes import problem_titles
 
 _GAP = "  "
 # More rejected configs than this are counted by reason.

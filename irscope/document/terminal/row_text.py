@@ -9,13 +9,10 @@ from rich.cells import cell_len
 
 from irscope.document.terminal.styles import PLAIN, Paint, spans_to_pieces
 from irscope.model.text import pluralize
-from irscope.workspace import (
-    Change,
+from irscope.workspace import Change, OperandNotes, RowSide, StageDiff
+from irscope.workspace.diff_rows import (
     Hunk,
-    OperandNotes,
-    RowSide,
     Span,
-    StageDiff,
     count_changes,
     counts_text,
     hunk_range,

@@ -17,19 +17,10 @@ from collections.abc import Iterator, Sequence
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model import Variant
 from irscope.model.text import clipped, one_line, pluralize
-from irscope.workspace import (
-    GlossaryEntry,
-    KeyPoint,
-    LintResult,
-    PairVerdict,
-    RegisterReport,
-    SourceLine,
-    SpilledValue,
-    Verdict,
-    VersionStep,
-    VersionSummary,
-    relative_file,
-)
+from irscope.workspace import GlossaryEntry, LintResult, RegisterReport, SourceLine, SpilledValue, Verdict
+from irscope.workspace.kernel_scopes import relative_file
+from irscope.workspace.timeline import VersionStep, VersionSummary
+from irscope.workspace.verdict import KeyPoint, PairVerdict
 
 NO_REMEDY = "try: no remedy is known; findings, lint rules and the other variants suggest none"
 

@@ -24,6 +24,7 @@ def script_text(recorded: Recorded) -> str:
     """Return the script for a variant."""
     variant, launch = recorded.variant, recorded.launch
     arguments = None if launch is None else arguments_of(recorded.call, launch)
+    values = None if arguments is None else _dictionary({k: repr(v) for k, v in arguments.items()})
     lines = [
         f'"""Compiles {recorded.call.kernel} for {variant.target} as recorded, without a GPU.',
         "",
@@ -34,7 +35,7 @@ def script_text(recorded: Recorded) -> str:
         f"ENVIRONMENT = {_dictionary({k: repr(v) for k, v in _variables(variant).items()})}",
         f"RECORDED = {_dictionary({k: repr(v) for k, v in recorded_facts(recorded).items()})}",
         f"GRID = {tuple((*launch.grid, 1, 1)[:3]) if launch else (1, 1, 1)}",
-        f"ARGUMENTS = {_dictionary({k: repr(v) for k, v in arguments.items()}) if arguments is not None else None}",
+        f"ARGUMENTS = {values}",
         f"UNALIGNED = {tuple(name for name in unaligned(recorded.call) if _has_address(arguments, name))}",
         f"PLACES = {_dictionary(_places(recorded))}",
         *_call_function(recorded.call),

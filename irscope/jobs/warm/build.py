@@ -406,8 +406,8 @@ class WarmBuild:
             versions = manifest.versions
             self.problems.append(
                 f"no driver module and launchers: Triton {versions.get('triton', '?')} (Python "
-                f"{versions.get('python', '?')}) compiled the kernels, here is another build: {local.version} "
-                f"(Python {local.python}); build where production's is installed"
+                f"{versions.get('python', '?')}) compiled the kernels, here is another build: "
+                f"{local.version} (Python {local.python}); build where production's is installed"
             )
         return not foreign
 

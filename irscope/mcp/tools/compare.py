@@ -8,7 +8,8 @@ from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import BOOLEAN, CAPTURE, POINTS, TEXT, VARIANT, Arguments, Tool
 from irscope.model.text import one_line
-from irscope.workspace import Comparison, finding_point
+from irscope.workspace import Comparison
+from irscope.workspace.verdict import finding_point
 
 
 def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:

@@ -10,15 +10,14 @@ from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, INTEGER, OBJECT, TEXT, VARIANT, Arguments, Tool, text
 from irscope.model import UserError, Variant
 from irscope.model.text import clipped, display_line, one_line
-from irscope.workspace import (
-    Workspace,
+from irscope.workspace import Workspace, line_without_location
+from irscope.workspace.source_lines import (
     assembly_stage,
-    check_stage,
     instruction_counts,
     instruction_lines,
-    line_without_location,
     python_source,
 )
+from irscope.workspace.variant_texts import check_stage
 
 _MOST_KINDS, _MOST_CLASSES = 4, 8
 # Of an operation with its types, or a wgmma with its 128 registers; the stage has all of it.

@@ -7,7 +7,8 @@ from irscope.mcp.session import SESSION, Session
 from irscope.mcp.tools.tool import CAPTURE, INTEGER, TEXT, Arguments, Tool, list_of, text
 from irscope.model import UserError
 from irscope.model.text import base_name, one_line, pluralize
-from irscope.workspace import Diagnostic, lint
+from irscope.workspace import Diagnostic
+from irscope.workspace.linting import lint
 
 
 def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:

@@ -18,7 +18,7 @@ from irscope.model.text import display_line, pluralize
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.input_queue import hold_input
 from irscope.tui.pair_state import side_of
-from irscope.workspace import PYTHON
+from irscope.workspace.variant_texts import PYTHON
 
 _PAGER = "less"
 _MAX_COPIED = 60

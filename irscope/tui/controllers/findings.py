@@ -8,7 +8,8 @@ from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.widgets.findings_view import FindingsView
 
 if TYPE_CHECKING:
-    from irscope.workspace import FindingRow, FindingTarget
+    from irscope.workspace import FindingRow
+    from irscope.workspace.finding_table import FindingTarget
 
 # The classes of the panel if the user chose its size; without one, the size of the screen decides.
 STRIP, PANEL = "-as-strip", "-as-panel"

@@ -26,8 +26,7 @@ from irscope.tui.widgets.bars import TitleBar
 from irscope.workspace.growth import Growth, GrowthWatch
 
 if TYPE_CHECKING:
-    from irscope.workspace import LiveUpdates
-    from irscope.workspace.live import EditRejected
+    from irscope.workspace.live import EditRejected, LiveUpdates
 
 
 # A problem may take longer to read than a note.
@@ -75,7 +74,7 @@ class LiveController:
 
     async def _follow(self, queue: EventQueue) -> None:
         """Apply events until nothing is being compiled."""
-        from irscope.workspace import apply_events  # captures open without it
+        from irscope.workspace.live import apply_events  # captures open without it
 
         live = self._live
         while self._what_ifs or (live and live.requested) or self._screen.workspace.in_progress:
@@ -86,7 +85,7 @@ class LiveController:
             self.update(updates)
 
     async def _reread(self) -> None:
-        from irscope.workspace import LiveUpdates  # captures open without it
+        from irscope.workspace.live import LiveUpdates  # captures open without it
 
         screen = self._screen
         try:
@@ -234,7 +233,7 @@ class GrowthController:
             screen.notify(str(error), severity="warning", markup=False)
             return
         if added or finished:
-            from irscope.workspace import LiveUpdates  # most captures do not grow
+            from irscope.workspace.live import LiveUpdates  # most captures do not grow
 
             self._updates.update(LiveUpdates(rows=True, changed=added))
         self._updates.show_title()

@@ -14,7 +14,8 @@ from textual.worker import Worker
 
 from irscope.model import Variant
 from irscope.tui.background import Background
-from irscope.workspace import PYTHON, can_build_from
+from irscope.workspace.variant_texts import PYTHON
+from irscope.workspace.what_if import can_build_from
 
 if TYPE_CHECKING:
     from irscope.tui.pair_state import PairState

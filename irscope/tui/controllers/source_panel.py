@@ -15,19 +15,10 @@ from textual.containers import Vertical
 from irscope.model import UserError, Variant
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
-from irscope.workspace import (
-    NO_MARKS,
-    PYTHON,
-    LineMarks,
-    LineOutcome,
-    PythonSource,
-    SourceMaps,
-    SourcePlace,
-    line_marks,
-    line_outcomes,
-    python_source,
-    source_maps,
-)
+from irscope.workspace import LineMarks, PythonSource, SourcePlace
+from irscope.workspace.source_lines import LineOutcome, SourceMaps, line_outcomes, python_source, source_maps
+from irscope.workspace.stage_marks import NO_MARKS, line_marks
+from irscope.workspace.variant_texts import PYTHON
 
 if TYPE_CHECKING:
     from irscope.learn.render import LessonPage, LessonPages

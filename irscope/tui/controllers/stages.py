@@ -14,10 +14,12 @@ from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.pair_state import PairState
 from irscope.tui.widgets.bars import StageTabs
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.workspace import ERROR, Detail, opening_pair
+from irscope.workspace import Detail
+from irscope.workspace.opening import opening_pair
+from irscope.workspace.variant_texts import ERROR
 
 if TYPE_CHECKING:
-    from irscope.workspace import TimelineStep
+    from irscope.workspace.timeline import TimelineStep
 
 
 _START = (0, False)
@@ -237,7 +239,7 @@ class TimelineController:
         screen = self._screen
 
         def first() -> TimelineStep | None:
-            from irscope.workspace import Timeline  # the first paint does without it
+            from irscope.workspace.timeline import Timeline  # the first paint does without it
 
             return Timeline(screen.workspace, screen.pair.a).first()
 
@@ -248,7 +250,7 @@ class TimelineController:
         a, b = screen.pair.a, screen.pair.b
 
         def step() -> TimelineStep | str:
-            from irscope.workspace import Timeline
+            from irscope.workspace.timeline import Timeline
 
             return Timeline(screen.workspace, b).step(a, b, direction)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.widgets.bars import MismatchBar, TableNote
 from irscope.tui.widgets.line_view import HEADING
-from irscope.workspace import Scope, mismatch, scope_counts, scope_of
+from irscope.workspace import Scope
+from irscope.workspace.kernel_scopes import mismatch, scope_counts, scope_of
 
 
 class VariantPanelController:

@@ -21,8 +21,16 @@ from irscope.tui.controllers.live_updates import LiveController
 from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.input_queue import hold_input
 from irscope.tui.live_connection import VariantCompiler
-from irscope.workspace import StageEdit, edit_names
-from irscope.workspace.what_if import Values, WhatIf, free_id, parse_values, source_state, suggested_values
+from irscope.workspace.what_if import (
+    StageEdit,
+    Values,
+    WhatIf,
+    edit_names,
+    free_id,
+    parse_values,
+    source_state,
+    suggested_values,
+)
 
 if TYPE_CHECKING:
     from irscope.workspace.live import EditRejected

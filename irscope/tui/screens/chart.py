@@ -27,7 +27,8 @@ from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import EACH, Chart, FactTable, Point, axes, chart, chartable_facts, variant_names
+from irscope.workspace import Chart, FactTable, Point, variant_names
+from irscope.workspace.charts import EACH, axes, chart, chartable_facts
 
 
 class ChartBar(Bar):

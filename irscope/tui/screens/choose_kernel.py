@@ -20,7 +20,8 @@ from irscope.tui.paint import fitted
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.table_painter import cell
-from irscope.workspace import Scope, ScopeCount
+from irscope.workspace import Scope
+from irscope.workspace.kernel_scopes import ScopeCount
 
 # A blank, the sign of the cursor, a blank.
 _LEAD = 3

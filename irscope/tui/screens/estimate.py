@@ -11,7 +11,8 @@ from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.screens import OPEN_ESTIMATE
 from irscope.tui.screens.sentences import SentenceScreen, SentenceView
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import TextLine, pair_estimate_lines
+from irscope.workspace import TextLine
+from irscope.workspace.estimate_comparison import pair_estimate_lines
 
 
 class EstimateView(SentenceView):

@@ -23,16 +23,8 @@ from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridView, LayoutBar
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import (  # fmt: skip
-    PYTHON,
-    ColorBy,
-    DrawingOptions,
-    LayoutComparison,
-    LayoutDrawing,
-    ValuePair,
-    cell_size,
-    written_stage,
-)
+from irscope.workspace import ColorBy, DrawingOptions, LayoutComparison, LayoutDrawing, ValuePair, cell_size
+from irscope.workspace.variant_texts import PYTHON, written_stage
 
 _NAMES = re.compile(r"%[\w$.-]+(?:#\d+)?|#[A-Za-z_]\w*")
 _MAX_NAMES = 40

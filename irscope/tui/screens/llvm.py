@@ -11,7 +11,8 @@ from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.screens import OPEN_LLVM
 from irscope.tui.screens.sentences import SentenceScreen, SentenceView
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import TextLine, llvm_lines
+from irscope.workspace import TextLine
+from irscope.workspace.pass_comparison import llvm_lines
 
 
 class LlvmView(SentenceView):

@@ -31,8 +31,9 @@ from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.search_bar import SearchBar
-from irscope.workspace import OperandNotes, PassChange, PassComparison, PassLine, entry_for, rows_in_place
-from irscope.workspace.pass_comparison import BOTH, IN_A, IN_B
+from irscope.workspace import OperandNotes, PassChange, PassLine, entry_for
+from irscope.workspace.diff_rows import rows_in_place
+from irscope.workspace.pass_comparison import BOTH, IN_A, IN_B, PassComparison
 
 # Below this width the times do not fit.
 _TIMES_FROM = 110

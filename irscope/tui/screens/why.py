@@ -12,7 +12,8 @@ from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.screens import OPEN_REASONS
 from irscope.tui.screens.sentences import SentenceScreen, SentenceView
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import TextLine, compilation_lines, pair_lines, without_rest
+from irscope.workspace import TextLine
+from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 
 class WhyView(SentenceView):

@@ -17,7 +17,8 @@ from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.page import PageSide
 from irscope.tui.paint import CONTINUED, code, fitted, wrap_starts
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import LineOutcome, PythonSource, SourcePlace
+from irscope.workspace import PythonSource, SourcePlace
+from irscope.workspace.source_lines import LineOutcome
 
 # Cells for the numbers of operations in A and B, and around the line number.
 _COUNTS = 9

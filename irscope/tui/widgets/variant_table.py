@@ -18,17 +18,10 @@ from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.table_model import TableModel
 from irscope.tui.widgets import table_painter
 from irscope.tui.widgets.line_view import HEADING, LineView
-from irscope.workspace import (
-    ESTIMATE_KINDS,
-    MOST_ESTIMATED,
-    FactTable,
-    Folding,
-    Scope,
-    TableRow,
-    Workspace,
-    equal_text,
-    scope_of,
-)
+from irscope.workspace import ESTIMATE_KINDS, MOST_ESTIMATED, FactTable, Scope, TableRow, Workspace
+from irscope.workspace.first_difference import equal_text
+from irscope.workspace.kernel_scopes import scope_of
+from irscope.workspace.table_rows import Folding
 
 # The seconds between two updates of the columns while facts are measured.
 _REFRESH_SECONDS = 0.25

@@ -19,7 +19,9 @@ from irscope.document.html.slides.pair import (
 from irscope.document.slide_deck import Chapter
 from irscope.model import SourceFunction
 from irscope.model.text import pluralize
-from irscope.workspace import FactColumn, TableView, minor, table_view
+from irscope.workspace import FactColumn, TableView
+from irscope.workspace.table import table_view
+from irscope.workspace.table_sections import minor
 
 # The lines of code, rows and columns that can be read from the last row of a room.
 _LINES, _CODE_SLIDES = 25, 3

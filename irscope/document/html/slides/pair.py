@@ -14,7 +14,8 @@ from irscope.document.html.layout_svg import layout_svg
 from irscope.document.html.markup import Html, element, joined
 from irscope.document.slide_pair import FindingExcerpt, LayoutContent, PairContent
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import Finding, Resource, RowSide, Verdict, entry_for
+from irscope.workspace import Finding, RowSide, Verdict, entry_for
+from irscope.workspace.verdict import Resource
 
 _CODE = re.compile(r"`([^`]+)`")
 # The characters of a row that fit on a slide.
