@@ -189,12 +189,12 @@ def dependent_arguments(
         argument for row in rows for argument in row if argument != name and argument not in fixed
     )
     candidates = {
-        argument: follower
+        argument: dependent
         for argument in names
-        if (follower := _dependent_argument(name, argument, rows)) is not None
+        if (dependent := _dependent_argument(name, argument, rows)) is not None
     }
     sure = {
-        argument for argument, follower in candidates.items() if follower.ratio == 1 or follower.values > 1
+        argument for argument, dependent in candidates.items() if dependent.ratio == 1 or dependent.values > 1
     }
     sizes = {
         value
@@ -203,8 +203,8 @@ def dependent_arguments(
         if argument != name and argument not in sure and not _is_stride(argument)
     }
     return tuple(
-        follower
-        for argument, follower in candidates.items()
+        dependent
+        for argument, dependent in candidates.items()
         if argument in sure or (_is_stride(argument) and not any(row.get(argument) in sizes for row in rows))
     )
 
@@ -342,7 +342,7 @@ class LinkedAxis(FrozenValue):
     """An axis with the arguments that move with it."""
 
     axis: Axis
-    followers: tuple[DependentArgument, ...]
+    dependents: tuple[DependentArgument, ...]
 
 
 def linked_axes(axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> tuple[LinkedAxis, ...]:
@@ -393,7 +393,7 @@ def _values(
     move: LinkedAxis, cases: Sequence[LaunchCase], outcome: Callable[[LaunchCase], Hashable] | None
 ) -> Iterator[str]:
     seen_kinds: set[Hashable] = set()
-    ratios = (1, *sorted({follower.ratio for follower in move.followers}))
+    ratios = (1, *sorted({dependent.ratio for dependent in move.dependents}))
     sample_cases = cases[: max(1, MOST_LAUNCHES // move.axis.size)]
     for text in move.axis.texts():
         number = int(text) if _INTEGER.fullmatch(text) else None
@@ -433,8 +433,8 @@ def _with_value(case: LaunchCase, move: LinkedAxis, text: str) -> LaunchCase:
         return replace(case, arguments=tuple(arguments.items()), unaligned=unaligned, choices=choices)
     arguments[name] = text
     if _INTEGER.fullmatch(text):
-        for follower in move.followers:
-            arguments[follower.name] = str(int(text) * follower.ratio)
+        for dependent in move.dependents:
+            arguments[dependent.name] = str(int(text) * dependent.ratio)
     elif text not in ("None", "True", "False") and not _is_float(text):
         raise UserError(f"vary {move.axis.kernel}: {name}={text} is neither a number, a range nor a pointer")
     return replace(case, arguments=tuple(arguments.items()), choices=choices)
@@ -451,12 +451,12 @@ def _is_float(text: str) -> bool:
 def linked_axis_text(move: LinkedAxis) -> str:
     """Describe an axis and what moves with it: "M=1..64 (and with it stride_am, stride_cm = 2 M)"."""
     text = f"{move.axis.name}={move.axis.text}"
-    if not move.followers:
+    if not move.dependents:
         return text
     parts = [
-        follower.name if follower.ratio == 1 else f"{follower.name} = {follower.ratio} {move.axis.name}"
-        for follower in move.followers
+        dependent.name if dependent.ratio == 1 else f"{dependent.name} = {dependent.ratio} {move.axis.name}"
+        for dependent in move.dependents
     ]
-    once = [follower.name for follower in move.followers if follower.values == 1]
+    once = [dependent.name for dependent in move.dependents if dependent.values == 1]
     hint = f"; so in the only value recorded: {once[0]}={SAME} keeps it" if once else ""
     return f"{text} (and with it {', '.join(parts)}{hint})"

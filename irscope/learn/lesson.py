@@ -51,7 +51,7 @@ class LessonSweep:
 class Excerpt:
     """Lines to quote from a stage of A or B (`of`), starting at the first that matches the pattern `find`.
 
-    `stage` may also be one of learn.extras.EXTRAS, such as `python` or `lint`.
+    `stage` may also be one of learn.context.EXTRAS, such as `python` or `lint`.
     """
 
     of: str

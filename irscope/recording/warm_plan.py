@@ -234,5 +234,5 @@ def _with_key(case: LaunchCase, values: Mapping[str, Any], moved: Mapping[str, A
         elif isinstance(value, bool | int | float) and arguments[name] != str(value):
             arguments[name] = str(value)
             if type(value) is int:
-                arguments |= {follower.name: str(value * follower.ratio) for follower in moved[name]}
+                arguments |= {dependent.name: str(value * dependent.ratio) for dependent in moved[name]}
     return replace(case, arguments=tuple(arguments.items()), constants=tuple(constants.items()))

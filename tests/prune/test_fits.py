@@ -14,6 +14,7 @@ from irscope.compiling.job import Outcome
 from irscope.compiling.standalone.source_text import GeneratedTexts
 from irscope.compiling.toolchain import allocation
 from irscope.compiling.toolchain.compiler import StageMemory, compile_source
+from irscope.jobs.prune import pruning_result
 from irscope.jobs.prune.candidate_worker import allocation_of
 from irscope.jobs.prune.candidates import call_with, candidates_of
 from irscope.jobs.prune.pruning_result import CANNOT_LAUNCH, DUPLICATE, Drop, PruningResult, summary
@@ -175,3 +176,8 @@ def test_what_was_learned_is_ignored_if_damaged() -> None:
         {"keep": 1, "drops": []},
     ):
         assert PruningResult.from_json(damaged, 3) is None
+
+
+def test_results_are_stored_under_the_code_that_made_them() -> None:
+    folders = {line.rpartition("/")[0] for line in pruning_result._code().splitlines()}
+    assert {"estimating", "estimating/counting", "facts", "jobs/prune"} <= folders

@@ -33,7 +33,7 @@ from irscope.model.config import torch_name
 from irscope.model.errors import error_line
 
 _SIZES = r"\[([\d, ]*)\]"
-# How a launch describes a tensor and a tensor descriptor (capturing/record/launches.py).
+# How a launch describes a tensor and a tensor descriptor (recording/launch_records.py).
 TENSOR = re.compile(rf"(\w+){_SIZES}(?: strides \[(-?[\d, -]*)\])?")
 DESCRIPTOR = re.compile(rf"tensordesc (.+) in blocks of {_SIZES}")
 _BITS = re.compile(r"\d+")

@@ -1,7 +1,7 @@
 """A process that compiles candidates of an autotuner from their texts; it never imports the program.
 
-`workers.py` starts it with the numbers of two descriptors (see capturing/compile/worker.py) and the folder
-of the program's Triton with its key, which takes a second to compute.
+`worker_pool.py` starts it with the numbers of two descriptors (see compiling/worker.py) and the folder of
+the program's Triton with its key, which takes a second to compute.
 
 A compiled candidate as a variant with facts, which irscope's analyses take.
 """

@@ -146,7 +146,7 @@ _FILE = "irscope_tuning.json"
 def _code() -> str:
     """Return the sizes and times of irscope's files that results depend on: code and constants."""
     root = Path(irscope.__file__).parent
-    files = [file for name in ("estimating", "tuning", "facts") for file in root.glob(f"{name}/**/*.*")]
+    files = [file for name in ("estimating", "jobs/prune", "facts") for file in root.glob(f"{name}/**/*.*")]
     states = [(str(file.relative_to(root)), file.stat()) for file in sorted(files) if file.suffix != ".pyc"]
     return "\n".join(f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states)
 

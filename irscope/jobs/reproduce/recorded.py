@@ -32,7 +32,7 @@ Specification = object
 class Call:
     """The arguments of triton.compile as Python expressions in the kernel's file, by parameter or index path.
 
-    See `toolchain.standalone`. `places` has the file and line of each function that Triton compiles.
+    See `compiling.standalone`. `places` has the file and line of each function that Triton compiles.
     """
 
     kernel: str

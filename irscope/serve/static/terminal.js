@@ -1,5 +1,5 @@
 // The page's terminal (xterm.js), connected to an app on the server by a websocket.
-// Messages are described in irscope/serving/session.py.
+// Messages are described in irscope/serve/app_session.py.
 
 import { Terminal } from "./xterm.mjs";
 import { FitAddon } from "./addon-fit.mjs";
