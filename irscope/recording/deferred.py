@@ -145,7 +145,7 @@ class DeferredCompilations:
         most = self._recorder.options.values
         if most is None or "torch" not in sys.modules:
             return
-        from irscope.compiling.fake_cuda.unknown_value import unknown
+        from irscope.compiling.fake_cuda.tensor_tags import unknown
 
         values = values_of(source.fn, given, most, lambda tensor: not unknown(tensor))
         if values is not None:

@@ -111,7 +111,7 @@ def _mark_written(function: Any, arguments: tuple[Any, ...]) -> None:
     """Mark the values of the tensors that a launched kernel may write to as unknown."""
     if "torch" not in sys.modules:
         return
-    from irscope.compiling.fake_cuda.unknown_value import set_unknown
+    from irscope.compiling.fake_cuda.tensor_tags import set_unknown
 
     written_names = written_parameters(function)
     for parameter, value in zip(function.params, arguments, strict=False):

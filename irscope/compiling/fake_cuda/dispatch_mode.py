@@ -24,15 +24,15 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map_only
 
 from irscope.compiling.fake_cuda.function_mode import function_mode, without_function_mode
-from irscope.compiling.fake_cuda.unknown_value import (
+from irscope.compiling.fake_cuda.tensor_tags import (
     is_tracing,
     set_empty,
     set_filled,
     set_unknown,
     tensors_in,
     unknown,
-    unknown_value,
 )
+from irscope.compiling.fake_cuda.unknown_value import unknown_value
 from irscope.compiling.toolchain.patching import after_import
 from irscope.compiling.toolchain.stub_driver import NeedsGpuError
 

@@ -17,19 +17,21 @@ from torch.overrides import TorchFunctionMode, _pop_mode_temporarily
 from torch.utils import _device
 from torch.utils._device import _device_constructors
 
-from irscope.compiling.fake_cuda.unknown_value import (
-    Assumptions,
-    UnknownValue,
+from irscope.compiling.fake_cuda.tensor_tags import (
     fake_pointer,
-    in_negated_assert,
     is_cuda,
     is_tracing,
     leaves,
     on_cpu,
-    passing_truth,
     set_on_cpu,
     set_unknown,
     unknown,
+)
+from irscope.compiling.fake_cuda.unknown_value import (
+    Assumptions,
+    UnknownValue,
+    in_negated_assert,
+    passing_truth,
     unknown_value,
 )
 from irscope.compiling.toolchain.stub_driver import NeedsGpuError

@@ -31,7 +31,7 @@ from irscope.compiling.fake_cuda.device_guard import (
     ensure_device_guard,
 )
 from irscope.compiling.fake_cuda.function_mode import without_function_mode
-from irscope.compiling.fake_cuda.unknown_value import set_empty, set_on_cpu, set_unknown
+from irscope.compiling.fake_cuda.tensor_tags import set_empty, set_on_cpu, set_unknown
 from irscope.compiling.toolchain.patching import Replacement, patched
 from irscope.model import Target
 from irscope.targets import backend_of

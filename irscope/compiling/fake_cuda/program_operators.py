@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from irscope.compiling.fake_cuda.dispatch_mode import fake_cuda_modes
-from irscope.compiling.fake_cuda.unknown_value import Assumptions, on_cpu, set_on_cpu, tensors_in
+from irscope.compiling.fake_cuda.tensor_tags import on_cpu, set_on_cpu, tensors_in
+from irscope.compiling.fake_cuda.unknown_value import Assumptions
 
 # The module of torch that registers functions of the program; its other modules register torch's own.
 _CUSTOM_OPS = "torch._library.custom_ops"

@@ -25,6 +25,7 @@ from irscope.compiling.fake_cuda.dispatch_mode import fake_cuda_modes, support_w
 from irscope.compiling.fake_cuda.function_mode import is_function_mode_on, with_function_mode
 from irscope.compiling.fake_cuda.inductor import InductorSupport
 from irscope.compiling.fake_cuda.program_operators import ProgramOperators
+from irscope.compiling.fake_cuda.tensor_tags import is_cuda, set_unknown, unknown
 from irscope.compiling.fake_cuda.torch_devices import (
     LEGACY_TYPES,
     FakeDevice,
@@ -36,13 +37,7 @@ from irscope.compiling.fake_cuda.torch_devices import (
     device_properties,
     legacy_type,
 )
-from irscope.compiling.fake_cuda.unknown_value import (
-    NO_ASSUMPTIONS,
-    Assumptions,
-    is_cuda,
-    set_unknown,
-    unknown,
-)
+from irscope.compiling.fake_cuda.unknown_value import NO_ASSUMPTIONS, Assumptions
 from irscope.compiling.toolchain.patching import Replacement, patched
 from irscope.compiling.toolchain.stub_driver import NeedsGpuError, call_once
 from irscope.model import Target

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from irscope.compiling.fake_cuda.unknown_value import is_cuda
+from irscope.compiling.fake_cuda.tensor_tags import is_cuda
 from irscope.model import Target
 from irscope.targets import MAX_THREADS_PER_BLOCK, backend_of, device_of, reference_device
 

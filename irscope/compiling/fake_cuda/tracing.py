@@ -23,7 +23,7 @@ from irscope.compiling.fake_cuda.function_mode import (
     compiler_at_work,
     without_function_mode,
 )
-from irscope.compiling.fake_cuda.unknown_value import on_cpu
+from irscope.compiling.fake_cuda.tensor_tags import on_cpu
 from irscope.compiling.toolchain.patching import Replacement, patched
 
 _DEVICE = torch.device("cuda", 0)
