@@ -24,16 +24,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import consent, options
-from irscope.model import Target, UserError
+from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
-    from irscope.compiling.messages import Program
-    from irscope.jobs.warm.build import WarmBuild
     from irscope.jobs.warm.checking import ProgramCheck
-    from irscope.jobs.warm.launch_build import WarmOptions
-    from irscope.jobs.warm.launch_plans import KernelLaunches, LaunchOptions
+    from irscope.jobs.warm.launch_plans import WarmOptions
 
 NAME = "warm"
 GROUP = "choose and ship"
@@ -125,29 +122,31 @@ def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
     writing.add_argument("--force", action="store_true", help="overwrite the file that is written")
 
 
-def warm_launch_options(args: argparse.Namespace, target: Target | None) -> LaunchOptions:
-    """Return the launches that the options add. Raises UserError that names the option that is wrong."""
-    from irscope.jobs.warm.launch_plans import LaunchOptions, parse_all_axes
+def warm_options(args: argparse.Namespace) -> WarmOptions:
+    """Return how to build; prints conflicts of pins. Raises UserError that names the option that is wrong."""
+    from irscope.compiling.launch_grid import parse_axes
+    from irscope.jobs.warm.launch_plans import WarmOptions
     from irscope.jobs.warm.pins import merged, read_pins
 
+    options.check_positive(args, "-j")
+    options.check_timeout(args)
+    target = options.target(args.target) if args.target else None
     pins, conflicts = merged({str(path): read_pins(path) for path in args.pins})
     _print(conflicts)
-    return LaunchOptions(
-        axes=parse_all_axes(args.vary),
-        pins=pins,
+    return WarmOptions(
         target=target,
         kernels=args.kernel,
+        axes=tuple(axis for text in args.vary for axis in parse_axes(text)),
+        pins=pins,
+        prices=not args.no_prices,
+        prune=args.prune,
+        binary_only=args.binary_only,
+        at=args.at or "",
+        libcuda=tuple(args.libcuda),
+        libhip=tuple(args.libhip),
         processes=args.jobs,
         seconds=args.timeout,
-        prices=not args.no_prices,
     )
-
-
-def plan_kernels(args: argparse.Namespace) -> tuple[KernelLaunches, ...]:
-    """Return the kernels of --plan, or none without it."""
-    from irscope.jobs.warm.plan_file import read_plan
-
-    return read_plan(args.plan) if args.plan is not None else ()
 
 
 def write_plan(args: argparse.Namespace) -> int:
@@ -155,8 +154,8 @@ def write_plan(args: argparse.Namespace) -> int:
     from irscope.jobs.warm.launch_plans import launches_of
     from irscope.jobs.warm.plan_file import plan_text
 
-    options = warm_launch_options(args, None)
-    kernels = [kernel for path in _captures(args, "--write-plan") for kernel in launches_of(path, options)]
+    warm = replace(warm_options(args), target=None)
+    kernels = [kernel for path in _captures(args, "--write-plan") for kernel in launches_of(path, warm)]
     text = plan_text(kernels, args.write_plan.absolute().parent)
     write_output(args.write_plan, text.encode(), args.force)
     launches = pluralize(sum(len(kernel.cases) for kernel in kernels), "launch")
@@ -257,9 +256,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
-    from irscope.jobs.warm.build import WarmBuild
-    from irscope.jobs.warm.launch_build import LaunchBuild
-    from irscope.jobs.warm.run_program import parse_program
+    from irscope.cli.progress import recording_bar
+    from irscope.jobs.warm.build import build
+    from irscope.jobs.warm.compile_input import Input, parse_program
+    from irscope.jobs.warm.plan_file import read_plan
     from irscope.jobs.warm.warm_text import new_entry_text, result_text
     from irscope.workspace.trust import kernels_of, untrusted_files
 
@@ -267,55 +267,21 @@ def _build(args: argparse.Namespace) -> int:
         raise UserError("specify a script or capture and -o DIR; see irscope warm --help")
     if args.vary and not args.inputs:
         raise UserError(f"--vary: is for scripts and captures; write the values into `vary` of {args.plan}")
-    programs = {text: parse_program(options.script_path(text)) for text in args.inputs}
-    for text in (text for text, program in programs.items() if program is None and (args.vary or args.pins)):
-        consent.require_consent(args, Path(text), list(untrusted_files(kernels_of(Path(text)))))
-    code = 0
-    warm = _options(args)
-    vary = warm_launch_options(args, warm.target)
-    kernels = plan_kernels(args)
-    with WarmBuild(args.output, warm) as build:
-        launches = LaunchBuild(build.folder, vary, build.cache_here, build.old.choices, build.add_compiled)
-        build.launches, build.run_options = launches, replace(build.run_options, pins=vary.pins)
-        if kernels:
-            launches.add_kernels(kernels, str(args.plan))
-            build.complete(str(args.plan))
-        for text, program in programs.items():
-            if program is None:
-                build.add_capture(Path(text), text)
-            else:
-                code = _add_program(build, program, text) or code
-        result = build.finish(shlex.join(sys.argv))
+    sources: dict[str, Input] = {}
+    for text in args.inputs:
+        sources[text] = parse_program(options.script_path(text)) or Path(text)
+    for path in sources.values():
+        if isinstance(path, Path) and (args.vary or args.pins):
+            consent.require_consent(args, path, list(untrusted_files(kernels_of(path))))
+    warm = warm_options(args)
+    if args.plan is not None and (kernels := read_plan(args.plan)):
+        sources = {str(args.plan): kernels, **sources}
+    result = build(args.output, sources, warm, shlex.join(sys.argv), recording_bar)
     print(result_text(args.output, result))
     new = result.new if args.expect_warm else ()
     for line in (*result.failures, *result.problems, *map(new_entry_text, new)):
         print(f"irscope: {printable(line)}", file=sys.stderr)
-    return int(bool(code or result.failures or result.problems or new))
-
-
-def _add_program(build: WarmBuild, program: Program, text: str) -> int:
-    from irscope.cli.progress import recording_bar
-
-    with recording_bar() as report:
-        return build.add_program(program, text, report)
-
-
-def _options(args: argparse.Namespace) -> WarmOptions:
-    from irscope.jobs.warm.launch_build import WarmOptions
-
-    options.check_positive(args, "-j")
-    options.check_timeout(args)
-    return WarmOptions(
-        target=options.target(args.target) if args.target else None,
-        kernels=args.kernel,
-        prune=args.prune,
-        binary_only=args.binary_only,
-        at=args.at or "",
-        libcuda=tuple(args.libcuda),
-        libhip=tuple(args.libhip),
-        processes=args.jobs,
-        seconds=args.timeout,
-    )
+    return int(bool(result.failures or result.problems or new))
 
 
 def _verify(args: argparse.Namespace) -> int:

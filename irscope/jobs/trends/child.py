@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from pathlib import Path
 
-from irscope.jobs.warm.launch_plans import LaunchOptions, compile_launches
+from irscope.jobs.warm.launch_plans import WarmOptions, compile_launches
 from irscope.jobs.warm.plan_file import read_plan
 from irscope.model import UserError
 
@@ -15,7 +15,7 @@ ANSWER = "irscope trends: "
 
 def main(plan: str, output: str, jobs: str, seconds: str) -> int:
     """Write the capture and print the problems as JSON, on a line after ANSWER; returns 1 if it fails."""
-    options = LaunchOptions(processes=int(jobs) or None, seconds=float(seconds), prices=False)
+    options = WarmOptions(processes=int(jobs) or None, seconds=float(seconds), prices=False)
     try:
         varied = compile_launches(read_plan(Path(plan)), Path(output), options, "irscope trends")
     except UserError as error:

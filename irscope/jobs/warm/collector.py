@@ -11,7 +11,6 @@ Triton's listener of this process hears nothing. Imports no torch: without it, a
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import sys
 import threading
@@ -37,7 +36,7 @@ from irscope.compiling.toolchain.requested_config import (
 from irscope.compiling.toolchain.triton_cache import cache_key
 from irscope.findings.cache_key_diff import reason_text, recompilation
 from irscope.jobs.warm.expecting import ColdStart, Kind
-from irscope.jobs.warm.manifest import HashedFunction, Manifest, WarmEntry, read_manifest
+from irscope.jobs.warm.manifest import HashedFunction, Manifest, WarmEntry, read_manifest, text_digest
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.model.text import pluralize
 from irscope.targets import parse_target
@@ -140,8 +139,9 @@ def _stored_kernel(entry: WarmEntry, kernel: Kernel, manifest: Manifest) -> Kern
 
 
 def _function(function: SourceFunction, stored: HashedFunction) -> SourceFunction:
-    same = hashlib.sha256(function.text.encode("utf-8", "replace")).hexdigest() == stored.digest
-    text = function.text if same else f"# another text: {stored.digest}"
+    text = (
+        function.text if text_digest(function.text) == stored.digest else f"# another text: {stored.digest}"
+    )
     return replace(function, file=stored.file, line=stored.line, text=text)
 
 

@@ -6,7 +6,6 @@ Compares the functions in a manifest with the files of this machine, as text: no
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
 import os
 import re
@@ -20,7 +19,14 @@ from pathlib import Path
 from irscope.compiling.toolchain.launch_stubs import StubRequest, build_stubs
 from irscope.compiling.toolchain.local_keys import LocalKeys, local_keys
 from irscope.jobs.warm.cache_folder import file_stem, read_json
-from irscope.jobs.warm.manifest import MANIFEST, HashedFunction, Manifest, WarmEntry, read_manifest
+from irscope.jobs.warm.manifest import (
+    MANIFEST,
+    HashedFunction,
+    Manifest,
+    WarmEntry,
+    read_manifest,
+    text_digest,
+)
 from irscope.model import UserError
 from irscope.model.text import pluralize
 from irscope.model.variant import ENVIRONMENT, OPTION, variable_value
@@ -78,7 +84,7 @@ def _digest(lines: tuple[str, ...], first: int) -> str:
         text = "".join(inspect.getblock(list(lines[first - 1 :])))
     except (SyntaxError, IndexError):
         return ""
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return text_digest(text)
 
 
 @lru_cache(maxsize=256)
@@ -148,7 +154,7 @@ def verify(folder: Path) -> list[ComponentCheck]:
 
 def _triton(manifest: Manifest, local: LocalKeys) -> ComponentCheck:
     built_version = manifest.versions.get("triton", "?")
-    foreign = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
+    foreign = manifest.foreign_entries(local.triton)
     if not foreign:
         return ComponentCheck("triton", OK, f"{local.version}, Python {local.python}")
     python = manifest.versions.get("python", "?")
@@ -310,9 +316,8 @@ def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Compo
 
     Also yield checks for launchers of all signatures.
     """
-    backends = tuple(dict.fromkeys(target.partition(":")[0] for target in manifest.targets))
-    with_library = tuple(backend for backend in backends if local.driver_library(backend))
-    if with_library != backends:
+    with_library = tuple(backend for backend in manifest.backends if local.driver_library(backend))
+    if with_library != manifest.backends:
         yield ComponentCheck("driver", UNKNOWN, f"the driver's library is not found here: {local.searched}")
     if not with_library or (local.triton_path and manifest.entries and not manifest.stubs):
         if with_library:
