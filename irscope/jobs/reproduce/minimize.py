@@ -18,7 +18,7 @@ from irscope.compiling.processes.child_process import python_command
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
-from irscope.jobs.reproduce.clean_process import SCRIPT, dumped_stages
+from irscope.jobs.reproduce.clean_process import SCRIPT, SLOWER, dumped_stages
 from irscope.jobs.reproduce.recorded import Recorded
 from irscope.jobs.reproduce.reductions import KernelProgram, Reduction, reductions, without_unused
 from irscope.jobs.reproduce.script import KERNEL_FILE, script_text
@@ -26,10 +26,7 @@ from irscope.model import Artifact, UserError
 from irscope.model.process import available_cores
 from irscope.workspace.conditions import ALIASES, parse_expectation, unmet
 
-DEFAULT_SECONDS = 300.0
 _SECONDS_PER_COMPILATION = 60.0
-# A busy machine may take this many times as long as the capture says.
-_SLOWER = 20
 # Of a failing variant, the error's text without what moves with the kernel's lines.
 _NUMBERS = re.compile(r"\d+")
 _SPILLS = ("spills", "n_spills", "spill_words")
@@ -69,9 +66,7 @@ def fact_condition(name: str, recorded: Recorded) -> str:
     return f"{fact.kind.name} {'<=' if fact.kind.better == 'high' else '>='} {fact.value}"
 
 
-def minimize(
-    recorded: Recorded, condition: str, seconds: float = DEFAULT_SECONDS, processes: int = 0
-) -> Minimized:
+def minimize(recorded: Recorded, condition: str, seconds: float, processes: int) -> Minimized:
     """Return the smallest kernel found in `seconds` for which `condition` holds.
 
     `condition` is an expectation, or "" if the variant fails. `processes` of 0 starts one per
@@ -214,7 +209,7 @@ class _Runner:
         (folder / f"{KERNEL_FILE}.py").write_text(recorded.kernel)
         (folder / SCRIPT).write_text(script_text(recorded))
         dump, printed = folder / "stages", folder / "printed"
-        seconds = max(_SECONDS_PER_COMPILATION, _SLOWER * sum(self._recorded.variant.seconds.values()))
+        seconds = max(_SECONDS_PER_COMPILATION, SLOWER * sum(self._recorded.variant.seconds.values()))
         request = [str(folder / SCRIPT), str(dump), str(printed), seconds]
         if self._process.stdin is None or self._process.stdout is None:
             return None
