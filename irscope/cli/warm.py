@@ -285,8 +285,7 @@ def _build(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from irscope.jobs.warm.verify import DIFFERS, verify
-    from irscope.jobs.warm.warm_text import checks_text
+    from irscope.jobs.warm.verify import DIFFERS, checks_text, verify
 
     checks = verify(args.verify)
     print(checks_text(args.verify, checks))

@@ -74,7 +74,7 @@ def build(capture: Path, folder: Path, **options: object) -> WarmResult:
 
 def test_entries_of_a_capture_are_in_tritons_layout(capture: Path, tmp_path: Path) -> None:
     result = build(capture, tmp_path / "warm")
-    assert (result.written, result.problems) == (3, ())
+    assert (result.written, result.problems) == (3, [])
     entry = tmp_path / "warm" / folder_name(HASH.format(1))
     assert (entry / "scale.cubin").read_bytes() == b"\x01"
     assert json.loads((entry / "scale.json").read_text())["hash"] == HASH.format(1)

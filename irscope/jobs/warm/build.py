@@ -21,7 +21,7 @@ import site
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import irscope
@@ -52,7 +52,7 @@ _NO_NAME = "its name is not one of a function"
 _NO_HASH = "the capture has no hash of Triton's key of it"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class WarmResult:
     """The result of a build: the manifest, and how many kernels it compiled, wrote, found and removed.
 
@@ -61,15 +61,15 @@ class WarmResult:
     folder lacked before the build.
     """
 
-    manifest: Manifest
-    new: tuple[WarmEntry, ...]
-    compiled: int
-    written: int
-    kept: int
-    removed: int
-    failures: tuple[str, ...]
-    problems: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    manifest: Manifest = field(default_factory=Manifest)
+    new: tuple[WarmEntry, ...] = ()
+    compiled: int = 0
+    written: int = 0
+    kept: int = 0
+    removed: int = 0
+    failures: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
 
 def build(
@@ -109,11 +109,8 @@ class _FolderWriter:
         self._done: dict[str, Target | None] = {}
         self._choices: dict[str, set[str]] = {}
         self._launched: set[str] = set()
-        self._compiled = self._written = self._kept = 0
-        self._failures: list[str] = []
-        self._problems: list[str] = []
+        self._result = WarmResult()
         self._launch_problems: list[str] = []
-        self._notes: list[str] = []
         # The configs that cannot be written from a capture, by kernel and reason.
         self._unwritten: dict[tuple[str, str], list[str]] = {}
 
@@ -129,22 +126,24 @@ class _FolderWriter:
         for path_of_choice in compiled.choices:
             self._choices.setdefault(path_of_choice, set()).add(name)
         self._launched |= compiled.launched
-        self._notes += compiled.notes
+        self._result.notes += compiled.notes
         self._launch_problems += compiled.problems
         if not (count or compiled.code or compiled.problems):
             matching = "" if self.options.kernels == "*" else f" matching {self.options.kernels}"
             target = f" for {self.options.target}" if self.options.target else ""
-            self._problems.append(f"{name}: no kernel{matching}{target} was launched; nothing was added")
+            self._result.problems.append(
+                f"{name}: no kernel{matching}{target} was launched; nothing was added"
+            )
         if compiled.code:
             what = "what it would have launched later is missing"
-            self._problems.append(f"{name}: exit code {compiled.code}: {what}")
+            self._result.problems.append(f"{name}: exit code {compiled.code}: {what}")
         else:
             self._done[name] = compiled.target
 
     def _add_variant(self, variant: Variant, reader: CaptureReader, name: str, by_this_build: bool) -> None:
         kernel = variant.kernel.source.name
         if variant.failure is not None:
-            self._failures.append(f"{kernel} {variant.config}: {variant.failure.summary}")
+            self._result.failures.append(f"{kernel} {variant.config}: {variant.failure.summary}")
             return
         if not kernel.isidentifier():  # it names files
             self._unwritten.setdefault((kernel, _NO_NAME), []).append(str(variant.config))
@@ -156,19 +155,19 @@ class _FolderWriter:
         try:
             folder = cache_folder.folder_name(str(variant.metadata.get("hash", "")))
         except ValueError:
-            self._problems.append(f"{kernel} {variant.config}: {_NO_HASH}")
+            self._result.problems.append(f"{kernel} {variant.config}: {_NO_HASH}")
             return
         entry = self.folder / folder
         if cache_folder.is_whole(entry, kernel):
             is_new = folder not in self._added
             was_compiled = is_new and by_this_build and not variant.cached
-            self._compiled += was_compiled
-            self._kept += is_new and not was_compiled
+            self._result.compiled += was_compiled
+            self._result.kept += is_new and not was_compiled
         elif problem := write_from_capture(entry, variant, reader):
             self._unwritten.setdefault((kernel, problem), []).append(str(variant.config))
             return
         else:
-            self._written += 1
+            self._result.written += 1
         if self.options.binary_only:
             cache_folder.keep_only(entry, kernel, [backend_of(variant.target).binary, "json"])
         inputs = self._added[folder][1].inputs if folder in self._added else ()
@@ -199,10 +198,10 @@ class _FolderWriter:
     def finish(self, command: str, local: Future[LocalKeys]) -> WarmResult:
         """Prune, build the stubs, write the manifest, and relocate the folder."""
         before, options = self.before, self.options
-        self._problems += [*self._launch_problems, *options.unmatched(self._launched)]
+        self._result.problems += [*self._launch_problems, *options.unmatched(self._launched)]
         for (kernel, problem), configs in self._unwritten.items():
             more = f" and {len(configs) - 1} more" if len(configs) > 1 else ""
-            self._problems.append(f"{kernel} {configs[0]}{more}: {problem}")
+            self._result.problems.append(f"{kernel} {configs[0]}{more}: {problem}")
         pruned = self._prune()
         manifest = self._with_stubs(self._manifest(command), local)
         removed = pruned | (before.folders - manifest.folders)
@@ -216,10 +215,7 @@ class _FolderWriter:
         relocate(self.folder, options.at)
         old_hashes = {entry.hash for entry in before.entries}
         new = tuple(entry for entry in manifest.entries if entry.hash not in old_hashes)
-        return WarmResult(
-            manifest, new, self._compiled, self._written, self._kept, len(removed),
-            tuple(self._failures), tuple(self._problems), tuple(self._notes),
-        )  # fmt: skip
+        return replace(self._result, manifest=manifest, new=new, removed=len(removed))
 
     def _manifest(self, command: str) -> Manifest:
         """Return the manifest of the folder without its stubs."""
@@ -290,13 +286,13 @@ class _FolderWriter:
             if not set(manifest.targets) <= set(local.backends):
                 local = local_keys(manifest.targets, self.folder)
         except OSError as error:
-            self._problems.append(f"no driver module: Triton cannot be used here ({error})")
+            self._result.problems.append(f"no driver module: Triton cannot be used here ({error})")
             return manifest
         manifest = replace(
             manifest, extension=local.extension, platform=local.platform, triton_path=local.triton_path
         )
         if problem := _foreign_problem(local, manifest):
-            self._problems.append(problem)
+            self._result.problems.append(problem)
             return manifest
         launchers = (launcher_of(self.folder / entry.folder, entry) for entry in manifest.entries)
         request = StubRequest(
@@ -309,9 +305,11 @@ class _FolderWriter:
         try:
             built = build_stubs(request)
         except OSError as error:
-            self._problems.append(f"driver module and launchers were not built: {error}")
+            self._result.problems.append(f"driver module and launchers were not built: {error}")
             return manifest
-        self._problems += [f"{stub.name} was not built: {stub.problem}" for stub in built if stub.problem]
+        self._result.problems += [
+            f"{stub.name} was not built: {stub.problem}" for stub in built if stub.problem
+        ]
         stubs = (
             WarmStub(stub.name, stub.backend, stub.file, stub.source, stub.folders, stub.size)
             for stub in built
