@@ -18,7 +18,7 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,7 +29,6 @@ from irscope.model.files import write_output
 from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
-    from irscope.jobs.warm.checking import ProgramCheck
     from irscope.jobs.warm.launch_plans import WarmOptions
 
 NAME = "warm"
@@ -43,83 +42,32 @@ _NO_GPU = (
 )
 
 
-def check_programs(programs: Sequence[str], folder: Path | None) -> int:
-    """Run each program; returns the first exit code that is not 0, else 1 if something was cold.
-
-    Prints a line per cold start on stderr. Raises UserError for wrong use, and if no program used Triton.
-    """
-    if not programs:
-        raise UserError("--check needs a program: irscope warm --check 'train.py --steps 1' -o warm")
-    codes = [_check_program(program, folder) for program in programs]
-    return next((code for code in codes if code), 0)
-
-
 def _check_program(text: str, folder: Path | None) -> int:
+    """Run a program and print a line per cold start on stderr.
+
+    Returns its exit code, else 1 if something was cold. Raises UserError if it did not use Triton.
+    """
     from irscope.jobs.warm.checking import check_program, command_of
+    from irscope.jobs.warm.expecting import cold_sentence
     from irscope.recording.process_recorder import has_gpu
 
     check = check_program(command_of(text), folder)
     if not check.processes:
         missing = "none of its processes imported Triton in a Python that has irscope"
         raise UserError(f"{text}: exit code {check.code}, and {missing}")
-    for line in _lines(check, folder):
-        print(f"irscope: {line}", file=sys.stderr)
-    if check.code:
-        print(f"irscope: {text}: exit code {check.code}", file=sys.stderr)
-        if not has_gpu():
-            print(f"irscope: {_NO_GPU}", file=sys.stderr)
-    return check.code or int(bool(check.cold))
-
-
-def _lines(check: ProgramCheck, folder: Path | None) -> Iterator[str]:
-    """Yield the verdict, then the cold starts."""
-    from irscope.jobs.warm.expecting import cold_sentence
-
-    hits = f"{pluralize(check.hits, 'kernel')} from {folder or 'the cache of Triton'}"
+    verdict = f"{pluralize(check.hits, 'kernel')} from {folder or 'the cache of Triton'}"
     if check.cold:
-        yield f"not warm: {cold_sentence(check.cold)}; {hits}"
+        verdict = f"not warm: {cold_sentence(check.cold)}; {verdict}"
     elif check.code:
-        yield f"nothing cold until the program failed: {hits}"
+        verdict = f"nothing cold until the program failed: {verdict}"
     else:
-        yield f"warm: {hits}, nothing was compiled, benchmarked or built"
-    yield from (f"  {cold_start}" for cold_start in check.cold)
-
-
-def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    launches = parser.add_argument_group("launches and autotuned choices")
-    launches.add_argument(
-        "--vary",
-        metavar="KERNEL:NAME=VALUES",
-        action="append",
-        default=[],
-        help="also compile for these values: 'matmul:M=1..8192:x16;N=64,128'",
-    )
-    launches.add_argument("--plan", metavar="FILE", type=Path, help="compile the kernels of a plan file")
-    launches.add_argument(
-        "--pins",
-        metavar="FILE",
-        type=Path,
-        action="append",
-        default=[],
-        help="autotuners choose what FILE says: only that is compiled, nothing is measured in production",
-    )
-    launches.add_argument(
-        "--no-prices",
-        action="store_true",
-        help="do not say what do_not_specialize would cost, which compiles more",
-    )
-    writing = parser.add_argument_group("writing a plan or pins instead of building")
-    writing.add_argument(
-        "--write-plan", metavar="FILE", type=Path, help="write the captures' launches and --vary to FILE"
-    )
-    writing.add_argument(
-        "--write-pins",
-        metavar="FILE",
-        type=Path,
-        help="write the choices in captures made on a GPU, merged with --pins, to FILE",
-    )
-    writing.add_argument("--force", action="store_true", help="overwrite the file that is written")
+        verdict = f"warm: {verdict}, nothing was compiled, benchmarked or built"
+    lines = [verdict, *(f"  {cold_start}" for cold_start in check.cold)]
+    if check.code:
+        lines += [f"{text}: exit code {check.code}", *([] if has_gpu() else [_NO_GPU])]
+    for line in lines:
+        print(f"irscope: {line}", file=sys.stderr)
+    return check.code or int(bool(check.cold))
 
 
 def warm_options(args: argparse.Namespace) -> WarmOptions:
@@ -202,7 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="train.py, 'train.py --steps 1', '-m pkg.bench', or a capture",
     )
     _add_build(parser)
-    add_launch_arguments(parser)
+    _add_launches(parser)
     _add_folder(parser)
 
 
@@ -233,6 +181,42 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     )
     consent.add_trust(build)
     options.add_workers(build)
+
+
+def _add_launches(parser: argparse.ArgumentParser) -> None:
+    launches = parser.add_argument_group("launches and autotuned choices")
+    launches.add_argument(
+        "--vary",
+        metavar="KERNEL:NAME=VALUES",
+        action="append",
+        default=[],
+        help="also compile for these values: 'matmul:M=1..8192:x16;N=64,128'",
+    )
+    launches.add_argument("--plan", metavar="FILE", type=Path, help="compile the kernels of a plan file")
+    launches.add_argument(
+        "--pins",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="autotuners choose what FILE says: only that is compiled, nothing is measured in production",
+    )
+    launches.add_argument(
+        "--no-prices",
+        action="store_true",
+        help="do not say what do_not_specialize would cost, which compiles more",
+    )
+    writing = parser.add_argument_group("writing a plan or pins instead of building")
+    writing.add_argument(
+        "--write-plan", metavar="FILE", type=Path, help="write the captures' launches and --vary to FILE"
+    )
+    writing.add_argument(
+        "--write-pins",
+        metavar="FILE",
+        type=Path,
+        help="write the choices in captures made on a GPU, merged with --pins, to FILE",
+    )
+    writing.add_argument("--force", action="store_true", help="overwrite the file that is written")
 
 
 def _add_folder(parser: argparse.ArgumentParser) -> None:
@@ -309,16 +293,22 @@ def _relocate(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check(args: argparse.Namespace) -> int:
+def check_programs(programs: Sequence[str], folder: Path | None) -> int:
+    """Run each program; returns the first exit code that is not 0, else 1 if something was cold.
 
-    return check_programs(args.inputs, args.output)
+    Raises UserError for wrong use, and if no program used Triton.
+    """
+    if not programs:
+        raise UserError("--check needs a program: irscope warm --check 'train.py --steps 1' -o warm")
+    codes = [_check_program(text, folder) for text in programs]
+    return next(filter(None, codes), 0)
 
 
 # The options that replace the build, and the functions that they run.
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "relocate": _relocate,
-    "check": _check,
+    "check": lambda args: check_programs(args.inputs, args.output),
     "write_plan": write_plan,
     "write_pins": write_pins,
 }
