@@ -160,12 +160,6 @@ class _Texts(dict[str, Any]):
         return content if stage_named(stage).binary else content.decode("utf-8", "replace")
 
 
-def arguments_of(call: Call, launch: Launch) -> dict[str, Specification]:
-    """Return each parameter of the kernel with what to launch it with, as a literal of the script."""
-    launch_arguments = dict(launch.arguments)
-    return {name: specification(launch_arguments.get(name, "None")) for name in call.parameters}
-
-
 def specification(text: str) -> Specification:
     """Return an argument of a launch as a literal, or None if the text only names its class."""
     if match := DESCRIPTOR.fullmatch(text):
