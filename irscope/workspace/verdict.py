@@ -99,7 +99,8 @@ class KeyPoint:
 
     `kind` names the subject, as in Finding. `text` is the sentence. `line` is the line of the kernel's file
     that it is about, None if it is about the whole kernel; `evidence` is the first line that proves it,
-    `variant` the id of the variant whose stage has that line.
+    `variant` the id of the variant whose stage has that line. `causes` are the known reasons, which the
+    sentence has too.
     """
 
     kind: str
@@ -107,6 +108,7 @@ class KeyPoint:
     line: int | None = None
     evidence: Evidence | None = None
     variant: int | None = None
+    causes: tuple[str, ...] = ()
 
     @property
     def stage_line(self) -> str:

@@ -74,9 +74,7 @@ def points(workspace: Workspace, verdict: Verdict, registers: Registers) -> list
     for find in () if verdict.variant.failure else finders:
         with suppress(UserError):  # a stage that is missing or damaged costs only its own sentence
             found += find(workspace, verdict)
-    return [
-        KeyPoint(p.kind, clipped(one_line(p.text), _MOST_TEXT), p.line, p.evidence, p.variant) for p in found
-    ]
+    return [replace(point, text=clipped(one_line(point.text), _MOST_TEXT)) for point in found]
 
 
 def _failure(variant: Variant) -> Iterator[KeyPoint]:
@@ -161,12 +159,14 @@ def _matrix(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
             continue
         evidence = Evidence("ttgir", dot.lines[0]) if dot.lines else None
         best = best_instruction(machine.capability)
-        known = obstacles(best, product, machine) if product else []
-        why = f": {' and '.join(map(str, known))}" if known else ""
-        point = partial(KeyPoint, "matrix", line=place.line, evidence=evidence, variant=variant.id)
+        causes = tuple(map(str, obstacles(best, product, machine) if product else ()))
+        why = f": {' and '.join(causes)}" if causes else ""
+        point = partial(
+            KeyPoint, "matrix", line=place.line, evidence=evidence, variant=variant.id, causes=causes
+        )
         if path.name == FMA:
             yield point(f"tl.dot of line {place.line} uses no tensor cores (FMA){why}")
-        elif path.name == MMA_SYNC and best != MMA_SYNC and known:
+        elif path.name == MMA_SYNC and best != MMA_SYNC and causes:
             yield point(f"tl.dot of line {place.line} uses mma.sync, not the faster {best}{why}")
 
 

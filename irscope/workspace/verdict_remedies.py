@@ -170,7 +170,7 @@ def _blocks(variant: Variant, shape: tuple[int, ...]) -> list[tuple[str, int]]:
 
 def _precision(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
     """A product of f32 that no tensor core computes, because they do not multiply as precisely."""
-    lines = [str(point.line) for point in verdict.points if point.kind == "matrix" and IEEE in point.text]
+    lines = [str(point.line) for point in verdict.points if IEEE in point.causes]
     if lines:
         yield Remedy(
             f'input_precision="tf32" in tl.dot of line {", ".join(lines)}',
