@@ -31,7 +31,7 @@ from irscope.facts.matrix_products import (
     scaled_obstacles,
 )
 from irscope.facts.source.map import SourcePlace
-from irscope.findings.finding import Finding, PairContext, Severity
+from irscope.findings.finding import Finding, PairContext, Severity, ValueChange
 from irscope.model import Variant
 from irscope.model.records import FrozenValue
 from irscope.model.stage import gluon_stage
@@ -99,12 +99,13 @@ class _Side(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Change(FrozenValue):
-    """The differences of one or several products: the words, the severity, the effect in doublings."""
+class _PathChange(FrozenValue):
+    """The differences of one or several products: the severity, the effect in doublings, the cause."""
 
-    text: str
+    change: ValueChange
     severity: Severity
     effect: float
+    note: str = ""
     lost: str = ""
 
 
@@ -116,7 +117,7 @@ def tensor_cores(pair: PairContext) -> Iterator[Finding]:
     left = dots_by_place(ttir.left if ttir else None, ttgir.left)
     right = dots_by_place(ttir.right if ttir else None, ttgir.right)
     warps = num_warps(ttgir.left), num_warps(ttgir.right)
-    changed: dict[_Change, list[SourcePlace]] = defaultdict(list)
+    changed: dict[_PathChange, list[SourcePlace]] = defaultdict(list)
     for place in left.keys() & right.keys():
         sides = _Side("A", pair.a, left[place], warps[0]), _Side("B", pair.b, right[place], warps[1])
         if change := _change(*sides):
@@ -129,7 +130,7 @@ def tensor_cores(pair: PairContext) -> Iterator[Finding]:
 def _finding(
     pair: PairContext,
     ttgir: StageDiff,
-    change: _Change,
+    change: _PathChange,
     places: Sequence[SourcePlace],
     left: Mapping[SourcePlace, Dot],
     right: Mapping[SourcePlace, Dot],
@@ -140,7 +141,7 @@ def _finding(
     name = "Matrix product" if gluon_stage(pair.b.artifacts) else f"tl.dot{'_scaled' if scaled else ''}"
     what = f"{name} {_places_text(places, pair)}"
     return Finding(
-        f"{change.lost}{what}: {change.text}",
+        change.lost or what,
         change.severity.weight(change.effect),
         "matrix path",
         tuple(Evidence("ttgir", line) for dot in dots_a for line in dot.lines),
@@ -149,6 +150,8 @@ def _finding(
         covers=frozenset(
             _covers(ttgir, dots_a, dots_b, whole=len(places) == len(left.keys() | right.keys()))
         ),
+        changes=(replace(change.change, quantity=f"{what}:" if change.lost else ""),),
+        note=change.note,
     )
 
 
@@ -174,7 +177,7 @@ def _covers(ttgir: StageDiff, a: Sequence[Dot], b: Sequence[Dot], whole: bool) -
             yield from (f"layout {one.alias}" for one in (change.left, change.right) if one)
 
 
-def _change(a: _Side, b: _Side) -> _Change | None:
+def _change(a: _Side, b: _Side) -> _PathChange | None:
     """How the instruction of a product differs; None if it does not, or if it is not one instruction."""
     if a.dot.path is None or b.dot.path is None:
         return None
@@ -183,7 +186,7 @@ def _change(a: _Side, b: _Side) -> _Change | None:
     return _other_operands(a, b)
 
 
-def _other_instruction(a: _Side, b: _Side) -> _Change | None:
+def _other_instruction(a: _Side, b: _Side) -> _PathChange | None:
     path_a, path_b = a.dot.path, b.dot.path
     if path_a is None or path_b is None:
         return None
@@ -194,32 +197,32 @@ def _other_instruction(a: _Side, b: _Side) -> _Change | None:
             if a.variant.target.backend == b.variant.target.backend == CUDA.name
             else "Matrix cores"
         )
-        lost = f"{cores} {'lost' if path_b.name == FMA else 'gained'}: "
-    text = f"{_labels(a, b)}{_cause(a, b)}{_converted(a, b)}"
-    return _Change(text, Severity.MATRIX_PATH, 3.0 if lost else 1.0, lost)
+        lost = f"{cores} {'lost' if path_b.name == FMA else 'gained'}"
+    note = _cause(a, b) + _converted(a, b)
+    return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 3.0 if lost else 1.0, note, lost)
 
 
-def _other_operands(a: _Side, b: _Side) -> _Change | None:
+def _other_operands(a: _Side, b: _Side) -> _PathChange | None:
     """The same instruction with other types, operands elsewhere, or another shape."""
     path_a, path_b = a.dot.path, b.dot.path
     if path_a is None or path_b is None:
         return None
     if a.types != b.types:
-        return _Change(f"{_labels(a, b)}{_converted(a, b)}", Severity.MATRIX_PATH, 0)
+        return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 0, _converted(a, b))
     if path_a.a_in != path_b.a_in:
-        text = f"{a.label} reads its first operand from {path_a.a_in} -> {path_b.a_in}"
-        return _Change(text, Severity.MEMORY, 1)
+        change = ValueChange(f"{a.label} reads its first operand from {path_a.a_in}", path_b.a_in)
+        return _PathChange(change, Severity.MEMORY, 1)
     if path_a.shape != path_b.shape and path_a.shape and path_b.shape:
-        text = f"{a.label} {path_a.shape} -> {path_b.shape}{_shape_cause(a, b)}"
-        return _Change(text, Severity.MEMORY, 1)
+        change = ValueChange(f"{a.label} {path_a.shape}", path_b.shape)
+        return _PathChange(change, Severity.MEMORY, 1, _shape_cause(a, b))
     return None
 
 
-def _labels(a: _Side, b: _Side) -> str:
+def _labels(a: _Side, b: _Side) -> ValueChange:
     """Both instructions, with their types if these differ: `FMA on f32 -> wgmma on tf32`."""
     if a.types == b.types:
-        return f"{a.label} -> {b.label}"
-    return " -> ".join(f"{side.label} on {side.types}" for side in (a, b))
+        return ValueChange(a.label, b.label)
+    return ValueChange(f"{a.label} on {a.types}", f"{b.label} on {b.types}")
 
 
 def _converted(a: _Side, b: _Side) -> str:

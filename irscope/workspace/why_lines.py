@@ -149,9 +149,7 @@ def _effects(pair: Comparison) -> Iterator[TextLine]:
     yield from (TextLine(finding.text, target=evidence_line(finding)) for finding in first)
     shown = len(pair.main_findings)
     others = [
-        (finding, place >= shown)
-        for place, finding in enumerate(pair.findings)
-        if finding.kind not in ("stages", "identical")
+        (finding, place >= shown) for place, finding in enumerate(pair.findings) if not finding.declared.whole
     ]
     for rank, (finding, rest) in enumerate(others, 1):
         yield TextLine(finding.text, target=evidence_line(finding), rank=rank, rest=rest)
