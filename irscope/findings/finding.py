@@ -89,6 +89,16 @@ def fact_change(kind: FactKind, a: FactValue, b: FactValue) -> ValueChange:
     return ValueChange(kind.format(a), kind.format(b), unit=kind.unit_in_text)
 
 
+def on_sides(one: str, both: str, a: str, b: str) -> tuple[str, tuple[str, ...]]:
+    """Return what a finding says of the sides that have a text, and its change if only one has.
+
+    ("{} spills, {} does not", "Both spill", "", "8 bytes") -> "B spills, A does not", ("8 bytes",)
+    """
+    if a and b:
+        return f"{both}. A: {a}. B: {b}", ()
+    return (one.format("B", "A"), (b,)) if b else (one.format("A", "B"), (a,))
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FindingKind(FrozenValue):
     """A kind of findings: where one without lines can be seen, and what its sentence has between its parts.
@@ -147,21 +157,22 @@ class Finding(FrozenValue):
     @property
     def text(self) -> str:
         """The sentence: `Registers per thread: 64 -> 120 (no stack)`."""
-        changes = self.declared.between.join(map(str, self.changes))
-        return self.declared.after_what.join(filter(None, (self.what, changes))) + self.note
+        return self._words(self.what, self.changes) + self.note
 
     @property
     def cells(self) -> tuple[str, str, str]:
         """What differs, its value in A, and the one in B with the rest; (text, "", "") without values."""
-        kind = self.declared
         for index, change in enumerate(self.changes):
             if isinstance(change, ValueChange):
-                before = kind.between.join(filter(None, (*map(str, self.changes[:index]), change.quantity)))
-                what = kind.after_what.join(filter(None, (self.what, before.removesuffix(":"))))
-                b = " ".join(filter(None, (change.b, change.unit)))
-                rest = kind.between.join((b, *map(str, self.changes[index + 1 :])))
-                return what, change.a, rest + self.note
+                what = self._words(self.what, (*self.changes[:index], change.quantity))
+                b = f"{change.b} {change.unit}".rstrip()
+                rest = self._words("", (b, *self.changes[index + 1 :]))
+                return what.removesuffix(":"), change.a, rest + self.note
         return self.text, "", ""
+
+    def _words(self, what: str, changes: Iterable[ValueChange | str]) -> str:
+        after = self.declared.between.join(filter(None, map(str, changes)))
+        return self.declared.after_what.join(filter(None, (what, after)))
 
     @property
     def declared(self) -> FindingKind:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from irscope.diff.align import common_blocks
 from irscope.findings.finding import ValueChange
 from irscope.findings.python_edits import Edit, Statement
+from irscope.model.text import clipped
 
 # Longer code is cut, and more differences of one statement are counted.
 _MOST_CODE = 80
@@ -42,7 +43,9 @@ def describe(edit: Edit) -> tuple[ValueChange | str, ...]:
     return tuple(found)
 
 
-def _other_code(a: ast.AST, b: ast.AST) -> ValueChange:
+def _other_code(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST] | None = None) -> ValueChange:
+    if around and isinstance(a, _SMALL) and isinstance(b, _SMALL):
+        a, b = around
     return ValueChange(_code(a), _code(b))
 
 
@@ -72,7 +75,7 @@ def _accumulator(a: ast.stmt, b: ast.stmt) -> str:
     if not (isinstance(a, ast.Assign) and isinstance(b, ast.Assign)):
         return ""
     calls = [one.value for one in (a, b) if isinstance(one.value, ast.Call)]
-    if len(calls) != 2 or any(_callee(call) not in ("tl.zeros", "tl.full") for call in calls):
+    if len(calls) != 2 or any(_plain(call.func) not in ("tl.zeros", "tl.full") for call in calls):
         return ""
     types = [_dtype(call) for call in calls]
     rest = [
@@ -111,7 +114,7 @@ def _loop(a: ast.expr, b: ast.expr) -> Iterator[ValueChange | str]:
 
 
 def _is_range(call: ast.Call) -> bool:
-    return _callee(call).rpartition(".")[2] in _RANGES and len(call.args) in _BOUNDS
+    return _plain(call.func).rpartition(".")[2] in _RANGES and len(call.args) in _BOUNDS
 
 
 def _bounds(call: ast.Call) -> dict[str, str]:
@@ -137,8 +140,7 @@ def _differences(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Ite
         return
     ours, theirs = list(ast.iter_child_nodes(a)), list(ast.iter_child_nodes(b))
     if type(a) is not type(b) or not ours or len(ours) != len(theirs) or _own_text(a) != _own_text(b):
-        shown = around if isinstance(a, _SMALL) and isinstance(b, _SMALL) else (a, b)
-        yield _other_code(*shown)
+        yield _other_code(a, b, around)
         return
     inner = (a, b) if not isinstance(a, ast.Attribute) else around
     operators = [
@@ -175,8 +177,7 @@ def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[V
     elif common and len(removed) == len(added) == 1 and removed[0][0] == added[0][0]:
         yield from _differences(removed[0][1], added[0][1], (a, b))
     else:
-        shown = around if isinstance(a, _SMALL) and isinstance(b, _SMALL) else (a, b)
-        yield _other_code(*shown)
+        yield _other_code(a, b, around)
 
 
 def _terms(node: ast.AST) -> list[tuple[str, ast.AST]]:
@@ -268,7 +269,7 @@ def _keywords(a: ast.Call, b: ast.Call, subject: str) -> Iterator[ValueChange | 
 
 def _subject(call: ast.Call) -> str:
     """A call in words: "the load of x_ptr", "tl.dot"."""
-    callee = _callee(call)
+    callee = _plain(call.func)
     if callee in ("tl.load", "tl.store") and call.args:
         pointer = _pointer(call.args[0])
         if pointer:
@@ -283,17 +284,12 @@ def _pointer(node: ast.expr) -> str:
     return names[0].id if names else ""
 
 
-def _callee(call: ast.Call) -> str:
-    return _plain(call.func)
-
-
 def _plain(node: ast.AST) -> str:
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= _MOST_CODE else text[: _MOST_CODE - 3] + "..."
+    return clipped(" ".join(ast.unparse(node).split()), _MOST_CODE)
 
 
 def _code(node: ast.AST) -> str:
     if isinstance(node, ast.For | ast.While | ast.If | ast.With):
-        text = ast.unparse(node).partition("\n")[0]
-        return f"`{text if len(text) <= _MOST_CODE else text[: _MOST_CODE - 3] + '...'}`"
+        first = ast.unparse(node).partition("\n")[0]
+        return f"`{clipped(first, _MOST_CODE)}`"
     return f"`{_plain(node)}`"

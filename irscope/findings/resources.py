@@ -56,6 +56,7 @@ from irscope.findings.finding import (
     assembly_diff,
     effect,
     fact_change,
+    on_sides,
 )
 from irscope.languages.document import Document
 from irscope.model import Variant
@@ -255,13 +256,8 @@ def spills(pair: PairContext) -> Iterator[Finding]:
             note="; nothing is spilled, it holds arrays of the kernel",
         )
         return
-    spilled: tuple[str, ...] = ()
-    if a and b:
-        what = f"Both spill. A: {_spill_text(pair.facts_a)}. B: {_spill_text(pair.facts_b)}"
-    elif b:
-        what, spilled = "B spills, A does not", (_spill_text(pair.facts_b),)
-    else:
-        what, spilled = "A spills, B does not", (_spill_text(pair.facts_a),)
+    texts = (_spill_text(facts) if number_of(facts, STACK) else "" for _, _, facts in pair.sides())
+    what, spilled = on_sides("{} spills, {} does not", "Both spill", *texts)
     weight = Severity.SPILLS.weight(effect(a + 8, b + 8))
     evidence, cause = pair.evidence(STACK), spill_cause(pair)
     yield Finding(what, weight, "spills", *evidence, covers=_SPILL_ACCESSES, changes=spilled, note=cause)
@@ -394,11 +390,7 @@ def scalar_spills(pair: PairContext) -> Iterator[Finding]:
         spills_only_scalars(facts) or not number for facts, number in zip(sides, numbers, strict=True)
     ):
         return
-    a, b = (pluralize(int(number), "scalar register") for number in numbers)
-    if not numbers[0]:
-        text = f"B spills {b} to lanes of vector registers, A spills none"
-    elif not numbers[1]:
-        text = f"A spills {a} to lanes of vector registers, B spills none"
-    else:
-        text = f"A spills {a} to lanes of vector registers, B spills {b}"
+    amounts = [pluralize(int(number), "scalar register") if number else "none" for number in numbers]
+    (x, more), (y, other) = sorted(zip("AB", amounts, strict=True), key=lambda side: side[1] == "none")
+    text = f"{x} spills {more} to lanes of vector registers, {y} spills {other}"
     yield Finding(text, _WEIGHT, "scalar spills")

@@ -13,8 +13,7 @@ from irscope.diff.rows import Change, StageDiff
 from irscope.facts.duplicates import are_duplicates
 from irscope.facts.fact import Evidence, status_of, value_of
 from irscope.facts.registry import WARP_SPECIALIZATION
-from irscope.findings.finding import EVERYTHING, Finding, PairContext, Severity
-from irscope.findings.passes import Divergence
+from irscope.findings.finding import EVERYTHING, Finding, PairContext, Severity, on_sides
 from irscope.model.text import pluralize
 from irscope.targets import stages_of
 
@@ -33,14 +32,10 @@ def first_divergence(pair: PairContext) -> Iterator[Finding]:
     if pair.divergences is None or pair.divergences.first is None:
         return
     first, of_layouts = pair.divergences.first, pair.divergences.layouts
-    yield _divergence("A and B", first)
-    if of_layouts is not None and of_layouts is not first:
-        yield _divergence("Their layouts", of_layouts)
-
-
-def _divergence(what: str, found: Divergence) -> Finding:
-    text = f"{what} first diverge {found.place}"
-    return Finding(text, _DIVERGENCE_WEIGHT, "passes", changes=(found.summary,))
+    for subject, divergence in (("A and B", first), ("Their layouts", of_layouts)):
+        if divergence is not None and (divergence is not first or subject == "A and B"):
+            what = f"{subject} first diverge {divergence.place}"
+            yield Finding(what, _DIVERGENCE_WEIGHT, "passes", changes=(divergence.summary,))
 
 
 def first_different_stage(pair: PairContext) -> Iterator[Finding]:
@@ -113,13 +108,8 @@ def warp_specialization(pair: PairContext) -> Iterator[Finding]:
     a, b = (value_of(facts, WARP_SPECIALIZATION) for facts in (pair.facts_a, pair.facts_b))
     if a is None or b is None or a == b:
         return
-    changes: tuple[str, ...] = ()
-    if a == WARP_SPECIALIZATION.absent:
-        what, changes = "B is warp specialized, A is not", (_text(str(b)),)
-    elif b == WARP_SPECIALIZATION.absent:
-        what, changes = "A is warp specialized, B is not", (_text(str(a)),)
-    else:
-        what = f"Both are warp specialized. A: {_text(str(a))}. B: {_text(str(b))}"
+    texts = ("" if value == WARP_SPECIALIZATION.absent else _text(str(value)) for value in (a, b))
+    what, changes = on_sides("{} is warp specialized, {} is not", "Both are warp specialized", *texts)
     evidence = pair.evidence(WARP_SPECIALIZATION)
     yield Finding(what, Severity.LOOP.weight(), WARP_SPECIALIZATION.name, *evidence, changes=changes)
 

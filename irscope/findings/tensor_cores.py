@@ -21,7 +21,9 @@ from irscope.facts.matrix_products import (
     WMMA,
     Dot,
     Machine,
+    MatrixPath,
     Obstacle,
+    Product,
     dots_by_place,
     element_type,
     machine_of,
@@ -53,7 +55,13 @@ class _Side(FrozenValue):
     letter: str
     variant: Variant
     dot: Dot
+    path: MatrixPath
     warps: int
+
+    @property
+    def product(self) -> Product | None:
+        """What the kernel asks for; None if that is unknown."""
+        return self.dot.product
 
     @property
     def machine(self) -> Machine:
@@ -63,9 +71,7 @@ class _Side(FrozenValue):
     @property
     def types(self) -> str:
         """The types that the instruction multiplies: "f16", "bf16 x i8", "tf32"."""
-        path, product = self.dot.path, self.dot.product
-        if path is None:
-            return ""
+        path, product = self.path, self.product
         tf32 = (
             product and product.precision.startswith("tf32") and self.machine.capability and path.name != FMA
         )
@@ -75,8 +81,8 @@ class _Side(FrozenValue):
     @property
     def converted(self) -> str:
         """The types of the kernel's operands if they are converted to others first, except to split them."""
-        path, product = self.dot.path, self.dot.product
-        if not path or not product or product.products > 1:
+        path, product = self.path, self.product
+        if not product or product.products > 1:
             return ""
         operands = ((product.a, path.a), (product.b, path.b))
         if all(element_type(asked) == element_type(computed) for asked, computed in operands):
@@ -86,9 +92,7 @@ class _Side(FrozenValue):
     @property
     def label(self) -> str:
         """The instruction, and how many of its products make one of the kernel's."""
-        path, product = self.dot.path, self.dot.product
-        if path is None:
-            return ""
+        path, product = self.path, self.product
         products = product.products if product and len(self.dot.paths) % product.products == 0 else 1
         return (
             (f"{products} x " if products > 1 else "")
@@ -119,8 +123,12 @@ def tensor_cores(pair: PairContext) -> Iterator[Finding]:
     warps = num_warps(ttgir.left), num_warps(ttgir.right)
     changed: dict[_PathChange, list[SourcePlace]] = defaultdict(list)
     for place in left.keys() & right.keys():
-        sides = _Side("A", pair.a, left[place], warps[0]), _Side("B", pair.b, right[place], warps[1])
-        if change := _change(*sides):
+        path_a, path_b = left[place].path, right[place].path
+        if path_a is None or path_b is None:
+            continue  # not one instruction
+        a = _Side("A", pair.a, left[place], path_a, warps[0])
+        b = _Side("B", pair.b, right[place], path_b, warps[1])
+        if change := _other_operands(a, b) if a.label == b.label else _other_instruction(a, b):
             changed[change].append(place)
     for change, places in changed.items():
         places.sort(key=repr)
@@ -177,36 +185,22 @@ def _covers(ttgir: StageDiff, a: Sequence[Dot], b: Sequence[Dot], whole: bool) -
             yield from (f"layout {one.alias}" for one in (change.left, change.right) if one)
 
 
-def _change(a: _Side, b: _Side) -> _PathChange | None:
-    """How the instruction of a product differs; None if it does not, or if it is not one instruction."""
-    if a.dot.path is None or b.dot.path is None:
-        return None
-    if a.label != b.label:
-        return _other_instruction(a, b)
-    return _other_operands(a, b)
-
-
-def _other_instruction(a: _Side, b: _Side) -> _PathChange | None:
-    path_a, path_b = a.dot.path, b.dot.path
-    if path_a is None or path_b is None:
-        return None
+def _other_instruction(a: _Side, b: _Side) -> _PathChange:
     lost = ""
-    if FMA in (path_a.name, path_b.name) and path_a.name != path_b.name:
+    if (a.path.name == FMA) != (b.path.name == FMA):
         cores = (
             "Tensor cores"
             if a.variant.target.backend == b.variant.target.backend == CUDA.name
             else "Matrix cores"
         )
-        lost = f"{cores} {'lost' if path_b.name == FMA else 'gained'}"
+        lost = f"{cores} {'lost' if b.path.name == FMA else 'gained'}"
     note = _cause(a, b) + _converted(a, b)
     return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 3.0 if lost else 1.0, note, lost)
 
 
 def _other_operands(a: _Side, b: _Side) -> _PathChange | None:
     """The same instruction with other types, operands elsewhere, or another shape."""
-    path_a, path_b = a.dot.path, b.dot.path
-    if path_a is None or path_b is None:
-        return None
+    path_a, path_b = a.path, b.path
     if a.types != b.types:
         return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 0, _converted(a, b))
     if path_a.a_in != path_b.a_in:
@@ -233,34 +227,31 @@ def _converted(a: _Side, b: _Side) -> str:
 
 def _cause(a: _Side, b: _Side) -> str:
     """Why the slower side is slower, if the other one shows that nothing else keeps it from being as fast."""
-    path_a, path_b = a.dot.path, b.dot.path
-    product_a, product_b = a.dot.product, b.dot.product
-    if path_a is None or path_b is None or product_a is None or product_b is None:
+    path_a, path_b, product_a, product_b = a.path, b.path, a.product, b.product
+    if product_a is None or product_b is None:
         return ""
     if path_a.name != path_b.name:
         slow, fast = (a, b) if _SPEED[path_a.name] < _SPEED[path_b.name] else (b, a)
         return _because(slow, a, b, _missing(slow, fast))
     if product_a.products != product_b.products:
-        slow = a if product_a.products > product_b.products else b
-        precision = slow.dot.product.precision if slow.dot.product else ""
-        return _because(slow, a, b, [f'input_precision="{precision}"'])
+        slow, own = (a, product_a) if product_a.products > product_b.products else (b, product_b)
+        return _because(slow, a, b, [f'input_precision="{own.precision}"'])
     if path_a.scaled != path_b.scaled:
         slow, fast = (a, b) if path_b.scaled else (b, a)
-        own, other = slow.dot.product, fast.dot.product
-        if own and other and not scaled_obstacles(other, fast.machine):
-            return _because(slow, a, b, _named(scaled_obstacles(own, slow.machine), a, b))
+        if slow.product and fast.product and not scaled_obstacles(fast.product, fast.machine):
+            return _because(slow, a, b, _named(scaled_obstacles(slow.product, slow.machine), a, b))
     return ""
 
 
 def _missing(slow: _Side, fast: _Side) -> list[str]:
-    own, other, path = slow.dot.product, fast.dot.product, fast.dot.path
-    if own is None or other is None or path is None or obstacles(path.name, other, fast.machine):
+    own, other, name = slow.product, fast.product, fast.path.name
+    if own is None or other is None or obstacles(name, other, fast.machine):
         return []
-    switch = _SWITCHES.get(path.name, "")
+    switch = _SWITCHES.get(name, "")
     if slow.variant.environment.get(switch, "").lower() in _ON:
         return [f"{switch}={slow.variant.environment[switch]}"]
     # Without tensor cores, the cause is the obstacle to the simplest instruction.
-    name = MMA_SYNC if slow.dot.path and slow.dot.path.name == FMA else path.name
+    name = MMA_SYNC if slow.path.name == FMA else name
     if found := obstacles(name, own, slow.machine):
         return _named(found, slow, fast)
     return _only_size(slow, fast)
@@ -268,7 +259,7 @@ def _missing(slow: _Side, fast: _Side) -> list[str]:
 
 def _only_size(slow: _Side, fast: _Side) -> list[str]:
     """The size that must be the cause because the products and variants differ in nothing else."""
-    own, other = slow.dot.product, fast.dot.product
+    own, other = slow.product, fast.product
     if (
         own is None
         or other is None
@@ -298,9 +289,7 @@ def _named(found: Sequence[Obstacle], a: _Side, b: _Side) -> list[str]:
 
 def _name(size: str, a: _Side, b: _Side) -> str:
     """The config's name for "M", "N" or "K", if only one value changes as the size does."""
-    sizes = (
-        [getattr(side.dot.product, size.lower(), None) for side in (a, b)] if size in ("M", "N", "K") else []
-    )
+    sizes = [getattr(side.product, size.lower(), None) for side in (a, b)] if size in ("M", "N", "K") else []
     if len(set(sizes)) != 2:
         return size
     left, right = (dict(side.variant.config.values) for side in (a, b))
@@ -322,8 +311,8 @@ def _options(variant: Variant) -> list[object]:
 
 def _shape_cause(a: _Side, b: _Side) -> str:
     """Return why an instruction of AMD has another shape; "" if it is unknown."""
-    path_a, path_b, product_a, product_b = a.dot.path, b.dot.path, a.dot.product, b.dot.product
-    if not (path_a and path_b and product_a and product_b) or path_a.name != MFMA:
+    path_a, path_b, product_a, product_b = a.path, b.path, a.product, b.product
+    if product_a is None or product_b is None or path_a.name != MFMA:
         return ""
     option, precision = _AMD_OPTIONS[0], product_b.precision
     if (

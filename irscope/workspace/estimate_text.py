@@ -56,21 +56,18 @@ def estimate_lines(estimate: Estimate) -> list[EstimateLine]:
 
 def estimate_difference(a: Estimate, b: Estimate) -> str:
     """How B compares with A in one sentence: "B is 1.4x slower by estimate: shared memory 2.1x, ..."."""
-    if are_equal(a, b):
-        return f"A and B are equally fast by estimate ({_times(a, b)})"
     return ": ".join((_ratio_text(a, b), *_causes(a, b)))
-
-
-def _times(a: Estimate, b: Estimate) -> str:
-    return f"{microseconds_text(a.microseconds)} -> {microseconds_text(b.microseconds)} us"
 
 
 def _ratio_text(a: Estimate, b: Estimate) -> str:
     """Return `B is 1.4x slower by estimate (10 -> 14 us, bound by latency)`."""
+    times = f"{microseconds_text(a.microseconds)} -> {microseconds_text(b.microseconds)} us"
+    if are_equal(a, b):
+        return f"A and B are equally fast by estimate ({times})"
     ratio = b.microseconds / a.microseconds
     word, factor = ("slower", ratio) if ratio > 1 else ("faster", 1 / ratio)
     bounds = f"bound by {a.bound}" if a.bound == b.bound else f"bound by {a.bound} -> {b.bound}"
-    return f"B is {_factor(factor)} {word} by estimate ({_times(a, b)}, {bounds})"
+    return f"B is {_factor(factor)} {word} by estimate ({times}, {bounds})"
 
 
 def are_equal(a: Estimate, b: Estimate) -> bool:
@@ -89,7 +86,7 @@ def difference_evidence(a: Estimate, b: Estimate) -> tuple[tuple[Evidence, ...],
 def _causes(a: Estimate, b: Estimate) -> tuple[str, ...]:
     """The terms that explain the difference, at most two, in one text; none if no term does."""
     causes = []
-    for name in _changed(a, b)[:2]:
+    for name in () if are_equal(a, b) else _changed(a, b)[:2]:
         before, after = (_time(estimate, name) for estimate in (a, b))
         if before and after:
             causes.append(f"{name} {_factor(after / before)}")

@@ -63,20 +63,15 @@ def finding_rows(pair: Comparison, findings: Sequence[Finding]) -> list[FindingR
 
 
 def _row(pair: Comparison, finding: Finding) -> FindingRow:
-    target = finding_target(pair, finding)
+    target = _target(pair, finding)
+    sign = next(sign for severity, sign in _SIGNS if finding.severity >= severity)
     what, a, b = finding.cells
     if not a.startswith("[") and (", " in a or len(a.split()) > _MOST_WORDS):
         what, a, b = finding.text, "", ""
-    return FindingRow(finding, sign_of(finding), what, a, b, _where(pair, target), target)
+    return FindingRow(finding, sign, what, a, b, _where(pair, target), target)
 
 
-def sign_of(finding: Finding) -> str:
-    """The sign of a finding's severity."""
-    return next(sign for severity, sign in _SIGNS if finding.severity >= severity)
-
-
-def finding_target(pair: Comparison, finding: Finding) -> FindingTarget:
-    """The target of a finding: every finding has one."""
+def _target(pair: Comparison, finding: Finding) -> FindingTarget:
     line = evidence_line(finding)
     if line is not None:
         return FindingTarget(line)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from irscope.facts.fact import Evidence, FactKind, Facts, microseconds_text, number_of, status_of, value_of
 from irscope.facts.registry import LIMITER, OCCUPANCY, REGISTERS, SHARED, STACK, TENSOR_MEMORY, THREADS
 from irscope.facts.resources import TENSOR_MEMORY_COLUMNS, spills
-from irscope.facts.source.map import SourcePlace
 from irscope.findings.finding import Finding
 from irscope.model import Launch, UserError, Value, Variant
 from irscope.model.text import one_line, pluralize
@@ -255,19 +254,18 @@ def finding_point(pair: Comparison, finding: Finding) -> KeyPoint:
     """A finding about a pair as a point, with its line of B's source."""
     for variant, evidence in ((pair.b, finding.evidence_b), (pair.a, finding.evidence_a)):
         if evidence:
-            place = python_line(pair.workspace, variant, evidence[0])
-            line = place.line if place else None
+            line = python_line(pair.workspace, variant, evidence[0])
             return KeyPoint(finding.kind, finding.text, line, evidence[0], variant.id)
     return KeyPoint(finding.kind, finding.text)
 
 
-def python_line(workspace: Workspace, variant: Variant, evidence: Evidence) -> SourcePlace | None:
+def python_line(workspace: Workspace, variant: Variant, evidence: Evidence) -> int | None:
     """The line of the kernel itself that a line of a stage comes from; None if that is unknown."""
     try:
         places = workspace.source_map(variant, evidence.stage).of_line(evidence.line)
     except (UserError, ValueError):
         return None
-    own = [place for place in places if place.file == variant.kernel.source.file]
+    own = [place.line for place in places if place.file == variant.kernel.source.file]
     return own[-1] if own else None
 
 

@@ -140,9 +140,9 @@ def _warnings(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     for warning in backend_of(variant.target).warnings(variant.log):
         at = _PTX_LINE.search(warning)
         evidence = Evidence(assembly, int(at[1]) - 1) if at else None
-        place = python_line(workspace, variant, evidence) if evidence else None
+        line = python_line(workspace, variant, evidence) if evidence else None
         text = _PTX_LINE.sub("", warning)
-        yield KeyPoint("ptxas", f"ptxas: {text}", place.line if place else None, evidence, variant.id)
+        yield KeyPoint("ptxas", f"ptxas: {text}", line, evidence, variant.id)
 
 
 def _matrix(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
@@ -202,10 +202,10 @@ def _estimated(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     term = estimate.term(estimate.bound) if estimate else None
     if estimate is None or term is None or not term.evidence:
         return
-    place = python_line(workspace, variant, term.evidence[0])
-    line = f", mostly line {place.line}" if place else ""
-    text = f"bound by {estimate.bound} by estimate{line}"
-    yield KeyPoint("bound", text, place.line if place else None, term.evidence[0], variant.id)
+    line = python_line(workspace, variant, term.evidence[0])
+    mostly = f", mostly line {line}" if line else ""
+    text = f"bound by {estimate.bound} by estimate{mostly}"
+    yield KeyPoint("bound", text, line, term.evidence[0], variant.id)
 
 
 def _occupancy(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
@@ -254,10 +254,10 @@ def _conversions(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     number = int(number_of(facts, CONVERSIONS) or 0)
     evidence = next(iter(evidence_of(facts, CONVERSIONS)), None)
     if number and evidence:
-        place = python_line(workspace, variant, evidence)
-        line = f", the first for line {place.line}" if place else ""
-        text = f"{pluralize(number, 'layout conversion')} in TTGIR{line}"
-        yield KeyPoint("conversions", text, place.line if place else None, evidence, variant.id)
+        line = python_line(workspace, variant, evidence)
+        first = f", the first for line {line}" if line else ""
+        text = f"{pluralize(number, 'layout conversion')} in TTGIR{first}"
+        yield KeyPoint("conversions", text, line, evidence, variant.id)
 
 
 Finder = Callable[["Workspace", Verdict], Iterator[KeyPoint]]
