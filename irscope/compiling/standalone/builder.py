@@ -227,7 +227,7 @@ class FileBuilder:
 
 
 def _followed(value: Any, path: tuple[str, ...]) -> tuple[Any, int]:
-    """Follows a path through modules, no further than into a public one; returns the object and its index."""
+    """Follow a path through modules, no further than into a public one; return the object and its index."""
     depth = 0
     while isinstance(value, ModuleType) and depth + 1 < len(path):
         inner = getattr(value, path[depth + 1], _MISSING)

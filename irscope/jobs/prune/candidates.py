@@ -1,11 +1,8 @@
-"""The call of an autotuner that is to be pruned: its kernel, configs, arguments and target.
+"""The candidates of an autotuner: what Triton would compile and launch for each of its configs.
 
 Triton calls `early_config_prune(configs, named_args, **kwargs)` with everything that the launch was given,
-`grid` and `warmup` included, but not with the kernel: the autotuner is found on the call stack.
-
-The jobs of the processes that compile for an autotuner, and their results, as plain data.
-
-The candidates of an autotuner: what Triton would compile and launch for each of its configs.
+`grid` and `warmup` included, but not with the kernel: the autotuner is found on the call stack. The jobs of
+the processes that compile candidates, and their results, are plain data.
 """
 
 from __future__ import annotations
@@ -157,7 +154,7 @@ class DeferredText:
         self._generate = generate
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles as the SourceText, or as the Failure of generating it."""
+        """Pickle as the SourceText, or as the Failure of generating it."""
         try:
             return _same, (self._generate(),)
         except Exception as error:  # noqa: BLE001 - the kernel's own code

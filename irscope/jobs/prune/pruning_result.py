@@ -1,6 +1,6 @@
 """The configs that pruning keeps, its reasons to drop the others, and the line that says so.
 
-Results of pruning, kept in Triton's cache: a program that runs again compiles nothing for them.
+Results are kept in Triton's cache: a program that runs again compiles nothing for them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class PruningResult:
         return not self.notes and all(d.failure in ("", *_EXPECTED) for d in self.drops.values())
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the result as JSON values."""
         drops = {str(number): asdict(drop) for number, drop in self.drops.items()}
         return {"keep": list(self.keep), "drops": drops}
 

@@ -191,8 +191,9 @@ class _Infinite:
 
 def unaligned(call: Call) -> tuple[str, ...]:
     """Return the parameters whose pointers were not divisible by 16."""
-    aligned = set()
-    for path, attributes in call.attrs.items():
-        if "tt.divisibility" in attributes:
-            aligned.add(path.strip("()").partition(",")[0])
+    aligned = {
+        path.strip("()").partition(",")[0]
+        for path, attributes in call.attrs.items()
+        if "tt.divisibility" in attributes
+    }
     return tuple(name for index, name in enumerate(call.parameters) if str(index) not in aligned)

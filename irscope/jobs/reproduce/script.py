@@ -1,7 +1,4 @@
-"""The text of a reproducer's script: what was recorded as constants, then the scaffold.
-
-The README.md of a reproducer.
-"""
+"""The texts of a reproducer: its script (what was recorded, then the scaffold) and its README.md."""
 
 from __future__ import annotations
 
