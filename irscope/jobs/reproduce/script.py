@@ -7,8 +7,9 @@ import builtins
 import inspect
 from collections.abc import Mapping, Sequence
 
+from irscope.compiling.standalone import Call
 from irscope.jobs.reproduce import scaffold
-from irscope.jobs.reproduce.recorded import Call, Recorded, recorded_facts, specification, unaligned
+from irscope.jobs.reproduce.recorded import Recorded, recorded_facts, specification, unaligned
 from irscope.model.text import code, markdown_escaped, one_line
 
 _LINE = "# ---\n"
