@@ -87,7 +87,7 @@ PLUGIN = "import irscope.pytest_plugin"
 LAUNCH = "grid=(cdiv(n, BLOCK_SIZE),), n=1048576"
 DASK, PAGE = "compiling.cluster.cluster", "document.html.report_page"
 PRUNE = "jobs.prune.worker_pool"
-MARKDOWN, SMALLER = "document.markdown.reports", "jobs.reproduce.minimize"
+MARKDOWN, REPRODUCER = "document.markdown.reports", "jobs.reproduce.clean_process"
 
 FAST = [
     Claim("README.md", "You need Python 3.10 or later", python_versions),
@@ -211,7 +211,7 @@ FAST = [
     Claim(
         "docs/commands/reproduce.md",
         "for --minimize (default: 300)",
-        limit(f"{SMALLER}:DEFAULT_SECONDS", 300),
+        limit(f"{REPRODUCER}:DEFAULT_SECONDS", 300),
     ),
     Claim("docs/lint.md", "`irscope explain NAME` prints a rule's summary", explains_rules),
     Claim("docs/lint.md", "Each rule has a name and a code", rule_codes),
