@@ -93,3 +93,29 @@ def test_the_lookup_of_local_keys_ends_with_irscope(tmp_path: Path):
     process.kill()
     process.wait()
     assert wait_for(lambda: not lookup.exists() or "\nState:\tZ" in (lookup / "status").read_text())
+
+
+FORKS = """
+from threading import Event, Thread
+from irscope.compiling.processes.run_tool import run_tool
+from irscope.compiling.processes.temporary_folders import temporary_folder
+
+def make_folders():
+    while not end.is_set():
+        with temporary_folder("made-"):
+            pass
+
+end = Event()
+threads = [Thread(target=make_folders, daemon=True) for _ in range(3)]
+for thread in threads:
+    thread.start()
+for _ in range(20):
+    run_tool(["true"])
+end.set()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_a_tool_starts_while_other_threads_make_folders():
+    subprocess.run([sys.executable, "-c", FORKS], check=True, timeout=60)

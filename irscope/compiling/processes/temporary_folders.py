@@ -48,7 +48,6 @@ class _Keeper:
             if self._process is not None and self._process.stdin is not None:
                 name = os.fsencode(Path(folder).absolute())
                 self._process.stdin.write(what + name + b"\0")
-                self._process.stdin.flush()
 
     def forget(self) -> None:
         """Leave the folders to the process that made them, in one forked from it."""
@@ -73,6 +72,7 @@ class _Keeper:
 def _start() -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-I", "-S", _KEEPER],
+        bufsize=0,  # a buffer has a lock, which a process forked from another thread would wait for
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
