@@ -138,7 +138,7 @@ class Repository:
 
     def tree(self, sha: str, folder: str = ".") -> str:
         """The hash of a folder's files at a commit: equal hashes, equal files; "" if it did not exist."""
-        return self._try("rev-parse", "--verify", "--end-of-options", f"{sha}:{folder}")
+        return self._try("rev-parse", "--verify", "--end-of-options", f"{sha}:./{folder}")
 
     def candidates(self, good: Collection[str], bad: str) -> list[str]:
         """The commits that may be the first bad one, those that halve them best first; `bad` is one."""

@@ -87,6 +87,17 @@ def test_candidates_are_what_git_would_test(repository):
     assert repository.candidates([repository.resolve("HEAD~1")], bad) == [bad]
 
 
+def test_equal_trees_are_equal_files(repository):
+    trees = [repository.tree(commit.sha, ".") for commit in repository.commits("-4")]
+    assert all(trees) and len(set(trees)) == 4
+    assert repository.tree(repository.resolve("HEAD"), "none") == ""
+    (repository.root / "src").mkdir()
+    (repository.root / "src" / "kernel.py").write_text("x = 3\n")
+    git(repository.root, "add", "-A")
+    git(repository.root, "commit", "-qm", "Copy")
+    assert repository.tree(repository.resolve("HEAD"), "src") == trees[-1]
+
+
 def test_wrong_ranges_are_one_line(repository):
     with pytest.raises(UserError, match="no commit 'nowhere'"):
         repository.resolve("nowhere")
