@@ -25,14 +25,16 @@ from typing import TYPE_CHECKING
 from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.process import importing
+from irscope.model.text import pluralize
 from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
-    from irscope.cli.live_sweep import LiveSweep
-    from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+    from irscope.jobs.live_sweep import LiveSweep
+    from irscope.jobs.variant_compiler import LiveCapture, WhatIfCompiler
     from irscope.tui.home_entries import HomeEntry, Section
     from irscope.tui.home_visits import Ended
-    from irscope.tui.live_connection import Publish, VariantCompiler
+    from irscope.tui.live_connection import VariantCompiler
+    from irscope.workspace.live import Publish
     from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
 
 NAME = "tui"
@@ -131,10 +133,10 @@ class _CaptureCompiler:
         self._capture = capture
 
     @cached_property
-    def _made(self) -> tuple[WhatIfCompiler, OwnCapture]:
-        from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+    def _made(self) -> tuple[WhatIfCompiler, LiveCapture]:
+        from irscope.jobs.variant_compiler import WhatIfCompiler, own_capture
 
-        own = OwnCapture(self._capture)
+        own = own_capture(self._capture)
         return WhatIfCompiler(own, _WHAT_IF_SECONDS), own
 
     def prepare(self) -> None:
@@ -159,20 +161,28 @@ class _CaptureCompiler:
             return ""
         compiler, own = self._made
         compiler.stop()
-        return own.finish()
+        own.finish()
+        if not own.added:
+            return ""
+        name, of = shlex.quote(str(own.path)), shlex.quote(str(self._capture))
+        return (
+            f"{name}: {pluralize(own.added, 'variant')} compiled in the app; {of} was not changed\n"
+            f"both in one: irscope merge {of} {name} -o NEW.irscope\n"
+        )
 
 
 def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
     """Compiles while the app runs, then prints the path of the capture."""
-    from irscope.cli.live_sweep import LiveSweep
-    from irscope.cli.what_if import WhatIfCompiler
+    from irscope.cli.written_options import with_options
+    from irscope.jobs.live_sweep import LiveSweep
+    from irscope.jobs.variant_compiler import WhatIfCompiler
 
     request = options.sweep_request(args, args.capture, quiet=True)
     check_terminal("irscope compile works without one")
     path = args.output or Path(tempfile.mkdtemp(prefix="irscope-"), f"{request.file.stem}.irscope")
     options.open_writer(args, path).close()
-    sweep = LiveSweep(request, path, args.jobs, args.timeout)
-    compiler = WhatIfCompiler(sweep, args.timeout, request.file)
+    sweep = LiveSweep(request, path, args.jobs, args.timeout, with_options)
+    compiler = WhatIfCompiler(sweep.capture, args.timeout, request.file)
     try:
         with Workspace(path, writable=True) as workspace:
             try:
@@ -183,7 +193,7 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> Ended:
     finally:
         empty = _tidy(path, temporary=args.output is None)
     if not empty:
-        remaining = f", {sweep.what_ifs} more in the app" if sweep.what_ifs else ""
+        remaining = f", {sweep.capture.added} more in the app" if sweep.capture.added else ""
         remaining += f", {sweep.left} not compiled yet" if sweep.left else ""
         name = shlex.quote(str(path))
         print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{remaining}")

@@ -1,33 +1,18 @@
-"""Compiles a kernel while the app runs: a sweep in a thread, which reports each stage."""
+"""Options of compilation that are written elsewhere than on the command line: in a docstring, in the app."""
 
 from __future__ import annotations
 
 import argparse
 import shlex
-import sqlite3
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from threading import Lock, Thread
 from typing import TYPE_CHECKING, NoReturn
 
 from irscope.cli import options
-from irscope.cli.what_if import Write
-from irscope.compiling.executor import Executor
-from irscope.compiling.messages import Plan, SweepRequest
-from irscope.compiling.pool import Stop, Stopped
-from irscope.compiling.sweep import Sweep, compile_sweep, lay_out, planned, planned_variant, stored_variant
 from irscope.model import UserError
-from irscope.model.errors import ArgumentError
-from irscope.model.process import available_cores
-from irscope.tui.live_connection import Publish
-from irscope.workspace import CaptureWriter
-from irscope.workspace.live import Ended, Planned, Refused, StageMade, Started, Unchanged, VariantFinished
 
 if TYPE_CHECKING:
-    from irscope.compiling.job import Job
+    from irscope.compiling.messages import SweepRequest
 
 
 class _Rejected(Exception):  # noqa: N818 - never leaves this module
@@ -102,159 +87,3 @@ def parsed(words: tuple[str, ...]) -> argparse.Namespace:
 def _missing(assignments: list[str], given: dict[str, str]) -> list[str]:
     """The assignments to names that are not given."""
     return [one for one in assignments if one.partition("=")[0].strip() not in given]
-
-
-class LiveSweep:
-    """Compiles `request` into the capture at `path`, once per call of `begin`: a tui.live.Producer.
-
-    The previous sweep continues until the new plan is known and differs. `compiled` and `failed` count
-    variants; `left` counts the unfinished ones of the last plan, `what_ifs` those of what-ifs. `problem`
-    explains a missing plan, else "". `options` are those that the user added in the app.
-    """
-
-    # The variants of what-ifs are stored in the capture on screen.
-    path: Path | None = None
-
-    def __init__(self, request: SweepRequest, path: Path, processes: int | None, seconds: float) -> None:
-        self._request = request
-        self._path = path
-        # One core is left for the app, so that it responds to keys while the others compile.
-        self._processes = processes or max(1, available_cores() - 1)
-        self._seconds = seconds
-        self._plan: Plan | None = None
-        self._runs: list[tuple[Thread, Stop]] = []
-        # Held while the capture is opened, closed or written for a what-if, and while ids are given.
-        self._lock = Lock()
-        self._next_id = 1
-        self._writing = False
-        self._waiting: list[Write] = []
-        self.compiled = self.failed = self.left = self.what_ifs = 0
-        self.problem = self.options = ""
-
-    @property
-    def name(self) -> str:
-        """FILE.py::KERNEL."""
-        return "::".join(filter(None, (str(self._request.file), self._request.kernel)))
-
-    @property
-    def files(self) -> tuple[Path, ...]:
-        """FILE.py."""
-        return (self._request.file,)
-
-    def begin(self, publish: Publish) -> None:
-        """Plans and compiles in a new thread. Do not call it again before it has reported an event."""
-        stop = Stop()
-        before = [run for run in self._runs if run[0].is_alive()]
-        thread = Thread(target=self._run, args=(publish, stop, before), name="irscope-sweep", daemon=True)
-        self._runs = [*before, (thread, stop)]
-        thread.start()
-
-    def add_options(self, options: str) -> str:
-        """Takes options of `irscope compile` for the next plan; returns the problem with them, "" if none."""
-        try:
-            self._request = with_options(self._request, options)
-        except UserError as error:
-            return str(error)
-        self.options = " ".join(filter(None, (self.options, options)))
-        return ""
-
-    def stop(self) -> None:
-        """Stops the running sweeps and their workers immediately."""
-        _end(self._runs)
-
-    def reserve(self, count: int, first: int) -> int:
-        """The first of `count` free ids; at least `first`."""
-        with self._lock:
-            found = max(self._next_id, first)
-            self._next_id = found + count
-            return found
-
-    def store(self, write: Write) -> None:
-        """Calls `write` with the capture: now, or after the next variant of a running sweep."""
-        with self._lock:
-            if self._writing:
-                self._waiting.append(write)
-            else:
-                with CaptureWriter.resume(self._path, amends=True) as writer:
-                    self._write(write, writer)
-
-    @contextmanager
-    def _open(self) -> Iterator[CaptureWriter]:
-        """The capture, open for a sweep."""
-        with self._lock:
-            writer = CaptureWriter.resume(self._path)
-            self._writing = True
-        try:
-            yield writer
-        finally:
-            with self._lock, writer:
-                self._writing = False
-                self._write_waiting(writer)
-
-    def _write_waiting(self, writer: CaptureWriter) -> None:
-        while self._waiting:
-            self._write(self._waiting.pop(0), writer)
-
-    def _write(self, write: Write, writer: CaptureWriter) -> None:
-        """Calls `write`, and counts the variant unless it replaces one, which has its passes now."""
-        before = writer.count()
-        write(writer)
-        self.what_ifs += writer.count() - before
-
-    def _run(self, publish: Publish, stop: Stop, before: list[tuple[Thread, Stop]]) -> None:
-        try:
-            with planned(self._request, self._processes, stop, self._seconds) as (plan, workers):
-                if plan == self._plan:
-                    publish(Unchanged(f"{plan.source.name} and the functions it calls have not changed"))
-                    return
-                _end(before)
-                with self._open() as writer:
-                    with self._lock:
-                        sweep = lay_out(plan, writer, shlex.join(sys.argv), self._next_id)
-                        self._next_id = max([self._next_id, *(id_ + 1 for id_ in sweep.ids.values())])
-                    self._plan, self.problem = plan, ""
-                    self._compile(sweep, workers, writer, publish, stop)
-        except Stopped:  # replaced by another plan, or the app has quit
-            pass
-        except ArgumentError as error:
-            self.problem = str(error)
-            publish(Refused(error.problem, _options_in(error.command)))
-        except (UserError, OSError, sqlite3.Error) as error:
-            self.problem = str(error)
-            publish(Refused(self.problem))
-
-    def _compile(
-        self, sweep: Sweep, workers: Executor, writer: CaptureWriter, publish: Publish, stop: Stop
-    ) -> None:
-        def started(job: Job) -> None:
-            publish(Started(sweep.ids[job]))
-
-        def made(job: Job, stage: str, content: bytes) -> None:
-            publish(StageMade(sweep.ids[job], stage, content))
-
-        variants = {job: planned_variant(sweep, job) for job in sweep.ids}
-        publish(Planned(sweep.kernel, tuple(variants.values()), sweep.plan.notes))
-        self.left = len(variants)
-        try:
-            for job, new in compile_sweep(sweep, workers, writer, self._seconds, started, made, stop):
-                self.left -= 1
-                self.compiled += new.failure is None
-                self.failed += new.failure is not None
-                publish(VariantFinished(stored_variant(variants[job], new)))
-                with self._lock:
-                    self._write_waiting(writer)
-        except (OSError, sqlite3.Error) as error:  # the disk is full
-            publish(Refused(str(error)))
-        publish(Ended())
-
-
-def _options_in(command: str) -> str:
-    """The options of a suggested command, which may begin with `irscope compile FILE::KERNEL`."""
-    return command[max(command.find("--"), 0) :]
-
-
-def _end(runs: list[tuple[Thread, Stop]]) -> None:
-    for _, stop in runs:
-        stop.set()
-    for thread, _ in runs:
-        thread.join()

@@ -1,4 +1,7 @@
-"""Compiles what-ifs in threads; stores their variants in the sweep's capture, or in one of their own."""
+"""Compiles what-ifs in threads; stores their variants in the sweep's capture, or in one of their own.
+
+Compiles variants once more with their passes, as a user of the app asks, and stores them like what-ifs.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +11,14 @@ import shlex
 import sqlite3
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from irscope.cli.pass_recording import record_passes
 from irscope.compiling.edits.build import EditRequest, RebuildError, build_variant
 from irscope.compiling.messages import Plan, WhatIfRequest
 from irscope.compiling.pool import Stop, Stopped, Worker, run_jobs
@@ -22,29 +26,37 @@ from irscope.compiling.sweep import (
     IMPORT_SECONDS,
     Sweep,
     compiled_before,
+    lay_out,
     planned_variant,
     stored_variant,
     unfinished_variant,
 )
-from irscope.model import Kernel, Toolchain, UserError, Variant
-from irscope.model.text import pluralize
-from irscope.tui.live_connection import Publish
-from irscope.workspace import CaptureWriter
-from irscope.workspace.live import Added, EditRejected, NotAdded, StageMade, Started, VariantFinished
-from irscope.workspace.what_if import StageEdit, WhatIf
+from irscope.model import Expression, Kernel, Toolchain, UserError, Value, Variant
+from irscope.store import CaptureWriter
+from irscope.workspace.live import (
+    Added,
+    EditRejected,
+    NotAdded,
+    PassesRecorded,
+    PassesRefused,
+    Publish,
+    StageMade,
+    Started,
+    VariantFinished,
+)
+from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
 
 if TYPE_CHECKING:
     from irscope.compiling.edits.build import BuiltVariant
     from irscope.compiling.job import Job
     from irscope.store import NewVariant
-    from irscope.workspace.what_if import PassRequest
 
 
 # More messages than these follow from the first ones.
 _MAX_PROBLEMS = 8
 
 
-def build_edit(edit: StageEdit, storage: Storage, seconds: float, publish: Publish, ended: Event) -> None:
+def build_edit(edit: StageEdit, storage: LiveCapture, seconds: float, publish: Publish, ended: Event) -> None:
     """Builds and stores the variant of an edit; nothing is stored once the app has ended."""
     request = EditRequest(edit.stage, edit.text, seconds=seconds)
     try:
@@ -65,7 +77,7 @@ def _problems(error: RebuildError) -> tuple[tuple[str, ...], int | None]:
     return texts or (str(error),), line
 
 
-def _store(edit: StageEdit, built: BuiltVariant, storage: Storage, publish: Publish) -> None:
+def _store(edit: StageEdit, built: BuiltVariant, storage: LiveCapture, publish: Publish) -> None:
     """Adds the variant to the app and the capture; it is compared with its original."""
     old, new = edit.variant, built.new
     id_ = storage.reserve(1, edit.first_id)
@@ -82,9 +94,7 @@ def _store(edit: StageEdit, built: BuiltVariant, storage: Storage, publish: Publ
     publish(Added((variant,), old.id, id_))
 
     def write(writer: CaptureWriter) -> None:
-        toolchain = writer.add_toolchain(old.toolchain.versions, old.toolchain.command)
-        kernel = writer.add_kernel(old.kernel.source, old.kernel.helpers, old.kernel.parameters)
-        writer.add_variant(kernel, toolchain, old.toolchain.versions.get("triton", ""), new, id_)
+        writer.add_compiled(old.kernel, old.toolchain, new, id_)
         publish(VariantFinished(stored_variant(variant, new), storage.path))
 
     storage.store(write)
@@ -94,70 +104,109 @@ def _store(edit: StageEdit, built: BuiltVariant, storage: Storage, publish: Publ
 Write = Callable[[CaptureWriter], None]
 
 
-class Storage(Protocol):
-    """The storage of the variants of what-ifs."""
+class LiveCapture:
+    """The capture of the variants that are compiled while the app runs, which several threads write.
 
-    @property
-    def path(self) -> Path | None:
-        """Their capture; None if it is the one on screen."""
+    `path` is the file, None if it is the capture on screen. `added` counts the variants of what-ifs.
+    """
 
-    def reserve(self, count: int, first: int) -> int:
-        """The first of `count` free ids; at least `first`."""
-
-    def store(self, write: Write) -> None:
-        """Calls `write` with the capture, now or soon, from any thread. Raises UserError, OSError."""
-
-
-class OwnCapture:
-    """A capture only for what-ifs, in the user's cache folder: the capture on screen is never changed."""
-
-    def __init__(self, of: Path) -> None:
-        self._of = of
+    def __init__(self, file: Path, path: Path | None = None) -> None:
+        self._file, self.path = file, path
+        # Held while the capture is opened, closed or written for a what-if, and while ids are given.
         self._lock = Lock()
-        self._next = 1
-        self._path: Path | None = None
-        self.variants = 0
-
-    @property
-    def path(self) -> Path:
-        """The capture, which exists once a variant is stored."""
-        if self._path is None:
-            import platformdirs
-
-            base = Path(os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope"))
-            name = f"{self._of.stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.irscope"
-            self._path = base / "what-if" / name
-        return self._path
+        self._next_id = 1
+        self._writing = False
+        self._waiting: list[Write] = []
+        self.added = 0
 
     def reserve(self, count: int, first: int) -> int:
-        """The first of `count` free ids; at least `first`."""
+        """Return the first of `count` free ids; at least `first`."""
         with self._lock:
-            found = max(self._next, first)
-            self._next = found + count
-            return found
+            start = max(self._next_id, first)
+            self._next_id = start + count
+            return start
+
+    def lay_out(self, plan: Plan, writer: CaptureWriter) -> Sweep:
+        """Match a plan with the capture, and take the ids of its new variants."""
+        with self._lock:
+            sweep = lay_out(plan, writer, _command(), self._next_id)
+            self._next_id = max([self._next_id, *(id_ + 1 for id_ in sweep.ids.values())])
+            return sweep
 
     def store(self, write: Write) -> None:
-        """Calls `write` with the capture. Raises UserError, OSError or sqlite3.Error if that fails."""
-        with self._lock:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            exists = self.path.exists()
-            open_ = partial(CaptureWriter.resume, amends=True) if exists else CaptureWriter.create
-            with open_(self.path) as writer:
-                write(writer)
-                self.variants = writer.count()
+        """Call `write` with the capture: now, or after the next variant of a running sweep.
 
-    def finish(self) -> str:
-        """Leaves the capture as a single file; returns the lines that name it, "" without a capture."""
-        if not self.variants:
-            return ""
-        # Merges the log, which the app kept open.
-        with self._lock, CaptureWriter.resume(self.path, amends=True):
-            pass
-        name, of = shlex.quote(str(self.path)), shlex.quote(str(self._of))
-        return (
-            f"{name}: {pluralize(self.variants, 'variant')} compiled in the app; {of} was not changed\n"
-            f"both in one: irscope merge {of} {name} -o NEW.irscope\n"
-        )
+        Any thread may call it. Raises UserError, OSError or sqlite3.Error if that fails.
+        """
+        with self._lock:
+            if self._writing:
+                self._waiting.append(write)
+                return
+            if self.path is not None and not self.path.exists():
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                CaptureWriter.create(self.path).close()
+            with CaptureWriter.resume(self._file, amends=True) as writer:
+                self._write(write, writer)
+
+    @contextmanager
+    def opened(self) -> Iterator[CaptureWriter]:
+        """Open the capture for a sweep."""
+        with self._lock:
+            writer = CaptureWriter.resume(self._file)
+            self._writing = True
+        try:
+            yield writer
+        finally:
+            with self._lock, writer:
+                self._writing = False
+                self._write_waiting(writer)
+
+    def write_waiting(self, writer: CaptureWriter) -> None:
+        """Write what was stored since the sweep has the capture open."""
+        with self._lock:
+            self._write_waiting(writer)
+
+    def _write_waiting(self, writer: CaptureWriter) -> None:
+        while self._waiting:
+            self._write(self._waiting.pop(0), writer)
+
+    def _write(self, write: Write, writer: CaptureWriter) -> None:
+        """Call `write`, and count the variant unless it replaces one, which has its passes now."""
+        before = writer.count()
+        write(writer)
+        self.added += writer.count() - before
+
+    def finish(self) -> None:
+        """Leave the capture as a single file: merge the log, which the app kept open."""
+        if self.added:
+            with self._lock, CaptureWriter.resume(self._file, amends=True):
+                pass
+
+
+def own_capture(of: Path) -> LiveCapture:
+    """Return a capture only for what-ifs, in the user's cache folder: the one on screen is never changed.
+
+    Its file is made when a variant is stored.
+    """
+    import platformdirs
+
+    base = Path(os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope"))
+    path = base / "what-if" / f"{of.stem}-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.irscope"
+    return LiveCapture(path, path)
+
+
+def stage_events(
+    ids: Mapping[Job, int], publish: Publish
+) -> tuple[Callable[[Job], None], Callable[[Job, str, bytes], None]]:
+    """Return what publishes that a job is being compiled, and each of its stages."""
+
+    def started(job: Job) -> None:
+        publish(Started(ids[job]))
+
+    def made(job: Job, stage: str, content: bytes) -> None:
+        publish(StageMade(ids[job], stage, content))
+
+    return started, made
 
 
 class WhatIfCompiler:
@@ -166,7 +215,7 @@ class WhatIfCompiler:
     A worker imports the kernel's file once, and the file may have changed since the last what-if.
     """
 
-    def __init__(self, storage: Storage, seconds: float, trusted: Path | None = None) -> None:
+    def __init__(self, storage: LiveCapture, seconds: float, trusted: Path | None = None) -> None:
         self._storage = storage
         self._seconds = seconds
         self.trusted = trusted
@@ -186,7 +235,7 @@ class WhatIfCompiler:
 
     def record_passes(self, request: PassRequest, publish: Publish) -> None:
         """Compiles in a new thread."""
-        self._start(partial(record_passes, request, self._storage, self._seconds, publish, self._stop))
+        self._start(partial(_record_passes, request, self._storage, self._seconds, publish, self._stop))
 
     def _start(self, run: Callable[[Worker], None]) -> None:
         """Calls `run` in a new thread with a worker that it ends."""
@@ -213,7 +262,8 @@ class WhatIfCompiler:
     def _run(self, what_if: WhatIf, publish: Publish, worker: Worker) -> None:
         workers, ids = [worker], set[int]()
         try:
-            plan = worker.plan(_request(what_if), self._stop, IMPORT_SECONDS)
+            request = _request(what_if, what_if.values, what_if.passes)
+            plan = worker.plan(request, self._stop, IMPORT_SECONDS)
             sweep, added = self._lay_out(plan, what_if)
             ids.update(sweep.ids.values())
             publish(added)
@@ -244,12 +294,7 @@ class WhatIfCompiler:
         return sweep, Added(tuple(planned_variant(sweep, job) for job in ids), a, b)
 
     def _compile(self, sweep: Sweep, workers: list[Worker], publish: Publish, left: set[int]) -> None:
-        def started(job: Job) -> None:
-            publish(Started(sweep.ids[job]))
-
-        def made(job: Job, stage: str, content: bytes) -> None:
-            publish(StageMade(sweep.ids[job], stage, content))
-
+        started, made = stage_events(sweep.ids, publish)
         for job, outcome in run_jobs(list(sweep.ids), workers, self._seconds, started, made, self._stop):
             new = outcome.added_to(unfinished_variant(job))
             self._storage.store(partial(self._write, sweep, job, new, publish))
@@ -258,23 +303,23 @@ class WhatIfCompiler:
     def _write(
         self, sweep: Sweep, job: Job, new: NewVariant, publish: Publish, writer: CaptureWriter
     ) -> None:
-        plan = sweep.plan
-        toolchain = writer.add_toolchain(plan.versions, sweep.toolchain.command)
-        kernel = writer.add_kernel(plan.source, plan.helpers, plan.parameters)
-        writer.add_variant(kernel, toolchain, plan.versions["triton"], new, sweep.ids[job])
+        writer.add_compiled(sweep.plan.kernel(), sweep.toolchain, new, sweep.ids[job])
         publish(VariantFinished(stored_variant(planned_variant(sweep, job), new), self._storage.path))
 
 
-def _request(what_if: WhatIf) -> WhatIfRequest:
-    variant = what_if.variant
+def _request(
+    asked: WhatIf | PassRequest, values: Mapping[str, tuple[Value | Expression, ...]], passes: bool
+) -> WhatIfRequest:
+    """Return the request to compile a variant again, with other values if there are some."""
+    variant = asked.variant
     return WhatIfRequest(
-        what_if.file,
+        asked.file,
         variant.kernel.name,
         variant.target,
         variant.specialization,
         variant.config,
-        what_if.values,
-        passes=what_if.passes,
+        values,
+        passes=passes,
         reasons=variant.reasons is not None,
     )
 
@@ -284,8 +329,63 @@ def _kernel(plan: Plan, what_if: WhatIf, first: int) -> Kernel:
     for kernel in dict.fromkeys(variant.kernel for variant in (what_if.variant, *what_if.known)):
         if (kernel.source, kernel.helpers, kernel.parameters) == (plan.source, plan.helpers, plan.parameters):
             return kernel
-    return Kernel(-first, plan.source.name, plan.source, plan.helpers, plan.parameters)
+    return plan.kernel(-first)
 
 
 def _command() -> str:
     return shlex.join(sys.argv)
+
+
+def _record_passes(
+    request: PassRequest, storage: LiveCapture, seconds: float, publish: Publish, stop: Stop, worker: Worker
+) -> None:
+    """Compiles and stores a variant with its passes; ends the worker."""
+    variant, workers = request.variant, [worker]
+    try:
+        plan = worker.plan(_request(request, {}, passes=True), stop, IMPORT_SECONDS)
+        _check_same(plan, request)
+        new = _compile_passes(plan, variant, workers, seconds, stop)
+        storage.store(partial(_write_passes, variant, new, storage, publish))
+    except Stopped:  # the app has quit
+        pass
+    except (UserError, OSError, sqlite3.Error) as error:
+        publish(PassesRefused(variant.id, str(error)))
+    finally:
+        for each in workers:
+            each.stop()
+
+
+def _check_same(plan: Plan, request: PassRequest) -> None:
+    """Raise UserError unless the first job of a plan compiles the variant as it was compiled before.
+
+    A function that has moved within its file, or with it, is the same.
+    """
+    variant, kernel = request.variant, request.variant.kernel
+    texts = [function.text for function in (plan.source, *plan.helpers)]
+    if texts != [function.text for function in (kernel.source, *kernel.helpers)]:
+        raise UserError(f"{kernel.name} in {request.file} has changed since #{variant.id} was compiled")
+    placed = replace(plan, source=kernel.source, helpers=kernel.helpers)
+    if plan.jobs[0] not in compiled_before(placed, [variant]):
+        raise UserError(f"#{variant.id} was compiled with other settings of Triton than irscope has now")
+
+
+def _compile_passes(
+    plan: Plan, variant: Variant, workers: list[Worker], seconds: float, stop: Stop
+) -> NewVariant:
+    """Return the variant with its passes. Raise UserError if it has none, or fails unlike before."""
+    job = plan.jobs[0]
+    ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None, stop=stop)
+    new = outcome.added_to(unfinished_variant(job))
+    if new.failure is not None and (variant.failure is None or not new.passes):
+        raise UserError(f"#{variant.id} with passes: {new.failure.summary}")
+    if not new.passes:
+        raise UserError(f"#{variant.id} has no passes that can be recorded")
+    return replace(new, config=variant.config, launches=variant.launches, benchmarks=variant.benchmarks)
+
+
+def _write_passes(
+    variant: Variant, new: NewVariant, storage: LiveCapture, publish: Publish, writer: CaptureWriter
+) -> None:
+    """Add the variant; in a capture that has it without passes, it replaces that one."""
+    stored = writer.add_compiled(variant.kernel, variant.toolchain, new, variant.id)
+    publish(PassesRecorded(variant.id, storage.path, stored))
