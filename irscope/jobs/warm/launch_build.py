@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import platform
 import site
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from typing import Protocol
 
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.jobs.warm.cache_folder import modified_times, remove_files, write_files, written_since
+from irscope.jobs.warm.relocate import listed_folders
 from irscope.jobs.warm.variations import KernelLaunches, VaryOptions, launches_of, to_vary, unmatched, vary
 from irscope.model import Target
 
@@ -171,7 +171,7 @@ def library_dirs(given: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         "/usr/local/nvidia/lib64",  # Google Kubernetes Engine
         "/usr/lib/wsl/lib",
     )
-    here = _from_ldconfig("libcuda.so.1")
+    here = tuple(listed_folders("libcuda.so.1") or ())
     return tuple(dict.fromkeys([*([here] if here else []), *((each,) for each in usual)]))
 
 
@@ -183,12 +183,3 @@ def libhip_paths(given: tuple[str, ...]) -> tuple[str, ...]:
         *(f"{each}/torch/lib/libamdhip64.so" for each in packages),
         "/opt/rocm/lib/libamdhip64.so",
     )
-
-
-def _from_ldconfig(library: str) -> tuple[str, ...]:
-    """The folders of a library, as Triton reads them from `ldconfig -p`."""
-    try:
-        printed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
-    except OSError:  # macOS
-        return ()
-    return tuple(os.path.dirname(line.split()[-1]) for line in printed.splitlines() if library in line)  # noqa: PTH120
