@@ -30,6 +30,11 @@ def temporary_folder(prefix: str) -> Iterator[str]:
             _keeper.tell(b"-", folder)
 
 
+def remove_at_end(folder: str) -> None:
+    """Have a folder removed once this process has ended."""
+    _keeper.tell(b"+", folder)
+
+
 class _Keeper:
     """The pipe to the process that removes the folders of this one."""
 

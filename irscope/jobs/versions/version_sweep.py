@@ -17,12 +17,11 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import count
 
 from irscope.compiling.job import Job, Outcome
 from irscope.compiling.messages import Plan
-from irscope.compiling.pool import Stop, Stopped, Worker, run_jobs, spawn
+from irscope.compiling.pool import Stop, Stopped, Worker, run_jobs
 from irscope.compiling.sweep import IMPORT_SECONDS, Sweep, lay_out, unfinished_variant
 from irscope.jobs.versions.environments import Environment
 from irscope.jobs.versions.requests import Request, in_environment
@@ -32,12 +31,6 @@ from irscope.store import CaptureWriter, NewVariant
 
 # A new worker imports Triton, which takes about as long as compiling a job.
 _WORTH_A_WORKER = 2
-
-
-def start_worker(environment: Environment) -> Worker:
-    """A worker process of an environment."""
-    python = str(environment.python)
-    return Worker(partial(spawn, python=python, variables=dict(environment.variables)))
 
 
 @dataclass
@@ -149,7 +142,7 @@ class _Schedule:
     def _worker(self, place: int) -> Worker:
         with self._lock, suppress(IndexError):
             return self._parts[place].idle.pop()
-        return start_worker(self._parts[place].environment)
+        return Worker(self._parts[place].environment.spawner())
 
 
 def _end(workers: Sequence[Worker]) -> None:
@@ -197,7 +190,7 @@ def planned_environments(
     A kernel that cannot be planned under one version has the jobs of another one, which will fail. Raises
     UserError if no version can plan any kernel.
     """
-    workers = {environment: start_worker(environment) for environment in environments}
+    workers = {environment: Worker(environment.spawner()) for environment in environments}
     stop = Stop()
 
     def planned(environment: Environment) -> list[Plan | UserError]:
