@@ -7,11 +7,11 @@ that did not change comes from the Triton cache of the folder.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.jobs.repository import Commit, Repository, checkouts
 from irscope.jobs.trends.launches import at_commit, digest, import_roots, package_folders, relative_files
 from irscope.jobs.trends.trends import CAPTURES, Entry, History
@@ -104,7 +104,7 @@ def _compiled(
         "PYTHONPATH": os.pathsep.join(filter(None, [*map(str, roots), os.environ.get("PYTHONPATH")])),
     }
     options = LaunchOptions(processes=recording.jobs, seconds=recording.seconds, prices=False)
-    with tempfile.TemporaryDirectory(prefix=".compiling-", dir=history.folder) as temporary:
+    with temporary_folder(".compiling-", history.folder) as temporary:
         output = Path(temporary) / name
         start = environment.spawner(PLANNER, variables)
         problems += compile_launches(kernels, output, options, "irscope trends", start).problems
