@@ -89,7 +89,7 @@ class CommitSearcher:
         self._ends: dict[str, Endpoint] = {}
 
     def run(self, known: Callable[[CommitSearch], object]) -> CommitSearch:
-        """Search; `known` gets what is known after each commit. Raises UserError if an end does not compile."""
+        """Search; `known` gets each commit's result. Raises UserError if an end does not compile."""
         repository, criterion = self._repository, self._request.criterion
         good, bad = self._good, self.bad_end
         repository.check_ancestor(good, bad)
