@@ -4,7 +4,7 @@ The kernel is compiled with each version of --triton. Between the last good and 
 of either is built to the end by the other: the front end, the middle (TTGIR, pass by pass), LLVM or ptxas is
 at fault if both directions say so. If they do not, or a stage is not accepted, the layer is unknown, and the
 report says what is known. A version is a release, or the path of a Python, of a virtual environment or of a
-folder with a Triton of your own. With --git, commits of your repository are compiled in a temporary worktree.
+folder with a Triton of your own. With --git, commits of your repository are compiled in a temporary folder.
 No GPU is needed. The exit code is 1 if nothing got worse. If it is interrupted, also by a time limit such as
 timeout(1)'s, it prints what it has found until then.
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
-from irscope.model import UserError, parse_value
+from irscope.model import Kernel, Toolchain, UserError, parse_value
 from irscope.model.files import DEFAULT_EDITOR, open_command
 from irscope.model.text import one_line
 
@@ -209,12 +209,10 @@ def _store(path: Path, original: Variant, built: BuiltVariant) -> int:
     """Add the variant to the capture; returns its id."""
     from irscope.workspace import CaptureWriter
 
-    kernel, same = original.kernel, built.versions == dict(original.toolchain.versions)
+    same = built.versions == dict(original.toolchain.versions)
     command = original.toolchain.command if same else shlex.join(sys.argv)
     with CaptureWriter.resume(path, amends=True) as writer:
-        toolchain = writer.add_toolchain(built.versions, command)
-        stored = writer.add_kernel(kernel.source, kernel.helpers, kernel.parameters)
-        return writer.add_variant(stored, toolchain, built.versions.get("triton", ""), built.new)
+        return writer.add_compiled(original.kernel, Toolchain(0, built.versions, command), built.new)
 
 
 def _build_file(args: argparse.Namespace) -> int:
@@ -231,9 +229,8 @@ def _build_file(args: argparse.Namespace) -> int:
     output = args.output or path.with_suffix(".irscope")
     options.check_output(argparse.Namespace(output=output), path)
     with CaptureWriter.create(output, args.force) as writer:
-        toolchain = writer.add_toolchain(built.versions, shlex.join(sys.argv))
-        kernel = writer.add_kernel(built.source, (), ())
-        writer.add_variant(kernel, toolchain, built.versions["triton"], built.new)
+        kernel = Kernel(0, built.source.name, built.source, (), ())
+        writer.add_compiled(kernel, Toolchain(0, built.versions, shlex.join(sys.argv)), built.new)
     _print_diagnostics(built.diagnostics)
     with Workspace(output) as workspace:
         _print_facts(args, workspace)

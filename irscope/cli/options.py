@@ -337,14 +337,14 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     docstring of the file, which is printed unless `quiet`. Raises UserError if the arguments are
     invalid.
     """
-    from irscope.cli import live_sweep
+    from irscope.cli import written_options
 
     check_positive(args, "-j")
     check_timeout(args)
     file_name, _, name = kernel.partition("::")
     file = _kernel_file(file_name)
     check_output(args, file)
-    kernel_name, note = live_sweep.complete(args, file, name or None)
+    kernel_name, note = written_options.complete(args, file, name or None)
     if note and not quiet:
         print(f"irscope: {note}", file=sys.stderr)
     return _request(args, file, kernel_name)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irscope.model import Benchmark, Launch, SourceFunction, UserError
+from irscope.model import Benchmark, Kernel, Launch, SourceFunction, Toolchain, UserError
 from irscope.model.files import output_target
 from irscope.store import encoding
 from irscope.store.blocks import remove_blocks, write_blocks
@@ -205,6 +205,18 @@ class CaptureWriter:
     def next_id(self) -> int:
         """Return the id of the next new variant."""
         return self._id("SELECT coalesce(max(id), 0) + 1 FROM variant", ())
+
+    def add_compiled(
+        self, kernel: Kernel, toolchain: Toolchain, new: NewVariant, id_: int | None = None
+    ) -> int:
+        """Add a variant with its kernel and toolchain, whose ids do not count; return its id."""
+        return self.add_variant(
+            self.add_kernel(kernel.source, kernel.helpers, kernel.parameters),
+            self.add_toolchain(toolchain.versions, toolchain.command),
+            toolchain.versions.get("triton", ""),
+            new,
+            id_,
+        )
 
     def add_variant(
         self,

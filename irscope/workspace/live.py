@@ -7,7 +7,7 @@ Every open capture has both; the events that change them are in live.py, which o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -145,6 +145,8 @@ Event = (
     | Refused
     | Ended
 )
+# Takes an event, in any thread.
+Publish = Callable[[Event], None]
 
 
 @dataclass

@@ -10,8 +10,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 
-from irscope.cli.what_if import OwnCapture, WhatIfCompiler
 from irscope.compiling.toolchain.triton_layouts import installed_triton
+from irscope.jobs.variant_compiler import WhatIfCompiler, own_capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen
@@ -48,7 +48,7 @@ def capture(irscope: Irscope, kernel_file: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def compiler(capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WhatIfCompiler]:
     monkeypatch.setenv("IRSCOPE_CACHE", str(tmp_path / "irscope-cache"))
-    made = WhatIfCompiler(OwnCapture(capture), 60.0)
+    made = WhatIfCompiler(own_capture(capture), 60.0)
     yield made
     made.stop()
 

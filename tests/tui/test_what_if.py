@@ -10,12 +10,11 @@ from textual.pilot import Pilot
 from irscope.model import Failure, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
-from irscope.tui.live_connection import Publish
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
-from irscope.workspace.live import Added, NotAdded, StageMade, Started, VariantFinished
+from irscope.workspace.live import Added, NotAdded, Publish, StageMade, Started, VariantFinished
 from irscope.workspace.variant_texts import ERROR
 from irscope.workspace.what_if import WhatIf
 from tests.tui import captures

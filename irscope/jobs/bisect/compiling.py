@@ -14,25 +14,22 @@ import ast
 import contextlib
 import hashlib
 import os
-import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
 from threading import get_ident
-from typing import IO
 
 import irscope
+from irscope.compiling.executor import started_workers
 from irscope.compiling.messages import Plan, SweepRequest, WhatIfRequest
-from irscope.compiling.pool import Process, Stop, Worker, run_jobs
-from irscope.compiling.processes.child_process import python_command
+from irscope.compiling.pool import Stop, run_jobs
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
 from irscope.findings.passes import Documents, PassStep, documents, steps
 from irscope.jobs.bisect.toolchains import Side
-from irscope.model import Argument, Config, Target, UserError, Variant
+from irscope.model import Argument, Config, Target, Toolchain, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter
 
 # Beyond this, files are not followed: a package of the user's has fewer.
@@ -165,7 +162,7 @@ class KeptResults:
                     total -= state.st_size
 
 
-_COMMAND = "irscope bisect"
+COMMAND = "irscope bisect"
 # Failures that another attempt may not have: the process was ended, or could not start.
 _MAYBE_PASSING = ("exited", "timeout")
 # Part of every key: results of another version of irscope are made again.
@@ -243,11 +240,8 @@ def pipeline(variant: Variant) -> tuple[str, ...]:
 
 def plan_on(side: Side, request: SweepRequest | WhatIfRequest, seconds: float) -> Plan:
     """The plan of a request, made with a side's Triton. Raises UserError."""
-    worker = Worker(partial(spawn, side))
-    try:
+    with started_workers(1, side.environment.spawner()) as (worker,):
         return worker.plan(request, Stop(), seconds)
-    finally:
-        worker.stop()
 
 
 def digest_of(*parts: str) -> str:
@@ -301,36 +295,14 @@ def compile_path(
 
 def _compile(side: Side, subject: Subject, seconds: float, path: Path) -> None:
     """Compiles into a capture at `path`. A failed variant is kept too, unless it ran out of time."""
-    workers = [Worker(partial(spawn, side))]
-    try:
+    with started_workers(1, side.environment.spawner()) as workers:
         plan = workers[0].plan(subject.request(), Stop(), seconds)
         job = plan.jobs[0]
         ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None)
-    finally:
-        for worker in workers:
-            worker.stop()
     if outcome.failure is not None and outcome.failure.kind == "timeout":
         raise UserError(f"{subject.kernel}: {outcome.failure.summary} (--timeout)")
     from irscope.compiling.sweep import unfinished_variant
 
     with CaptureWriter.create(path, force=True) as writer:
-        toolchain = writer.add_toolchain(plan.versions, _COMMAND)
-        kernel = writer.add_kernel(plan.source, plan.helpers, plan.parameters)
-        new = outcome.added_to(unfinished_variant(job))
-        writer.add_variant(kernel, toolchain, plan.versions["triton"], new)
-
-
-def spawn(side: Side, pipe: socket.socket, lifeline: socket.socket, printed: IO[bytes]) -> Process:
-    """Start a worker of the pool in a side's Python, with its environment variables."""
-    descriptors = [pipe.fileno(), lifeline.fileno()]
-    command = python_command("irscope.compiling.worker", *map(str, descriptors))
-    command[0] = str(side.python)
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=printed,
-        stderr=printed,
-        pass_fds=descriptors,
-        start_new_session=True,
-        env={**os.environ, **side.all_variables, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+        toolchain = Toolchain(0, plan.versions, COMMAND)
+        writer.add_compiled(plan.kernel(), toolchain, outcome.added_to(unfinished_variant(job)))

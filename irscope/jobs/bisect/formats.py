@@ -156,7 +156,7 @@ def _cause(cause: Cause, most_rows: int) -> dict[str, Any]:
         "bad": cause.bad,
         "values": [_reading(cause.pair.good.reading), _reading(cause.pair.bad.reading)],
         "layer": layers.layer,
-        "layers": list(cause.candidates),
+        "layers": list(cause.layers.layers),
         "step": layers.step or None,
         "share": None if span is None else round(span.share, 3),
         "reason": layers.located.reason or None,

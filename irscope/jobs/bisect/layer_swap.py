@@ -13,9 +13,9 @@ from typing import Any
 from irscope.compiling.toolchain.rebuild import CompilerDiagnostic, PassEdits, RebuildError, Rebuilt, rebuild
 from irscope.findings.cache_key_diff import VARIABLE_OPTIONS
 from irscope.findings.passes import PassStep
-from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, digest_of, opened
+from irscope.jobs.bisect.compiling import COMMAND, CompiledVariant, KeptResults, digest_of, opened
 from irscope.jobs.bisect.toolchains import Side
-from irscope.model import Failure, Variant
+from irscope.model import Failure, Toolchain, Variant
 from irscope.model.stage import OPTIMIZE, TO_LLVM
 from irscope.model.variant import OPTION_VARIABLES
 from irscope.store import CaptureWriter, NewVariant
@@ -66,11 +66,9 @@ class Mixer:
     def _write(self, above: CompiledVariant, cut: Cut, side: Side, path: Path) -> None:
         variant = above.variant
         with CaptureWriter.create(path, force=True) as writer:
-            kernel = variant.kernel
-            id_ = writer.add_kernel(kernel.source, kernel.helpers, kernel.parameters)
             versions = {**variant.toolchain.versions, "triton": side.environment.triton}
-            toolchain = writer.add_toolchain(versions, "irscope bisect")
-            writer.add_variant(id_, toolchain, side.environment.triton, self._built(above, cut, side))
+            toolchain = Toolchain(0, versions, COMMAND)
+            writer.add_compiled(variant.kernel, toolchain, self._built(above, cut, side))
 
     def _built(self, above: CompiledVariant, cut: Cut, side: Side) -> NewVariant:
         variant = above.variant
@@ -106,9 +104,9 @@ class Mixer:
             target=variant.target,
             options=_options_of_stages(variant),
             metadata=variant.metadata,
-            environment=side.all_variables,
+            environment=side.environment.variables,
             edits=PassEdits(skip=tuple(skip)) if skip else None,
-            python=side.python,
+            python=side.environment.python,
             ptxas=side.environment.ptxas,
             until=until or None,
             seconds=self.seconds,

@@ -11,8 +11,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -39,28 +39,17 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """A toolchain: `label` names it in reports, `variables` are set while it compiles."""
+    """A toolchain; `label` names it in reports."""
 
     label: str
     environment: Environment
-    variables: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def python(self) -> Path:
-        """The interpreter that imports its Triton."""
-        return self.environment.python
-
-    @property
-    def all_variables(self) -> Mapping[str, str]:
-        """The environment variables to set in its processes, those that select its ptxas included."""
-        return {**self.environment.variables, **dict(self.variables)}
 
     @property
     def identity(self) -> str:
         """A digest of all that decides what it compiles to, without starting it."""
         parts = [
             _package_state(self.environment.package / "triton"),
-            repr(sorted(self.all_variables.items())),
+            repr(sorted(self.environment.variables.items())),
         ]
         if self.environment.ptxas is not None:
             parts.append(_file_state(self.environment.ptxas))
@@ -117,7 +106,8 @@ def make_sides(versions: Sequence[str], options: SideOptions, report: Report) ->
         except UserError as error:
             yield error
             continue
-        yield Side(_label(version, ptxas, environment, variables), environment, variables)
+        label = _label(version, ptxas, environment, variables)
+        yield Side(label, replace(environment, settings=variables))
 
 
 def split_range(text: str) -> tuple[str, str] | None:

@@ -16,10 +16,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata, util
 from itertools import product
 from pathlib import Path
 
+from irscope.compiling.pool import WORKER, Start, spawn
 from irscope.compiling.processes.run_tool import run_tool
 from irscope.jobs.versions.packages import (
     Report,
@@ -88,7 +90,8 @@ class Environment:
 
     `triton` is its version and `package` the folder that has the package `triton`; `python` imports it.
     `ptxas` replaces Triton's own assembler, None: it does not; `ptxas_version` is its version (13.3.33), ""
-    for Triton's own. `own` is true if `python` is the running interpreter.
+    for Triton's own. `own` is true if `python` is the running interpreter. `settings` are other environment
+    variables to compile with.
     """
 
     triton: str
@@ -97,14 +100,18 @@ class Environment:
     ptxas: Path | None = None
     ptxas_version: str = ""
     own: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
 
     @property
     def variables(self) -> Mapping[str, str]:
         """The environment variables to set in a child process: Triton runs the assemblers they name."""
-        if self.ptxas is None:
-            return {}
-        path = str(self.ptxas)
-        return {"TRITON_PTXAS_PATH": path, "TRITON_PTXAS_BLACKWELL_PATH": path}
+        names = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH") if self.ptxas is not None else ()
+        return dict.fromkeys(names, str(self.ptxas)) | dict(self.settings)
+
+    def spawner(self, module: str = WORKER, variables: Mapping[str, str] | None = None) -> Start:
+        """Return what starts the process of a pool.Worker here, with other `variables` besides its own."""
+        variables = {**self.variables, **(variables or {})}
+        return partial(spawn, module=module, python=str(self.python), variables=variables)
 
     @property
     def name(self) -> str:

@@ -35,6 +35,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from irscope.compiling.processes.child_process import module_command
+from irscope.compiling.processes.run_tool import run_tool
 from irscope.model import UserError
 from irscope.model.text import clipped, one_line
 
@@ -154,12 +155,7 @@ def _install(requirement: Requirement, part: Path, check: Callable[[Path], None]
     problems = []
     with closing(_installers(part)) as installers:
         for command in installers:
-            done = subprocess.run(
-                [*command, "--target", part, "--no-deps", requirement.text],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-            )
+            done = run_tool([*command, "--target", part, "--no-deps", requirement.text])
             if done.returncode == 0 and (part / requirement.evidence).exists():
                 check(part)
                 return

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import platform
 import site
-import subprocess
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from irscope.jobs.warm.launch_plans import (
     launches_of,
     unmatched,
 )
+from irscope.jobs.warm.relocate import listed_folders
 from irscope.model import Target
 
 # Adds the variants of a capture to the build, for the input with this name.
@@ -182,7 +182,7 @@ def library_dirs(given: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         "/usr/local/nvidia/lib64",  # Google Kubernetes Engine
         "/usr/lib/wsl/lib",
     )
-    local_dirs = _from_ldconfig("libcuda.so.1")
+    local_dirs = tuple(listed_folders("libcuda.so.1") or ())
     return tuple(dict.fromkeys([*([local_dirs] if local_dirs else []), *((folder,) for folder in usual)]))
 
 
@@ -197,12 +197,3 @@ def libhip_paths(given: tuple[str, ...]) -> tuple[str, ...]:
         *(f"{folder}/torch/lib/libamdhip64.so" for folder in packages),
         "/opt/rocm/lib/libamdhip64.so",
     )
-
-
-def _from_ldconfig(library: str) -> tuple[str, ...]:
-    """Return the folders of a library, as Triton reads them from `ldconfig -p`."""
-    try:
-        printed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
-    except OSError:  # macOS
-        return ()
-    return tuple(os.path.dirname(line.split()[-1]) for line in printed.splitlines() if library in line)  # noqa: PTH120

@@ -20,13 +20,13 @@ from irscope.model.text import pluralize
 from irscope.tui.background import INTERVAL, SourceWatch
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.live_connection import EventQueue, LiveConnection, Publish
+from irscope.tui.live_connection import EventQueue, LiveConnection
 from irscope.tui.pair_state import same_config
 from irscope.tui.widgets.bars import TitleBar
 from irscope.workspace.growth import Growth, GrowthWatch
 
 if TYPE_CHECKING:
-    from irscope.workspace.live import EditRejected, LiveUpdates
+    from irscope.workspace.live import EditRejected, LiveUpdates, Publish
 
 
 # A problem may take longer to read than a note.
