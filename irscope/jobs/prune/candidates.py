@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from irscope.compiling.job import Job
@@ -30,9 +29,11 @@ from irscope.compiling.toolchain.requested_config import (
     specialization,
 )
 from irscope.compiling.worker import failure_of
-from irscope.model import Config, Failure, Launch, Target, UserError, Variant
+from irscope.model import Config, Failure, Launch, UserError, Variant
 from irscope.recording.launch_records import described
 
+# The kinds of reasons to drop a config, in the order in which they are reported.
+CANNOT_LAUNCH, NOT_COMPILED, DUPLICATE, SLOWER = "cannot launch", "not compiled", "duplicate", "slower"
 # Keyword arguments of a launch that are none of the kernel.
 _OF_LAUNCH = ("grid", "warmup")
 # Frames between the prune function and the autotuner: those of the user's own prune function.
@@ -124,20 +125,13 @@ def unwrapped(decorated: Any) -> tuple[Any, tuple[Mapping[str, Any], ...]]:
 def _autotuner_on_stack() -> Any:
     from triton.runtime.autotuner import Autotuner
 
-    for frame in _frames():
-        caller = frame.f_locals.get("self")
+    frame = sys._getframe(1).f_back
+    for _ in range(_MOST_FRAMES):
+        caller = frame.f_locals.get("self") if frame is not None else None
         if isinstance(caller, Autotuner):
             return caller
+        frame = frame.f_back if frame is not None else None
     return None
-
-
-def _frames() -> Iterator[FrameType]:
-    frame = sys._getframe(1)
-    for _ in range(_MOST_FRAMES):
-        if frame.f_back is None:
-            return
-        frame = frame.f_back
-        yield frame
 
 
 def call_with(kernel: Any, arguments: Sequence[Any], named: Mapping[str, Any], target: Any) -> AutotunerCall:
@@ -190,6 +184,15 @@ class CandidateJob(Job):
 
 
 @dataclass(frozen=True, slots=True)
+class Drop:
+    """Why a config is dropped: the kind, and a line. `failure` is the kind of a failed compilation."""
+
+    kind: str
+    reason: str
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CompiledCandidate:
     """A compiled candidate: the variant, its facts (`facts.measure.to_json`), and the estimated time.
 
@@ -204,16 +207,8 @@ class CompiledCandidate:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateResult:
-    """The result of checking or compiling a candidate.
-
-    `problem` says why it cannot be launched (None: it can), `failure` why it has no result.
-    """
-
-    problem: str | None = None
-    failure: Failure | None = None
-    compiled: CompiledCandidate | None = None
+# What is known of a candidate; None: nothing against it.
+CandidateResult = Drop | CompiledCandidate | None
 
 
 @dataclass(frozen=True)
@@ -229,11 +224,6 @@ class Candidate:
     options: Any
     gpu: Any
     launch: Launch | None
-
-    @cached_property
-    def target(self) -> Target:
-        """Return the target."""
-        return requested_target(self.gpu)
 
     @cached_property
     def key(self) -> str:
@@ -255,7 +245,7 @@ class Candidate:
         return CandidateJob(
             Path(function.fn.__code__.co_filename),
             function.fn.__name__,
-            self.target,
+            requested_target(self.gpu),
             specialization(self.source, self.options, self._names, None),
             self.values,
             group,
@@ -303,40 +293,24 @@ def candidates_of(call: AutotunerCall, configs: Sequence[Any]) -> list[Candidate
     the compiler.
     """
     from triton import knobs
+    from triton.compiler import make_backend
+    from triton.runtime.jit import create_function_from_signature
 
     if knobs.runtime.add_stages_inspection_hook is not None:
         raise UserError("the program changes the compiler's stages (add_stages_inspection_hook)")
     if any(getattr(config, "ir_override", None) for config in configs):
         raise UserError("a config replaces the compiler's output (ir_override)")
-    bind = _binder(call)
-    return [_candidate(call, number, config, bind) for number, config in enumerate(configs)]
-
-
-# Binds the keyword arguments of a launch as Triton's JIT does.
-_Bind = Callable[..., tuple[dict[str, Any], list[Any], dict[str, Any]]]
-
-
-def _binder(call: AutotunerCall) -> _Bind:
-    from triton.compiler import make_backend
-    from triton.runtime.jit import create_function_from_signature
-
-    function = call.function
-    bind: _Bind = create_function_from_signature(
-        function.signature, function.params, make_backend(call.target)
-    )
-    return bind
-
-
-def _candidate(call: AutotunerCall, number: int, config: Any, bind: _Bind) -> Candidate:
-    from triton.compiler import make_backend
-
-    function = call.function
-    keywords = launch_options(function, call.values(config))
-    bound, specialized, options = bind(**keywords)
-    packed = function._pack_args(make_backend(call.target), keywords, bound, specialized, options)
-    parsed, signature, constants, attributes = packed
-    source = source_class(function)(function, signature, constants, attributes)
-    return Candidate(number, config, source, parsed, call.target, _launch(call, bound))
+    backend, function = make_backend(call.target), call.function
+    bind = create_function_from_signature(function.signature, function.params, backend)
+    candidates = []
+    for number, config in enumerate(configs):
+        keywords = launch_options(function, call.values(config))
+        bound, specialized, options = bind(**keywords)
+        packed = function._pack_args(backend, keywords, bound, specialized, options)
+        parsed, signature, constants, attributes = packed
+        source = source_class(function)(function, signature, constants, attributes)
+        candidates.append(Candidate(number, config, source, parsed, call.target, _launch(call, bound)))
+    return candidates
 
 
 def _launch(call: AutotunerCall, bound: dict[str, Any]) -> Launch | None:

@@ -10,10 +10,10 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-from irscope.compiling.job import Job, Outcome
+from irscope.compiling.job import Outcome
 from irscope.compiling.pool import Worker, run_jobs, spawn
 from irscope.jobs.prune.candidate_worker import RESULT
-from irscope.jobs.prune.candidates import CandidateJob, CandidateResult
+from irscope.jobs.prune.candidates import NOT_COMPILED, CandidateJob, CandidateResult, Drop
 from irscope.model.process import available_cores
 
 # The seconds after which a worker without a job ends: each has Triton in memory (about 150 MB).
@@ -42,7 +42,7 @@ class WorkerPool:
         with self._lock:
             self._prepare(min(processes or available_cores(), len(jobs)))
             try:
-                for job, outcome in run_jobs(jobs, self._workers, seconds, _ignore):
+                for job, outcome in run_jobs(jobs, self._workers, seconds, lambda _: None):
                     if isinstance(job, CandidateJob):
                         yield job.number, _result(outcome)
             except BaseException:
@@ -83,15 +83,14 @@ _WORKER = "irscope.jobs.prune.candidate_worker"
 pool = WorkerPool()
 
 
-def _ignore(job: Job) -> None:
-    """Take the start of a job."""
-
-
 def _result(outcome: Outcome) -> CandidateResult:
-    result = outcome.metadata.get(RESULT)
-    if isinstance(result, CandidateResult) and outcome.failure is None:
+    failure = outcome.failure
+    if failure is None:
+        result: CandidateResult = outcome.metadata.get(RESULT)
         return result
-    return CandidateResult(failure=outcome.failure)
+    if failure.kind == "UserError":  # irscope cannot judge it
+        return None
+    return Drop(NOT_COMPILED, f"{failure.kind}: {failure.summary}", failure.kind)
 
 
 def _environment() -> dict[str, str]:

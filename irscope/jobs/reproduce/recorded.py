@@ -44,6 +44,13 @@ class Call:
     options: Mapping[str, str]
     places: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
+    @property
+    def names(self) -> set[str]:
+        """Return the names that the expressions use, those of the kernel's file and of Python."""
+        texts = (self.signature, *self.constexprs.values(), *self.options.values())
+        nodes = (node for text in texts for node in ast.walk(ast.parse(text, mode="eval")))
+        return {node.id for node in nodes if isinstance(node, ast.Name)}
+
 
 @dataclass(frozen=True)
 class Recorded:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from irscope.jobs.reproduce import scaffold
 from irscope.jobs.reproduce.recorded import Call, Recorded, arguments_of, recorded_facts, unaligned
@@ -73,8 +73,7 @@ def _variables(variant: Variant) -> Mapping[str, str]:
 
 
 def _call_function(call: Call) -> list[str]:
-    names = names_in([call.signature, *call.constexprs.values(), *call.options.values()])
-    imported = ", ".join([call.kernel, *sorted(names - {call.kernel})])
+    imported = ", ".join([call.kernel, *sorted(call.names - {call.kernel, *dir(builtins)})])
     return [
         "",
         "",
@@ -99,13 +98,6 @@ def _items(dictionary: str) -> dict[str, str]:
         return {}
     pairs = zip(tree.keys, tree.values, strict=True)
     return {ast.unparse(key): ast.unparse(value) for key, value in pairs if key is not None}
-
-
-def names_in(expressions: Iterable[str]) -> set[str]:
-    """Return the names of the kernel's file that expressions use."""
-    trees = (ast.walk(ast.parse(text, mode="eval")) for text in expressions)
-    names = {node.id for nodes in trees for node in nodes if isinstance(node, ast.Name)}
-    return names - set(dir(builtins))
 
 
 def _dictionary(values: Mapping[str, str], indent: str = "") -> str:

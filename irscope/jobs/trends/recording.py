@@ -16,7 +16,7 @@ from irscope.jobs.repository import Commit, Repository, checkouts
 from irscope.jobs.trends.launches import at_commit, digest, import_roots, package_folders, relative_files
 from irscope.jobs.trends.trends import CAPTURES, Entry, History
 from irscope.jobs.versions.environments import Environment
-from irscope.jobs.warm.launch_plans import PLANNER, KernelLaunches, LaunchOptions, compile_launches
+from irscope.jobs.warm.launch_plans import PLANNER, KernelLaunches, WarmOptions, compile_launches
 from irscope.model import UserError
 from irscope.model.text import one_line
 
@@ -103,7 +103,7 @@ def _compiled(
         "TRITON_CACHE_DIR": str((history.folder / CACHE / environment.name).absolute()),
         "PYTHONPATH": os.pathsep.join(filter(None, [*map(str, roots), os.environ.get("PYTHONPATH")])),
     }
-    options = LaunchOptions(processes=recording.jobs, seconds=recording.seconds, prices=False)
+    options = WarmOptions(processes=recording.jobs, seconds=recording.seconds, prices=False)
     with temporary_folder(".compiling-", history.folder) as temporary:
         output = Path(temporary) / name
         start = environment.spawner(PLANNER, variables)

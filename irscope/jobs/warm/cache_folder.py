@@ -154,11 +154,6 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def iterate_entries(folder: Path) -> Iterator[Path]:
-    """Return the entries of a cache, in order."""
-    return (entry for entry in sorted(folder.iterdir()) if entry.is_dir())
-
-
 _SUFFIX = ".autotune.json"
 
 
@@ -177,11 +172,6 @@ def modified_times(folder: Path) -> dict[str, int]:
         with suppress(OSError):
             times[f"{file.parent.name}/{file.name}"] = file.stat().st_mtime_ns
     return times
-
-
-def written_since(folder: Path, before: Mapping[str, int]) -> frozenset[str]:
-    """Return the files that were written since `modified_times` returned `before`."""
-    return frozenset(path for path, time in modified_times(folder).items() if before.get(path) != time)
 
 
 def remove_files(folder: Path, unused: frozenset[str]) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from irscope.jobs.warm.build import WarmResult
 from irscope.jobs.warm.manifest import Manifest, WarmEntry
-from irscope.jobs.warm.verify import DIFFERS, UNKNOWN, ComponentCheck
 from irscope.model.text import pluralize, printable
 
 _UNITS = ("B", "kB", "MB", "GB")
@@ -15,14 +14,14 @@ _UNITS = ("B", "kB", "MB", "GB")
 
 def result_text(folder: Path, result: WarmResult) -> str:
     """Return the counts of a build, the folder's sizes, and how to use it."""
-    lines = [*_counts(folder, result)]
+    lines = [_counts(folder, result)]
     if result.manifest.entries:
         notes = map(printable, result.notes)
         lines += [*size_lines(result.manifest), *notes, *_use(folder, result.manifest)]
     return "\n".join(lines)
 
 
-def _counts(folder: Path, result: WarmResult) -> Iterator[str]:
+def _counts(folder: Path, result: WarmResult) -> str:
     done = {
         "compiled": result.compiled,
         "written from captures": result.written,
@@ -32,10 +31,9 @@ def _counts(folder: Path, result: WarmResult) -> Iterator[str]:
     }
     counts = ", ".join(f"{number} {what}" for what, number in done.items() if number)
     if not result.manifest.entries:
-        yield printable(f"{folder}: no kernel{counts and ': ' + counts}")
-        return
+        return printable(f"{folder}: no kernel{counts and ': ' + counts}")
     entries = pluralize(len(result.manifest.entries), "variant")
-    yield printable(f"{folder}: {entries} for {', '.join(result.manifest.targets)}: {counts}")
+    return printable(f"{folder}: {entries} for {', '.join(result.manifest.targets)}: {counts}")
 
 
 def new_entry_text(entry: WarmEntry) -> str:
@@ -49,12 +47,9 @@ def size_lines(manifest: Manifest) -> Iterator[str]:
     sizes: dict[str, list[int]] = {}
     for entry in manifest.entries:
         sizes.setdefault(entry.kernel, []).append(entry.size)
-    rows = [
-        (name, pluralize(len(of), "variant"), sum(of))
-        for name, of in sorted(sizes.items(), key=lambda item: -sum(item[1]))
-    ]
-    names = list(dict.fromkeys(stub.name for stub in manifest.stubs))
-    for name in names:
+    rows = [(name, pluralize(len(of), "variant"), sum(of)) for name, of in sizes.items()]
+    rows.sort(key=lambda row: -row[2])
+    for name in dict.fromkeys(stub.name for stub in manifest.stubs):
         stubs = [stub for stub in manifest.stubs if stub.name == name]
         entries = pluralize(sum(len(stub.folders) for stub in stubs), "entry")
         rows.append((name, entries, sum(stub.size for stub in stubs)))
@@ -70,32 +65,6 @@ def size_text(size: int) -> str:
     while value >= 1000 and unit < len(_UNITS) - 1:
         value, unit = value / 1000, unit + 1
     return f"{value:.{0 if unit == 0 or value >= 100 else 1}f} {_UNITS[unit]}"
-
-
-def checks_text(folder: Path, checks: list[ComponentCheck]) -> str:
-    """Return a line per component of the keys, and a summary.
-
-    Components that differ come last, with what to do.
-    """
-    ordered = sorted(checks, key=lambda check: check.state == DIFFERS)
-    width = max(len(check.component) for check in checks)
-    lines = []
-    for check in ordered:
-        lines.append(f"{check.state:8} {check.component:{width}}  {check.text}")
-        if check.advice:
-            lines.append(f"{'':8} {'':{width}}  {check.advice}")
-    differ = [check for check in checks if check.state == DIFFERS]
-    unknown = sum(check.state == UNKNOWN for check in checks)
-    if differ:
-        lines.append(f"{folder}: keys will not match: {_differ(len(differ))}")
-    else:
-        rest = f"; {pluralize(unknown, 'component')} not compared" if unknown else ""
-        lines.append(f"{folder}: keys will match{rest}")
-    return printable("\n".join(lines))
-
-
-def _differ(count: int) -> str:
-    return f"{pluralize(count, 'component')} {'differs' if count == 1 else 'differ'}"
 
 
 def _use(folder: Path, manifest: Manifest) -> Iterator[str]:
