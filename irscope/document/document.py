@@ -54,13 +54,19 @@ class VariantName:
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its heading, which may have several lines, and a cell per row."""
+    """A column: its heading, which may have several lines, and a cell per row.
+
+    `best` has the rows whose cell is the best. A column that is `optional`, which is its name in full, may be
+    left out for lack of width; those shown `together` are left out together.
+    """
 
     heading: str
     cells: Sequence[str]
     right: bool = False
     least: int = 0
     best: frozenset[int] = frozenset()
+    optional: str = ""
+    together: bool = False
 
     @cached_property
     def headings(self) -> list[str]:
@@ -69,13 +75,16 @@ class Column:
 
     @cached_property
     def width(self) -> int:
-        """Return the width in columns of a terminal."""
-        return max(self.least, *map(cell_len, {*self.headings, *map(one_line, set(self.cells))}))
+        """Return the width in columns of a terminal, with room for the mark of the best."""
+        cells = max((cell_len(one_line(cell)) for cell in set(self.cells)), default=0)
+        return max(self.least, cells + bool(self.best), *map(cell_len, self.headings))
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        """Return the padded text of each distinct cell."""
-        return {cell: self.padded(one_line(cell)) for cell in set(self.cells)}
+        """Return the padded text of each distinct cell that is not the best."""
+        # Room for the mark after every number, so that the digits are aligned.
+        room = " " if self.best else ""
+        return {cell: self.padded(one_line(cell) + room) for cell in set(self.cells)}
 
     def padded(self, text: str) -> str:
         """Pad a text to the width of the column."""
@@ -87,7 +96,7 @@ class Column:
 class Table:
     """Columns of equal length; `roles` are those of the first rows, "" for none.
 
-    `ruled`: a line is below the headings, and the last column is left out if it does not fit.
+    `ruled`: a line is below the headings. `notes` are lines below the table.
     """
 
     columns: Sequence[Column]
@@ -95,6 +104,7 @@ class Table:
     ruled: bool = False
     roles: Sequence[Role] = ()
     gap: bool = False
+    notes: Iterable[str] = ()
 
     @classmethod
     def from_rows(

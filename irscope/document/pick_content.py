@@ -73,7 +73,8 @@ def _columns(choices: Sequence[Choice], names: Sequence[str]) -> Iterator[Column
     if any(time is not None for time in measured):
         times = [microseconds_text(time) if time is not None else "-" for time in measured]
         yield Column("measured\nus", times, right=True)
-    yield Column("bound by", [choice.bound or "-" for choice in choices], right=True)
+    bounds = [choice.bound or "-" for choice in choices]
+    yield Column("bound by", bounds, right=True, optional="bound by")
 
 
 def _setting(settings: dict[str, Value], name: str) -> str:

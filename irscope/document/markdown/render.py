@@ -37,6 +37,8 @@ def _lines(block: Block) -> Iterator[str]:
             yield table_row(["---"] * len(headings))
             for cells in zip(*(column.cells for column in block.columns), strict=True):
                 yield table_row(map(markdown_escaped, cells))
+            if notes := list(block.notes):
+                yield from ("", *(f"- {markdown_escaped(note)}" for note in notes))
         case Code():
             yield from ("```python", *block.lines, "```")
         case DiffRows():
