@@ -14,7 +14,7 @@ from typing import Any
 
 from irscope.document.html.explanation import explanation, layouts_of
 from irscope.document.html.facts_table import variant_anchor
-from irscope.document.html.markup import Html, element, highlighted, joined, payload
+from irscope.document.html.markup import Html, element, highlighted, joined, payload, table
 from irscope.document.report_content import PairReport
 from irscope.document.terminal.row_text import unified
 from irscope.model.text import base_name, clipped, pluralize
@@ -92,16 +92,11 @@ def source_tables(pair: PairReport, listing: Listing, anchor: str) -> Html:
     stage = assembly_stage(pair.diffs)
     counts = _counts(pair.diffs[stage], sides) if stage else []
     code = highlighted([line.text for line in listing.source.lines])
-    heading = element(
-        "tr",
+    stages = [stage if pair.comparison.single else f"{stage} in {side}" for side in sides if stage]
+    heading = [
         element("th", "line", scope="col", class_="number"),
-        element("th", "Python", scope="col"),
-        *(
-            element("th", stage if pair.comparison.single else f"{stage} in {side}", scope="col")
-            for side in sides
-            if stage
-        ),
-    )
+        *(element("th", name, scope="col") for name in ("Python", *stages)),
+    ]
     rows = [
         _source_row(line, code[index], counts, sides, f"{anchor}-s{listing.first + index}")
         for index, line in enumerate(listing.source.lines)
@@ -118,9 +113,10 @@ def source_tables(pair: PairReport, listing: Listing, anchor: str) -> Html:
     return joined([kernel_table, element("details", title, folded, class_="library")])
 
 
-def _scrolled(heading: Html, rows: Sequence[Html], label: str) -> Html:
-    table = element("table", element("thead", heading), element("tbody", *rows), class_="source")
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label=label)
+def _scrolled(heading: Sequence[Html], rows: Sequence[Html], label: str) -> Html:
+    return element(
+        "div", table(heading, rows, "source"), class_="scroll", tabindex=0, role="region", aria_label=label
+    )
 
 
 def _counts(diff: StageDiff, sides: str) -> list[InstructionCounts]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import groupby
 
 from irscope.document.document import Block, Code, DiffRows, Document, Line, Table, VariantName
-from irscope.document.html.markup import Html, element, joined
+from irscope.document.html.markup import Html, element, joined, table
 from irscope.document.html.report_page import own_file, page_html
 from irscope.document.terminal.row_text import unified
 
@@ -55,8 +55,7 @@ def _element(block: Block) -> Html:
             heading = [element("th", column.heading, scope="col") for column in block.columns]
             rows = zip(*(column.cells for column in block.columns), strict=True)
             body = [element("tr", *(element("td", cell) for cell in cells)) for cells in rows]
-            table = element("table", element("thead", element("tr", *heading)), element("tbody", *body))
-            return element("div", table, class_="scroll")
+            return element("div", table(heading, body), class_="scroll")
         case Code():
             return element("pre", "\n".join(block.lines))
         case DiffRows():
