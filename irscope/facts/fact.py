@@ -103,6 +103,10 @@ class FactKind(FrozenValue):
         """Return the title with its unit: "Shared B", "Compile s"."""
         return f"{self.title} {self.abbreviated_unit}".rstrip()
 
+    def titled(self, text: str) -> str:
+        """Return a value's text with its title and unit: "Stack 0 B"."""
+        return " ".join(filter(None, (self.title, text, self.abbreviated_unit)))
+
     def to_json(self) -> dict[str, str]:
         """Return the column's description in JSON documents."""
         names = ("name", "title", "unit", "better", "description")
