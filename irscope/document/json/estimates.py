@@ -7,15 +7,7 @@ from operator import attrgetter
 from typing import Any
 
 from irscope.document.json.comparison import EVIDENCE
-from irscope.document.json.records import (
-    Projection,
-    each,
-    json_value,
-    known,
-    of,
-    optional,
-    without_nulls,
-)
+from irscope.document.json.records import Projection, each, json_value, known, of, optional, without_nulls
 from irscope.model import Launch, Value, parse_value
 from irscope.workspace import Choice, Pick, Verdict
 from irscope.workspace.verdict import KeyPoint, PairVerdict, Remedy

@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.document.json.records import (
-    Projection,
-    each,
-    from_one,
-    known,
-    of,
-    optional,
-    variant_record,
-)
+from irscope.document.json.records import Projection, each, from_one, known, of, optional, variant_record
 from irscope.model import Variant
 from irscope.workspace import (
     AccessConflicts,

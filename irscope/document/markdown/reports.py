@@ -14,14 +14,7 @@ from irscope.document.report_content import CaptureReport, PairReport
 from irscope.document.terminal.comparison_text import DiffOptions, more_rows
 from irscope.document.terminal.row_text import unified
 from irscope.model.text import clipped, code, markdown_escaped, pluralize
-from irscope.workspace import (
-    FactColumn,
-    TableCell,
-    TableEntry,
-    TableSection,
-    TableView,
-    summarize,
-)
+from irscope.workspace import FactColumn, TableCell, TableEntry, TableSection, TableView, summarize
 from irscope.workspace.table import table_view
 from irscope.workspace.table_sections import default_kinds, varying_kinds
 

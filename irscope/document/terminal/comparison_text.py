@@ -17,11 +17,7 @@ from irscope.document.terminal.row_text import rows_text, unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model.records import FrozenValue
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import (
-    Change,
-    StageDiff,
-    summarize,
-)
+from irscope.workspace import Change, StageDiff, summarize
 from irscope.workspace.diff_rows import reads_differently, source_line_counts
 
 MAX_SOURCE_LINES = 20

@@ -16,7 +16,7 @@ from irscope.document.html.slides.pair import (
     paragraph,
     term_notes,
 )
-from irscope.document.slide_deck import Chapter
+from irscope.document.slide_content import Chapter
 from irscope.model import SourceFunction
 from irscope.model.text import pluralize
 from irscope.workspace import FactColumn, TableView

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from irscope.document.html.layout_svg import layout_svg
 from irscope.document.html.markup import Html, element, joined, table
-from irscope.document.slide_pair import FindingExcerpt, LayoutContent, PairContent
+from irscope.document.slide_content import FindingExcerpt, LayoutContent, PairContent
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import Finding, RowSide, Verdict, entry_for
 
