@@ -171,7 +171,7 @@ def _left_out(view: TableView, order: Sequence[int]) -> list[Html]:
 
 
 def _label(column: FactColumn) -> str:
-    return capitalized(column.kind.label or column.kind.title)
+    return capitalized(column.kind.subject)
 
 
 def _identity(chapter: Chapter, view: TableView, index: int) -> list[Html]:
