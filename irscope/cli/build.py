@@ -240,12 +240,11 @@ def _build_file(args: argparse.Namespace) -> int:
 
 
 def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
-    from irscope.document.terminal.table_text import table_text
+    from irscope.document.table_content import table_content
     from irscope.workspace.table import table_view
 
     for section in workspace.sections():
-        lines = table_text(table_view(section, None), options.width_of(args), options.paint())
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        options.print_document(table_content(table_view(section, None)), args)
 
 
 def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:

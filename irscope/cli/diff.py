@@ -25,7 +25,7 @@ from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.document.report_content import PairReport
-    from irscope.workspace import CaptureComparison, Comparison, GateResult
+    from irscope.workspace import Comparison, GateResult
 
 NAME = "diff"
 GROUP = "show"
@@ -117,9 +117,10 @@ def _print_gate(gate: GateResult | None, args: argparse.Namespace) -> int:
 
         options.print_ci(gate_report(gate), args)
     elif args.format != "json":
-        from irscope.document.terminal.comparison_text import gate_text
+        from irscope.document.comparison_content import gate_content
 
-        sys.stdout.writelines(f"{line}\n" for line in gate_text(gate, options.paint()))
+        print()
+        options.print_document(gate_content(gate), args)
     return int(gate.failed)
 
 
@@ -154,15 +155,7 @@ def _captures(args: argparse.Namespace) -> int:
 
         options.print_json(_with_gate(captures_document(comparison), gate))
     elif gate is None or args.format not in options.CI_FORMATS:
-        sys.stdout.writelines(f"{line}\n" for line in _captures_lines(comparison, args))
+        from irscope.document.comparison_content import captures_content
+
+        options.print_document(captures_content(comparison, _MAX_PAIRS), args)
     return _print_gate(gate, args)
-
-
-def _captures_lines(comparison: CaptureComparison, args: argparse.Namespace) -> Iterator[str]:
-    if args.format == "markdown":
-        from irscope.document.markdown.reports import captures_markdown
-
-        return captures_markdown(comparison, _MAX_PAIRS)
-    from irscope.document.terminal.comparison_text import captures_text
-
-    return captures_text(comparison, _MAX_PAIRS, options.paint())

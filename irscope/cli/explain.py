@@ -9,7 +9,6 @@ example: irscope explain ttg.convert_layout
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -27,13 +26,13 @@ SUMMARY = "explain a word in a stage, the table or a config"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("word", metavar="WORD", nargs="?", help="for example a word in a stage")
-    options.add_format(parser, "text", "json")
+    options.add_document_format(parser)
     options.add_width(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the entries. Raises UserError, with similar words, if there are none."""
-    from irscope.document.terminal.variant_text import explain_text, glossary_text
+    from irscope.document.variant_content import explain_content, glossary_content
     from irscope.workspace import glossary_entries
 
     entries = glossary_entries() if args.word is None else _entries(args.word)
@@ -42,11 +41,8 @@ def run(args: argparse.Namespace) -> int:
 
         options.print_json(explain_document(entries))
         return 0
-    if args.word is None:
-        lines = glossary_text(entries)
-    else:
-        lines = explain_text(entries, options.width_of(args), options.paint())
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    content = glossary_content if args.word is None else explain_content
+    options.print_document(content(entries), args)
     return 0
 
 

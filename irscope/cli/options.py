@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from irscope.compiling.messages import SweepRequest
     from irscope.document.ci.problems import CiReport
+    from irscope.document.document import Document
     from irscope.document.terminal.styles import Paint
     from irscope.model import Expression, Target, Value
     from irscope.workspace import CaptureWriter
@@ -214,6 +215,30 @@ def paint(file: TextIO | None = None) -> Paint:
 
     terminal = (file or sys.stdout).isatty() and os.environ.get("TERM") != "dumb"
     return Paint(attributes=terminal, color=terminal and not os.environ.get("NO_COLOR"))
+
+
+def add_document_format(parser: argparse.ArgumentParser) -> None:
+    """--format of a command that prints a document: every format there is for one, and JSON."""
+    add_format(parser, "text", "json", "markdown", "html")
+    parser.set_defaults(title=parser.prog)
+
+
+def print_document(document: Document, args: argparse.Namespace) -> None:
+    """Print a document in the chosen format; as a page, its title is the command."""
+    if args.format == "html":
+        from irscope.document.html.render import document_html
+
+        sys.stdout.write(document_html(args.title, document))
+        return
+    if args.format == "markdown":
+        from irscope.document.markdown.render import markdown_lines
+
+        lines = markdown_lines(document)
+    else:
+        from irscope.document.terminal.render import text_lines
+
+        lines = text_lines(document, width_of(args), paint())
+    sys.stdout.writelines(f"{line}\n" for line in lines)
 
 
 def print_json(document: dict[str, object] | list[dict[str, object]]) -> None:

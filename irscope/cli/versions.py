@@ -192,7 +192,7 @@ def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgre
 def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> bool:
     """Print which version made what worse; returns whether any kernel has several versions."""
     from irscope.document.json.capture import versions_document
-    from irscope.document.terminal.variant_text import versions_text
+    from irscope.document.variant_content import versions_content
     from irscope.workspace import Workspace
     from irscope.workspace.timeline import version_summaries
 
@@ -202,7 +202,7 @@ def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> boo
         if args.format == "json":
             options.print_json(versions_document(summaries, str(path), problems))
         else:
-            sys.stdout.writelines(f"{line}\n" for line in versions_text(summaries, options.paint()))
+            options.print_document(versions_content(summaries), args)
     return bool(summaries)
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from irscope.document.json.capture import versions_document
 from irscope.document.terminal.list_text import list_text
-from irscope.document.terminal.variant_text import versions_text
+from irscope.document.terminal.render import text_lines
+from irscope.document.variant_content import versions_content
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target
@@ -90,7 +91,7 @@ def test_the_summary_names_the_version_that_made_a_fact_worse(capture):
 
 def test_text_and_json_have_every_step(capture):
     summaries = version_summaries(capture)
-    lines = "\n".join(versions_text(summaries))
+    lines = "\n".join(text_lines(versions_content(summaries)))
     assert "Triton 3.8.0 -> 3.9.0  2 of 2 configs worse" in lines
     assert "first real difference: ttgir in 2" in lines
     document = json.loads(json.dumps(versions_document(summaries, "v.irscope", ["triton 9: no"])))

@@ -9,7 +9,7 @@ The outcome of `irscope diff --fail-on` for a person.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from irscope.document.report_content import PairReport
@@ -17,18 +17,8 @@ from irscope.document.terminal.row_text import rows_text, unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model.records import FrozenValue
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import (
-    CaptureComparison,
-    Change,
-    Comparison,
-    Compilations,
-    GateResult,
-    StageDiff,
-    TextLine,
-    summarize,
-)
+from irscope.workspace import Change, StageDiff, summarize
 from irscope.workspace.diff_rows import reads_differently, source_line_counts
-from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 MAX_SOURCE_LINES = 20
 
@@ -133,73 +123,3 @@ def _source_lines(diff: StageDiff, every: bool, paint: Paint) -> Iterator[str]:
     more = 0 if every else len(changes) - MAX_SOURCE_LINES
     if more > 0:
         yield paint(f"  {more:,} more by source line: --all-rows", "dim")
-
-
-def captures_text(comparison: CaptureComparison, most: int, paint: Paint = PLAIN) -> Iterator[str]:
-    """Yield the lines of the report, with at most `most` pairs in each list."""
-    for index, side in enumerate(("OLD", "NEW")):
-        yield paint(side, "heading") + one_line(f"  {comparison.summary(index)}")
-    yield ""
-    yield paint("Matched", "heading") + f"  {comparison.matched}"
-    yield from (one_line(f"  {line}") for line in comparison.counts)
-    yield from (one_line(line) for line in comparison.unmatched)
-    if comparison.edits:
-        yield ""
-        yield paint("Edited", "heading")
-        yield from (one_line(f"  {kernel}, {text}") for kernel, text in comparison.edits)
-    for title, pairs in (("Worse", comparison.worse), ("Only better", comparison.better)):
-        if pairs:
-            yield ""
-            yield paint(title, "heading")
-            yield from (one_line(f"  {comparison.pair_text(pair)}") for pair in pairs[:most])
-            if len(pairs) > most:
-                yield f"  {len(pairs) - most} more are omitted; --format json has all"
-
-
-# More than a person reads; the JSON has all.
-_MAX_VIOLATIONS = 20
-
-
-def gate_text(gate: GateResult, paint: Paint = PLAIN) -> Iterator[str]:
-    """Yield a line per condition, each followed by the variants for which it is true."""
-    yield ""
-    yield paint("Fail on", "heading")
-    for condition in gate.conditions:
-        violations = [violation for violation in gate.violations if violation.condition == condition]
-        number = f"true for {len(violations)}" if violations else "not true"
-        yield one_line(f"  {condition.text}: {number}")
-        yield from (
-            one_line(f"    {violation.where}: {violation.text}") for violation in violations[:_MAX_VIOLATIONS]
-        )
-        if len(violations) > _MAX_VIOLATIONS:
-            yield f"    {len(violations) - _MAX_VIOLATIONS} more are omitted; --format json has all"
-    yield from (paint(one_line(f"  {problem}"), "warning") for problem in gate.problems)
-    yield one_line(gate.summary)
-
-
-_INDENT = "  "
-
-
-def why_text(comparison: Comparison, all_findings: bool, paint: Paint) -> Iterator[str]:
-    """Yield the lines of the report on two variants, with all findings or the most important ones."""
-    for index, side in enumerate("AB"):
-        yield paint(side, "heading") + one_line(f"  {comparison.describe(index)}")
-    yield ""
-    lines = pair_lines(comparison)
-    yield from _laid_out(lines if all_findings else without_rest(lines, ": --all-findings"), paint)
-
-
-def compilations_text(kernels: Sequence[Compilations], paint: Paint) -> Iterator[str]:
-    """Yield the lines of the report on a whole capture."""
-    yield from _laid_out(compilation_lines(kernels), paint)
-
-
-def _laid_out(lines: Iterable[TextLine], paint: Paint) -> Iterator[str]:
-    for index, line in enumerate(lines):
-        if line.title:
-            if index:
-                yield ""
-            yield paint(one_line(line.text), "heading")
-        else:
-            number = "" if line.rank is None else f"{line.rank}. "
-            yield one_line(f"{_INDENT * line.level}{number}{line.text}")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from irscope.document.json.records import json_value
-from irscope.document.markdown.reports import folded
+from irscope.document.markdown.render import folded
 from irscope.document.terminal.row_text import unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.jobs.bisect.attribution import CutResult, Mixed
@@ -95,9 +95,8 @@ def bisect_markdown(found: Bisection, most_rows: int) -> Iterator[str]:
         yield from ("", f"**{markdown_escaped(title)}**", "")
         yield from (f"- {markdown_escaped(line)}" for line in python_lines(changes))
         rows = list(unified(changes.diff, _CONTEXT, strict=True))
-        yield from folded(
-            f"{changes.stage}, good to bad", [*rows[:most_rows], *more_lines(len(rows) - most_rows)]
-        )
+        shown = [*rows[:most_rows], *more_lines(len(rows) - most_rows)]
+        yield from ("", *folded(f"{changes.stage}, good to bad", shown))
     yield from ("", f"Made by irscope bisect: {made_text(found)}.")
 
 
