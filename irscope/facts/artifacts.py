@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
-from irscope.facts.loops.pipelines import Pipeline, hot_loop, pipelines
+from irscope.facts.loops.machine_loops import hot_loop
+from irscope.facts.loops.pipelines import Pipeline, pipelines
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
 from irscope.facts.partitions import partitions
 from irscope.model import Variant

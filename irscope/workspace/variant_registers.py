@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import number_of
-from irscope.facts.loops.kernel_loops import Loop, kernel_loops, mlir_loops, trip_counts
+from irscope.facts.loops.kernel_loops import Loop, kernel_loops, mlir_loops
+from irscope.facts.loops.scf import trip_counts
 from irscope.facts.registers.register_report import RegisterReport, register_report
 from irscope.facts.registry import REGISTERS
 from irscope.findings.cache_key import CacheKeyInput, cache_key_inputs, has_key

@@ -25,6 +25,7 @@ from functools import cached_property
 from itertools import accumulate
 from math import prod
 
+from irscope.facts.loops.scf import LOOPS, region_ends
 from irscope.languages.document import Document, Location, Operation
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Span, flat
@@ -32,7 +33,6 @@ from irscope.layouts.tensors import Layouts, Tensor, element_bits, tensors_of
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 
-_LOOPS = ("scf.for", "scf.while")
 # Operations whose result is their operand under another name or shape: it takes no registers of its own.
 _VIEWS = frozenset(
     [
@@ -143,6 +143,7 @@ class _Analysis:
 
     def __init__(self, document: Document, layouts: Layouts) -> None:
         self.document, self.operations, self.layouts = document, document.operations, layouts
+        self.ends = region_ends(self.operations)
         self.unknown = 0
         self._number: dict[tuple[int, str], int] = {}  # by operation and name
         self._operands: list[list[int]] = []
@@ -150,16 +151,6 @@ class _Analysis:
         self._defined: list[int] = []
         self._born: list[int] = []
         self._dies: list[int] = []
-
-    @cached_property
-    def ends(self) -> list[int]:
-        """Map each operation to the last operation inside of it; itself if it has no region."""
-        ends = list(range(len(self.operations)))
-        for index in range(len(ends) - 1, -1, -1):
-            parent = self.operations[index].parent
-            if parent >= 0:
-                ends[parent] = max(ends[parent], ends[index])
-        return ends
 
     @cached_property
     def scopes(self) -> list[int]:
@@ -188,7 +179,7 @@ class _Analysis:
         for index, operation in enumerate(self.operations):
             parent = operation.parent
             if parent >= 0:
-                innermost[index] = parent if self.operations[parent].opcode in _LOOPS else innermost[parent]
+                innermost[index] = parent if self.operations[parent].opcode in LOOPS else innermost[parent]
         return innermost
 
     def result(self) -> TensorPressure:
@@ -235,7 +226,7 @@ class _Analysis:
             for number in self._operands[-1]:
                 if number >= 0:
                     self._use(index, number)
-            for name in operation.arguments if operation.opcode in _LOOPS else ():
+            for name in operation.arguments if operation.opcode in LOOPS else ():
                 current[function, name] = self._define(index, name, index)
             for position, name in enumerate(operation.results):
                 number = current[function, name] = self._define(index, name, self.ends[index])
@@ -328,7 +319,7 @@ class _Analysis:
             tensor.alias,
             layout.size("lane") * layout.size("warp"),
             elements_per_thread(layout),
-            loop=operation.opcode in _LOOPS and tensor.name in operation.arguments,
+            loop=operation.opcode in LOOPS and tensor.name in operation.arguments,
             ctas=_sharing_blocks(layout),
         )
 
