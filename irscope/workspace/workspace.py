@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from irscope.facts.loops.kernel_loops import Loop
     from irscope.facts.registers.register_report import RegisterReport
     from irscope.findings.compilations import Compilations
-    from irscope.findings.passes import PassModule, PassStep
-    from irscope.languages.document import Document
+    from irscope.findings.passes import PassStep
     from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.estimate_cache import Estimates
@@ -337,10 +336,6 @@ class Workspace(StageReader):
         Raises UserError if `path` is not a capture.
         """
         self._contents.add_passes(variant, path, stored)
-
-    def module(self, module: PassModule, variant: Variant) -> Document:
-        """Parse a module between two passes of a variant. Raises UserError if it is damaged."""
-        return self._parsed.module(module, variant)
 
     def compilations(self) -> list[Compilations]:
         """Return the compilations of each kernel: how many, why, which produced nothing new; no edits."""
