@@ -72,11 +72,11 @@ _HELD_MODULES = 128
 class StageReader:
     """The part of a `Workspace` that reads stages; parsed ones stay in memory while there is room.
 
-    Several threads may use it.
+    Several threads may use it. `contents` is what irscope's own views need besides: the stages unparsed.
     """
 
     def __init__(self, contents: StageContents) -> None:
-        self._contents = contents
+        self.contents = contents
         self._texts: SizedCache[Lines] = SizedCache(_HELD_CHARACTERS)
         self._documents: SizedCache[Document] = SizedCache(_HELD_LINES)
         self._diffs: SizedCache[StageDiff] = SizedCache(_HELD_ROWS)
@@ -88,42 +88,18 @@ class StageReader:
         """Return the text stages that a variant has or that can be derived, in pipeline order."""
         return text_stages(variant)
 
-    def key(self, variant: Variant, stage: str) -> str | None:
-        """Return an identifier of a stage's text: equal keys, equal text. None if there is no such stage."""
-        return self._contents.key(variant, stage)
-
-    def available(self, variant: Variant, stage: str) -> bool:
-        """Check whether the text can be had without deriving it: stored, or derived before."""
-        return self._contents.available(variant, stage)
-
-    def derivable(self, variant: Variant, stage: str) -> bool:
-        """Check whether the stage is not stored but can be derived from another one."""
-        return stage not in variant.artifacts and self.key(variant, stage) is not None
-
-    def read(self, variant: Variant, stage: str) -> bytes | None:
-        """Return a stage as it is stored; None if it is not. Raises UserError if it is damaged."""
-        return self._contents.read(variant, stage)
-
     def content(self, variant: Variant, stage: str) -> bytes:
         """Return the bytes of a stage, derived if needed, or of one of TEXTS ("python", "error", ...).
 
         Raises UserError if the variant lacks it, saying what it has instead.
         """
-        return self._contents.content(variant, stage)
-
-    def find_content(self, variant: Variant, stage: str) -> bytes | None:
-        """Return the bytes of a stage, derived if needed; None if the variant lacks it.
-
-        Raises UserError if the stage is damaged or the disassembler fails, ValueError for an unknown
-        stage.
-        """
-        return self._contents.find(variant, stage)
+        return self.contents.content(variant, stage)
 
     def derive_stages(self, variant: Variant) -> None:
         """Derive the stages that are not stored (SASS). They are kept when this closes."""
         for stage in self.stages(variant):
-            if self.derivable(variant, stage):
-                self.find_content(variant, stage)
+            if self.contents.derivable(variant, stage):
+                self.contents.find(variant, stage)
 
     def text(self, variant: Variant, stage: str) -> str:
         """Return `content` as text. Raises UserError if the stage is binary or the variant lacks it."""
@@ -137,7 +113,7 @@ class StageReader:
         """Return the lines of a text stage. Raises as `content`."""
         from irscope.languages.document import Lines
 
-        key = self.key(variant, stage)
+        key = self.contents.key(variant, stage)
         held = self._texts.get(key) if key else None
         if held is not None:
             return held
@@ -149,7 +125,7 @@ class StageReader:
         from irscope.languages.language import parse
 
         # Stages in two languages may have the same text, and kernels in two files the same stages.
-        key = self.key(variant, stage), stage, variant.kernel
+        key = self.contents.key(variant, stage), stage, variant.kernel
         held = self._documents.get(key)
         if held is not None:
             return held
@@ -180,17 +156,12 @@ class StageReader:
         from irscope.facts.source.map import SourceMap
 
         kernels = variant.kernel, (other or variant).kernel
-        key = self.key(variant, stage), stage, kernels
+        key = self.contents.key(variant, stage), stage, kernels
         held = self._source_maps.get(key)
         if held is not None:
             return held
         source_map = SourceMap(line_map(*kernels).in_lines_of_b(self.document(variant, stage)))
         return self._source_maps.put(key, source_map, len(source_map))
-
-    def comparable(self, a: Variant, b: Variant, stage: str) -> bool:
-        """Check whether both variants have the stage and its texts differ."""
-        keys = [self.key(variant, stage) for variant in (a, b)]
-        return None not in keys and keys[0] != keys[1]
 
     def diff(self, a: Variant, b: Variant, stage: str) -> StageDiff:
         """Return the diff of a stage that both variants have. Raises as `content`."""
@@ -223,7 +194,7 @@ class StageReader:
         held = self._modules.get(key)
         if held is not None:
             return held
-        content = self._contents.artifact(module.artifact)
+        content = self.contents.artifact(module.artifact)
         document = parse(content.decode("utf-8", "replace"), module.language)
         document = self._frame(variant).in_captured_source(document)
         # The newest modules stay whatever their size: one pass's module is the next one's input.
@@ -251,7 +222,7 @@ class StageReader:
         return self._frames[key]
 
     def _diff_key(self, a: Variant, b: Variant, stage: str) -> tuple[object, ...]:
-        return stage, self.key(a, stage), self.key(b, stage), a.kernel, b.kernel
+        return stage, self.contents.key(a, stage), self.contents.key(b, stage), a.kernel, b.kernel
 
 
 def _needed_for_findings(stage: str) -> bool:
