@@ -136,7 +136,9 @@ def _build_edit(args: argparse.Namespace) -> int:
             )
         request = _request(args, workspace, original)
         used_names = edit_names(workspace, original)
-        built = build_variant(original, lambda stage: workspace.read(original, stage), request, used_names)
+        built = build_variant(
+            original, lambda stage: workspace.contents.read(original, stage), request, used_names
+        )
     id_ = _store(args.capture, original, built)
     _print_diagnostics(built.diagnostics)
     with Workspace(args.capture) as workspace:
@@ -251,7 +253,7 @@ def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: 
     """Print what the edit changed, as irscope diff does."""
     from irscope.document.report_content import pair_report
 
-    comparison = workspace.compare(workspace.by_id(original), workspace.by_id(edit))
+    comparison = workspace.compare(workspace.live.by_id(original), workspace.live.by_id(edit))
     report = pair_report(comparison)
     if args.format == "json":
         from irscope.document.json.comparison import diff_document
@@ -269,8 +271,8 @@ def _run_both(args: argparse.Namespace, workspace: Workspace, original: int, edi
     """Launch both and print how they compare. Raises UserError if there is no GPU."""
     from irscope.compiling.edits.launch import compare_launches
 
-    a, b = workspace.by_id(original), workspace.by_id(edit)
-    launches = compare_launches(a, b, a.launches[0], workspace.read, args.timeout)
+    a, b = workspace.live.by_id(original), workspace.live.by_id(edit)
+    launches = compare_launches(a, b, a.launches[0], workspace.contents.read, args.timeout)
     file = sys.stderr if args.format == "json" else sys.stdout
     print("\n".join(["", "Run", *(f"  {line}" for line in launches.lines)]), file=file)
 

@@ -34,7 +34,7 @@ from irscope.workspace import (
     cell_size,
     layout_shape,
 )
-from irscope.workspace.variant_layouts import listed_tensors
+from irscope.workspace.variant_layouts import ask_triton_for_layouts, listed_tensors
 from irscope.workspace.variant_texts import encoded, written_stage
 
 NAME = "layout"
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _layouts(workspace: Workspace, name: str, stage: str) -> VariantLayouts:
     variant = workspace.variant(name)
-    workspace.ask_triton_for_layouts(variant)
+    ask_triton_for_layouts(workspace, variant)
     return VariantLayouts(workspace, variant, stage)
 
 

@@ -247,7 +247,7 @@ def estimate(
     """Estimate how long `launch` takes on `device` (None: the usual one of the variant's target).
 
     `read` returns the content of a stage, or None if there is none: `lambda stage:
-    workspace.read(variant, stage)`; only the PTX and the cubin are read. `fit` has the constants
+    workspace.contents.read(variant, stage)`; only the PTX and the cubin are read. `fit` has the constants
     of the model (None: the ones of the device). Raises UserError if the variant cannot be
     estimated: no machine code, a target without rates.
     """

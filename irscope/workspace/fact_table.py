@@ -159,7 +159,7 @@ class MeasuredFacts:
             return cached
         measured = self._known[variant.id] = measure(variant, partial(self._read, variant))
         # Checked after the assignment: the variant may have been compiled while this thread measured it.
-        if variant.id in self._workspace.in_progress or self._workspace.is_outdated(variant):
+        if variant.id in self._workspace.in_progress or self._workspace.live.is_outdated(variant):
             self._known.pop(variant.id, None)
         return measured
 
@@ -171,10 +171,10 @@ class MeasuredFacts:
     def _read(self, variant: Variant, stage: str) -> bytes | None:
         """Return a stored stage; derive assembly that only a disassembler has (SPIR-V)."""
         workspace = self._workspace
-        if stage == backend_of(variant.target).assembly and workspace.derivable(variant, stage):
+        if stage == backend_of(variant.target).assembly and workspace.contents.derivable(variant, stage):
             with suppress(UserError):
-                return workspace.find_content(variant, stage)
-        return workspace.read(variant, stage)
+                return workspace.contents.find(variant, stage)
+        return workspace.contents.read(variant, stage)
 
 
 def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> None:
@@ -185,7 +185,7 @@ def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> Non
     from irscope.facts.measure import FACTS_VERSION, to_json
     from irscope.store import CaptureWriter
 
-    stored = workspace.stored_facts()
+    stored = workspace.contents.facts(workspace.variants)
     missing = [variant for variant in workspace.variants if variant.id not in stored]
     if not missing:
         workspace.close()

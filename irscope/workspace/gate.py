@@ -247,7 +247,7 @@ def _facts(
     estimated = {kind.name for kind in ESTIMATE_KINDS}
     if any(estimated.intersection(condition.facts) for condition in conditions):
         return {
-            id_: {**variant_facts, **workspace.estimates.facts(workspace.by_id(id_))}
+            id_: {**variant_facts, **workspace.estimates.facts(workspace.live.by_id(id_))}
             for id_, variant_facts in facts.items()
         }
     return facts

@@ -314,7 +314,7 @@ def _matching_lines(pair: Comparison, stages: Sequence[str]) -> Mapping[int, int
     if pair.single or stages[0] != stages[1]:
         return {}
     stage, workspace = stages[0], pair.workspace
-    if workspace.comparable(*pair.variants, stage):
+    if workspace.contents.comparable(*pair.variants, stage):
         rows = workspace.diff(*pair.variants, stage).rows
         return {row.left: row.right for row in rows if row.left is not None and row.right is not None}
     return {line: line for line in range(len(workspace.lines(pair.a, stage)))}

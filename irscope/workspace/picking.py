@@ -129,7 +129,7 @@ def _measurements(paths: Sequence[Path], device: str | None) -> tuple[list[Measu
                         f"{path}: #{variant.id} was measured on {variant.target}; calibrate one device at a "
                         "time, --device says which"
                     )
-            read = partial(partial, workspace.find_content)
+            read = partial(partial, workspace.contents.find)
             measurements += measurements_of(timed, read, rates) if rates else []
     if rates is None:
         raise UserError(f"{', '.join(map(str, paths))}: nothing was measured")
@@ -402,7 +402,7 @@ def _ranked(
             trouble = trouble or ("" if variant.failure else str(error))
         report(number)
     variants = [*problem.variants, *problem.unlaunched]
-    read = partial(partial, workspace.find_content)
+    read = partial(partial, workspace.contents.find)
     ranking = rank(variants, problem.launches, read, rates[0], estimates)
     return ranking.ranked, "" if estimates else trouble
 

@@ -101,7 +101,7 @@ def test_a_capture_that_was_opened_is_not_changed(
     assert sorted(path.suffix for path in own.path.parent.iterdir()) == [".irscope"], "one file, no log"
     with Workspace(own.path) as kept:
         assert [variant.id for variant in kept.variants] == [2, 3]
-        assert kept.stages(kept.by_id(2))[:3] == ["source", "ttir", "ttgir"]
+        assert kept.stages(kept.live.by_id(2))[:3] == ["source", "ttir", "ttgir"]
 
 
 @pytest.mark.slow
@@ -162,7 +162,7 @@ def test_a_sweep_that_runs_stores_the_what_if_too(kernel_file: Path, tmp_path: P
     sweep.stop()
     with Workspace(path) as workspace:
         assert [variant.id for variant in workspace.variants] == [1, 2, 3, 4, 5]
-        assert str(workspace.by_id(5).config) == "BLOCK=64,num_warps=2"
+        assert str(workspace.live.by_id(5).config) == "BLOCK=64,num_warps=2"
 
 
 @pytest.mark.slow
@@ -227,7 +227,7 @@ def test_the_variant_of_a_what_if_gets_its_passes_in_the_same_capture(
     with Workspace(capture) as workspace:
         received = _ask(compiler, workspace, kernel_file, "num_warps=2")
         apply_events(workspace, received.until(VariantFinished))
-        variant = workspace.by_id(2)
+        variant = workspace.live.by_id(2)
         assert not workspace.passes(variant)
         answer = _record(compiler, variant, kernel_file)
         assert answer == PassesRecorded(2, own.path, 2)

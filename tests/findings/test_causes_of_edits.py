@@ -126,7 +126,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> I
 
 def pair(workspace: Workspace, a: str, b: str) -> Comparison:
     numbers = [list(VARIANTS).index(name) + 1 for name in (a, b)]
-    return workspace.compare(*map(workspace.by_id, numbers))
+    return workspace.compare(*map(workspace.live.by_id, numbers))
 
 
 def of_kind(found: Comparison, *kinds: str) -> list[str]:

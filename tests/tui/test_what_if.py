@@ -174,7 +174,7 @@ async def test_a_what_if_is_compared_while_it_compiles(
         await until(pilot, lambda: app.screen.pair.notes.get("ttir") not in (None, "…"))
         compiler.publish(VariantFinished(compiler.finish(planned, {"ttir": TTIR}), compiler.path))
         await until(pilot, lambda: not app._workspace.in_progress)
-        assert app._workspace.content(app._workspace.by_id(5), "ttir") == TTIR
+        assert app._workspace.content(app._workspace.live.by_id(5), "ttir") == TTIR
         table = app.screen.query_one("#variants", VariantTable)
         assert table.current is not None and table.current.id == 5
         await settled(pilot)

@@ -63,7 +63,7 @@ def workspace(tmp_path: Path):
 
 def in_app(workspace: Workspace) -> Cells:
     model = TableModel()
-    model.load(workspace, workspace.stored_facts())
+    model.load(workspace, workspace.contents.facts(workspace.variants))
     return {
         (variant.id, column.name)
         for place, column in enumerate(model.columns)

@@ -181,7 +181,7 @@ def _fits(variant: Variant, launch: Launch) -> bool:
 
 def read_of(timed: Timed) -> ReadStage:
     """Reads the stages of a variant, SASS included."""
-    return partial(timed.workspace.find_content, timed.variant)
+    return partial(timed.workspace.contents.find, timed.variant)
 
 
 def rank_space(timed: Sequence[Timed]) -> tuple[list[Timed], list[float], list[float]]:
