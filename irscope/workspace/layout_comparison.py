@@ -91,6 +91,14 @@ class ValueMatcher:
         return _most_similar(tensor, self._named.get((tensor.python, tensor.kind), ()))
 
 
+def matchers(
+    a: Sequence[Tensor], b: Sequence[Tensor], lines: Mapping[int, int], named: bool
+) -> tuple[ValueMatcher, ValueMatcher]:
+    """Return what finds the counterparts of A's tensors in B, and of B's in A; as in ValueMatcher."""
+    back = {right: left for left, right in lines.items()}
+    return ValueMatcher(a, b, lines, named), ValueMatcher(b, a, back, named)
+
+
 def value_pairs(
     sides: tuple[Groups, Groups], documents: tuple[Document, Document], lines: Mapping[int, int], named: bool
 ) -> Iterator[ValuePair]:
@@ -99,9 +107,8 @@ def value_pairs(
     `sides` are groups of tensors with the same variable and type; `documents` have their
     operations; `lines` and `named` as in ValueMatcher.
     """
-    every = [[tensor for group in groups for tensor in group] for groups in sides]
-    to_b = ValueMatcher(every[0], every[1], lines, named)
-    to_a = ValueMatcher(every[1], every[0], {right: left for left, right in lines.items()}, named)
+    a, b = ([tensor for group in groups for tensor in group] for groups in sides)
+    to_b, to_a = matchers(a, b, lines, named)
     pairs = [_first_pair(group, to_b) for group in sides[0]]
     matched = {id(pair.b) for pair in pairs}
     left = [
@@ -206,11 +213,9 @@ class LayoutComparison:
         """Return a value of A, or of B if `right`, with its counterpart."""
         if len(self.sides) < 2:
             return ValuePair(tensor, None)
-        ours, theirs = (side.kernel.tensors for side in self.sides)
-        if not right:
-            return ValuePair(tensor, ValueMatcher(ours, theirs, self._lines, self._named).counterpart(tensor))
-        back = {b: a for a, b in self._lines.items()}
-        return ValuePair(ValueMatcher(theirs, ours, back, self._named).counterpart(tensor), tensor)
+        a, b = (side.kernel.tensors for side in self.sides)
+        counterpart = matchers(a, b, self._lines, self._named)[right].counterpart(tensor)
+        return ValuePair(counterpart, tensor) if right else ValuePair(tensor, counterpart)
 
     def find(self, names: Iterable[str], right: bool) -> int:
         """Return the index in `values` of the first value of A (B if `right`) that a name refers to.

@@ -111,11 +111,16 @@ def launch_text(variant: Variant, launch: Launch) -> str:
 
 def problems(variants: Iterable[Variant]) -> list[Problem]:
     """Return the problems of the recorded launches: kernel by kernel, in the order of the capture."""
+    return [problem for members in by_kernel(variants) for problem in _of_kernel(members)]
+
+
+def by_kernel(variants: Iterable[Variant]) -> Iterable[list[Variant]]:
+    """Group variants by kernel, its file and target, in the order of the capture."""
     kernels: dict[tuple[str, str, str], list[Variant]] = {}
     for variant in variants:
         key = (variant.kernel.name, variant.kernel.source.file, str(variant.target))
         kernels.setdefault(key, []).append(variant)
-    return [problem for members in kernels.values() for problem in _of_kernel(members)]
+    return kernels.values()
 
 
 def problem_titles(problems: Sequence[Problem]) -> list[str]:
