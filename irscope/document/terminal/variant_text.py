@@ -15,9 +15,10 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from irscope.document.terminal.styles import PLAIN, Paint
+from irscope.glossary.glossary import GlossaryEntry
 from irscope.model import Variant
 from irscope.model.text import clipped, one_line, pluralize
-from irscope.workspace import GlossaryEntry, LintResult, RegisterReport, SourceLine, SpilledValue, Verdict
+from irscope.workspace import LintResult, RegisterReport, SourceLine, SpilledValue, Verdict
 from irscope.workspace.kernel_scopes import relative_file
 from irscope.workspace.timeline import VersionStep, VersionSummary
 from irscope.workspace.verdict import KeyPoint, PairVerdict
