@@ -5,7 +5,6 @@ Matches the values of A and B: results of matching operations, else the same var
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from irscope.layouts.grid import Grid
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tensors import Tensor, find_tensors, layout_shape
 from irscope.model import UserError
+from irscope.model.records import grouped
 from irscope.workspace.variant_layouts import DrawingOptions, LayoutDrawing, VariantLayouts
 from irscope.workspace.variant_texts import written_stage
 
@@ -70,13 +70,11 @@ class ValueMatcher:
     def __init__(
         self, own: Sequence[Tensor], others: Sequence[Tensor], lines: Mapping[int, int], named: bool
     ) -> None:
-        self._own, self._others = _by_line(own), _by_line(others)
+        self._own, self._others = (grouped(tensors, lambda t: t.index) for tensors in (own, others))
         self._lines = lines
-        self._named: dict[tuple[str, str], list[Tensor]] = defaultdict(list)
         matched = set(lines.values())
-        for tensor in others if named else ():
-            if tensor.python and tensor.index not in matched:
-                self._named[tensor.python, tensor.kind].append(tensor)
+        variables = [t for t in others if named and t.python and t.index not in matched]
+        self._named = grouped(variables, lambda tensor: (tensor.python, tensor.kind))
 
     def counterpart(self, tensor: Tensor) -> Tensor | None:
         """Return the result of the same operation, else the same variable with the most similar type."""
@@ -136,26 +134,20 @@ def _only_alike(
 
     These are constants and the like.
     """
-    kinds: list[dict[tuple[object, ...], list[Tensor]]] = []
-    for tensors, document in zip((left, right), documents, strict=True):
-        groups: dict[tuple[object, ...], list[Tensor]] = defaultdict(list)
-        for tensor in tensors:
-            if not tensor.python:
-                opcode = document.lines[tensor.index].partition(" = ")[2].partition(" ")[0]
-                groups[opcode, tensor.kind, tensor.element, len(tensor.shape)].append(tensor)
-        kinds.append(groups)
+
+    def by_kind(tensors: Sequence[Tensor], document: Document) -> dict[tuple[object, ...], list[Tensor]]:
+        def kind(tensor: Tensor) -> tuple[object, ...]:
+            opcode = document.lines[tensor.index].partition(" = ")[2].partition(" ")[0]
+            return opcode, tensor.kind, tensor.element, len(tensor.shape)
+
+        return grouped((tensor for tensor in tensors if not tensor.python), kind)
+
+    ours, theirs = map(by_kind, (left, right), documents)
     return {
-        id(ours[0]): kinds[1][kind][0]
-        for kind, ours in kinds[0].items()
-        if len(ours) == len(kinds[1].get(kind, ())) == 1
+        id(tensors[0]): theirs[kind][0]
+        for kind, tensors in ours.items()
+        if len(tensors) == len(theirs.get(kind, ())) == 1
     }
-
-
-def _by_line(tensors: Sequence[Tensor]) -> Mapping[int, Sequence[Tensor]]:
-    groups: dict[int, list[Tensor]] = defaultdict(list)
-    for tensor in tensors:
-        groups[tensor.index].append(tensor)
-    return dict(groups)
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:

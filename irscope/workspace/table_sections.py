@@ -32,7 +32,7 @@ from irscope.facts.fact import (
 from irscope.facts.occupancy import IMPROVED_BY_SPILLS, spills
 from irscope.facts.registry import kinds_for, kinds_of
 from irscope.model import UserError, Value, Variant, format_value
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, grouped
 from irscope.model.text import natural_key, one_line, pluralize
 from irscope.workspace.fact_table import kinds_named
 
@@ -234,9 +234,7 @@ def sections(
     """
     if sort is not None:
         _check_sort(entries, sort, kinds)
-    groups: dict[tuple[str, str], list[TableEntry]] = {}
-    for entry in entries:
-        groups.setdefault((entry.variant.kernel.name, str(entry.variant.target)), []).append(entry)
+    groups = grouped(entries, lambda entry: (entry.variant.kernel.name, str(entry.variant.target)))
     return [
         TableSection(kernel, target, tuple(_sorted(group, sort, kinds)))
         for (kernel, target), group in groups.items()
