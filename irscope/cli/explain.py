@@ -16,7 +16,7 @@ from irscope.cli import options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.workspace import GlossaryEntry
+    from irscope.glossary.glossary import GlossaryEntry
 
 NAME = "explain"
 GROUP = "show"
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the entries. Raises UserError, with similar words, if there are none."""
     from irscope.document.variant_content import explain_content, glossary_content
-    from irscope.workspace import glossary_entries
+    from irscope.glossary.glossary import glossary_entries
 
     entries = glossary_entries() if args.word is None else _entries(args.word)
     if args.format == "json":
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _entries(word: str) -> Sequence[GlossaryEntry]:
-    from irscope.workspace import find_entries, similar_names
+    from irscope.glossary.glossary import find_entries, similar_names
 
     entries = find_entries(word)
     if not entries:

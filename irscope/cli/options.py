@@ -408,9 +408,9 @@ def _kernel_file(name: str) -> Path:
     """Return the file at a path, of a sample or of a module. Raises UserError if there is none."""
     if Path(name).is_file():
         return Path(name)
+    from irscope.compiling.python_files import module_file
     from irscope.learn.sample_commands import sample_file
     from irscope.model import UserError
-    from irscope.workspace import module_file
 
     file = sample_file(name) or module_file(name)
     if file is None:

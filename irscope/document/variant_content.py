@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.document.document import Block, Line, Table, title, variant_name
+from irscope.glossary.glossary import GlossaryEntry
 from irscope.model import Variant
 from irscope.model.text import pluralize
-from irscope.workspace import GlossaryEntry, LintResult, RegisterReport, SourceLine, SpilledValue, Verdict
+from irscope.workspace import LintResult, RegisterReport, SourceLine, SpilledValue, Verdict
 from irscope.workspace.kernel_scopes import relative_file
 from irscope.workspace.timeline import VersionSummary
 from irscope.workspace.verdict import KeyPoint, PairVerdict

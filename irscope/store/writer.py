@@ -254,7 +254,7 @@ class CaptureWriter:
                     encoding.storable(new.log),
                     encoding.storable(new.output),
                     encoding.storable(new.reasons, encoding.MAX_BLOB_BYTES),
-                    encoding.launches_to_json(new.launches),
+                    encoding.records_to_json(new.launches),
                     encoding.benchmarks_to_json(new.benchmarks),
                 ),
             )
@@ -303,7 +303,7 @@ class CaptureWriter:
         self, variant: int, launches: tuple[Launch, ...], benchmarks: tuple[Benchmark, ...]
     ) -> None:
         """Replace the launches and benchmarks of an existing variant."""
-        row = (encoding.launches_to_json(launches), encoding.benchmarks_to_json(benchmarks), variant)
+        row = (encoding.records_to_json(launches), encoding.benchmarks_to_json(benchmarks), variant)
         with self._transaction():
             self._db.execute("UPDATE variant SET launches = ?, benchmarks = ? WHERE id = ?", row)
             self._db.execute("DELETE FROM facts WHERE variant = ?", (variant,))

@@ -11,9 +11,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.facts.duplicates import duplicate_groups
-from irscope.facts.fact import Fact, FactValue, column_of, columns_of, status_of, value_named
+from irscope.facts.fact import (
+    ESTIMATE_KINDS,
+    Fact,
+    FactKind,
+    FactValue,
+    column_of,
+    columns_of,
+    status_of,
+    value_named,
+)
 from irscope.facts.occupancy import REPORTED_SPILLS, spills
-from irscope.facts.registry import CODE, LAUNCHABLE, STACK
+from irscope.facts.registry import CODE, LAUNCHABLE, STACK, facts_named
 from irscope.model import Status, UserError, Variant
 from irscope.targets import backend_of
 
@@ -22,9 +31,20 @@ if TYPE_CHECKING:
 
 
 _NONE: Mapping[str, Fact] = {}
+_ESTIMATED = {kind.name: kind for kind in ESTIMATE_KINDS}
 # If all of these are 0 or unknown, a variant does not spill.
 _SIGNS_OF_SPILLS = tuple(kind.name for kind in (STACK, *REPORTED_SPILLS))
 _INDEXED = (CODE.name, LAUNCHABLE.name, *_SIGNS_OF_SPILLS)
+
+
+def kinds_named(names: Iterable[str]) -> dict[str, FactKind]:
+    """Return kinds of facts by name, with those of estimates: at least those in `names` that exist."""
+    return {**facts_named(set(names) - _ESTIMATED.keys()), **_ESTIMATED}
+
+
+def needs_estimates(names: Iterable[str]) -> bool:
+    """Check whether a fact among `names` is one of an estimate."""
+    return not _ESTIMATED.keys().isdisjoint(names)
 
 
 class FactTable:

@@ -139,14 +139,20 @@ class Workspace(StageReader):
         """Return the facts of a variant with the lines that prove them, by name in table order."""
         return self._facts.of(variant)
 
-    def all_facts(self, variants: Iterable[Variant] | None = None) -> dict[int, Mapping[str, Fact]]:
+    def all_facts(
+        self, variants: Iterable[Variant] | None = None, estimate: bool = False
+    ) -> dict[int, Mapping[str, Fact]]:
         """Return the facts of `variants` (None: all) by variant id: as stored, else measured.
 
-        Facts read from the capture carry no evidence.
+        Facts read from the capture carry no evidence. `estimate` adds estimate, bound and
+        estimate_key of the first launch.
         """
         stored = self.contents.facts(self.variants)
-        selected = self.variants if variants is None else variants
-        return {v.id: stored[v.id] if v.id in stored else self.facts(v) for v in selected}
+        selected = self.variants if variants is None else tuple(variants)
+        facts = {v.id: stored[v.id] if v.id in stored else self.facts(v) for v in selected}
+        if estimate:
+            return {v.id: {**facts[v.id], **self.estimates.facts(v)} for v in selected}
+        return facts
 
     def store_facts(self, report: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Measure the facts that the capture does not store yet and store them, which closes this.

@@ -22,8 +22,9 @@ from irscope.document.json.records import (
     variant_record,
     variants_by_source,
 )
+from irscope.glossary.glossary import GlossaryEntry
 from irscope.model import Variant
-from irscope.workspace import Diagnostic, FactKind, GlossaryEntry, LintResult, TableEntry, TableSection
+from irscope.workspace import Diagnostic, FactKind, LintResult, TableEntry, TableSection
 from irscope.workspace.compiler_version import CompilerVersion
 from irscope.workspace.conditions import CheckResult
 from irscope.workspace.timeline import FactMovement, VersionStep, VersionSummary

@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 from irscope.document.html.layout_svg import layout_svg
 from irscope.document.html.markup import Html, element, joined, table
 from irscope.document.slide_content import FindingExcerpt, LayoutContent, PairContent
+from irscope.glossary.glossary import entry_for
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import Finding, RowSide, Verdict, entry_for
+from irscope.workspace import Finding, RowSide, Verdict
 
 _CODE = re.compile(r"`([^`]+)`")
 # The characters of a row that fit on a slide.
