@@ -13,8 +13,8 @@ from irscope.jobs.bisect.attribution import Endpoint
 from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, compile_on, compile_path, digest_of
 from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.plans import choose, planned_subjects
-from irscope.jobs.bisect.toolchains import Side
 from irscope.jobs.repository import Commit, Repository
+from irscope.jobs.versions.environments import Environment
 from irscope.model import UserError
 from irscope.model.text import pluralize
 
@@ -76,7 +76,7 @@ class CommitSearcher:
         self,
         repository: Repository,
         request: CommitRequest,
-        side: Side,
+        side: Environment,
         kept: KeptResults,
         folder: Callable[[str], Path],
         report: Callable[[str], None],
@@ -149,7 +149,7 @@ class CommitSearcher:
         self._ends[sha] = Endpoint(self._side, compiled, reading)
         return CommitReading(commit, reading)
 
-    def compile(self, sha: str, side: Side) -> CompiledVariant:
+    def compile(self, sha: str, side: Environment) -> CompiledVariant:
         """Return the kernel at a commit. Raises UserError if it does not compile there."""
         request = self._request.request
         axes: Mapping[str, object] = request.axes
@@ -161,7 +161,7 @@ class CommitSearcher:
             self._kept.put(key, partial(self._compile, sha, side), ".json")
         return CompiledVariant(_capture(path))
 
-    def _compile(self, sha: str, side: Side, path: Path) -> None:
+    def _compile(self, sha: str, side: Environment, path: Path) -> None:
         """Write where the result is kept. Raises UserError if the commit does not compile."""
         folder = self._folder(sha)
         seconds = self._request.seconds

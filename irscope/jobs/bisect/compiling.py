@@ -28,7 +28,7 @@ from irscope.compiling.pool import Stop, run_jobs
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
 from irscope.findings.passes import Documents, PassStep, documents, steps
-from irscope.jobs.bisect.toolchains import Side
+from irscope.jobs.versions.environments import Environment
 from irscope.model import Argument, Config, Target, Toolchain, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter
 
@@ -238,9 +238,9 @@ def pipeline(variant: Variant) -> tuple[str, ...]:
     return tuple(stage.name for stage in own if stage.name in variant.artifacts)
 
 
-def plan_on(side: Side, request: SweepRequest | WhatIfRequest, seconds: float) -> Plan:
+def plan_on(side: Environment, request: SweepRequest | WhatIfRequest, seconds: float) -> Plan:
     """The plan of a request, made with a side's Triton. Raises UserError."""
-    with started_workers(1, side.environment.spawner()) as (worker,):
+    with started_workers(1, side.spawner()) as (worker,):
         return worker.plan(request, Stop(), seconds)
 
 
@@ -254,7 +254,7 @@ def digest_of(*parts: str) -> str:
 
 
 def compile_on(
-    side: Side, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
+    side: Environment, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
 ) -> CompiledVariant:
     """The variant as a side compiles it; `root` is the folder that imports of the file may start in.
 
@@ -277,7 +277,7 @@ def opened(path: Path) -> CompiledVariant:
 
 
 def compile_path(
-    side: Side, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
+    side: Environment, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
 ) -> Path:
     """The capture with the variant as a side compiles it. Raises UserError if it cannot be planned there."""
     key = digest_of(
@@ -293,9 +293,9 @@ def compile_path(
     return path if path.exists() else kept.put(key, partial(_compile, side, subject, seconds))
 
 
-def _compile(side: Side, subject: Subject, seconds: float, path: Path) -> None:
+def _compile(side: Environment, subject: Subject, seconds: float, path: Path) -> None:
     """Compiles into a capture at `path`. A failed variant is kept too, unless it ran out of time."""
-    with started_workers(1, side.environment.spawner()) as workers:
+    with started_workers(1, side.spawner()) as workers:
         plan = workers[0].plan(subject.request(), Stop(), seconds)
         job = plan.jobs[0]
         ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from irscope.compiling.messages import SweepRequest
 from irscope.jobs.bisect.compiling import KeptResults, Subject, digest_of, plan_on, source_state
-from irscope.jobs.bisect.toolchains import Side
+from irscope.jobs.versions.environments import Environment
 from irscope.model import Kernel, SourceFunction, Toolchain, UserError, Variant
 from irscope.model.variant import Target
 from irscope.store import find_variant, variant_names
@@ -22,7 +22,7 @@ from irscope.store.encoding import (
 
 
 def planned_subjects(
-    side: Side, request: SweepRequest, kept: KeptResults, seconds: float, root: Path | None = None
+    side: Environment, request: SweepRequest, kept: KeptResults, seconds: float, root: Path | None = None
 ) -> list[Subject]:
     """The variants of a request as a side plans them. Raises UserError if it does not fit the file."""
     state = source_state(request.file, root)
@@ -66,7 +66,7 @@ def _variant(number: int, subject: Subject) -> Variant:
     return Variant(number, kernel, subject.target, subject.specialization, subject.config, toolchain)
 
 
-def _write(side: Side, request: SweepRequest, seconds: float, path: Path) -> None:
+def _write(side: Environment, request: SweepRequest, seconds: float, path: Path) -> None:
     """Write the plan. A request that does not fit is not kept: another package may be installed by then."""
     plan = plan_on(side, request, seconds)
     jobs = [
