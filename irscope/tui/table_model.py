@@ -158,10 +158,8 @@ class TableModel:
 
     def mark(self, place: int, variant: Variant) -> str:
         """`best` or `worst` if the value of a variant is that of its column; else ""."""
-        if variant.id not in self.facts:
-            return ""
         column = self.columns[place]
-        return self.summaries[place].mark(column, column.value(variant)) if column.fact else ""
+        return self.summaries[place].mark(variant, column.value(variant)) if column.fact else ""
 
     @property
     def duplicates_folded(self) -> int:

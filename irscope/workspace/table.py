@@ -1,6 +1,6 @@
 """The comparison table: its columns, formatted cells and best values, before any format.
 
-Every view lays out the same `TableView`; which columns vary and which value is best is decided here.
+Every document lays out the same `TableView`; which columns vary is decided here.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.facts.duplicates import StageReuse, stage_reuse
-from irscope.facts.fact import ESTIMATE, FactKind, FactValue
-from irscope.facts.occupancy import IMPROVED_BY_SPILLS, spills
+from irscope.facts.fact import FactKind, FactValue
 from irscope.model import Status, Value, format_value
 from irscope.model.records import FrozenValue, varying_keys
 from irscope.workspace.table_sections import (
@@ -20,18 +19,15 @@ from irscope.workspace.table_sections import (
     TableSection,
     default_kinds,
     values_of,
-    varying_kinds,
 )
 
 # Every view shows this for a value that could not be determined.
 UNKNOWN = "?"
-# The times of a launch; the fact NAME_key says which one.
-_TIMES = ("ms", ESTIMATE.name)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TableCell(FrozenValue):
-    """A value as text. `best`: it is the best of its column.
+    """A value as text. `best`: it is marked as the best of its column.
 
     The text is "" if the variant cannot have a value (it failed, or its config lacks the name) and UNKNOWN
     if the value could not be determined.
@@ -57,7 +53,6 @@ class FactColumn(FrozenValue):
     kind: FactKind
     cells: tuple[TableCell, ...]
     best: FactValue
-    varies: bool
 
     @cached_property
     def numeric(self) -> bool:
@@ -89,12 +84,15 @@ class TableView(FrozenValue):
         return self.section.entries
 
     @cached_property
+    def _compiled_texts(self) -> list[tuple[FactColumn, set[str]]]:
+        """Return each fact with the texts that it has for compiled variants."""
+        compiled = [index for index, entry in enumerate(self.entries) if entry.variant.failure is None]
+        return [(column, {column.cells[index].text for index in compiled}) for column in self.facts]
+
+    @cached_property
     def varying_facts(self) -> tuple[FactColumn, ...]:
         """Return the facts that differ between the compiled variants."""
-        compiled = [index for index, entry in enumerate(self.entries) if entry.variant.failure is None]
-        return tuple(
-            column for column in self.facts if len({column.cells[index].text for index in compiled}) > 1
-        )
+        return tuple(column for column, texts in self._compiled_texts if len(texts) > 1)
 
     @property
     def constants(self) -> list[str]:
@@ -103,12 +101,9 @@ class TableView(FrozenValue):
         first = chosen[0]
         names = [name for name in first if all(name in c and c[name] == first[name] for c in chosen)]
         column_names = {column.name for column in self.configs}
-        compiled = [index for index, entry in enumerate(self.entries) if entry.variant.failure is None]
-        facts = [column for column in self.facts if column not in self.varying_facts] if compiled else []
-        texts = [(column.kind, column.cells[compiled[0]].text) for column in facts]
         return [
             *(f"{name}={format_value(first[name])}" for name in names if name not in column_names),
-            *(" ".join(filter(None, (kind.title, text, kind.abbreviated_unit))) for kind, text in texts),
+            *(column.kind.titled(*texts) for column, texts in self._compiled_texts if len(texts) == 1),
         ]
 
     @property
@@ -130,13 +125,8 @@ def table_view(section: TableSection, kinds: Sequence[FactKind] | None = None) -
     """Return a section with the columns of `kinds` (None: those that a person is shown)."""
     selected = default_kinds(section) if kinds is None else kinds
     facts = tuple(_fact_column(section, kind) for kind in selected)
-    return TableView(section, _config_columns(section), facts, _identified(section))
-
-
-def _identified(section: TableSection) -> bool:
-    """Check that no two variants have the same config."""
     configs = {tuple(entry.chosen.items()) for entry in section.entries}
-    return len(configs) == len(section.entries)
+    return TableView(section, _config_columns(section), facts, len(configs) == len(section.entries))
 
 
 def _config_columns(section: TableSection) -> tuple[ConfigColumn, ...]:
@@ -146,9 +136,10 @@ def _config_columns(section: TableSection) -> tuple[ConfigColumn, ...]:
     """
     shared: dict[object, TableCell] = {}
     absent = TableCell("")
-    columns: dict[str, list[TableCell]] = {name: [] for name in config_names(section)}
-    for entry in section.entries:
-        settings = entry.chosen
+    chosen = [entry.chosen for entry in section.entries]
+    names = varying_keys(chosen) or (name for settings in chosen for name in settings)
+    columns: dict[str, list[TableCell]] = {name: [] for name in names}
+    for settings in chosen:
         for name, cells in columns.items():
             if name not in settings:
                 cells.append(absent)
@@ -163,49 +154,15 @@ def _config_columns(section: TableSection) -> tuple[ConfigColumn, ...]:
 
 def _fact_column(section: TableSection, kind: FactKind) -> FactColumn:
     """Return the column of a fact; equal values share a cell."""
-    top = best(section, kind)
+    best = section.best_values(kind)
     shared: dict[object, TableCell] = {}
     cells = []
     for entry, value in zip(section.entries, values_of(section.entries, kind.name), strict=True):
         failed = value is None and entry.variant.failure is not None
-        marked = top is not None and value == top and can_be_best(entry, kind)
+        marked = best.mark(entry.variant.id, value) == "best"
         key = type(value), value, failed, marked
         if key not in shared:
             text = kind.format(value) if value is not None else "" if failed else UNKNOWN
             shared[key] = TableCell(text, value, marked)
         cells.append(shared[key])
-    return FactColumn(kind, tuple(cells), top, bool(varying_kinds(section, [kind])))
-
-
-def config_names(section: TableSection) -> list[str]:
-    """Return the config values and environment that vary within the section; all if none does."""
-    names = varying_keys(entry.chosen for entry in section.entries)
-    return names or list(dict.fromkeys(name for entry in section.entries for name in entry.chosen))
-
-
-def best(section: TableSection, kind: FactKind) -> FactValue:
-    """Return the best value of a fact among variants that can launch; None without a choice.
-
-    A variant that spills has few registers, and many resident warps, only because of that.
-    """
-    launchable = [entry for entry in section.entries if not entry.problem]
-    numbers = _numbers(launchable, kind)
-    if not kind.better or len(set(numbers)) < 2:
-        return None
-    if kind in IMPROVED_BY_SPILLS:
-        numbers = _numbers([entry for entry in launchable if can_be_best(entry, kind)], kind)
-    if not numbers:
-        return None
-    keys = {entry.value(f"{kind.name}_key") for entry in section.entries} - {None}
-    if kind.name in _TIMES and len(keys) > 1:
-        return None  # times of different problems
-    return min(numbers) if kind.better == "low" else max(numbers)
-
-
-def can_be_best(entry: TableEntry, kind: FactKind) -> bool:
-    """Check whether the value of a variant can be the best of its column."""
-    return not entry.problem and not (kind in IMPROVED_BY_SPILLS and spills(entry.facts))
-
-
-def _numbers(entries: Sequence[TableEntry], kind: FactKind) -> list[int | float]:
-    return [value for value in values_of(entries, kind.name) if isinstance(value, int | float)]
+    return FactColumn(kind, tuple(cells), best.best)

@@ -8,28 +8,20 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cache, partial
 
-from irscope.facts.fact import FactKind, FactValue
-from irscope.facts.occupancy import IMPROVED_BY_SPILLS
-from irscope.model import Status, Value, Variant, format_value
-from irscope.model.text import natural_key
+from irscope.facts.fact import FactKind, Facts, FactValue
+from irscope.model import Status, Target, Value, Variant, format_value
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.first_difference import first_difference, joined, state
 from irscope.workspace.live import InProgress
+from irscope.workspace.table_sections import BestValues, best_values, minor
 
-# For sorting: numbers, then text, then unknown values.
-SortKey = tuple[int, float, str]
-
-UNKNOWN_KEY: SortKey = (2, 0.0, "")
-_ZERO: SortKey = (0, 0.0, "")
 # The cell of a fact that is still to be measured.
 UNMEASURED = "·"
 # Types whose equal values are written alike; True is not 1, and -0.0 is equal to 0.0.
 _WRITTEN_ALIKE = frozenset((int, str, type(None)))
-# A value is marked if at most one in this many variants has it.
-_RARE = 4
 # Every table has Triton's options, so their columns have short titles.
 _SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas"}
 # The facts of most interest come first: before the stage that differs, then after it. Those of least interest
@@ -39,7 +31,6 @@ _AFTER = (
     "shared", "load_width", "matrix", "conversions", "pipeline_depth", "loop_instructions", "loop_spills",
     "instructions", "limiter", "store_width", "seconds",
 )  # fmt: skip
-_LAST = ("_seconds", "_size", "_key")
 _IN_STATE = ("launchable", "code")
 # The names of the columns that are neither a fact nor a config value.
 NUMBER, STATE, DIFFERS = "#", "state", "differs"
@@ -48,6 +39,7 @@ _VERSIONS = ("triton", "source")
 _NOUNS = ("kernel", "target", *_VERSIONS)
 
 ColumnValue = FactValue | Value
+_Problem = tuple[str, Target]
 
 
 @dataclass(frozen=True)
@@ -84,14 +76,10 @@ class Column:
             return self.text(variants[0])
         return joined((value for value in self.values(variants) if value is not None), self.write)
 
-    def key(self, variant: Variant) -> SortKey:
-        """Return a sort key of the value: numbers, then text, then unknown values."""
-        return sort_key(self.value(variant))
-
     def constant_text(self, value: ColumnValue) -> str:
         """Write the column as if all variants have this value: `num_ctas=1`, `Stack 0 B`."""
         if self.fact is not None:
-            return " ".join(filter(None, (self.fact.title, self.write(value), self.fact.abbreviated_unit)))
+            return self.fact.titled(self.write(value))
         return f"{self.name} {value}" if self.name in _NOUNS else f"{self.name}={value}"
 
 
@@ -99,35 +87,21 @@ class Column:
 class ColumnSummary:
     """The values of a column in a table, with the number of variants that have each.
 
-    `unknown` is how many variants that compiled and were measured have none. `ranked` counts only the
-    values that can be the best or the worst: those of variants that can be launched, and without those
-    that spilling improves.
+    `unknown` is how many variants that compiled and were measured have none. `best` returns the best of them
+    among the variants of a problem, a kernel for a target.
     """
 
     counts: Mapping[ColumnValue, int]
     unknown: int = 0
-    ranked: Mapping[ColumnValue, int] = field(default_factory=dict)
-
-    @cached_property
-    def _extremes(self) -> tuple[float, float, int]:
-        """Return the least and greatest number, and how many variants may have a marked value."""
-        numbers = [number for number in self.ranked if isinstance(number, int | float)]
-        return min(numbers, default=0), max(numbers, default=0), max(1, sum(self.ranked.values()) // _RARE)
+    best: Callable[[_Problem], BestValues] = lambda _: BestValues()
 
     def constant(self, variants: int) -> bool:
         """Check whether all variants have the same value, or no known one; `variants` is their number."""
         return not self.counts or (len(self.counts) < 2 and not self.unknown and variants > 1)
 
-    def mark(self, column: Column, value: ColumnValue) -> str:
-        """Return `best` or `worst` if few variants have this value and others have another, else ""."""
-        better = column.fact.better if column.fact else ""
-        if not better or not isinstance(value, int | float):
-            return ""
-        low, high, common = self._extremes
-        if low == high or self.ranked.get(value, 0) > common:
-            return ""
-        best, worst = (low, high) if better == "low" else (high, low)
-        return "best" if value == best else "worst" if value == worst else ""
+    def mark(self, variant: Variant, value: ColumnValue) -> str:
+        """Return `best` or `worst` if the value of a variant is marked; "" if not."""
+        return self.best(_problem(variant)).mark(variant.id, value)
 
 
 def _one_by_one(a: Variant, variants: Sequence[Variant]) -> list[str]:
@@ -163,7 +137,7 @@ def columns(
     before = [kind for name in _BEFORE for kind in kinds if kind.name == name]
     after = [kind for name in _AFTER for kind in kinds if kind.name == name]
     rest = [k for k in kinds if k not in before and k not in after and k.name not in _IN_STATE]
-    rest.sort(key=lambda kind: kind.name.endswith(_LAST))
+    rest.sort(key=minor)
     return [
         Column("#", NUMBER, lambda some: [variant.id for variant in some], str, numeric=True),
         *_chosen(variants, age),
@@ -181,16 +155,38 @@ def summarize_columns(
     names = [column.name for column in columns if column.fact]
     values = dict(zip(names, facts.columns(names, variants), strict=True))
     unmeasured = sum(variant.failure is not None or variant.id not in facts for variant in variants)
+    known = facts.known
+    problems: dict[_Problem, dict[int, Facts]] = {}
+    for variant in variants:
+        problems.setdefault(_problem(variant), {})[variant.id] = known.get(variant.id, {})
     summaries = []
     for column in columns:
         if column.fact is not None:
-            summaries.append(_summarize_fact(column.fact, values[column.name], unmeasured, variants, facts))
+            counts = Counter[ColumnValue](values[column.name])
+            unknown = max(counts.pop(None, 0) - unmeasured, 0)
+            best = cache(partial(_best_values, column.fact, counts, problems, facts))
+            summaries.append(ColumnSummary(counts, unknown, best))
         elif column.name == DIFFERS:
             summaries.append(ColumnSummary({}))
         else:
             counts = _count_texts(column.values(variants), column.write)
             summaries.append(ColumnSummary(counts, counts.pop("", 0)))
     return summaries
+
+
+def _problem(variant: Variant) -> _Problem:
+    return variant.kernel.name, variant.target
+
+
+def _best_values(
+    kind: FactKind,
+    counts: Mapping[ColumnValue, int],
+    problems: Mapping[_Problem, Mapping[int, Facts]],
+    facts: FactTable,
+    problem: _Problem,
+) -> BestValues:
+    own_counts = counts if len(problems) == 1 else None
+    return best_values(kind, problems[problem], facts.with_problem, facts.spilling, own_counts)
 
 
 def _count_texts(values: Sequence[ColumnValue], write: Callable[[ColumnValue], str]) -> Counter[ColumnValue]:
@@ -201,27 +197,6 @@ def _count_texts(values: Sequence[ColumnValue], write: Callable[[ColumnValue], s
     for value, count in Counter(values).items():
         counts[write(value)] += count
     return counts
-
-
-def _summarize_fact(
-    kind: FactKind,
-    values: Sequence[FactValue],
-    unmeasured: int,
-    variants: Sequence[Variant],
-    facts: FactTable,
-) -> ColumnSummary:
-    every: Counter[ColumnValue] = Counter(values)
-    unknown = max(every.pop(None, 0) - unmeasured, 0)
-    if not kind.better or len(every) < 2:
-        return ColumnSummary(every, unknown)
-    excluded = facts.with_problem | (facts.spilling if kind in IMPROVED_BY_SPILLS else frozenset())
-    if not excluded:
-        return ColumnSummary(every, unknown, every)
-    ranked: Counter[ColumnValue] = Counter(
-        v for v, variant in zip(values, variants, strict=True) if variant.id not in excluded
-    )
-    del ranked[None]
-    return ColumnSummary(every, unknown, ranked)
 
 
 def shown_columns(
@@ -269,13 +244,6 @@ def constants_text(columns: Sequence[Column], summaries: Sequence[ColumnSummary]
             parts.append((rank, column.constant_text(next(iter(summary.counts)))))
     texts = [text for _, text in sorted(parts, key=lambda part: part[0])]
     return f"all: {', '.join(texts)}" if texts else ""
-
-
-def sort_key(value: ColumnValue) -> SortKey:
-    """Order numbers first, then text with its numbers as numbers, then unknown values."""
-    if value is None:
-        return UNKNOWN_KEY
-    return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, natural_key(str(value)))
 
 
 def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[Column]:

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from irscope.model import Variant
 from irscope.workspace.conditions import FactComparison, failure_of, parse_filter, spellings
 from irscope.workspace.fact_table import FactTable
-from irscope.workspace.table_columns import DIFFERS, Column, ColumnSummary, ColumnValue, sort_key
+from irscope.workspace.table_columns import DIFFERS, Column, ColumnSummary, ColumnValue
+from irscope.workspace.table_sections import sort_key
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,7 @@
 """The entries of the comparison table: the variants with their facts, by kernel and target, sorted.
 
+Which values of a fact are the best and the worst, for every view.
+
 The facts that are columns of the comparison table: all, those asked for, those that a person is shown.
 
 The comparison table as plain dicts, for Python and data frames.
@@ -7,9 +9,11 @@ The comparison table as plain dicts, for Python and data frames.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import (
@@ -19,18 +23,81 @@ from irscope.facts.fact import (
     ESTIMATE_KINDS,
     Fact,
     FactKind,
+    Facts,
     FactValue,
     column_of,
     status_of,
     value_named,
 )
+from irscope.facts.occupancy import IMPROVED_BY_SPILLS, spills
 from irscope.facts.registry import facts_named, kinds_for, kinds_of
-from irscope.model import Status, UserError, Value, Variant, format_value
+from irscope.model import UserError, Value, Variant, format_value
 from irscope.model.records import FrozenValue
 from irscope.model.text import natural_key, one_line, pluralize
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
+
+# For sorting: numbers, then text, then unknown values.
+SortKey = tuple[int, float, str]
+# A value is marked if at most one in this many variants has it.
+_RARE = 4
+# The times of a launch; the fact NAME_key says which one.
+_TIMES = ("ms", ESTIMATE.name)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class BestValues(FrozenValue):
+    """The best value of a fact among the variants of one problem; None if there is nothing to choose.
+
+    `marks` maps the best and the worst value to `best` and `worst`, if few variants have it. `excluded` are
+    the ids of the variants whose values do not count.
+    """
+
+    best: float | None = None
+    marks: Mapping[float, str] = field(default_factory=dict)
+    excluded: Set[int] = frozenset()
+
+    def mark(self, variant: int, value: object) -> str:
+        """Return `best` or `worst` if the value of a variant is marked, else ""."""
+        if not isinstance(value, int | float) or variant in self.excluded:
+            return ""
+        return self.marks.get(value, "")
+
+
+def best_values(
+    kind: FactKind,
+    facts: Mapping[int, Facts],
+    unable: Set[int],
+    spilling: Set[int],
+    counts: Mapping[Any, int] | None = None,
+) -> BestValues:
+    """Determine the best value among the variants of one kernel for one target, for every view.
+
+    `facts` are by variant id. `unable` are the ids of variants that cannot be launched, `spilling` of those
+    that spill: they have few registers, and many resident warps, only because of that. Times of different
+    problems have no order. `counts` saves time if it is known how many variants have each value.
+    """
+
+    def numbers(excluded: Set[int]) -> dict[float, int]:
+        ranked = counts
+        if ranked is None or excluded:
+            rows = (row for id_, row in facts.items() if id_ not in excluded)
+            ranked = Counter(column_of(rows, kind.name))
+        return {value: count for value, count in ranked.items() if isinstance(value, int | float)}
+
+    problems = set(column_of(facts.values(), f"{kind.name}_key")) if kind.name in _TIMES else set()
+    if not kind.better or len(problems - {None}) > 1 or len(numbers(unable)) < 2:
+        return BestValues()
+    excluded = unable | spilling if kind in IMPROVED_BY_SPILLS else unable
+    ranked = numbers(excluded)
+    if not ranked:
+        return BestValues()
+    low, high = min(ranked), max(ranked)
+    best, worst = (low, high) if kind.better == "low" else (high, low)
+    few = max(1, sum(ranked.values()) // _RARE)
+    marks = {value: mark for value, mark in ((worst, "worst"), (best, "best")) if ranked[value] <= few}
+    return BestValues(best, marks, excluded)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -98,6 +165,22 @@ class TableSection(FrozenValue):
         origin = origins.pop() if len(origins) == 1 else None
         return one_line(origin.sentence) if origin else ""
 
+    @cached_property
+    def _facts(self) -> Mapping[int, Facts]:
+        return {entry.variant.id: entry.facts for entry in self.entries}
+
+    @cached_property
+    def _unable(self) -> Set[int]:
+        return {entry.variant.id for entry in self.entries if entry.problem}
+
+    @cached_property
+    def _spilling(self) -> Set[int]:
+        return {id_ for id_, facts in self._facts.items() if spills(facts)}
+
+    def best_values(self, kind: FactKind) -> BestValues:
+        """Return the best value of a fact."""
+        return best_values(kind, self._facts, self._unable, self._spilling)
+
 
 def capture_sections(
     workspace: Workspace,
@@ -161,6 +244,13 @@ def sections(
     ]
 
 
+def sort_key(value: FactValue | Value) -> SortKey:
+    """Sort numbers, then text with its numbers as numbers, then unknown values."""
+    if value is None:
+        return 2, 0.0, ""
+    return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, natural_key(str(value)))
+
+
 def values_of(entries: Sequence[TableEntry], name: str) -> list[FactValue]:
     """Return the values of the fact called `name`; None if one is unknown."""
     return column_of([entry.facts for entry in entries], name)
@@ -193,12 +283,11 @@ def _sorted(entries: list[TableEntry], sort: str | None, kinds: Sequence[FactKin
         return entries
     kind = next((kind for kind in kinds if kind.name == sort), None)
 
-    def key(entry: TableEntry) -> tuple[bool, bool, float, str]:
-        value: Value | Status = entry.value(kind.name) if kind else entry.chosen.get(sort)
-        number = float(value) if isinstance(value, int | float) else 0.0
-        if kind and kind.better == "high":
-            number = -number
-        return bool(entry.problem), value is None, number, natural_key(str(value))
+    def key(entry: TableEntry) -> tuple[bool, SortKey]:
+        value = entry.value(kind.name) if kind else entry.chosen.get(sort)
+        if kind and kind.better == "high" and isinstance(value, int | float):
+            value = -value
+        return bool(entry.problem), sort_key(value)
 
     return sorted(entries, key=key)
 

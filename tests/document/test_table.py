@@ -17,7 +17,7 @@ from irscope.document.markdown.reports import table_markdown
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.document.terminal.table_text import table_text as table_lines
 from irscope.model import Artifact, UserError
-from irscope.workspace.table import TableView, best, table_view
+from irscope.workspace.table import TableView, table_view
 from irscope.workspace.table_sections import SHOWN_TOGETHER, chosen_kinds, default_kinds, entries, sections
 from tests.document.conftest import KINDS, facts, variant
 
@@ -65,11 +65,15 @@ def order(sort):
     return [entry.variant.id for entry in section(sort).entries]
 
 
+def best(of, name):
+    return of.best_values(KINDS[name]).best
+
+
 def test_a_variant_with_a_problem_is_never_best():
-    assert best(section(), KINDS["registers"]) == 64
-    assert best(section(), KINDS["shared"]) == 1024
-    assert best(section(), KINDS["occupancy"]) == 0.5
-    assert best(section(), KINDS["stack"]) is None, "nothing to choose between equal values"
+    assert best(section(), "registers") == 64
+    assert best(section(), "shared") == 1024
+    assert best(section(), "occupancy") == 0.5
+    assert best(section(), "stack") is None, "nothing to choose between equal values"
 
 
 @pytest.mark.parametrize(
@@ -87,8 +91,8 @@ def test_a_variant_that_spills_is_never_best_in_registers(spilling, top):
         2: facts(registers=96, occupancy=0.25, shared=1024, stack=0),
     }
     (only,) = sections(entries(VARIANTS[:2], NAMES, known), None, list(KINDS.values()))
-    assert (best(only, KINDS["registers"]), best(only, KINDS["occupancy"])) == top
-    assert best(only, KINDS["shared"]) == 0
+    assert (best(only, "registers"), best(only, "occupancy")) == top
+    assert best(only, "shared") == 0
 
 
 def test_sorting_puts_the_best_first_and_problems_last():
@@ -122,13 +126,13 @@ GOLDEN = {
     80: """\
 k  cuda:90  5 variants
             num_
- #  BLOCK  warps  Regs  Stack  Spills    Shared  Occupancy  Threads  note
-──────────────────────────────────────────────────────────────────────────────
-#1     64      4   64*      0       0    2,048        50%*      128
-#2    128      4   96       0       0    1,024*       25%       128
-#3     96      4    -       -       -        -          -         -  failed
-#4    256      8   32   4,096   1,024  300,000         0%       128  no launch
-#5    128      8   96       0       0    1,024*         ?       128  = #2
+ #  BLOCK  warps  Regs  Stack  Spills   Shared  Occupancy  Threads  note
+─────────────────────────────────────────────────────────────────────────────
+#1     64      4   64*      0       0    2,048       50%*      128
+#2    128      4   96       0       0    1,024       25%       128
+#3     96      4    -       -       -        -         -         -  failed
+#4    256      8   32   4,096   1,024  300,000        0%       128  no launch
+#5    128      8   96       0       0    1,024         ?       128  = #2
 * best among the variants that can launch
 #3 failed: Error: bad␛ range
 #4 cannot launch: 300,000 bytes of shared memory, limit 232,448
@@ -137,13 +141,13 @@ k  cuda:90  5 variants
     60: """\
 k  cuda:90  5 variants
             num_
- #  BLOCK  warps  Regs  Stack  Spills    Shared  note
-──────────────────────────────────────────────────────────
+ #  BLOCK  warps  Regs  Stack  Spills   Shared  note
+─────────────────────────────────────────────────────────
 #1     64      4   64*      0       0    2,048
-#2    128      4   96       0       0    1,024*
-#3     96      4    -       -       -        -   failed
-#4    256      8   32   4,096   1,024  300,000   no launch
-#5    128      8   96       0       0    1,024*  = #2
+#2    128      4   96       0       0    1,024
+#3     96      4    -       -       -        -  failed
+#4    256      8   32   4,096   1,024  300,000  no launch
+#5    128      8   96       0       0    1,024  = #2
 * best among the variants that can launch
 #3 failed: Error: bad␛ range
 #4 cannot launch: 300,000 bytes of shared memory, limit 232,448

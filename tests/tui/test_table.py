@@ -155,7 +155,8 @@ def mark(values: list[float | None], value: float, better: str = "low", failed: 
         status = cannot_launch("too much") if one.id == failed else OK
         facts.add(one, {"stack": Fact(kind, own), "launchable": Fact(launch, status)})
     column = next(c for c in columns(variants, [kind], facts, InProgress()) if c.fact)
-    return summarize_columns([column], variants, facts)[0].mark(column, value)
+    one = variants[values.index(value)]
+    return summarize_columns([column], variants, facts)[0].mark(one, value)
 
 
 def test_the_best_and_the_worst_value_are_marked() -> None:

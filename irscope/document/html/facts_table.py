@@ -17,8 +17,6 @@ _SHADES = 6
 _MAX_PROBLEMS, _MAX_NAMED, _MAX_MESSAGE = 30, 12, 4000
 # The texts of facts about things that a variant does not have.
 _NOTHING = ("0", "none")
-# The best value is marked if at most one variant in four has it.
-_FEW = 4
 
 
 def variant_anchor(variant: int) -> str:
@@ -73,12 +71,6 @@ def _classes(column: FactColumn) -> str:
     return ("number" if column.numeric else "words") + (" minor" if minor(column.kind) else "")
 
 
-def _is_marked(column: FactColumn) -> bool:
-    """Return True if few enough variants have the best value to mark them."""
-    ranked = [cell for cell in column.cells if cell.value is not None]
-    return sum(cell.best for cell in ranked) <= max(1, len(ranked) // _FEW)
-
-
 def _description(kind: FactKind) -> str:
     return f"{kind.description} ({kind.unit})" if kind.unit else kind.description
 
@@ -122,7 +114,7 @@ def _cell(entry: TableEntry, column: FactColumn, cell: TableCell) -> Html:
         # Relative to the larger of the two: half as good is half of the shades away.
         share = distance / max(abs(number), abs(float(column.best))) if distance else 0
         shade = f" heat{math.ceil(min(share, 1) * _SHADES)}" if distance else ""
-        if not distance and _is_marked(column):
+        if cell.best:
             shade, mark = " best", element("b", "*", title="best among the variants that can launch")
     return element("td", cell.text, mark, class_=f"{classes}{shade}", data_v=number)
 

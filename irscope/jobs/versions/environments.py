@@ -196,7 +196,7 @@ def own_triton() -> tuple[str, Path] | None:
 
 
 def _package_folder(path: Path) -> Path:
-    """Return the folder with the package `triton` of a Python or virtual environment, or the folder itself."""
+    """Return the folder with the package `triton` of a Python or virtual environment, or this folder."""
     if (path / "triton" / "__init__.py").is_file():
         return path.resolve()
     python = path / "bin" / "python" if path.is_dir() else path

@@ -21,7 +21,7 @@ from irscope.model import SourceFunction
 from irscope.model.text import pluralize
 from irscope.workspace import FactColumn, TableView
 from irscope.workspace.table import table_view
-from irscope.workspace.table_sections import minor
+from irscope.workspace.table_sections import minor, varying_kinds
 
 # The lines of code, rows and columns that can be read from the last row of a room.
 _LINES, _CODE_SLIDES = 25, 3
@@ -160,7 +160,8 @@ def config_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
 
 def _columns(view: TableView) -> list[FactColumn]:
     """Return the most important facts that vary."""
-    by_name = {column.kind.name: column for column in view.facts if column.varies and not minor(column.kind)}
+    kinds = varying_kinds(view.section, [column.kind for column in view.facts if not minor(column.kind)])
+    by_name = {column.kind.name: column for column in view.facts if column.kind in kinds}
     return [by_name[name] for name in _SHOWN if name in by_name][:_FACTS]
 
 
@@ -182,7 +183,7 @@ def _left_out(view: TableView, order: Sequence[int]) -> list[Html]:
 
 
 def _label(column: FactColumn) -> str:
-    return capitalized(column.kind.label or column.kind.title)
+    return capitalized(column.kind.subject)
 
 
 def _names(view: TableView) -> list[str]:
