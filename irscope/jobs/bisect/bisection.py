@@ -256,7 +256,7 @@ class Bisector:
 
 def _source_cause(good: CompiledVariant, bad: CompiledVariant) -> SourceCause:
     lines = line_map(good.variant.kernel, bad.variant.kernel)
-    diverging = divergences(good.steps, bad.steps, good.documents, bad.documents, lines).first
+    diverging = divergences(good.steps, bad.steps, good.module, bad.module, lines).first
     return SourceCause(
         tuple(source_edits(good.variant, bad.variant)),
         stage_differences(good, bad),
@@ -278,7 +278,8 @@ def _source_changes(good: CompiledVariant, bad: CompiledVariant) -> Changes | No
 def _tools(compiled: CompiledVariant) -> tuple[tuple[str, str], ...]:
     """The versions of Triton and the assembler: (("triton", "3.8.0"), ("ptxas", "12.9"))."""
     names = ("triton", "ptxas")
-    found = [(name, compiled.versions[name]) for name in names if name in compiled.versions]
+    versions = compiled.variant.toolchain.versions
+    found = [(name, versions[name]) for name in names if name in versions]
     return tuple((name, match[1] if (match := _CUDA.match(text)) else text) for name, text in found)
 
 

@@ -17,7 +17,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from threading import get_ident
 
@@ -26,11 +26,13 @@ from irscope.compiling.executor import started_workers
 from irscope.compiling.messages import Plan, SweepRequest, WhatIfRequest
 from irscope.compiling.pool import Stop, run_jobs
 from irscope.facts.fact import Fact
-from irscope.facts.measure import measure
-from irscope.findings.passes import Documents, PassStep, documents, steps
+from irscope.findings.passes import PassModule, PassStep
 from irscope.jobs.versions.environments import Environment
+from irscope.languages.document import Document
 from irscope.model import Argument, Config, Target, Toolchain, UserError, Variant
-from irscope.store import CaptureReader, CaptureWriter
+from irscope.store import CaptureWriter
+from irscope.targets import is_source_stage, stages_of
+from irscope.workspace import Workspace
 
 # Beyond this, files are not followed: a package of the user's has fewer.
 _MOST_FILES = 400
@@ -186,56 +188,44 @@ class Subject:
 
 
 class CompiledVariant:
-    """A variant as a side compiled it: its stages, passes and facts, read from a capture when asked for."""
+    """A variant as a side compiled it, in a capture of its own."""
 
     def __init__(self, path: Path) -> None:
-        self._reader = CaptureReader(path)
-        (self.variant,) = self._reader.variants()
-        self.documents: Documents = documents(self._reader.content)
-
-    @cached_property
-    def facts(self) -> Mapping[str, Fact]:
-        """Its facts by name."""
-        return measure(self.variant, self.read)
-
-    @cached_property
-    def steps(self) -> list[PassStep]:
-        """Its passes in order."""
-        return steps(self._reader.passes(self.variant))
+        self.workspace = Workspace(path)
+        (self.variant,) = self.workspace.variants
+        # In the order in which they were made; without those of a front end.
+        self.stages = pipeline(self.variant)
 
     @property
-    def stages(self) -> tuple[str, ...]:
-        """Its stages in the order in which they were made; without those of a front end."""
-        return pipeline(self.variant)
+    def facts(self) -> Mapping[str, Fact]:
+        """The facts by name."""
+        return self.workspace.facts(self.variant)
+
+    @property
+    def steps(self) -> list[PassStep]:
+        """The passes in order."""
+        return self.workspace.passes(self.variant)
 
     def read(self, stage: str) -> bytes | None:
-        """The content of a stage; None if it has none."""
-        return self._reader.read(self.variant, stage)
+        """Return the content of a stage; None if it has none."""
+        return self.workspace.read(self.variant, stage)
 
     def text(self, stage: str) -> str:
-        """The text of a stage; "" if it has none."""
+        """Return the text of a stage; "" if it has none."""
         return (self.read(stage) or b"").decode("utf-8", "replace")
 
-    def module_text(self, step: PassStep) -> str | None:
-        """The module after a pass; None if the pass left none."""
-        if step.after is None:
-            return None
-        return self._reader.content(step.after.artifact).decode("utf-8", "replace")
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """The versions of Triton, ptxas, Python, torch and irscope."""
-        return self.variant.toolchain.versions
+    def module(self, module: PassModule) -> Document:
+        """Parse a module between two passes."""
+        return self.workspace.module(module, self.variant)
 
 
 def pipeline(variant: Variant) -> tuple[str, ...]:
-    """The stages of a variant that Triton's backend makes one from the other, in order."""
-    from irscope.targets import is_source_stage, stages_of
-
-    own = [
-        stage for stage in stages_of(variant) if not is_source_stage(stage.name) and not stage.derived_from
-    ]
-    return tuple(stage.name for stage in own if stage.name in variant.artifacts)
+    """Return the stages of a variant that Triton's backend makes one from the other, in order."""
+    return tuple(
+        stage.name
+        for stage in stages_of(variant)
+        if stage.name in variant.artifacts and not is_source_stage(stage.name) and not stage.derived_from
+    )
 
 
 def plan_on(side: Environment, request: SweepRequest | WhatIfRequest, seconds: float) -> Plan:
