@@ -124,25 +124,26 @@ class KeptResults:
         self._folder = folder or default_folder()
         self.made = 0
 
-    def path(self, key: str, suffix: str = ".irscope") -> Path:
-        """The file of a key, whether it exists or not; marks it as used."""
-        path = self._folder / f"{key}{suffix}"
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return path
+    def get(self, key: str, make: Callable[[Path], None], suffix: str = ".irscope") -> Path:
+        """Return the file of a key, which `make` writes if there is none. Raises what that raises.
 
-    def put(self, key: str, make: Callable[[Path], None], suffix: str = ".irscope") -> Path:
-        """Has `make` write the file of a key, which appears when it is complete. Raises what that raises."""
+        The file appears when it is complete.
+        """
+        path = self._folder / f"{key}{suffix}"
+        if path.exists():
+            with contextlib.suppress(OSError):
+                os.utime(path)  # the oldest are removed first
+            return path
         self._folder.mkdir(parents=True, exist_ok=True)
         part = self._folder / f"{key}.{os.getpid()}-{get_ident()}.part"
         try:
             make(part)
-            part.replace(self.path(key, suffix))
+            part.replace(path)
         finally:
             part.unlink(missing_ok=True)
         self.made += 1
-        self._remove_oldest(self.path(key, suffix))
-        return self.path(key, suffix)
+        self._remove_oldest(path)
+        return path
 
     def discard_unfinished(self) -> None:
         """Remove what threads of this process that were left behind have begun to write."""
@@ -191,6 +192,7 @@ class CompiledVariant:
     """A variant as a side compiled it, in a capture of its own."""
 
     def __init__(self, path: Path) -> None:
+        self.path = path
         self.workspace = Workspace(path)
         (self.variant,) = self.workspace.variants
         # In the order in which they were made; without those of a front end.
@@ -246,30 +248,10 @@ def digest_of(*parts: str) -> str:
 def compile_on(
     side: Environment, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
 ) -> CompiledVariant:
-    """The variant as a side compiles it; `root` is the folder that imports of the file may start in.
+    """Return the variant as a side compiles it; `root` is the folder that imports of the file may start in.
 
-    Raises UserError if the side cannot compile it, with the compiler's line.
+    Raises UserError if it cannot be planned or compiled there, with the compiler's line.
     """
-    compiled = opened(compile_path(side, subject, kept, seconds, root))
-    if compiled.variant.failure is not None:
-        failure = compiled.variant.failure
-        raise UserError(f"{subject.kernel} does not compile: {failure.kind}: {failure.summary}")
-    return compiled
-
-
-def opened(path: Path) -> CompiledVariant:
-    """The variant in a capture, which is removed if the failure may be of the machine and not of the code."""
-    compiled = CompiledVariant(path)
-    failure = compiled.variant.failure
-    if failure is not None and failure.kind in _MAYBE_PASSING:
-        path.unlink(missing_ok=True)
-    return compiled
-
-
-def compile_path(
-    side: Environment, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
-) -> Path:
-    """The capture with the variant as a side compiles it. Raises UserError if it cannot be planned there."""
     key = digest_of(
         "compile",
         side.identity,
@@ -279,8 +261,20 @@ def compile_path(
         repr(subject.specialization),
         repr(sorted(subject.config.values, key=lambda pair: pair[0])),
     )
-    path = kept.path(key)
-    return path if path.exists() else kept.put(key, partial(_compile, side, subject, seconds))
+    compiled = opened(kept.get(key, partial(_compile, side, subject, seconds)))
+    if compiled.variant.failure is not None:
+        failure = compiled.variant.failure
+        raise UserError(f"{subject.kernel} does not compile: {failure.kind}: {failure.summary}")
+    return compiled
+
+
+def opened(path: Path) -> CompiledVariant:
+    """Open a capture, and remove it if its failure may be of the machine and not of the code."""
+    compiled = CompiledVariant(path)
+    failure = compiled.variant.failure
+    if failure is not None and failure.kind in _MAYBE_PASSING:
+        path.unlink(missing_ok=True)
+    return compiled
 
 
 def _compile(side: Environment, subject: Subject, seconds: float, path: Path) -> None:

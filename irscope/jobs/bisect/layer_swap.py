@@ -49,11 +49,8 @@ class Mixer:
 
     def build(self, above: CompiledVariant, cut: Cut, side: Environment) -> CompiledVariant:
         """The variant of `above` with what is below the cut built by `side`; a failure is in it."""
-        key = _key(above, cut, side)
-        path = self.kept.path(key)
-        if not path.exists():
-            self.kept.put(key, partial(self._write, above, cut, side))
-        return opened(path)
+        write = partial(self._write, above, cut, side)
+        return opened(self.kept.get(_key(above, cut, side), write))
 
     def only_passes(self, above: CompiledVariant, cut: Cut, side: Environment) -> str | None:
         """The module that `side` makes of the cut's text with the passes not skipped; None: failed."""

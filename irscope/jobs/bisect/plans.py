@@ -29,9 +29,7 @@ def planned_subjects(
     settings = repr((request.kernel, request.signature, request.constants, request.axes, request.guess))
     targets = " ".join(map(str, request.targets))
     key = digest_of("plan", side.identity, state, settings, targets)
-    path = kept.path(key, ".json")
-    if not path.exists():
-        kept.put(key, partial(_write, side, request, seconds), ".json")
+    path = kept.get(key, partial(_write, side, request, seconds), ".json")
     document = json.loads(path.read_text(encoding="utf-8"))
     return [
         Subject(
