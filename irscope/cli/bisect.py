@@ -30,7 +30,8 @@ from irscope.model.files import write_output
 if TYPE_CHECKING:
     from irscope.jobs.bisect.bisection import Bisection, Bisector
     from irscope.jobs.bisect.compiling import Subject
-    from irscope.jobs.bisect.toolchains import Side, SideOptions
+    from irscope.jobs.bisect.toolchains import SideOptions
+    from irscope.jobs.versions.environments import Environment
 
 NAME = "bisect"
 GROUP = "check"
@@ -146,7 +147,7 @@ def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str]
 
 
 def _subject(
-    args: argparse.Namespace, sides: list[Side | UserError], bisector: Bisector
+    args: argparse.Namespace, sides: list[Environment | UserError], bisector: Bisector
 ) -> tuple[Subject, str]:
     """Return the variant of a file to bisect and its name, as the first version plans it."""
     from irscope.jobs.bisect.plans import choose, planned_subjects

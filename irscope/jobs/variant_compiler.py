@@ -231,16 +231,31 @@ class WhatIfCompiler:
 
     def begin(self, what_if: WhatIf, publish: Publish) -> None:
         """Compiles in a new thread."""
-        self._start(partial(self._run, what_if, publish))
+        ids = set[int]()
+        compile_ = partial(self._compile_what_if, what_if, publish, ids)
+        self._start(compile_, lambda problem: publish(NotAdded(problem, tuple(ids))))
 
     def record_passes(self, request: PassRequest, publish: Publish) -> None:
         """Compiles in a new thread."""
-        self._start(partial(_record_passes, request, self._storage, self._seconds, publish, self._stop))
+        compile_ = partial(self._compile_passes, request, publish)
+        self._start(compile_, lambda problem: publish(PassesRefused(request.variant.id, problem)))
 
-    def _start(self, run: Callable[[Worker], None]) -> None:
-        """Call `run` in a new thread with a worker that it ends."""
-        worker, self._spare = self._spare or Worker(), None
-        thread = Thread(target=run, args=(worker,), name="irscope-what-if", daemon=True)
+    def _start(self, compile_: Callable[[list[Worker]], None], refuse: Callable[[str], None]) -> None:
+        """Call `compile_` in a new thread with a worker, and `refuse` with why it fails."""
+        workers, self._spare = [self._spare or Worker()], None
+
+        def run() -> None:
+            try:
+                compile_(workers)
+            except Stopped:  # the app has quit
+                pass
+            except (UserError, OSError, sqlite3.Error) as error:
+                refuse(str(error))
+            finally:
+                for worker in workers:
+                    worker.stop()
+
+        thread = Thread(target=run, name="irscope-what-if", daemon=True)
         self._threads.append(thread)
         thread.start()
 
@@ -259,22 +274,20 @@ class WhatIfCompiler:
             self._spare.stop()
             self._spare = None
 
-    def _run(self, what_if: WhatIf, publish: Publish, worker: Worker) -> None:
-        workers, ids = [worker], set[int]()
-        try:
-            request = _request(what_if, what_if.values, what_if.passes)
-            plan = worker.plan(request, self._stop, IMPORT_SECONDS)
-            sweep, added = self._lay_out(plan, what_if)
-            ids.update(sweep.ids.values())
-            publish(added)
-            self._compile(sweep, workers, publish, ids)
-        except Stopped:  # the app has quit
-            pass
-        except (UserError, OSError, sqlite3.Error) as error:
-            publish(NotAdded(str(error), tuple(ids)))
-        finally:
-            for started_worker in workers:
-                started_worker.stop()
+    def _compile_what_if(
+        self, what_if: WhatIf, publish: Publish, left: set[int], workers: list[Worker]
+    ) -> None:
+        """Compiles and stores the variants of a what-if; `left` are the ids of those that are not stored."""
+        request = _request(what_if, what_if.values, what_if.passes)
+        plan = workers[0].plan(request, self._stop, IMPORT_SECONDS)
+        sweep, added = self._lay_out(plan, what_if)
+        left.update(sweep.ids.values())
+        publish(added)
+        started, made = stage_events(sweep.ids, publish)
+        for job, outcome in run_jobs(list(sweep.ids), workers, self._seconds, started, made, self._stop):
+            new = outcome.added_to(unfinished_variant(job))
+            self._storage.store(partial(self._write, sweep, job, new, publish))
+            left.discard(sweep.ids[job])
 
     def _lay_out(self, plan: Plan, what_if: WhatIf) -> tuple[Sweep, Added]:
         """Return the jobs that are not compiled yet, with their ids, and the pair to compare.
@@ -295,18 +308,35 @@ class WhatIfCompiler:
             a = what_if.variant.id
         return sweep, Added(tuple(planned_variant(sweep, job) for job in ids), a, b)
 
-    def _compile(self, sweep: Sweep, workers: list[Worker], publish: Publish, left: set[int]) -> None:
-        started, made = stage_events(sweep.ids, publish)
-        for job, outcome in run_jobs(list(sweep.ids), workers, self._seconds, started, made, self._stop):
-            new = outcome.added_to(unfinished_variant(job))
-            self._storage.store(partial(self._write, sweep, job, new, publish))
-            left.discard(sweep.ids[job])
-
     def _write(
         self, sweep: Sweep, job: Job, new: NewVariant, publish: Publish, writer: CaptureWriter
     ) -> None:
         writer.add_compiled(sweep.plan.kernel(), sweep.toolchain, new, sweep.ids[job])
         publish(VariantFinished(stored_variant(planned_variant(sweep, job), new), self._storage.path))
+
+    def _compile_passes(self, request: PassRequest, publish: Publish, workers: list[Worker]) -> None:
+        """Compiles and stores a variant with its passes.
+
+        Raises UserError if the variant has no passes, or fails unlike before.
+        """
+        variant = request.variant
+        plan = workers[0].plan(_request(request, {}, passes=True), self._stop, IMPORT_SECONDS)
+        _check_same(plan, request)
+        job = plan.jobs[0]
+        ((_, outcome),) = run_jobs([job], workers, self._seconds, lambda _: None, stop=self._stop)
+        new = outcome.added_to(unfinished_variant(job))
+        if new.failure is not None and (variant.failure is None or not new.passes):
+            raise UserError(f"#{variant.id} with passes: {new.failure.summary}")
+        if not new.passes:
+            raise UserError(f"#{variant.id} has no passes that can be recorded")
+        new = replace(new, config=variant.config, launches=variant.launches, benchmarks=variant.benchmarks)
+
+        def write(writer: CaptureWriter) -> None:
+            """Add the variant; in a capture that has it without passes, it replaces that one."""
+            stored = writer.add_compiled(variant.kernel, variant.toolchain, new, variant.id)
+            publish(PassesRecorded(variant.id, self._storage.path, stored))
+
+        self._storage.store(write)
 
 
 def _request(
@@ -338,25 +368,6 @@ def _command() -> str:
     return shlex.join(sys.argv)
 
 
-def _record_passes(
-    request: PassRequest, storage: LiveCapture, seconds: float, publish: Publish, stop: Stop, worker: Worker
-) -> None:
-    """Compiles and stores a variant with its passes; ends the worker."""
-    variant, workers = request.variant, [worker]
-    try:
-        plan = worker.plan(_request(request, {}, passes=True), stop, IMPORT_SECONDS)
-        _check_same(plan, request)
-        new = _compile_passes(plan, variant, workers, seconds, stop)
-        storage.store(partial(_write_passes, variant, new, storage, publish))
-    except Stopped:  # the app has quit
-        pass
-    except (UserError, OSError, sqlite3.Error) as error:
-        publish(PassesRefused(variant.id, str(error)))
-    finally:
-        for started_worker in workers:
-            started_worker.stop()
-
-
 def _check_same(plan: Plan, request: PassRequest) -> None:
     """Raise UserError unless the first job of a plan compiles the variant as it was compiled before.
 
@@ -369,25 +380,3 @@ def _check_same(plan: Plan, request: PassRequest) -> None:
     placed = replace(plan, source=kernel.source, helpers=kernel.helpers)
     if plan.jobs[0] not in compiled_before(placed, [variant]):
         raise UserError(f"#{variant.id} was compiled with other settings of Triton than irscope has now")
-
-
-def _compile_passes(
-    plan: Plan, variant: Variant, workers: list[Worker], seconds: float, stop: Stop
-) -> NewVariant:
-    """Return the variant with its passes. Raise UserError if it has none, or fails unlike before."""
-    job = plan.jobs[0]
-    ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None, stop=stop)
-    new = outcome.added_to(unfinished_variant(job))
-    if new.failure is not None and (variant.failure is None or not new.passes):
-        raise UserError(f"#{variant.id} with passes: {new.failure.summary}")
-    if not new.passes:
-        raise UserError(f"#{variant.id} has no passes that can be recorded")
-    return replace(new, config=variant.config, launches=variant.launches, benchmarks=variant.benchmarks)
-
-
-def _write_passes(
-    variant: Variant, new: NewVariant, storage: LiveCapture, publish: Publish, writer: CaptureWriter
-) -> None:
-    """Add the variant; in a capture that has it without passes, it replaces that one."""
-    stored = writer.add_compiled(variant.kernel, variant.toolchain, new, variant.id)
-    publish(PassesRecorded(variant.id, storage.path, stored))

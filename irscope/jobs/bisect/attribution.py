@@ -26,7 +26,7 @@ from irscope.jobs.bisect.compiling import CompiledVariant
 from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.interruption import threads
 from irscope.jobs.bisect.layer_swap import Cut, Mixer
-from irscope.jobs.bisect.toolchains import Side
+from irscope.jobs.versions.environments import Environment
 from irscope.model.text import clipped, one_line
 from irscope.targets import CUDA, backend_of
 
@@ -114,7 +114,7 @@ _TOLERANCE = 0.1
 class Endpoint:
     """One end of a bisection: the toolchain, the variant as it compiled it, and what was read from that."""
 
-    side: Side
+    side: Environment
     compiled: CompiledVariant
     reading: Reading
 

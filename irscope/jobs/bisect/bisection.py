@@ -22,8 +22,8 @@ from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.interruption import threads
 from irscope.jobs.bisect.layer_swap import Mixer
 from irscope.jobs.bisect.pass_search import PassResult, PassSearch
-from irscope.jobs.bisect.toolchains import Side
 from irscope.jobs.repository import Repository, checkouts
+from irscope.jobs.versions.environments import Environment
 from irscope.languages.language import parse
 from irscope.model import UserError
 from irscope.targets import stage_named
@@ -125,7 +125,7 @@ class Bisector:
     _start: float = 0.0
 
     def versions(
-        self, sides: Sequence[Side | UserError], labels: Sequence[str], subject: Subject, name: str
+        self, sides: Sequence[Environment | UserError], labels: Sequence[str], subject: Subject, name: str
     ) -> Bisection:
         """Return the first version at which a variant gets worse, and why.
 
@@ -134,7 +134,7 @@ class Bisector:
         self._begin(Bisection(subject.kernel, str(subject.target), name, self.criterion))
         readings: dict[int, tuple[VersionReading, Endpoint | None]] = {}
 
-        def compile_(side: Side) -> CompiledVariant:
+        def compile_(side: Environment) -> CompiledVariant:
             self.report(f"compiling with {side.label}")
             return compile_on(side, subject, self.kept, self.seconds)
 
@@ -148,7 +148,7 @@ class Bisector:
         return self._add()
 
     def commits(
-        self, request: CommitRequest, sides: Sequence[Side | UserError], labels: Sequence[str]
+        self, request: CommitRequest, sides: Sequence[Environment | UserError], labels: Sequence[str]
     ) -> Bisection:
         """Return the first bad commit with the good (first) toolchain; with several, the first bad version.
 
@@ -179,12 +179,12 @@ class Bisector:
         return self._add()
 
     def _versions_at(
-        self, searcher: CommitSearcher, sides: Sequence[Side | UserError], labels: Sequence[str]
+        self, searcher: CommitSearcher, sides: Sequence[Environment | UserError], labels: Sequence[str]
     ) -> None:
         """Bisect over versions at the bad end of the commits."""
         sha = searcher.bad_end
 
-        def compile_(side: Side) -> CompiledVariant:
+        def compile_(side: Environment) -> CompiledVariant:
             self.report(f"compiling {sha[:10]} with {side.label}")
             return searcher.compile(sha, side)
 
@@ -206,7 +206,7 @@ class Bisector:
             return self.latest
 
     def _read(
-        self, side: Side | UserError, label: str, compile_: Callable[[Side], CompiledVariant]
+        self, side: Environment | UserError, label: str, compile_: Callable[[Environment], CompiledVariant]
     ) -> tuple[VersionReading, Endpoint | None]:
         """Compile with a side, and read the criterion."""
         try:
@@ -256,7 +256,7 @@ class Bisector:
 
 def _source_cause(good: CompiledVariant, bad: CompiledVariant) -> SourceCause:
     lines = line_map(good.variant.kernel, bad.variant.kernel)
-    diverging = divergences(good.steps, bad.steps, good.documents, bad.documents, lines).first
+    diverging = divergences(good.steps, bad.steps, good.module, bad.module, lines).first
     return SourceCause(
         tuple(source_edits(good.variant, bad.variant)),
         stage_differences(good, bad),
@@ -278,7 +278,8 @@ def _source_changes(good: CompiledVariant, bad: CompiledVariant) -> Changes | No
 def _tools(compiled: CompiledVariant) -> tuple[tuple[str, str], ...]:
     """The versions of Triton and the assembler: (("triton", "3.8.0"), ("ptxas", "12.9"))."""
     names = ("triton", "ptxas")
-    found = [(name, compiled.versions[name]) for name in names if name in compiled.versions]
+    versions = compiled.variant.toolchain.versions
+    found = [(name, versions[name]) for name in names if name in versions]
     return tuple((name, match[1] if (match := _CUDA.match(text)) else text) for name, text in found)
 
 

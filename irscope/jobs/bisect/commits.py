@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from irscope.compiling.messages import SweepRequest
 from irscope.jobs.bisect.attribution import Endpoint
-from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, compile_on, compile_path, digest_of
+from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, compile_on, digest_of
 from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.plans import choose, planned_subjects
-from irscope.jobs.bisect.toolchains import Side
 from irscope.jobs.repository import Commit, Repository
+from irscope.jobs.versions.environments import Environment
 from irscope.model import UserError
 from irscope.model.text import pluralize
 
@@ -76,7 +76,7 @@ class CommitSearcher:
         self,
         repository: Repository,
         request: CommitRequest,
-        side: Side,
+        side: Environment,
         kept: KeptResults,
         folder: Callable[[str], Path],
         report: Callable[[str], None],
@@ -149,20 +149,17 @@ class CommitSearcher:
         self._ends[sha] = Endpoint(self._side, compiled, reading)
         return CommitReading(commit, reading)
 
-    def compile(self, sha: str, side: Side) -> CompiledVariant:
+    def compile(self, sha: str, side: Environment) -> CompiledVariant:
         """Return the kernel at a commit. Raises UserError if it does not compile there."""
         request = self._request.request
         axes: Mapping[str, object] = request.axes
         sweep = request.kernel, request.signature, request.constants, axes, request.targets
         settings = repr((*sweep, self._request.variant))
         key = digest_of("commit", self._repository.tree(sha), str(self._path), side.identity, settings)
-        path = self._kept.path(key, ".json")
-        if not (path.exists() and _capture(path).exists()):
-            self._kept.put(key, partial(self._compile, sha, side), ".json")
-        return CompiledVariant(_capture(path))
+        return CompiledVariant(self._kept.get(key, partial(self._compile, sha, side)))
 
-    def _compile(self, sha: str, side: Side, path: Path) -> None:
-        """Write where the result is kept. Raises UserError if the commit does not compile."""
+    def _compile(self, sha: str, side: Environment, path: Path) -> None:
+        """Write the capture of a commit. Raises UserError if the commit does not compile."""
         folder = self._folder(sha)
         seconds = self._request.seconds
         try:
@@ -171,13 +168,7 @@ class CommitSearcher:
             request = replace(self._request.request, file=folder / self._path)
             subjects = planned_subjects(side, request, self._kept, seconds, folder)
             subject, _ = choose(subjects, self._request.variant)
-            compile_on(side, subject, self._kept, seconds, folder)
-            capture = compile_path(side, subject, self._kept, seconds, folder)
+            compiled = compile_on(side, subject, self._kept, seconds, folder)
         except UserError as error:
             raise UserError(str(error).replace(f"{folder}/", "")) from error
-        path.write_text(json.dumps({"capture": str(capture)}), encoding="utf-8")
-
-
-def _capture(path: Path) -> Path:
-    """Return the capture that a kept result names."""
-    return Path(json.loads(path.read_text(encoding="utf-8"))["capture"])
+        shutil.copyfile(compiled.path, path)

@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from irscope.document.json.records import json_value
@@ -48,12 +49,10 @@ def bisect_text(found: Bisection, most_rows: int, width: int | None, paint: Pain
 
 def titled_changes(found: Bisection) -> Iterator[tuple[str, Changes]]:
     """The diffs to show, each with its title."""
-    if found.source_cause is not None and found.source_cause.changes is not None:
-        changes = found.source_cause.changes
-        yield f"Lines of {changes.stage} that changed ({changes.inputs}): {summarize(changes.diff)}", changes
-    if found.cause is not None and found.cause.changes is not None:
-        changes = found.cause.changes
-        yield f"Lines of {changes.stage} that changed ({changes.inputs}): {summarize(changes.diff)}", changes
+    for cause in (found.source_cause, found.cause):
+        if cause is not None and (changes := cause.changes) is not None:
+            title = f"Lines of {changes.stage} that changed ({changes.inputs}): {summarize(changes.diff)}"
+            yield title, changes
 
 
 def python_lines(changes: Changes) -> Iterator[str]:
@@ -205,10 +204,7 @@ def _changes(changes: Changes, most_rows: int) -> dict[str, Any]:
         "summary": summarize(changes.diff),
         "lines": rows[:most_rows],
         "more_lines": max(len(rows) - most_rows, 0),
-        "python": [
-            {"file": line.file, "line": line.line, "text": line.text, "operations": line.operations}
-            for line in changes.python
-        ],
+        "python": [asdict(line) for line in changes.python],
     }
 
 
@@ -233,10 +229,7 @@ def _commit(commit: Commit) -> dict[str, Any]:
 
 def _source(cause: SourceCause, most_rows: int) -> dict[str, Any]:
     return {
-        "edits": [
-            {"function": edit.function, "file": edit.file, "line": edit.line, "text": edit.text}
-            for edit in cause.edits
-        ],
+        "edits": [asdict(edit) for edit in cause.edits],
         "divergence": cause.divergence or None,
         "stages": dict(cause.stages),
         "changes": None if cause.changes is None else _changes(cause.changes, most_rows),
