@@ -241,10 +241,9 @@ def run(args: argparse.Namespace) -> int:
 
 def _build(args: argparse.Namespace) -> int:
     from irscope.cli.progress import recording_bar
-    from irscope.jobs.warm.build import build
+    from irscope.jobs.warm.build import build, new_entry_text, result_text
     from irscope.jobs.warm.compile_input import Input, parse_program
     from irscope.jobs.warm.plan_file import read_plan
-    from irscope.jobs.warm.warm_text import new_entry_text, result_text
     from irscope.workspace.trust import kernels_of, untrusted_files
 
     if not (args.inputs or args.plan) or args.output is None:

@@ -1,6 +1,6 @@
-"""Values that a user wants a kernel's arguments to be compiled for: `attention:M=1..8192:x16;N=64,128`.
+"""The launches to compile a kernel for: the recorded ones, and those that `--vary` adds.
 
-    KERNEL:NAME=VALUE,VALUE[;NAME=...]
+    KERNEL:NAME=VALUE,VALUE[;NAME=...]        attention:M=1..8192:x16;N=64,128
 
 A VALUE of a run-time argument is a number or a range; of a pointer, its type or its alignment:
 
@@ -11,17 +11,12 @@ A VALUE of a run-time argument is a number or a range; of a pointer, its type or
 
 A VALUE of a constexpr or option is one that `irscope compile --config` takes. KERNEL may be a glob.
 
-The arguments of recorded launches that depend on each other: strides that equal sizes, multiples of them.
-
-M=128 N=1024 K=512 stride_am=512 stride_bk=1024  ->  stride_am moves with K, stride_bk with N
-
-Launches of a kernel that a capture has, and those that `--vary` adds: the arguments of each.
+Strides and sizes that equal an argument, or a multiple of it, in all recorded launches move with it. Of the
+values, one is compiled for each way in which Triton can specialize:
 
     recorded   a=float16[512, 64] M=512 stride=512
     --vary "matmul:M=1..4096"
-               M=1 stride=1, M=2 stride=2, M=16 stride=16: one for each way in which Triton can specialize
-
-Strides and sizes that follow from an argument move with it.
+               M=1 stride=1, M=2 stride=2, M=16 stride=16
 """
 
 from __future__ import annotations
@@ -215,7 +210,7 @@ def _is_stride(name: str) -> bool:
 def dependent_constants(
     argument: str, cases: Sequence[LaunchCase]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Constexprs that the program seems to compute from an argument, with their recorded values.
+    """Return the constexprs that the program seems to compute from an argument, with their recorded values.
 
     Each differs between launches, but not between launches with the same value of the argument; or it is
     the power of two that follows the only value.
@@ -241,7 +236,7 @@ def _is_next_power(value: str, constant: int) -> bool:
 
 
 def constants_text(argument: str, name: str, values: Sequence[str]) -> str:
-    """Says that a constexpr was not varied with the argument that it follows."""
+    """Say that a constexpr was not varied with the argument that it follows."""
     return (
         f"{name} follows {argument} in the recorded launches, but only {', '.join(values)} is "
         f"compiled; add its other values: {name}=..."

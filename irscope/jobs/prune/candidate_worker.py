@@ -1,9 +1,8 @@
 """A process that compiles candidates of an autotuner from their texts; it never imports the program.
 
 `worker_pool.py` starts it with the numbers of two descriptors (see compiling/worker.py) and the folder of
-the program's Triton with its key, which takes a second to compute.
-
-A compiled candidate as a variant with facts, which irscope's analyses take.
+the program's Triton with its key, which takes a second to compute. A compiled candidate becomes a variant, so
+that irscope's analyses can measure it.
 """
 
 from __future__ import annotations
@@ -118,7 +117,7 @@ def allocation_of(source: SourceText, options: Any, target: Any) -> Allocation:
 
 
 def _compiled(job: CandidateJob, memory: StageMemory) -> CandidateResult:
-    """Compiles a candidate into Triton's cache, unless it cannot be launched, which is known before LLVM."""
+    """Compile a candidate into Triton's cache, unless it cannot be launched, which is known before LLVM."""
     # Loads numpy, which `fits` does not need.
 
     memory.begin(job.file, job.kernel, job.target, job.group)

@@ -1,16 +1,14 @@
-"""The call of an autotuner that is to be pruned: its kernel, configs, arguments and target.
+"""The candidates of an autotuner: what Triton would compile and launch for each of its configs.
 
 Triton calls `early_config_prune(configs, named_args, **kwargs)` with everything that the launch was given,
-`grid` and `warmup` included, but not with the kernel: the autotuner is found on the call stack.
-
-The jobs of the processes that compile for an autotuner, and their results, as plain data.
-
-The candidates of an autotuner: what Triton would compile and launch for each of its configs.
+`grid` and `warmup` included, but not with the kernel: the autotuner is found on the call stack. The jobs of
+the processes that compile candidates, and their results, are plain data.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -157,7 +155,7 @@ class DeferredText:
         self._generate = generate
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles as the SourceText, or as the Failure of generating it."""
+        """Pickle as the SourceText, or as the Failure of generating it."""
         try:
             return _same, (self._generate(),)
         except Exception as error:  # noqa: BLE001 - the kernel's own code
@@ -227,8 +225,14 @@ class Candidate:
 
     @cached_property
     def key(self) -> str:
-        """Return the hash by which Triton's cache names the compilation."""
-        return compilation_key(self.source, self.options, self.gpu)
+        """Return the hash by which Triton's cache names the compilation (`triton.compile`)."""
+        from triton._C.libtriton import get_cache_invalidating_env_vars
+        from triton.compiler import make_backend
+        from triton.runtime.cache import get_cache_key
+
+        backend, variables = make_backend(self.gpu), get_cache_invalidating_env_vars()
+        text = get_cache_key(self.source, backend, self.options, variables)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
     def values(self) -> Config:
@@ -261,29 +265,12 @@ class Candidate:
 
         It is empty if Triton's cache has the compilation and nothing else is needed.
         """
-        source = self.source
-        text = "" if full and is_cached(self.key, source.name) else texts.text(source, self.options, self.gpu)
+        from triton.runtime.cache import get_cache_manager
+
+        source, file = self.source, f"{self.source.name[:150]}.json"
+        is_cached = full and (get_cache_manager(self.key).get_group(file) or {}).get(file)
+        text = "" if is_cached else texts.text(source, self.options, self.gpu)
         return SourceText(source.name, source.hash(), source.ext, source.language.name, text)
-
-
-def compilation_key(source: Any, options: Any, target: Any) -> str:
-    """Return the hash by which Triton's cache names a compilation (`triton.compile`)."""
-    import hashlib
-
-    from triton._C.libtriton import get_cache_invalidating_env_vars
-    from triton.compiler import make_backend
-    from triton.runtime.cache import get_cache_key
-
-    text = get_cache_key(source, make_backend(target), options, get_cache_invalidating_env_vars())
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def is_cached(key: str, name: str) -> bool:
-    """Return True if Triton's cache has a compilation by its key, and the name of the kernel."""
-    from triton.runtime.cache import get_cache_manager
-
-    file = f"{name[:150]}.json"
-    return bool((get_cache_manager(key).get_group(file) or {}).get(file))
 
 
 def candidates_of(call: AutotunerCall, configs: Sequence[Any]) -> list[Candidate]:

@@ -1,8 +1,6 @@
-"""`irscope.fits`: drops the configs that cannot be launched, without LLVM and ptxas.
+"""`irscope.fits` drops the configs that cannot be launched, without LLVM and ptxas.
 
-`irscope.fits(kernel, configs, ...)`: which configs can be launched, asked before any launch.
-
-`irscope.prune`: compiles the configs in parallel and keeps the few that are worth measuring.
+`irscope.prune` compiles the configs in parallel and keeps the few that are worth measuring.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The configs that pruning keeps, its reasons to drop the others, and the line that says so.
 
-Results of pruning, kept in Triton's cache: a program that runs again compiles nothing for them.
+Results are kept in Triton's cache: a program that runs again compiles nothing for them.
 """
 
 from __future__ import annotations
@@ -40,10 +40,15 @@ class PruningResult:
     @property
     def lasting(self) -> bool:
         """Return True if the next run would find the same: a failure may be this machine's."""
-        return not self.notes and all(d.failure in ("", *_EXPECTED) for d in self.drops.values())
+        return not self.notes and not self.unexpected
+
+    @property
+    def unexpected(self) -> dict[int, Drop]:
+        """Return the drops for failures of which the user should know."""
+        return {n: drop for n, drop in self.drops.items() if drop.failure not in ("", *_EXPECTED)}
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the result as JSON values."""
         drops = {str(number): asdict(drop) for number, drop in self.drops.items()}
         return {"keep": list(self.keep), "drops": drops}
 
@@ -77,9 +82,9 @@ def prune_or_keep_all(
 
 
 def _report(command: str, kernel: str, configs: Sequence[Any], pruned: PruningResult, seconds: float) -> None:
-    failed = {n: drop for n, drop in pruned.drops.items() if drop.failure not in ("", *_EXPECTED)}
-    for number, drop in list(failed.items())[:1]:
-        more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    for number, drop in list(pruned.unexpected.items())[:1]:
+        others = len(pruned.unexpected) - 1
+        more = f", and {others} more" if others else ""
         _print(f"{command}: {kernel}: not compiled: {configs[number]}{more}: {drop.reason}")
     for note in pruned.notes:
         _print(f"{command}: {kernel}: {note}")

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
@@ -48,7 +48,9 @@ class WorkerPool:
             except BaseException:
                 self._stop()  # jobs may still run
                 raise
-            self._stop_when_idle()
+            self._timer = threading.Timer(_IDLE_SECONDS, self.stop)
+            self._timer.daemon = True
+            self._timer.start()
 
     def stop(self) -> None:
         """End the workers."""
@@ -63,15 +65,20 @@ class WorkerPool:
         if _environment() != self._environment:
             self._stop()
             self._environment = _environment()
-        triton = _triton() if len(self._workers) < count else ()
-        with _uncaptured():
-            while len(self._workers) < count:
-                self._workers.append(Worker(partial(spawn, module=_WORKER, arguments=triton)))
+        if len(self._workers) < count:
+            self._start(count - len(self._workers))
 
-    def _stop_when_idle(self) -> None:
-        self._timer = threading.Timer(_IDLE_SECONDS, self.stop)
-        self._timer.daemon = True
-        self._timer.start()
+    def _start(self, count: int) -> None:
+        """Start workers, which irscope does not capture if it captures this process."""
+        import triton
+        from triton.runtime import cache
+
+        # The folder from which this process imported Triton, and Triton's own key.
+        arguments = str(Path(triton.__file__).parent.parent), cache.triton_key()
+        capturing = sys.modules.get("irscope.recording.subprocesses")
+        with capturing.uncaptured_subprocesses() if capturing is not None else nullcontext():
+            spawn_one = partial(spawn, module=_WORKER, arguments=arguments)
+            self._workers += [Worker(spawn_one) for _ in range(count)]
 
     def _stop(self) -> None:
         for worker in self._workers:
@@ -95,23 +102,3 @@ def _result(outcome: Outcome) -> CandidateResult:
 
 def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(_PREFIXES)}
-
-
-def _triton() -> tuple[str, str]:
-    """Return the folder from which this process imported Triton, and Triton's own key."""
-    import triton
-    from triton.runtime import cache
-
-    return str(Path(triton.__file__).parent.parent), cache.triton_key()
-
-
-def _uncaptured() -> ExitStack:
-    """Return a context in which the processes that start are not captured.
-
-    It matters only if irscope captures this one.
-    """
-    stack = ExitStack()
-    capturing = sys.modules.get("irscope.recording.subprocesses")
-    if capturing is not None:
-        stack.enter_context(capturing.uncaptured_subprocesses())
-    return stack

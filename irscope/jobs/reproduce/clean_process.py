@@ -87,7 +87,7 @@ def _run(command: Sequence[str], scratch: Path, seconds: float) -> tuple[int, st
 
 @cache
 def _compiler_folders() -> tuple[str, ...]:
-    """Folders with the compiler that only this process's path has, such as those of PYTHONPATH."""
+    """Return the folders with the compiler that only this process's path has, such as those of PYTHONPATH."""
     searched = os.environ.get("PYTHONPATH", "").split(os.pathsep)
     entries = {Path(entry).resolve() for entry in searched if entry}
     specs = filter(None, map(importlib.util.find_spec, _PACKAGES))

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from irscope.jobs.reproduce.recorded import Call
+from irscope.compiling.standalone import Call
 
 _BLOCKS = ("body", "orelse", "finalbody")
 # Fewer statements are left out one by one.

@@ -1,11 +1,10 @@
 """The files of a warm folder, in the layout of Triton's cache (FileCacheManager in runtime/cache.py).
 
 An entry is a folder, named by the base32 of the sha256 of its key. A kernel's entry has a file per stage,
-`NAME.json` with the metadata, and the group file that makes it count:
+`NAME.json` with the metadata, and the group file that makes it count; an autotuner's choice is one file:
 
     OQ7C.../add_kernel.ttir ... add_kernel.cubin  add_kernel.json  __grp__add_kernel.json
-
-The files in a warm folder from which Triton reads the autotuner's choices: KERNEL.autotune.json.
+    3M5A.../add_kernel.autotune.json
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """Turns the events of a process into cold starts, and explains each by the warm folder's manifest.
 
-Why a compilation found no entry in a warm folder: the nearest entry, and the components that differ.
-
-How often Inductor compiled a graph or measured in this process, by its own counters.
-
-`torch._dynamo.utils.counters["inductor"]` of torch 2.11 to 2.13. Inductor compiles in worker processes, where
-Triton's listener of this process hears nothing. Imports no torch: without it, all counts are zero.
+A compilation is compared with the nearest entry of its kernel: the parts of the cache key that differ are the
+reason. Inductor compiles in worker processes, where Triton's listener of this process hears nothing; its
+own counters (`torch._dynamo.utils.counters["inductor"]` of torch 2.11 to 2.13) say how often it compiled a
+graph or measured. Imports no torch: without it, all counts are zero.
 """
 
 from __future__ import annotations

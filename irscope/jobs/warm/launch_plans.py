@@ -1,9 +1,10 @@
-"""Compiles what varied and pinned launches of a capture's kernels need, beyond the variants that it has.
+"""Plans and compiles the launches of kernels: recorded ones, and what `--vary` and pins add to them.
 
-Arguments that multiply the compilations of a kernel because Triton specializes on their values.
+Triton specializes on the values of arguments, so one argument can multiply the compilations of a kernel. Each
+plan says what an argument costs, and at which price `do_not_specialize` would save it:
 
-M: 1, i32 divisible by 16, i32   x   12 configs = 36 compilations
-do_not_specialize=['M']                         = 12, with the code of M: i32
+    M: 1, i32 divisible by 16, i32   x   12 configs = 36 compilations
+    do_not_specialize=['M']                         = 12, with the code of M: i32
 """
 
 from __future__ import annotations
@@ -277,7 +278,7 @@ def compile_launches(
     command: str = "irscope warm",
     start: Start | None = None,
 ) -> CompiledLaunches:
-    """Plans and compiles what the launches of these kernels need; writes the variants to `output`.
+    """Plan and compile what the launches of these kernels need; write the variants to `output`.
 
     The compilations go to the Triton cache of the environment (TRITON_CACHE_DIR) in which `start` starts
     the processes, those of PLANNER. Raises UserError if the capture cannot be written.

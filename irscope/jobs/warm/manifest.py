@@ -7,7 +7,7 @@ stored once:
      "entries": [{"kernel": "add_kernel", "folder": "OQ7C...", "components": {"type n": "i32"}, ...}],
      "stubs": [{"name": "cuda_utils", "folders": ["5BXU..."], ...}], ...}
 
-Entries of a warm folder, from the variants of a capture.
+`write_from_capture` writes the entry of a variant, `launcher_of` reads what the launcher of one depends on.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Pins of a capture that was made on a GPU, and how several sets of pins become one.
+"""Pins: the configs that autotuners chose on a GPU, in captures and in pin files, and how sets of them merge.
 
-Pin files: the configs that autotuners chose, as TOML that people read, review and merge.
+A pin file is TOML that people read, review and merge:
 
-[[pin]]
-kernel = "matmul"
-key = "(512, 64, 'torch.float16')"
-config = "BLOCK=64,num_warps=8,num_stages=3"
-...
+    [[pin]]
+    kernel = "matmul"
+    key = "(512, 64, 'torch.float16')"
+    config = "BLOCK=64,num_warps=8,num_stages=3"
+    ...
 """
 
 from __future__ import annotations

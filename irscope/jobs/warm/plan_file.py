@@ -1,16 +1,16 @@
 """Plan files: the kernels to compile, their launches and what to vary of these, as TOML in a repository.
 
-version = 1
-[[kernel]]
-name = "matmul"
-file = "kernels/matmul.py"
-target = "cuda:90"
-vary = ["M=1..8192", "bias=None,*fp32:16"]
-[[kernel.launch]]
-arguments = { a = "float16[512, 64]", M = 512, bias = "None" }
-constants = { ACTIVATION = "relu" }
+    version = 1
+    [[kernel]]
+    name = "matmul"
+    file = "kernels/matmul.py"
+    target = "cuda:90"
+    vary = ["M=1..8192", "bias=None,*fp32:16"]
+    [[kernel.launch]]
+    arguments = { a = "float16[512, 64]", M = 512, bias = "None" }
+    constants = { ACTIVATION = "relu" }
 
-The TOML that irscope writes and reads: strings, numbers and tables.
+Pin files (pins.py) are written and read with the same functions.
 """
 
 from __future__ import annotations

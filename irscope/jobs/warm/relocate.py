@@ -185,7 +185,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def main() -> int:
-    """Relocates the folder that this file is in."""
+    """Relocate the folder that this file is in."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--at", metavar="PATH", default="", help="the folder's path in production")
     folder = Path(os.path.abspath(__file__)).parent  # noqa: PTH100

@@ -1,6 +1,6 @@
 """Compares a warm folder with this machine, component by component of Triton's keys, and compiles nothing.
 
-Compares the functions in a manifest with the files of this machine, as text: nothing is imported.
+The functions in the manifest are compared with the files of this machine as text: nothing is imported.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def _lines(path: Path) -> tuple[str, ...] | None:
 
 
 def _digest(lines: tuple[str, ...], first: int) -> str:
-    """sha256 (hex) of the function that begins at this line, decorators included, as `inspect` finds it."""
+    """Return the sha256 of the function at this line, decorators included, as `inspect` finds it."""
     try:
         text = "".join(inspect.getblock(list(lines[first - 1 :])))
     except (SyntaxError, IndexError):
