@@ -115,6 +115,7 @@ class Table:
         least: Sequence[int] = (),
         level: int = 0,
         roles: Sequence[Role] = (),
+        gap: bool = False,
     ) -> Table:
         """Return a table with these rows.
 
@@ -125,7 +126,7 @@ class Table:
             heading = headings[index] if headings else ""
             width = least[index] if index < len(least) else 0
             columns.append(Column(heading, [row[index] for row in rows], side == ">", width))
-        return cls(columns, level, roles=roles, gap=bool(headings))
+        return cls(columns, level, roles=roles, gap=gap)
 
 
 @dataclass(frozen=True, slots=True)

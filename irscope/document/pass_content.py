@@ -36,7 +36,7 @@ def passes_content(report: PassReport) -> Iterator[Block]:
     rows = [cells for line in report.lines for cells in _cells(line, pair)]
     headings = ["#", "stage", "pass", *(["ms A", "ms B"] if pair else ["ms"]), "effect"]
     unchanged = ["dim" if row[-1] == _UNCHANGED else "" for row in rows]
-    yield Table.from_rows(rows, headings, "><<>><" if pair else "><<><", roles=unchanged)
+    yield Table.from_rows(rows, headings, "><<>><" if pair else "><<><", roles=unchanged, gap=True)
     if not rows:
         yield Line("none", 1)
 
@@ -104,7 +104,7 @@ def llvm_content(report: LlvmReport) -> Iterator[Block]:
         )
         for number, llvm_pass in report.passes
     ]
-    yield Table.from_rows(rows, ["#", "stage", "pass", "ms", "effect"], "><<><", (3, 6, 0, 6))
+    yield Table.from_rows(rows, ["#", "stage", "pass", "ms", "effect"], "><<><", (3, 6, 0, 6), gap=True)
     for function, statistics in report.functions:
         yield Line(f"ptxas: {function}: {statistics}")
     for warning in report.advice:
