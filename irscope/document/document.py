@@ -1,4 +1,4 @@
-"""What a subject says, before any format: lines with roles, tables, and the changed rows of stages.
+"""What a subject says, before any format: lines with roles, tables, folded lists, and diffs of stages.
 
 A subject yields blocks; `terminal.render`, `markdown.render` and `html.render` lay every document out.
 """
@@ -13,7 +13,7 @@ from typing import Literal
 from rich.cells import cell_len
 
 from irscope.model import Variant
-from irscope.model.text import one_line
+from irscope.model.text import one_line, pluralize
 from irscope.workspace import StageDiff
 
 # "heading", "dim", "warning", "best": what a text is, which each format shows in its own way. "": a text.
@@ -138,15 +138,38 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class DiffRows:
-    """The changed rows of a stage, with `context` equal rows around each change."""
+class Folded:
+    """Numbered sentences, of which only the first `shown` are shown; `option` of the command shows all."""
 
-    diff: StageDiff
+    texts: Sequence[str]
+    shown: int
+    noun: str
+    option: str
+    gap: bool = False
+
+    @property
+    def more(self) -> str:
+        """Return how many are not shown; "" if all are."""
+        number = len(self.texts) - self.shown
+        return pluralize(number, f"more {self.noun}") if number > 0 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StageDiffs:
+    """The changed rows of stages, with `context` equal rows around each change.
+
+    `most` is how many rows are shown; None for all. `headed`: each stage has a heading, with how many
+    instructions its source lines became.
+    """
+
+    diffs: Sequence[StageDiff]
     context: int
+    most: int | None = None
+    headed: bool = True
     gap: bool = False
 
 
-Block = Line | VariantName | Table | Code | DiffRows
+Block = Line | VariantName | Table | Code | Folded | StageDiffs
 Document = Iterable[Block]
 
 

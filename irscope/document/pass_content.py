@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.document.document import Block, DiffRows, Line, Table, title, variant_name
+from irscope.document.document import Block, Line, StageDiffs, Table, title, variant_name
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import PassChange, PassLine, summarize
 from irscope.workspace.diff_rows import change_names, counts_text
@@ -48,7 +48,7 @@ def pass_change_content(change: PassChange, context: int) -> Iterator[Block]:
     between = ", A and B after it" if change.between else ""
     yield title(f"{step.number} {step.name} ({step.stage}){between}: {what}")
     if diff is not None:
-        yield DiffRows(diff, context)
+        yield StageDiffs([diff], context, headed=False)
 
 
 def operation_text(event: OperationEvent) -> str:

@@ -62,7 +62,11 @@ async def test_resources_are_pages_of_stages_and_facts(tmp_path: Path, triton_ca
         assert (
             "registers: " in (await agent.client.read_resource("irscope://session/1/facts")).contents[0].text
         )
-        for subject, part in (("1/verdict", "can be launched"), ("1/registers", "per thread"), ("why", "in this capture")):
+        for subject, part in (
+            ("1/verdict", "can be launched"),
+            ("1/registers", "per thread"),
+            ("why", "in this capture"),
+        ):
             page = (await agent.client.read_resource(f"irscope://session/{subject}")).contents[0].text
             assert part in page
         with pytest.raises(MCPError, match="no such"):
