@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
-
-from rich.cells import cell_len
+from typing import TYPE_CHECKING, Literal
 
 from irscope.model import Variant
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import StageDiff
+
+if TYPE_CHECKING:
+    from irscope.workspace import StageDiff
 
 # "heading", "dim", "warning", "best": what a text is, which each format shows in its own way. "": a text.
 Role = str
@@ -76,6 +76,8 @@ class Column:
     @cached_property
     def width(self) -> int:
         """Return the width in columns of a terminal, with room for the mark of the best."""
+        from rich.cells import cell_len  # most documents have no table
+
         cells = max((cell_len(one_line(cell)) for cell in set(self.cells)), default=0)
         return max(self.least, cells + bool(self.best), *map(cell_len, self.headings))
 
@@ -88,6 +90,8 @@ class Column:
 
     def padded(self, text: str) -> str:
         """Pad a text to the width of the column."""
+        from rich.cells import cell_len
+
         blanks = " " * (self.width - cell_len(text))
         return blanks + text if self.right else text + blanks
 

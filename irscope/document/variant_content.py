@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from irscope.document.document import Block, Line, Table, title, variant_name
 from irscope.model import Variant
 from irscope.model.text import pluralize
-from irscope.workspace import (
-    AccessConflicts,
-    GlossaryEntry,
-    LintResult,
-    RegisterReport,
-    SourceLine,
-    SpilledValue,
-    Tensor,
-    VariantLayouts,
-    Verdict,
-    conflicts_text,
-    ways_text,
-)
 from irscope.workspace.kernel_scopes import relative_file
-from irscope.workspace.timeline import VersionSummary
-from irscope.workspace.verdict import KeyPoint, PairVerdict
+
+if TYPE_CHECKING:
+    from irscope.workspace import (
+        AccessConflicts,
+        GlossaryEntry,
+        LintResult,
+        RegisterReport,
+        SourceLine,
+        SpilledValue,
+        Tensor,
+        VariantLayouts,
+        Verdict,
+    )
+    from irscope.workspace.timeline import VersionSummary
+    from irscope.workspace.verdict import KeyPoint, PairVerdict
 
 NO_REMEDY = "try: no remedy is known; findings, lint rules and the other variants suggest none"
 
@@ -207,6 +208,8 @@ def _tensors(groups: Sequence[Sequence[Tensor]]) -> Table:
 
 def _shared_accesses(accesses: Sequence[AccessConflicts]) -> Table:
     """Return the accesses to shared memory, with their conflicts as compiled and without the swizzle."""
+    from irscope.workspace import conflicts_text, ways_text
+
     rows = []
     for number, conflicts in enumerate(accesses, 1):
         access = conflicts.access

@@ -15,8 +15,6 @@ from irscope.document.document import (
     Table,
     VariantName,
 )
-from irscope.document.terminal.row_text import rows_text
-from irscope.document.terminal.stage_text import stages_text
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model.text import clipped, one_line
 
@@ -47,11 +45,10 @@ def text_lines(document: Document, width: int | None = None, paint: Paint = PLAI
                     yield one_line(f"{number:>3}. {text}")
                 if block.more:
                     yield paint(f"     {block.more}: {block.option}", "dim")
-            case StageDiffs(headed=True):
-                yield from stages_text(block.diffs, block.context, block.most, width, paint)
             case StageDiffs():
-                for diff in block.diffs:
-                    yield from rows_text(diff, width, block.context, paint)
+                from irscope.document.terminal.stage_text import stages_text  # most documents have none
+
+                yield from stages_text(block, width, paint)
 
 
 def _line(line: Line, width: int | None, paint: Paint) -> Iterator[str]:

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from irscope.document.report_content import PairReport
+from irscope.document.document import StageDiffs
 from irscope.document.terminal.row_text import rows_text, unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import Change, StageDiff
 from irscope.workspace.diff_rows import reads_differently, source_line_counts
 
+if TYPE_CHECKING:
+    from irscope.document.report_content import PairReport
+
 MAX_SOURCE_LINES = 20
 
 
-def stages_text(
-    diffs: Sequence[StageDiff], context: int, most: int | None, width: int | None, paint: Paint
-) -> Iterator[str]:
-    """Yield each stage, with at most `most` rows in all (None: all)."""
-    left = most
-    for diff in diffs:
-        yield ""
-        yield from _header(diff, most is None, paint)
-        rows = [] if diff.equal else list(rows_text(diff, width, context, paint))
+def stages_text(block: StageDiffs, width: int | None, paint: Paint) -> Iterator[str]:
+    """Yield the rows of each stage, at most `most` in all, below its heading if the block has headings."""
+    left = block.most
+    for diff in block.diffs:
+        rows = [] if diff.equal and block.headed else list(rows_text(diff, width, block.context, paint))
+        if block.headed:
+            yield ""
+            yield from _header(diff, block.most is None, paint)
         yield from rows[:left]
         if left is not None:
             yield from more_rows(len(rows) - left, paint)
