@@ -260,11 +260,9 @@ def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: 
 
         options.print_json(diff_document(report, 3))
         return
-    from irscope.document.terminal.comparison_text import DiffOptions, diff_text
+    from irscope.document.comparison_content import diff_content
 
-    diff_options = DiffOptions(options.width_of(args), 3, _MAX_ROWS, False)
-    lines = diff_text(report, diff_options, options.paint())
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    options.print_document(diff_content(report, rows=_MAX_ROWS), args)
 
 
 def _run_both(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:

@@ -159,13 +159,14 @@ def _list(
     rows = list(comparison.differences()) if comparison else []
     if args.format == "json":
         return _json(args, sides, [None for _ in sides], differences=rows if comparison else None)
-    from irscope.document.terminal.layout_text import difference_list, layout_list
+    from irscope.document.terminal.render import text_lines
+    from irscope.document.variant_content import layout_differences_content, layouts_content
 
-    text = layout_list(sides, written, options.paint())
-    if not comparison:
-        return text
-    title = f"Layouts of #{sides[1].variant.id} compared with #{sides[0].variant.id}"
-    return f"{text}\n{difference_list(title, rows, options.paint())}"
+    blocks = list(layouts_content(sides, written))
+    if comparison:
+        title = f"Layouts of #{sides[1].variant.id} compared with #{sides[0].variant.id}"
+        blocks += layout_differences_content(title, rows)
+    return "".join(f"{line}\n" for line in text_lines(blocks, None, options.paint()))
 
 
 def _cell(args: argparse.Namespace, tensors: Sequence[Tensor]) -> tuple[int, int]:

@@ -4,18 +4,64 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from irscope.document.document import Block, Line, title, variant_name
-from irscope.workspace import CaptureComparison, Comparison, Compilations, GateResult, TextLine
+from irscope.document.document import Block, Folded, Line, StageDiffs, title, variant_name
+from irscope.document.report_content import PairReport
+from irscope.workspace import (
+    CaptureComparison,
+    Comparison,
+    Compilations,
+    GateResult,
+    TextLine,
+    summarize,
+)
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 # More than a person reads; the JSON has all.
 _MAX_VIOLATIONS = 20
 
 
-def why_content(comparison: Comparison, all_findings: bool) -> Iterator[Block]:
-    """Yield the report on two variants, with all findings or the most important ones."""
+def diff_content(
+    pair: PairReport, context: int = 3, rows: int | None = None, all_findings: bool = False
+) -> Iterator[Block]:
+    """Yield the report on a pair with the rows of the stages asked for.
+
+    `context` is how many equal rows are next to a change, `rows` the most rows (None: all).
+    """
+    yield from pair_content(pair, all_findings)
+    if pair.shown:
+        yield StageDiffs([pair.diffs[name] for name in pair.shown], context, rows)
+
+
+def pair_content(pair: PairReport, all_findings: bool = False) -> Iterator[Block]:
+    """Yield the two variants, their findings, and a line per stage."""
+    comparison = pair.comparison
+    yield from _variants(comparison)
+    config = comparison.config_text or "identical configs"
+    difference = "; ".join(filter(None, [config, comparison.input_text, comparison.mismatch]))
+    yield Line(f"   {difference}")
+    yield from (Line(f"   {origin}") for origin in comparison.origins)
+    yield title("Findings")
+    texts = [finding.text for finding in comparison.findings]
+    if texts:
+        shown = len(texts) if all_findings else len(comparison.main_findings)
+        yield Folded(texts, shown, "finding", "--all-findings")
+    else:
+        yield Line("     none: no fact differs")
+    yield title("Stages")
+    if not pair.diffs:
+        yield Line("     A and B have no text stage in common")
+    width = max(map(len, pair.diffs), default=0)
+    yield from (Line(f"{name:<{width}}  {summarize(diff)}", 1) for name, diff in pair.diffs.items())
+
+
+def _variants(comparison: Comparison) -> Iterator[Block]:
     for letter, variant, name in zip("AB", comparison.variants, comparison.names, strict=True):
         yield variant_name(variant, name, letter)
+
+
+def why_content(comparison: Comparison, all_findings: bool) -> Iterator[Block]:
+    """Yield the report on two variants, with all findings or the most important ones."""
+    yield from _variants(comparison)
     lines = pair_lines(comparison)
     yield from sentences(lines if all_findings else without_rest(lines, ": --all-findings"))
 

@@ -1,4 +1,4 @@
-"""What a subject says, before any format: lines with roles, tables, and the changed rows of stages.
+"""What a subject says, before any format: lines with roles, tables, folded lists, and diffs of stages.
 
 A subject yields blocks; `terminal.render`, `markdown.render` and `html.render` lay every document out.
 """
@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
-
-from rich.cells import cell_len
+from typing import TYPE_CHECKING, Literal
 
 from irscope.model import Variant
-from irscope.model.text import one_line
-from irscope.workspace import StageDiff
+from irscope.model.text import one_line, pluralize
+
+if TYPE_CHECKING:
+    from irscope.workspace import StageDiff
 
 # "heading", "dim", "warning", "best": what a text is, which each format shows in its own way. "": a text.
 Role = str
@@ -76,6 +76,8 @@ class Column:
     @cached_property
     def width(self) -> int:
         """Return the width in columns of a terminal, with room for the mark of the best."""
+        from rich.cells import cell_len  # most documents have no table
+
         cells = max((cell_len(one_line(cell)) for cell in set(self.cells)), default=0)
         return max(self.least, cells + bool(self.best), *map(cell_len, self.headings))
 
@@ -88,6 +90,8 @@ class Column:
 
     def padded(self, text: str) -> str:
         """Pad a text to the width of the column."""
+        from rich.cells import cell_len
+
         blanks = " " * (self.width - cell_len(text))
         return blanks + text if self.right else text + blanks
 
@@ -115,6 +119,7 @@ class Table:
         least: Sequence[int] = (),
         level: int = 0,
         roles: Sequence[Role] = (),
+        gap: bool = False,
     ) -> Table:
         """Return a table with these rows.
 
@@ -125,7 +130,7 @@ class Table:
             heading = headings[index] if headings else ""
             width = least[index] if index < len(least) else 0
             columns.append(Column(heading, [row[index] for row in rows], side == ">", width))
-        return cls(columns, level, roles=roles, gap=bool(headings))
+        return cls(columns, level, roles=roles, gap=gap)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,15 +142,38 @@ class Code:
 
 
 @dataclass(frozen=True, slots=True)
-class DiffRows:
-    """The changed rows of a stage, with `context` equal rows around each change."""
+class Folded:
+    """Numbered sentences, of which only the first `shown` are shown; `option` of the command shows all."""
 
-    diff: StageDiff
+    texts: Sequence[str]
+    shown: int
+    noun: str
+    option: str
+    gap: bool = False
+
+    @property
+    def more(self) -> str:
+        """Return how many are not shown; "" if all are."""
+        number = len(self.texts) - self.shown
+        return pluralize(number, f"more {self.noun}") if number > 0 else ""
+
+
+@dataclass(frozen=True, slots=True)
+class StageDiffs:
+    """The changed rows of stages, with `context` equal rows around each change.
+
+    `most` is how many rows are shown; None for all. `headed`: each stage has a heading, with how many
+    instructions its source lines became.
+    """
+
+    diffs: Sequence[StageDiff]
     context: int
+    most: int | None = None
+    headed: bool = True
     gap: bool = False
 
 
-Block = Line | VariantName | Table | Code | DiffRows
+Block = Line | VariantName | Table | Code | Folded | StageDiffs
 Document = Iterable[Block]
 
 

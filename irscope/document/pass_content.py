@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.document.document import Block, DiffRows, Line, Table, title, variant_name
+from irscope.document.document import Block, Line, StageDiffs, Table, title, variant_name
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import PassChange, PassLine, summarize
 from irscope.workspace.diff_rows import change_names, counts_text
@@ -36,7 +36,7 @@ def passes_content(report: PassReport) -> Iterator[Block]:
     rows = [cells for line in report.lines for cells in _cells(line, pair)]
     headings = ["#", "stage", "pass", *(["ms A", "ms B"] if pair else ["ms"]), "effect"]
     unchanged = ["dim" if row[-1] == _UNCHANGED else "" for row in rows]
-    yield Table.from_rows(rows, headings, "><<>><" if pair else "><<><", roles=unchanged)
+    yield Table.from_rows(rows, headings, "><<>><" if pair else "><<><", roles=unchanged, gap=True)
     if not rows:
         yield Line("none", 1)
 
@@ -48,7 +48,7 @@ def pass_change_content(change: PassChange, context: int) -> Iterator[Block]:
     between = ", A and B after it" if change.between else ""
     yield title(f"{step.number} {step.name} ({step.stage}){between}: {what}")
     if diff is not None:
-        yield DiffRows(diff, context)
+        yield StageDiffs([diff], context, headed=False)
 
 
 def operation_text(event: OperationEvent) -> str:
@@ -104,7 +104,7 @@ def llvm_content(report: LlvmReport) -> Iterator[Block]:
         )
         for number, llvm_pass in report.passes
     ]
-    yield Table.from_rows(rows, ["#", "stage", "pass", "ms", "effect"], "><<><", (3, 6, 0, 6))
+    yield Table.from_rows(rows, ["#", "stage", "pass", "ms", "effect"], "><<><", (3, 6, 0, 6), gap=True)
     for function, statistics in report.functions:
         yield Line(f"ptxas: {function}: {statistics}")
     for warning in report.advice:

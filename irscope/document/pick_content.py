@@ -148,7 +148,7 @@ def calibration_content(found: Calibration) -> Iterator[Block]:
         before, after = (f"{value:.3g}" for value in (constant.before, constant.after))
         what = f"{constant.unit}: {constant.meaning}" if constant.unit else constant.meaning
         rows.append((constant.name, before, f"{after}{' ' if before == after else '*'}", what))
-    yield Table.from_rows(rows, ["constant", "before", "after ", "unit"], "<>><", (0, 8, 9))
+    yield Table.from_rows(rows, ["constant", "before", "after ", "unit"], "<>><", (0, 8, 9), gap=True)
     errors = f"{found.error_before:.1%} before, {found.error_after:.1%} after"
     yield Line(f"typical error of an estimate: {errors}", gap=True)
     yield Line(f"written: {found.path}")

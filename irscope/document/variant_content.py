@@ -1,17 +1,29 @@
-"""A verdict, the registers of a variant, glossary entries, lint and versions, before any format."""
+"""Verdict, registers and layouts of a variant, glossary entries, lint and versions, before any format."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from irscope.document.document import Block, Line, Table, title, variant_name
-from irscope.glossary.glossary import GlossaryEntry
 from irscope.model import Variant
 from irscope.model.text import pluralize
-from irscope.workspace import LintResult, RegisterReport, SourceLine, SpilledValue, Verdict
 from irscope.workspace.kernel_scopes import relative_file
-from irscope.workspace.timeline import VersionSummary
-from irscope.workspace.verdict import KeyPoint, PairVerdict
+
+if TYPE_CHECKING:
+    from irscope.glossary.glossary import GlossaryEntry
+    from irscope.workspace import (
+        AccessConflicts,
+        LintResult,
+        RegisterReport,
+        SourceLine,
+        SpilledValue,
+        Tensor,
+        VariantLayouts,
+        Verdict,
+    )
+    from irscope.workspace.timeline import VersionSummary
+    from irscope.workspace.verdict import KeyPoint, PairVerdict
 
 NO_REMEDY = "try: no remedy is known; findings, lint rules and the other variants suggest none"
 
@@ -135,6 +147,79 @@ def _place(line: SourceLine | None, name: str = "") -> str:
 def _more(number: int) -> Iterator[Line]:
     if number > 0:
         yield Line(f"{number} more", 1)
+
+
+def layouts_content(
+    variants: Sequence[VariantLayouts], written: Sequence[VariantLayouts | None]
+) -> Iterator[Block]:
+    """Yield the tensors, accesses to shared memory and layout conversions of each variant.
+
+    `written` are the layouts of the same variants as Gluon kernels write them.
+    """
+    for layouts, first in zip(variants, written, strict=True):
+        yield title(layouts.title)
+        if first is not None:
+            heading = f"Tensors as written ({first.stage}), the first of each variable, shape and layout"
+            yield Line(heading, gap=True)
+            yield _tensors(_by_layout(first.tensors))
+        yield Line(f"Tensors as lowered ({layouts.stage})" if first is not None else "Tensors", gap=True)
+        yield _tensors(layouts.tensors)
+        if layouts.accesses:
+            yield Line("Accesses to shared memory", gap=True)
+            yield _shared_accesses(layouts.accesses)
+        if layouts.kernel.conversions:
+            yield Line("Layout conversions", gap=True)
+        for conversion in layouts.kernel.conversions:
+            how = conversion.cost.value if conversion.cost else conversion.why_not
+            line = f"line {conversion.line}: " if conversion.line else ""
+            yield Line(f"{line}{conversion.source.alias} -> {conversion.target.alias}: {how}", 1)
+
+
+def layout_differences_content(heading: str, rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
+    """Yield the values whose layouts differ, and how each differs."""
+    yield title(heading)
+    yield Table.from_rows(rows, (), "<<", level=1)
+
+
+def _by_layout(groups: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
+    """Join the groups that differ only in the element type.
+
+    Gluon's front end checks integers for overflow, in i64 and i1, and no pass has removed that
+    yet.
+    """
+    joined: dict[tuple[object, ...], list[Tensor]] = {}
+    for group in groups:
+        first = group[0]
+        key = (first.python, first.kind, first.shape, first.key) if first.python else (first.key, first.name)
+        joined.setdefault(key, []).extend(group)
+    return list(joined.values())
+
+
+def _tensors(groups: Sequence[Sequence[Tensor]]) -> Table:
+    """Return a row per group of equal tensors."""
+    rows = []
+    for group in groups:
+        first, more = group[0], len(group) - 1
+        lines = dict.fromkeys(str(tensor.line) for tensor in group if tensor.line)
+        name = first.name + (f" +{more}" if more else "")
+        rows.append((name, first.python, ", ".join(lines), first.type))
+    return Table.from_rows(rows, ["value", "variable", "lines", "type"], "<<<<", level=1)
+
+
+def _shared_accesses(accesses: Sequence[AccessConflicts]) -> Table:
+    """Return the accesses to shared memory, with their conflicts as compiled and without the swizzle."""
+    from irscope.workspace import conflicts_text, ways_text
+
+    rows = []
+    for number, conflicts in enumerate(accesses, 1):
+        access = conflicts.access
+        real = conflicts_text(conflicts.conflicts) if conflicts.conflicts else conflicts.why_not
+        plain = ways_text(conflicts.plain) if conflicts.plain else ""
+        name = access.opcode + (f" x{conflicts.times}" if conflicts.times > 1 else "")
+        line = str(access.line) if access.line else ""
+        rows.append((str(number), name, line, access.buffer.type, real, plain))
+    headings = ["", "operation", "line", "buffer", "conflicts", "without the swizzle"]
+    return Table.from_rows(rows, headings, "<<<<<<", level=1)
 
 
 def explain_content(entries: Sequence[GlossaryEntry]) -> Iterator[Block]:

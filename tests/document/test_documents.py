@@ -8,10 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from irscope.document.comparison_content import captures_content, compilations_content, why_content
+from irscope.document.comparison_content import (
+    captures_content,
+    compilations_content,
+    diff_content,
+    why_content,
+)
 from irscope.document.document import Block, Code, Column, Line, Table, title
 from irscope.document.html.render import document_html
 from irscope.document.markdown.render import markdown_lines
+from irscope.document.report_content import pair_report
 from irscope.document.table_content import table_content
 from irscope.document.terminal.render import text_lines
 from irscope.document.variant_content import (
@@ -42,7 +48,12 @@ def _tables(workspace: Workspace) -> Iterator[Block]:
         yield from table_content(table_view(section, None))
 
 
+def _diff(workspace: Workspace) -> Iterator[Block]:
+    return diff_content(pair_report(workspace.compare(*workspace.variants[:2])), rows=5)
+
+
 SUBJECTS: dict[str, Subject] = {
+    "diff": _diff,
     "verdict": _verdicts,
     "why": _why,
     "compilations": lambda workspace: compilations_content(workspace.compilations()),

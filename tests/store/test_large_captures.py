@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from irscope.document.comparison_content import diff_content
 from irscope.document.json.records import Records, json_pieces, json_text
 from irscope.document.report_content import pair_report
-from irscope.document.terminal.comparison_text import DiffOptions, diff_text
-from irscope.document.terminal.styles import Paint
+from irscope.document.terminal.render import text_lines
 from irscope.facts.fact import FactRow
 from irscope.facts.measure import measure, to_json
 from irscope.model import UserError, Variant
@@ -161,5 +161,5 @@ def test_a_pair_of_a_large_capture_is_printed_after_it_was_closed(capture):
     with Workspace(capture) as workspace:
         a, *_, b = workspace.variants
         report = pair_report(workspace.compare(a, b), "none")
-    lines = list(diff_text(report, DiffOptions(None, 3, 10, False), Paint(False, False)))
+    lines = list(text_lines(diff_content(report, rows=10)))
     assert lines[0].startswith(f"A  #{a.id} ")

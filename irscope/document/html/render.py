@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from irscope.document.document import Block, Code, DiffRows, Document, Line, Table, VariantName
+from irscope.document.document import (
+    Block,
+    Code,
+    Document,
+    Folded,
+    Line,
+    StageDiffs,
+    Table,
+    VariantName,
+)
 from irscope.document.html.markup import Html, element, joined, table
 from irscope.document.html.report_page import own_file, page_html
 from irscope.document.terminal.row_text import unified
+from irscope.workspace import StageDiff
 
 _TAGS = {"heading": "b", "best": "b", "warning": "strong", "dim": "small"}
 
@@ -58,6 +68,16 @@ def _element(block: Block) -> Html:
             return element("div", table(heading, body), class_="scroll")
         case Code():
             return element("pre", "\n".join(block.lines))
-        case DiffRows():
-            lines = unified(block.diff, block.context, strict=True)
-            return element("pre", "\n".join(lines), class_="plain")
+        case Folded():
+            items = [element("li", text) for text in block.texts]
+            first, rest = element("ol", *items[: block.shown]), items[block.shown :]
+            more = element("ol", *rest, start=block.shown + 1)
+            folded = element("details", element("summary", block.more), more) if rest else Html()
+            return joined([first, folded])
+        case StageDiffs():
+            return joined(_rows(diff, block.context) for diff in block.diffs)
+
+
+def _rows(diff: StageDiff, context: int) -> Html:
+    rows = element("pre", "\n".join(unified(diff, context, strict=True)), class_="plain")
+    return element("details", element("summary", diff.stage), rows)

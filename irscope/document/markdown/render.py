@@ -5,8 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from irscope.document.document import Block, Code, DiffRows, Document, Line, Table, VariantName
+from irscope.document.document import (
+    Block,
+    Code,
+    Document,
+    Folded,
+    Line,
+    StageDiffs,
+    Table,
+    VariantName,
+)
 from irscope.document.terminal.row_text import unified
+from irscope.document.terminal.stage_text import more_rows
 from irscope.model.text import code, markdown_escaped
 
 
@@ -29,7 +39,7 @@ def _lines(block: Block) -> Iterator[str]:
             lead = f"- {letter}:" if letter else "###"
             yield f"{lead} {code(name)} {code(kernel)} {target}"
         case Line():
-            text = "".join(_piece(*piece) for piece in block.pieces)
+            text = "".join(_piece(*piece) for piece in block.pieces).strip()
             yield f"{'  ' * (block.level - 1)}- {text}" if block.level else text
         case Table():
             headings = [c.heading.replace("_\n", "_").replace("\n", " ") for c in block.columns]
@@ -41,8 +51,18 @@ def _lines(block: Block) -> Iterator[str]:
                 yield from ("", *(f"- {markdown_escaped(note)}" for note in notes))
         case Code():
             yield from ("```python", *block.lines, "```")
-        case DiffRows():
-            yield from folded(block.diff.stage, list(unified(block.diff, block.context, strict=True)))
+        case Folded():
+            texts = [f"{number}. {markdown_escaped(text)}" for number, text in enumerate(block.texts, 1)]
+            yield from texts[: block.shown]
+            if block.more:
+                yield from ("", f"<details><summary>{block.more}</summary>", "")
+                yield from (*texts[block.shown :], "", "</details>")
+        case StageDiffs():
+            for index, diff in enumerate(block.diffs):
+                rows = list(unified(diff, block.context, strict=True))
+                shown = [*rows[: block.most], *more_rows(len(rows[block.most or len(rows) :]))]
+                yield from [""] if index else []
+                yield from folded(diff.stage, shown)
 
 
 def _piece(text: str, role: str) -> str:

@@ -1,6 +1,4 @@
-"""`irscope diff --format markdown`: for an issue or a pull request.
-
-The comparison table as Markdown: every column, regardless of width.
+"""The comparison table as Markdown: every column, regardless of width.
 
 `irscope report --format markdown`: for an issue or a pull request, within the limits of a comment.
 """
@@ -9,48 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from irscope.document.markdown.render import folded, table_row
+from irscope.document.comparison_content import pair_content
+from irscope.document.markdown.render import folded, markdown_lines, table_row
 from irscope.document.report_content import CaptureReport, PairReport
-from irscope.document.terminal.comparison_text import DiffOptions, more_rows
 from irscope.document.terminal.row_text import unified
 from irscope.model.text import clipped, code, markdown_escaped, pluralize
-from irscope.workspace import FactColumn, TableCell, TableEntry, TableSection, TableView, summarize
+from irscope.workspace import FactColumn, TableCell, TableEntry, TableSection, TableView
 from irscope.workspace.table import table_view
 from irscope.workspace.table_sections import default_kinds, varying_kinds
-
-
-def diff_markdown(pair: PairReport, options: DiffOptions) -> Iterator[str]:
-    """Yield the lines of the report; the rows are in a diff block, which a page can fold."""
-    yield from pair_summary(pair, options.all_findings)
-    for name in pair.shown:
-        rows = list(unified(pair.diffs[name], options.context, strict=True))
-        first_rows = rows[: options.rows]
-        yield from ("", *folded(name, [*first_rows, *more_rows(len(rows) - len(first_rows))]))
-
-
-def pair_summary(pair: PairReport, all_findings: bool = False) -> Iterator[str]:
-    """Yield the two variants, the findings, and a line per stage.
-
-    Findings that are not shown by default are folded.
-    """
-    comparison = pair.comparison
-    for index, side in enumerate("AB"):
-        variant = comparison.variants[index]
-        heading = code(comparison.heading(index))
-        yield f"- {side}: {heading} {code(variant.kernel.name)} {variant.target}"
-    yield from (f"- {markdown_escaped(origin)}" for origin in comparison.origins)
-    yield ""
-    items = [f"{number}. {markdown_escaped(f.text)}" for number, f in enumerate(comparison.findings, 1)]
-    main_count = len(items) if all_findings else len(comparison.main_findings)
-    yield from items[:main_count]
-    if rest := items[main_count:]:
-        yield from ("", f"<details><summary>{pluralize(len(rest), 'more finding')}</summary>", "")
-        yield from (*rest, "", "</details>")
-    yield ""
-    yield "| stage | A to B |"
-    yield "| --- | --- |"
-    for name, diff in pair.diffs.items():
-        yield f"| {name} | {markdown_escaped(summarize(diff))} |"
 
 
 def table_markdown(view: TableView) -> Iterator[str]:
@@ -109,7 +73,7 @@ def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
     for section in report.sections:
         lines += _table(section, limit // _TABLE_SHARE // len(report.sections))
     pairs = [
-        ["", f"## Pair {number}: {code(title)}", "", *pair_summary(pair)]
+        ["", f"## Pair {number}: {code(title)}", "", *markdown_lines(pair_content(pair))]
         for number, (title, pair) in enumerate(zip(report.pair_titles, report.pairs, strict=True), 1)
     ]
     pair_count = len(pairs)

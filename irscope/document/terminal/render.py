@@ -5,8 +5,16 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from irscope.document.document import Code, Column, DiffRows, Document, Line, Table, VariantName
-from irscope.document.terminal.row_text import rows_text
+from irscope.document.document import (
+    Code,
+    Column,
+    Document,
+    Folded,
+    Line,
+    StageDiffs,
+    Table,
+    VariantName,
+)
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model.text import clipped, one_line
 
@@ -32,8 +40,15 @@ def text_lines(document: Document, width: int | None = None, paint: Paint = PLAI
                 yield from _table(block, width, paint)
             case Code():
                 yield from map(one_line, block.lines)
-            case DiffRows():
-                yield from rows_text(block.diff, width, block.context, paint)
+            case Folded():
+                for number, text in enumerate(block.texts[: block.shown], 1):
+                    yield one_line(f"{number:>3}. {text}")
+                if block.more:
+                    yield paint(f"     {block.more}: {block.option}", "dim")
+            case StageDiffs():
+                from irscope.document.terminal.stage_text import stages_text  # most documents have none
+
+                yield from stages_text(block, width, paint)
 
 
 def _line(line: Line, width: int | None, paint: Paint) -> Iterator[str]:
