@@ -11,8 +11,9 @@ import pytest
 
 from irscope.estimating.constants import CONSTANTS, DEFAULTS, DEVICES, H100, Constant
 from irscope.estimating.counting.launch_counts import AccessCount
-from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.estimate import estimate
 from irscope.estimating.model import term_times, total_time
+from irscope.estimating.terms import Estimate
 from irscope.estimating.work import atomic_passes
 from irscope.model import Launch
 from tests.estimating.conftest import Compiled

@@ -108,8 +108,8 @@ def test_wavefronts_of_some_threads() -> None:
 def test_copies_take_a_wavefront_per_line_that_they_read() -> None:
     written = (LANES * 16)[None, :]
     rows_of_64_bytes = (LANES // 4 * 4096 + LANES % 4 * 16)[None, :]
-    assert copied_wavefronts(written, written, 16, None, None).tolist() == [4]
-    assert copied_wavefronts(rows_of_64_bytes, written, 16, None, None).tolist() == [8]
+    assert copied_wavefronts(written, written, None, None, 16).tolist() == [4]
+    assert copied_wavefronts(rows_of_64_bytes, written, None, None, 16).tolist() == [8]
 
 
 def test_sectors_and_lines() -> None:

@@ -28,7 +28,7 @@ from irscope.estimating.counting.memory_traffic import AccessSectors, TensorTraf
 from irscope.estimating.counting.programs import ProgramStarts, other_programs, sampled_programs
 from irscope.estimating.counting.ptx_program import PtxProgram
 from irscope.estimating.counting.steady_loops import carried_registers, data_registers
-from irscope.estimating.counting.translate import Space, Steps, constant, steps_of
+from irscope.estimating.counting.translate import Space, Steps, Translator, constant
 from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
@@ -98,7 +98,7 @@ class PreparedProgram:
 
     def __init__(self, document: Document) -> None:
         self.program = PtxProgram(document)
-        self.steps: Steps = steps_of(self.program)
+        self.steps: Steps = Translator(self.program).run()
         self.steps.carried = carried_registers(self.program, self.steps)
         self.scattered = data_registers(self.steps)
         instructions, lines = self.program.instructions, document.lines
