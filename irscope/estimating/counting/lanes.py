@@ -179,7 +179,7 @@ def _shift_right(a: Array, by: Array, kind: str, bits: int) -> Any:
     return _stored(shifted, bits)
 
 
-def _both(high: Array, low: Array) -> Array:
+def _both(high: Array, low: Array) -> Any:
     """Return two registers of 32 bits as one of 64."""
     return (unsigned(high, 32).astype(np.uint64) << np.uint64(32)) | unsigned(low, 32).astype(np.uint64)
 

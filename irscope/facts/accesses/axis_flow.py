@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.diff.def_use import Definition, definitions
@@ -98,7 +98,7 @@ class AxisFlow:
             for value, parameter in self.parameters.items()
         }
         if one is not None:
-            parameter_infos[one] = replace(scalar(1), constant=1)
+            parameter_infos[one] = AxisInfo(scalar(1).axes, constant=1)
         carried: _Infos = {}  # loop-carried values, as far as the iterations so far know them
         infos: _Infos = {}
         for number in range(_MAX_ITERATIONS):
@@ -144,7 +144,7 @@ def _enter_loop(
     """Initialize the loop's counter and carried values, joined with what earlier iterations found."""
     first, step = (operands[0], operands[2]) if len(operands) >= _BOUNDS else (None, None)
     if loop.arguments and first and step:
-        infos[Definition(index, True, 0)] = scalar(first.join(step).divisibility[0])
+        infos[Definition(index, True, 0)] = scalar(first.join(step).axes[0].divisibility)
     for number, info in enumerate(operands[_BOUNDS:], 1):
         argument = Definition(index, True, number)
         if info is not None:

@@ -106,15 +106,15 @@ def width_limits(
     if info is None:
         return None
     # The dimension that is first in the layout's order: the most contiguous, the last of equals.
-    dimension = max(range(len(info.shape)), key=lambda at: (info.contiguity[at], at))
-    aligned = max(1, info.divisibility[dimension] // access.size)
-    run = min(info.contiguity[dimension], info.shape[dimension])
+    dimension, axis = max(enumerate(info.axes), key=lambda item: (item[1].contiguity, item[0]))
+    aligned = max(1, axis.divisibility // access.size)
+    run = min(axis.contiguity, axis.size)
     mask = infos.get(access.mask) if access.mask is not None else None
     if access.mask is not None and (mask is None or mask.shape != info.shape):
         return None
     return WidthLimits(
         pointer=max(1, min(aligned, run, WIDEST // access.size)),
-        mask=WIDEST if mask is None else mask.constancy[dimension],
+        mask=WIDEST if mask is None else mask.axes[dimension].constancy,
         share=max(1, prod(info.shape) // threads),
     )
 
