@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +41,7 @@ _MOST_KEPT = 2 * _PERIODS[-1] + 1
 _FEWEST = 2
 
 
-@dataclass(slots=True)
-class _Iteration:
+class _Iteration(NamedTuple):
     """The state at the start of an iteration; what came before ends at these places of the lists."""
 
     values: list[Value]
@@ -51,11 +50,10 @@ class _Iteration:
     touched: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
+class _Comparison(NamedTuple):
     """An executed comparison: the difference of its operands, in the active threads (None: all)."""
 
-    index: int
+    step: int
     difference: Array
     active: NDArray[np.bool_] | None
 
@@ -161,9 +159,9 @@ class SteadyLoops:
     def _repeatable(self, iterations: Sequence[_Iteration], mask: Mask) -> int:
         """Count the iterations that can pass until a comparison gives another result; 0 if unknown."""
         traces = [self._compared[before.compared : after.compared] for after, before in _pairs(iterations)]
-        newest = [comparison.index for comparison in traces[-1]]
+        newest = [comparison.step for comparison in traces[-1]]
         same = 1
-        while same < len(traces) and [comparison.index for comparison in traces[-1 - same]] == newest:
+        while same < len(traces) and [comparison.step for comparison in traces[-1 - same]] == newest:
             same += 1
         if same < 2:
             return 0

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -97,8 +98,7 @@ class Step:
     parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(NamedTuple):
     """How a block ends: the block if the condition holds, and if not; NONE ends the program.
 
     `condition` is a register (NONE: it always holds), or the index into `table` of an indirect branch.

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from irscope.diff.def_use import Definition, definitions
 from irscope.facts.accesses.axis_info import AxisInfo, scalar, transfer, unknown
 from irscope.languages.document import Document, Operation
-from irscope.model.records import FrozenValue
 
 # The divisibility that the JIT detects in an argument that it specializes: `tt.divisibility = 16`.
 ALIGNED = 16
@@ -26,8 +25,7 @@ _Infos = dict[Definition, AxisInfo]
 _Assumed = tuple[frozenset[Definition], Definition | None]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ParameterAxis(FrozenValue):
+class ParameterAxis(NamedTuple):
     """A parameter of a function in TTIR: its name, kind and known divisibility."""
 
     name: str

@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 from irscope.diff.def_use import Definition
 from irscope.facts.accesses.axis_flow import ALIGNED, AxisFlow
@@ -48,8 +49,7 @@ class GlobalAccess(FrozenValue):
     size: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WidthLimits(FrozenValue):
+class WidthLimits(NamedTuple):
     """How many elements one thread can access at once: by the pointer, by the mask, and by its share."""
 
     pointer: int
@@ -62,8 +62,7 @@ class WidthLimits(FrozenValue):
         return min(self.pointer, self.mask, self.share)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Blame(FrozenValue):
+class Blame(NamedTuple):
     """The parameters whose unknown divisibility narrows an access, of the pointer and of the mask."""
 
     pointer: tuple[str, ...]
