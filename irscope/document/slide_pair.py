@@ -104,7 +104,7 @@ def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
     """Everything that the slides show about two variants. Raises UserError if a stage is damaged."""
     pair = workspace.compare(a, b)
     stages = [(name, short_label(diff), not diff.equal) for name, diff in pair.stages.items()]
-    findings = [finding for finding in pair.main_findings if finding.kind not in ("stages", "identical")]
+    findings = [finding for finding in pair.main_findings if not finding.declared.whole]
     layout, no_layout = _layout(pair)
     return PairContent(
         comparison=pair,
@@ -169,8 +169,8 @@ def _layout(pair: Comparison) -> tuple[LayoutContent | None, str]:
         layouts = LayoutComparison(pair)
     except UserError as error:
         return None, str(error)
-    named = [finding.text.split()[0] for finding in pair.findings if finding.kind == "layout"]
-    named_values = [layouts.values[layouts.find([name], True)] for name in named if name.startswith("#")]
+    named = [finding.subject for finding in pair.findings if finding.kind == "layout" and finding.changes]
+    named_values = [layouts.values[layouts.find([name], True)] for name in named]
     for value in (*named_values, *layouts.notable(len(layouts.values))):
         if value.a is not None and value.b is not None and len(value.a.shape) > 1 and min(value.a.shape) > 1:
             return _drawn(layouts, value), ""

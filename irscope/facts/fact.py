@@ -97,6 +97,16 @@ class FactKind(FrozenValue):
     in_state: bool = field(default=False, compare=False)
 
     @property
+    def subject(self) -> str:
+        """Return the name in a sentence."""
+        return self.label or self.title
+
+    @property
+    def unit_in_text(self) -> str:
+        """Return the unit in a sentence: "bytes"; "" if the name says what is counted."""
+        return self.unit if self.unit in _UNITS_IN_TEXT else ""
+
+    @property
     def abbreviated_unit(self) -> str:
         """Return the unit in a table: "B", "s", "ms"; "" for plain counts, and if the title has it."""
         unit = _ABBREVIATED.get(self.unit, "")
@@ -146,7 +156,7 @@ class Fact(FrozenValue):
         from irscope.model.text import html_text
 
         unit = f" {self.kind.unit}" if self.kind.unit and self.value is not None else ""
-        return f"{html_text(self.kind.label or self.kind.title, bold=True)}: {html_text(f'{self}{unit}')}"
+        return f"{html_text(self.kind.subject, bold=True)}: {html_text(f'{self}{unit}')}"
 
 
 Facts = Mapping[str, Fact]
@@ -244,8 +254,7 @@ def evidence_of(facts: Facts, kind: FactKind) -> tuple[Evidence, ...]:
 
 def change_text(kind: FactKind, a: FactValue, b: FactValue) -> str:
     """Say how a fact changed: "Registers per thread: 64 -> 128", "Occupancy: 50% -> 12.5%"."""
-    unit = f" {kind.unit}" if kind.unit in _UNITS_IN_TEXT else ""
-    return f"{kind.label or kind.title}: {kind.format(a)} -> {kind.format(b)}{unit}"
+    return f"{kind.subject}: {kind.format(a)} -> {kind.format(b)} {kind.unit_in_text}".rstrip()
 
 
 def status_of(variant: Variant, facts: Facts) -> Status | None:

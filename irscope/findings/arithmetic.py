@@ -26,7 +26,7 @@ from irscope.facts.instruction_mix import (
     place_text,
 )
 from irscope.facts.source.map import kernel_place
-from irscope.findings.finding import Finding, PairContext, Severity, assembly_diff
+from irscope.findings.finding import Finding, PairContext, Severity, ValueChange, assembly_diff
 from irscope.languages.document import Document
 
 # An instruction that Triton or its library uses for a function of one float, and its modifiers.
@@ -55,8 +55,15 @@ def arithmetic(pair: PairContext) -> Iterator[Finding]:
     for family in sorted(left.keys() & right.keys()):
         a, b = left[family], right[family]
         if a.keys() != b.keys():
-            text = f"Math instructions: {_text(a)} -> {_text(b)}{_meaning(a, b)}"
-            yield Finding(text, _WEIGHT, "math", *_evidence(diff.stage, a, b), subject=family)
+            yield Finding(
+                "Math instructions",
+                _WEIGHT,
+                "math",
+                *_evidence(diff.stage, a, b),
+                subject=family,
+                changes=(ValueChange(_text(a), _text(b)),),
+                note=_meaning(a, b),
+            )
     if _add_as_many_products(pair):
         yield from _fusion(diff.stage, _products(diff.left), _products(diff.right))
 
@@ -90,12 +97,10 @@ def _fusion(stage: str, a: tuple[_Lines, _Lines], b: tuple[_Lines, _Lines]) -> I
         (("B", *b), ("A", *a)),
     ):
         if fused and not unfused and _total(products) > _total(other):
-            text = (
-                f"Products and sums: {x} fuses them ({_text(fused)}), "
-                f"{y} rounds each product first ({_text(products)})"
-            )
+            text = f"{x} fuses them ({_text(fused)}), {y} rounds each product first ({_text(products)})"
             lines = (fused, products) if x == "A" else (products, fused)
-            yield Finding(text, _WEIGHT, "math", *_evidence(stage, *lines), subject="fma")
+            evidence = _evidence(stage, *lines)
+            yield Finding("Products and sums", _WEIGHT, "math", *evidence, subject="fma", changes=(text,))
 
 
 def _functions(document: Document) -> dict[str, dict[str, list[int]]]:
@@ -168,10 +173,11 @@ def inline_assembly(pair: PairContext) -> Iterator[Finding]:
             kernel = pair.a.kernel if place is not None and place.removed else pair.b.kernel
             evidence = (Evidence("ttir", lost.operation.line),)
             yield Finding(
-                f"{letter} loses the inline assembly {place_text(place, kernel)}: {lost_text(lost, variant)}",
+                f"{letter} loses the inline assembly {place_text(place, kernel)}",
                 Severity.FAILURE.weight(),
                 "inline assembly",
                 evidence if letter == "A" else (),
                 evidence if letter == "B" else (),
                 subject=place_subject(place),
+                changes=(lost_text(lost, variant),),
             )

@@ -12,7 +12,7 @@ from irscope.facts.instruction_mix import (
     mean_width,
     place_text,
 )
-from irscope.findings.finding import Finding, PairContext, Severity, assembly_diff, effect
+from irscope.findings.finding import Finding, PairContext, Severity, ValueChange, assembly_diff, effect
 from irscope.languages.document import Document
 
 _LABELS = {"global atomic": "Atomics", "shared atomic": "Shared memory atomics"}
@@ -28,9 +28,9 @@ def atomics(pair: PairContext) -> Iterator[Finding]:
         a, b = left.get((kind, place), InstructionMix()), right.get((kind, place), InstructionMix())
         if a.counts != b.counts:
             what = f"{pair.in_words(_LABELS[kind])} {place_text(place, pair.kernel_with(place))}"
-            text = f"{what}: {_text(a)} -> {_text(b)}{_note(a, b)}"
             evidence = a.evidence(assembly.stage), b.evidence(assembly.stage)
-            yield Finding(text, _weight(a, b), kind, *evidence, subject=f"line {place.line}" if place else "")
+            subject, changes = f"line {place.line}" if place else "", (ValueChange(_text(a), _text(b)),)
+            yield Finding(what, _weight(a, b), kind, *evidence, subject, changes=changes, note=_note(a, b))
 
 
 def _atomics_by_line(document: Document, stage: str) -> Mapping[tuple[str, KernelPlace], InstructionMix]:

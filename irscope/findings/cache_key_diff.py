@@ -268,7 +268,8 @@ def reason_text(reason: ChangedInput) -> str:
         return f"{input_text(reason.input)} {_changed(reason)}"
     if kind == "line":
         return f"first line of {name}: {reason.a or _MISSING} -> {reason.b or _MISSING} (Triton's key has it)"
-    return f"{input_text(reason.input)}: {_arrow(reason)}{_with_it(reason)}"
+    changes = ", ".join(f"{name} {a} -> {b}".lstrip() for name, a, b in value_changes(reason))
+    return f"{input_text(reason.input)}: {changes}{following_text(reason)}"
 
 
 def input_text(name: CacheKeyInput) -> str:
@@ -329,14 +330,15 @@ def key_sentence(why: Recompilation, number: int) -> str:
     return "the capture does not have Triton's cache key; based on the inputs that it does have"
 
 
-def _arrow(reason: ChangedInput) -> str:
+def value_changes(reason: ChangedInput) -> tuple[tuple[str, str, str], ...]:
+    """Return (parameter, A's value, B's value) of an input; without parameters, ("", ...) for the whole."""
     if reason.parameters:
-        return ", ".join(f"{name} {a} -> {b}" for name, a, b in reason.parameters)
+        return reason.parameters
     a, b = value_text(reason.input, reason.a), value_text(reason.input, reason.b)
     if a == b and reason.a is not None and reason.b is not None:
         # The texts differ only after the cut.
         a, b = _around_difference(reason.a, reason.b)
-    return f"{a} -> {b}"
+    return (("", a, b),)
 
 
 def _around_difference(a: str, b: str) -> tuple[str, str]:
@@ -351,6 +353,7 @@ def _changed(reason: ChangedInput) -> str:
     return "is gone: B does not call it" if reason.b is None else "changed"
 
 
-def _with_it(reason: ChangedInput) -> str:
+def following_text(reason: ChangedInput) -> str:
+    """Return ` (and with it num_stages)`: the inputs that follow from one; "" if none does."""
     names = [name.name or "assembler" for name in reason.following]
     return f" (and with it {', '.join(names)})" if names else ""

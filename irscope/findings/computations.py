@@ -199,9 +199,12 @@ def _branches(pair: PairContext, left: Document, right: Document) -> Iterator[Fi
         for branch in chosen_branches(function, names, own_a.keys(), own_b.keys()):
             evidence_a = tuple(Evidence(_STAGE, own_a[line]) for line in branch.only_a)
             evidence_b = tuple(Evidence(_STAGE, own_b[line]) for line in branch.only_b)
-            text = _branch_text(branch, function, kernel)
             subject = f"line {branch.line}"
-            found.append(Finding(text, _WEIGHT, "branch", evidence_a, evidence_b, subject=subject))
+            what = f"`if {clipped(' '.join(branch.test.split()), 60)}` of {subject}"
+            text = _branch_text(branch, function, kernel)
+            found.append(
+                Finding(what, _WEIGHT, "branch", evidence_a, evidence_b, subject=subject, changes=(text,))
+            )
     yield from found[:_MOST]
     if len(found) > _MOST:
         yield Finding(f"{pluralize(len(found) - _MOST, 'more branch')} differ", _WEIGHT, "branch")
@@ -218,8 +221,7 @@ def _branch_text(branch: ChangedBranch, function: SourceFunction, kernel: Kernel
             place = place_text(SourcePlace(function.file, lines[0]), kernel).removeprefix("of ")
             more = f" and {pluralize(len(lines) - 1, 'more line')}" if len(lines) > 1 else ""
             parts.append(f"only {side} compiles {place}{more}")
-    test = clipped(" ".join(branch.test.split()), 60)
-    return f"`if {test}` of line {branch.line}: {', '.join(parts)}"
+    return ", ".join(parts)
 
 
 def _lines(document: Document) -> dict[str, dict[int, int]]:
@@ -259,12 +261,13 @@ def _operations(pair: PairContext, left: Document, right: Document) -> Iterator[
             where = place_text(place, pair.b.kernel).removeprefix("of ")
             found.append(
                 Finding(
-                    f"{where[0].upper()}{where[1:]}: {', '.join(parts)}",
+                    f"{where[0].upper()}{where[1:]}",
                     _WEIGHT,
                     "computation",
                     tuple(Evidence(_STAGE, line) for name in only_a for line in a[name]),
                     tuple(Evidence(_STAGE, line) for name in only_b for line in b[name]),
                     subject=place_subject(place),
+                    changes=(", ".join(parts),),
                 )
             )
     yield from found[:_MOST]

@@ -13,7 +13,7 @@ from irscope.diff.rows import Change, StageDiff
 from irscope.facts.duplicates import are_duplicates
 from irscope.facts.fact import Evidence, status_of, value_of
 from irscope.facts.registry import WARP_SPECIALIZATION
-from irscope.findings.finding import EVERYTHING, Finding, PairContext, Severity
+from irscope.findings.finding import EVERYTHING, Finding, PairContext, Severity, on_sides
 from irscope.model.text import pluralize
 from irscope.targets import stages_of
 
@@ -32,10 +32,10 @@ def first_divergence(pair: PairContext) -> Iterator[Finding]:
     if pair.divergences is None or pair.divergences.first is None:
         return
     first, of_layouts = pair.divergences.first, pair.divergences.layouts
-    yield Finding(f"A and B first diverge {first.place}: {first.summary}", _DIVERGENCE_WEIGHT, "passes")
-    if of_layouts is not None and of_layouts is not first:
-        text = f"Their layouts first diverge {of_layouts.place}: {of_layouts.summary}"
-        yield Finding(text, _DIVERGENCE_WEIGHT, "passes")
+    for subject, divergence in (("A and B", first), ("Their layouts", of_layouts)):
+        if divergence is not None and (divergence is not first or subject == "A and B"):
+            what = f"{subject} first diverge {divergence.place}"
+            yield Finding(what, _DIVERGENCE_WEIGHT, "passes", changes=(divergence.summary,))
 
 
 def first_different_stage(pair: PairContext) -> Iterator[Finding]:
@@ -51,15 +51,16 @@ def first_different_stage(pair: PairContext) -> Iterator[Finding]:
     diff, weight = next((diff for diff in found if diff.structural), None), Severity.COUNT.weight()
     if diff is None:
         shapes = "" if all(pair.diffs[name].equal for name in names) else " except for shapes and constants"
-        yield Finding(
-            f"All compared stages are equal{shapes}: {', '.join(names)}", weight, "stages", covered=True
-        )
+        what = f"All compared stages are equal{shapes}"
+        yield Finding(what, weight, "stages", covered=True, changes=(", ".join(names),))
         return
-    text = f"First real difference: {diff.stage} ({_counts_text(diff)}){_constants_text(pair, names, diff)}"
+    text = f"{diff.stage} ({_counts_text(diff)}){_constants_text(pair, names, diff)}"
     rows = [row for row in diff.rows if row.change.structural][:1]
     evidence_a = tuple(Evidence(diff.stage, row.left) for row in rows if row.left is not None)
     evidence_b = tuple(Evidence(diff.stage, row.right) for row in rows if row.right is not None)
-    yield Finding(text, weight, "stages", evidence_a, evidence_b, covered=True)
+    yield Finding(
+        "First real difference", weight, "stages", evidence_a, evidence_b, covered=True, changes=(text,)
+    )
 
 
 def _constants_text(pair: PairContext, names: Sequence[str], real: StageDiff) -> str:
@@ -87,10 +88,12 @@ def launch_problems(pair: PairContext) -> Iterator[Finding]:
         if variant.failure is not None and status is not None:
             # Weightier than a variant that compiles but cannot launch.
             weight = Severity.FAILURE.weight(effect=1)
-            yield Finding(f"{side} did not compile: {status.reason}", weight, "launch", subject=side)
+            what = f"{side} did not compile"
         elif status is not None and not status.ok:
-            text = f"{side} cannot launch on {variant.target}: {status.reason}"
-            yield Finding(text, Severity.FAILURE.weight(), "launch", subject=side)
+            what, weight = f"{side} cannot launch on {variant.target}", Severity.FAILURE.weight()
+        else:
+            continue
+        yield Finding(what, weight, "launch", subject=side, changes=(status.reason,))
 
 
 def identical_code(pair: PairContext) -> Iterator[Finding]:
@@ -105,13 +108,10 @@ def warp_specialization(pair: PairContext) -> Iterator[Finding]:
     a, b = (value_of(facts, WARP_SPECIALIZATION) for facts in (pair.facts_a, pair.facts_b))
     if a is None or b is None or a == b:
         return
-    if a == WARP_SPECIALIZATION.absent:
-        text = f"B is warp specialized, A is not: {_text(str(b))}"
-    elif b == WARP_SPECIALIZATION.absent:
-        text = f"A is warp specialized, B is not: {_text(str(a))}"
-    else:
-        text = f"Both are warp specialized. A: {_text(str(a))}. B: {_text(str(b))}"
-    yield Finding(text, Severity.LOOP.weight(), "warp_specialization", *pair.evidence(WARP_SPECIALIZATION))
+    texts = ("" if value == WARP_SPECIALIZATION.absent else _text(str(value)) for value in (a, b))
+    what, changes = on_sides("{} is warp specialized, {} is not", "Both are warp specialized", *texts)
+    evidence = pair.evidence(WARP_SPECIALIZATION)
+    yield Finding(what, Severity.LOOP.weight(), WARP_SPECIALIZATION.name, *evidence, changes=changes)
 
 
 def _text(value: str) -> str:

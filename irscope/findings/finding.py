@@ -1,4 +1,4 @@
-"""A finding: one sentence about how two variants differ, with the lines that prove it.
+"""A finding: how two variants differ in one respect, with the lines that prove it, and its sentence.
 
 How much a difference matters to the program: the only scale that ranks findings.
 """
@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import enum
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from irscope.diff.rows import StageDiff
-from irscope.facts.fact import Evidence, FactKind, Facts, evidence_of, number_of
+from irscope.facts.fact import Evidence, FactKind, Facts, FactValue, evidence_of, number_of
+from irscope.facts.registry import FACT_NAMED
 from irscope.facts.source.map import SourcePlace
 from irscope.model import Kernel, Variant
 from irscope.model.records import FrozenValue
@@ -61,14 +61,6 @@ def effect(a: float, b: float) -> float:
 
 # The findings that a view shows unless it is asked for all.
 MOST_SHOWN = 10
-_ARROW = " -> "
-# A longer sentence is about a hostile name, which would be compared with itself at each of its characters.
-_LONGEST = 2_000
-_CLAUSES = re.compile(r"[:;()]")
-# Words can be before numbers and a unit after them: `instructions 115 -> 115 per iteration`.
-_EQUAL_SIDES = re.compile(
-    r"(?:(?P<text>.+) -> (?P=text)|[^\d>]*\b(?P<number>\d.*) -> (?P=number)(?: [^\d>]*)?)"
-)
 # Triton's num_warps of a launch that does not say.
 _DEFAULT_WARPS = 4
 # In `covers`: all other findings that are not more severe.
@@ -76,10 +68,72 @@ EVERYTHING = "*"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Finding(FrozenValue):
-    """One sentence about how B differs from A.
+class ValueChange(FrozenValue):
+    """A quantity with its values in A and B, as they are printed: `pipelined, 2 -> 4 deep`.
 
-    `text` is the sentence. `weight` ranks findings: `Severity.weight` makes it. `kind` names the subject
+    `quantity` is what precedes the values ("pipelined,", "in the loop of line 12:"), `unit` what follows
+    them ("deep", "bytes").
+    """
+
+    a: str
+    b: str
+    quantity: str = ""
+    unit: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.quantity, self.a, "->", self.b, self.unit)))
+
+
+def fact_change(kind: FactKind, a: FactValue, b: FactValue) -> ValueChange:
+    """Return the change of a fact."""
+    return ValueChange(kind.format(a), kind.format(b), unit=kind.unit_in_text)
+
+
+def on_sides(one: str, both: str, a: str, b: str) -> tuple[str, tuple[str, ...]]:
+    """Return what a finding says of the sides that have a text, and its change if only one has.
+
+    ("{} spills, {} does not", "Both spill", "", "8 bytes") -> "B spills, A does not", ("8 bytes",)
+    """
+    if a and b:
+        return f"{both}. A: {a}. B: {b}", ()
+    return (one.format("B", "A"), (b,)) if b else (one.format("A", "B"), (a,))
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class FindingKind(FrozenValue):
+    """A kind of findings: where one without lines can be seen, and what its sentence has between its parts.
+
+    `column` is a column of the table, `screen` is "why", "passes" or "layout". `whole` is true if the finding
+    is about the whole pair: views say it apart from the list of differences.
+    """
+
+    screen: str = "why"
+    column: str = ""
+    after_what: str = ": "
+    between: str = "; "
+    whole: bool = False
+
+
+# The kinds that are not as FindingKind's defaults are. The name of a fact is a kind too, shown in its column.
+_KINDS = {
+    "global": FindingKind(between=", "),
+    "identical": FindingKind(whole=True),
+    "launch": FindingKind(column="state"),
+    "layout": FindingKind("layout", after_what=" ", between=", "),
+    "passes": FindingKind("passes"),
+    "scalar spills": FindingKind(column="scalar_spills"),
+    "spills": FindingKind(column="stack"),
+    "stages": FindingKind(whole=True),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Finding(FrozenValue):
+    """How B differs from A in one respect.
+
+    `what` differs, or it is the whole statement if there are no `changes`. A change is a text if it has no
+    two values: "no longer pipelined". `note` ends the sentence: causes and remarks, with the punctuation
+    before them. `weight` ranks findings: `Severity.weight` makes it. `kind` names the subject
     ("launch", "spills", "global load", "layout", ...), and `subject` the one that it is about if a pair can
     have several findings of a kind: a source line ("line 14") or the alias of a layout ("#mma"). `evidence_a`
     and `evidence_b` are the lines on each side that prove it.
@@ -89,7 +143,7 @@ class Finding(FrozenValue):
     another finding explains this one: views show it only with all others.
     """
 
-    text: str
+    what: str
     weight: float
     kind: str
     evidence_a: tuple[Evidence, ...] = ()
@@ -97,6 +151,34 @@ class Finding(FrozenValue):
     subject: str = ""
     covers: frozenset[str] = frozenset()
     covered: bool = False
+    changes: tuple[ValueChange | str, ...] = ()
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        """Return the sentence: `Registers per thread: 64 -> 120 (no stack)`."""
+        return self._words(self.what, self.changes) + self.note
+
+    @property
+    def cells(self) -> tuple[str, str, str]:
+        """Return what differs, its value in A, and B's with the rest; (text, "", "") without values."""
+        for index, change in enumerate(self.changes):
+            if isinstance(change, ValueChange):
+                what = self._words(self.what, (*self.changes[:index], change.quantity))
+                b = f"{change.b} {change.unit}".rstrip()
+                rest = self._words("", (b, *self.changes[index + 1 :]))
+                return what.removesuffix(":"), change.a, rest + self.note
+        return self.text, "", ""
+
+    def _words(self, what: str, changes: Iterable[ValueChange | str]) -> str:
+        after = self.declared.between.join(filter(None, map(str, changes)))
+        return self.declared.after_what.join(filter(None, (what, after)))
+
+    @property
+    def declared(self) -> FindingKind:
+        """Return what all findings of its kind have in common."""
+        fact = FACT_NAMED.get(self.kind)
+        return _KINDS.get(self.kind) or FindingKind(column=fact.name if fact else "")
 
     def __str__(self) -> str:
         """The sentence."""
@@ -109,6 +191,12 @@ class Finding(FrozenValue):
         from irscope.model.text import html_paragraph
 
         return html_paragraph(self.text)
+
+    @property
+    def is_no_change(self) -> bool:
+        """Check whether every change has two equal values: such a finding is no difference."""
+        changes = [change for change in self.changes if isinstance(change, ValueChange)]
+        return bool(changes) and all(change.a == change.b for change in changes)
 
     @property
     def severity(self) -> Severity:
@@ -126,7 +214,7 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
     matrix (weight 256, covers "ldmatrix"), occupancy (8), ldmatrix (16)
     -> matrix, occupancy, ldmatrix (covered)
     """
-    differing = [finding for finding in found if not says_no_change(finding.text)]
+    differing = [finding for finding in found if not finding.is_no_change]
     ordered = sorted(differing, key=lambda finding: (-finding.weight, finding.kind, finding.subject))
     covering = [finding for finding in ordered if finding.covers]
     own, covered = [], []
@@ -139,17 +227,6 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
         else:
             own.append(finding)
     return own + covered
-
-
-def says_no_change(text: str) -> bool:
-    """Return True if each change in a sentence has two equal sides: `115 per iteration -> 115 per iteration`.
-
-    The rule holds for every finding, whoever wrote it: what reads the same on both sides is not a difference.
-    """
-    if len(text) > _LONGEST:
-        return False
-    changes = [clause.strip() for clause in _CLAUSES.split(text) if _ARROW in clause]
-    return bool(changes) and all(_EQUAL_SIDES.fullmatch(change) for change in changes)
 
 
 def most_important(found: Sequence[Finding]) -> Sequence[Finding]:

@@ -17,8 +17,8 @@ from irscope.diff.rows import Change, StageDiff
 from irscope.facts.fact import Evidence
 from irscope.facts.instruction_mix import place_subject, place_text
 from irscope.facts.source.map import SourcePlace
-from irscope.findings.cache_key_diff import reason_text, recompilation
-from irscope.findings.finding import Finding, PairContext, Severity
+from irscope.findings.cache_key_diff import following_text, input_text, recompilation, value_changes
+from irscope.findings.finding import Finding, PairContext, Severity, ValueChange
 from irscope.languages.document import Document
 from irscope.model import Kernel, SourceFunction
 
@@ -39,12 +39,14 @@ def globals_read(pair: PairContext) -> Iterator[Finding]:
         places = list(_reading_places(pair.b.kernel, reason.input.name))
         where = place_text(places[0], pair.b.kernel).removeprefix("of ") if places else ""
         yield Finding(
-            f"{reason_text(reason)}{f', read by {where}' if where else ''}{effect}",
+            input_text(reason.input),
             Severity.SEMANTICS.weight(),
             "global",
             tuple(_evidence(diff.left, places)),
             tuple(_evidence(diff.right, places)),
             subject=place_subject(places[0]) if places else "",
+            changes=tuple(ValueChange(a, b, name) for name, a, b in value_changes(reason)),
+            note=f"{following_text(reason)}{f', read by {where}' if where else ''}{effect}",
         )
 
 

@@ -9,7 +9,7 @@ from irscope.diff.layout_changes import aliases
 from irscope.diff.rows import LayoutChange, StageDiff
 from irscope.facts.fact import Evidence
 from irscope.facts.matrix_products import num_warps
-from irscope.findings.finding import Finding, PairContext, Severity, effect
+from irscope.findings.finding import Finding, PairContext, Severity, ValueChange, effect
 from irscope.languages.document import Document, Layout
 
 # The field of a layout that distributes its tiles over warps: of a blocked or matrix layout, of a linear one.
@@ -64,21 +64,18 @@ def _others_of_kind(diff: StageDiff, change: LayoutChange) -> int:
 def _layout_finding(change: LayoutChange, others: int) -> Finding:
     """One layout: "#mma instrShape [16, 64, 16] -> [16, 32, 16]"; the other side has `others` of its kind."""
     left, right = change.left, change.right
-    if left and right:
-        fields = ", ".join(f"{name} {a or 'none'} -> {b or 'none'}" for name, a, b in change.fields)
-        # Layouts of two kinds have no common fields.
-        text = f"{left.alias} {fields if left.kind == right.kind else f'{left.kind} -> {right.kind}'}"
-    elif right:
-        text = f"Only B has the layout {right.alias}, {_described(right, others)}"
-    else:
-        text = (
-            f"Only A has the layout {left.alias}, {_described(left, others)}" if left else "A layout changed"
-        )
+    alias, fields = left.alias if left else right.alias if right else "", change.fields
+    what = alias
+    if left and right and left.kind != right.kind:
+        fields = (("", left.kind, right.kind),)  # layouts of two kinds have no common fields
+    elif only := None if left and right else left or right:
+        side = "A" if left else "B"
+        what, fields = f"Only {side} has the layout {alias}, {_described(only, others)}", ()
     evidence_a = (Evidence("ttgir", left.line),) if left else ()
     evidence_b = (Evidence("ttgir", right.line),) if right else ()
     weight = Severity.LAYOUT.weight(effect(1, 1 + change.uses))
-    alias = left.alias if left else right.alias if right else ""
-    return Finding(text, weight, "layout", evidence_a, evidence_b, subject=alias)
+    changes = tuple(ValueChange(a or "none", b or "none", name) for name, a, b in fields)
+    return Finding(what, weight, "layout", evidence_a, evidence_b, subject=alias, changes=changes)
 
 
 def _described(layout: Layout, others: int) -> str:

@@ -60,7 +60,7 @@ from irscope.facts.registry import (
 from irscope.facts.source.map import kernel_place
 from irscope.findings.cache_key import constexpr_values
 from irscope.findings.finding import Finding, PairContext, Severity, assembly_diff, effect
-from irscope.findings.loops import change_text, explained, loop_mixes
+from irscope.findings.loops import explained, loop_mixes, region_changes
 from irscope.languages.document import Document
 from irscope.model import Variant
 from irscope.model.text import pluralize
@@ -125,10 +125,10 @@ class UnchangedAccesses:
     def findings(self) -> Iterator[Finding]:
         """Yield the first access of each reason, which counts the others, then the others as covered."""
         for reason, accesses in self.by_reason.items():
-            first, *others = sorted(accesses, key=lambda one: (-one.weight, one.kind, one.text))
+            first, *others = sorted(accesses, key=lambda one: (-one.weight, one.kind, one.what))
             too = f"; {pluralize(len(others), 'other access')} too" if others else ""
-            yield replace(first, text=first.text + reason + too)
-            yield from (replace(other, text=other.text + reason, covered=True) for other in others)
+            yield replace(first, note=reason + too)
+            yield from (replace(other, note=reason, covered=True) for other in others)
 
 
 def paired_lines(a: Mixes, b: Mixes, use_a: MemoryUse, use_b: MemoryUse) -> tuple[Mixes, MemoryUse]:
@@ -342,7 +342,6 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         # The count of cp.async is part of the global loads already.
         if same_kinds and kind == "async copy" and not _bulk(was):
             continue
-        text = f"{what}: {change_text(*regions, mixes)}{pair.in_words(instead(key, left, right))}"
         layout = _layout_text(ttgir, place) if ttgir and not same_kinds and kind.startswith("global") else ""
         covers = frozenset(f"layout {alias}" for alias in _ALIAS.findall(layout))
         weight = _weight(kind, _hottest(work[0]), _hottest(work[1]))
@@ -350,7 +349,9 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
             weight = max(weight, _narrow_weight(max(was.width, now.width)))
         covered = not because and (explained(*regions, mixes) or _is_the_compilers(pair, key))
         subject = place_subject(place)
-        yield Finding(text + layout + because, weight, kind, *evidence, subject, covers, covered)
+        changes = region_changes(*regions, mixes)
+        note = f"{pair.in_words(instead(key, left, right))}{layout}{because}"
+        yield Finding(what, weight, kind, *evidence, subject, covers, covered, changes, note)
     yield from unchanged.findings()
 
 

@@ -24,7 +24,7 @@ from irscope.facts.loops.loop_regions import OUTSIDE, Region, Where
 from irscope.facts.loops.scf import Chain, TripCount, trip_counts
 from irscope.facts.registry import BUFFERS, PIPELINE_DEPTH
 from irscope.facts.source.map import SourcePlace
-from irscope.findings.finding import Finding, PairContext, Severity, assembly_diff, effect
+from irscope.findings.finding import Finding, PairContext, Severity, ValueChange, assembly_diff, effect
 from irscope.languages.document import Document
 from irscope.model.records import FrozenValue
 from irscope.targets import backend_of
@@ -81,20 +81,24 @@ def line_text(place: SourcePlace) -> str:
     return f"line {place.line} of A" if place.removed else f"line {place.line}"
 
 
-def change_text(was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> str:
+def region_changes(
+    was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]
+) -> tuple[ValueChange | str, ...]:
     """How the instructions of a line changed. The counts are those of a pass of each loop."""
+    a, b = was.get(OUTSIDE, {}), now.get(OUTSIDE, {})
     if all(region == OUTSIDE for region in (*was, *now)):
-        return f"{counts_text(was.get(OUTSIDE, {}))} -> {counts_text(now.get(OUTSIDE, {}))}"
+        return (_counts_change(a, b),)
     chains = dict.fromkeys(region.loop for region in (*now, *was) if region.loop)
     if any(_vanished(chain, mixes) for chain in chains):
-        return " -> ".join(
-            _side_text(counts, mix, mixes) for counts, mix in zip((was, now), mixes, strict=True)
-        )
-    parts = [part for chain in chains for part in _of_loop(chain, was, now, mixes)]
-    a, b = was.get(OUTSIDE, {}), now.get(OUTSIDE, {})
+        return (ValueChange(_side_text(was, mixes[0], mixes), _side_text(now, mixes[1], mixes)),)
+    changes = [change for chain in chains for change in _of_loop(chain, was, now, mixes)]
     if a != b:
-        parts.append(f"outside of loops: {counts_text(a)} -> {counts_text(b)}")
-    return "; ".join(parts)
+        changes.append(_counts_change(a, b, "outside of loops:"))
+    return tuple(changes)
+
+
+def _counts_change(a: Counts, b: Counts, where: str = "") -> ValueChange:
+    return ValueChange(counts_text(a), counts_text(b), where)
 
 
 def _vanished(chain: Chain, mixes: tuple[LoopMix, LoopMix]) -> bool:
@@ -104,18 +108,17 @@ def _vanished(chain: Chain, mixes: tuple[LoopMix, LoopMix]) -> bool:
 
 def _of_loop(
     chain: Chain, was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]
-) -> Iterator[str]:
-    """The parts about a loop that both sides have: in it, before it, after it."""
+) -> Iterator[ValueChange | str]:
+    """Yield the changes of a loop that both sides have: in it, before it, after it."""
     name = loop_text(chain, mixes)
     inside = Region(Where.IN, chain)
     if inside in was or inside in now:
-        yield f"in {name}: {_in_loop(inside, was, now, mixes)}"
+        yield _in_loop(f"in {name}:", inside, was, now, mixes)
         name = "the loop"
     for region in _next_to(chain, was, now):
         a, b = was.get(region, {}), now.get(region, {})
         if a != b:
-            place = f"{region.where.value} {name}{_repeated(region, mixes)}"
-            yield f"{place}: {counts_text(a)} -> {counts_text(b)}"
+            yield _counts_change(a, b, f"{region.where.value} {name}{_repeated(region, mixes)}:")
 
 
 def _next_to(chain: Chain, was: RegionCounts, now: RegionCounts) -> list[Region]:
@@ -157,7 +160,9 @@ def _plain(counts: RegionCounts) -> str:
     return counts_text(total)
 
 
-def _in_loop(region: Region, was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> str:
+def _in_loop(
+    where: str, region: Region, was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]
+) -> ValueChange | str:
     sides = []
     for counts, mix in zip((was, now), mixes, strict=True):
         own: Counts = counts.get(region, {})
@@ -165,10 +170,12 @@ def _in_loop(region: Region, was: RegionCounts, now: RegionCounts, mixes: tuple[
         sides.append((counts_text(mix.per_iteration(counts).get(region, {})), unit))
     (a, unit_a), (b, unit_b) = sides
     if (a, unit_a) == (b, unit_b):
-        return f"{a} {unit_a} in both"
-    if "none" in (a, b):  # the loops of a side without any do not matter
-        return " -> ".join(one if one == "none" else f"{one} {unit}" for one, unit in sides)
-    return f"{a} -> {b} {unit_b}" if unit_a == unit_b else f"{a} {unit_a} -> {b} {unit_b}"
+        return f"{where} {a} {unit_a} in both"
+    if unit_a == unit_b and "none" not in (a, b):
+        return ValueChange(a, b, where, unit_b)
+    # The loops of a side without any do not matter.
+    a, b = (counts if counts == "none" else f"{counts} {unit}" for counts, unit in sides)
+    return ValueChange(a, b, where)
 
 
 def explained(was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> bool:
@@ -272,10 +279,15 @@ def loop_spills(pair: PairContext) -> Iterator[Finding]:
             continue
         name = loop_text(chain, mixes)
         hot = any(loop.hot for side in (a, b) for loop in side.loops.get(chain, []))
-        text = f"Spills inside {'the hot loop, ' if hot else ''}{name}: {was} -> {now}"
-        subject = line_text(chain[0])
-        weight = Severity.LOOP_SPILLS.weight()
-        yield Finding(text, weight, "loop spills", a.evidence(chain), b.evidence(chain), subject)
+        yield Finding(
+            f"Spills inside {'the hot loop, ' if hot else ''}{name}",
+            Severity.LOOP_SPILLS.weight(),
+            "loop spills",
+            a.evidence(chain),
+            b.evidence(chain),
+            line_text(chain[0]),
+            changes=(ValueChange(was, now),),
+        )
 
 
 def _sides(pair: PairContext, mixes: tuple[LoopMix, LoopMix]) -> tuple[_SideLoops, _SideLoops]:
@@ -302,17 +314,17 @@ def _loop_finding(
     chain: Chain, a: _SideLoops, b: _SideLoops, sass: tuple[LoopMix, LoopMix] | None
 ) -> Iterator[Finding]:
     name = loop_text(chain, (a.mix, b.mix))
-    text, severity, covers = "", Severity.LOOP, frozenset[str]()
+    what, severity, covers = name.capitalize(), Severity.LOOP, frozenset[str]()
+    changes: list[ValueChange | str] = []
     was, now = a.main(chain), b.main(chain)
     if not a.loops.get(chain) and not b.loops.get(chain):
         return
     if a.has(chain) != b.has(chain):
-        text = f"Only {'A' if a.has(chain) else 'B'} has {name}"
+        what = f"Only {'A' if a.has(chain) else 'B'} has {name}"
     elif bool(a.loops.get(chain)) != bool(b.loops.get(chain)):
         gone, side = (b, "B") if a.loops.get(chain) else (a, "A")
         trip = gone.trips.get(chain)
-        how = f"fully unrolled in {side} ({trip})" if trip else f"the assembly of {side} has no loop"
-        text = f"{name.capitalize()}: {how}"
+        changes = [f"fully unrolled in {side} ({trip})" if trip else f"the assembly of {side} has no loop"]
     elif was and now:
         pipelining = list(_pipelining(chain, a, b))
         unrolling = list(_unrolling(was.unrolled, now.unrolled))
@@ -320,29 +332,29 @@ def _loop_finding(
             unrolling = list(_by_ptxas(chain, sass))
         structure = [*unrolling, *pipelining]
         length = _length(was, now) if chain not in a.around | b.around else []
-        if structure or length:
-            trips = trip_text(was.trip_count, now.trip_count)
-            parts = [*structure, *length, *([trips] if trips else [])]
-            text = f"{name.capitalize()}: {'; '.join(parts)}"
+        if not structure and not length:
+            return
+        changes = [*structure, *length, *trip_changes(was.trip_count, now.trip_count)]
         severity = Severity.LOOP if structure else Severity.COUNT
         covers = frozenset([PIPELINE_DEPTH.name, BUFFERS.name]) if pipelining else covers
-    if text:
-        weight = severity.weight(effect(was.instructions, now.instructions) if was and now else 0.0)
-        evidence = a.evidence(chain), b.evidence(chain)
-        yield Finding(text, weight, "loop", *evidence, line_text(chain[0]), covers)
+    else:
+        return
+    weight = severity.weight(effect(was.instructions, now.instructions) if was and now else 0.0)
+    evidence = a.evidence(chain), b.evidence(chain)
+    yield Finding(what, weight, "loop", *evidence, line_text(chain[0]), covers, changes=tuple(changes))
 
 
-def _unrolling(a: int | None, b: int | None) -> Iterator[str]:
+def _unrolling(a: int | None, b: int | None, by: str = "") -> Iterator[ValueChange | str]:
     """Known on both sides only: an unknown factor says nothing about the other one."""
     if a is None or b is None or a == b:
         return
     if b == 1:
-        yield f"no longer unrolled (A: x{a})"
+        yield f"no longer unrolled (A: x{a}){by}"
     else:
-        yield f"unrolled x{b}" if a == 1 else f"unrolled x{a} -> x{b}"
+        yield f"unrolled x{b}{by}" if a == 1 else ValueChange(f"unrolled x{a}", f"x{b}{by}")
 
 
-def _by_ptxas(chain: Chain, sass: tuple[LoopMix, LoopMix]) -> Iterator[str]:
+def _by_ptxas(chain: Chain, sass: tuple[LoopMix, LoopMix]) -> Iterator[ValueChange | str]:
     """The outcome in ptxas of a loop that is in the PTX of both sides."""
     a, b = sass
     if a.regions is None or b.regions is None:
@@ -350,35 +362,38 @@ def _by_ptxas(chain: Chain, sass: tuple[LoopMix, LoopMix]) -> Iterator[str]:
     if a.runs(chain) != b.runs(chain):
         yield f"fully unrolled by ptxas in {'B' if a.runs(chain) else 'A'}"
     else:
-        yield from (f"{text} by ptxas" for text in _unrolling(a.unrolled(chain), b.unrolled(chain)))
+        yield from _unrolling(a.unrolled(chain), b.unrolled(chain), " by ptxas")
 
 
-def _pipelining(chain: Chain, a: _SideLoops, b: _SideLoops) -> Iterator[str]:
+def _pipelining(chain: Chain, a: _SideLoops, b: _SideLoops) -> Iterator[ValueChange | str]:
     was, now = a.mix.depth(chain), b.mix.depth(chain)
     if was == now:
         return
     if now == 1:
         yield f"no longer pipelined (A: {was} deep)"
         return
-    depth = f"{now} deep (A: not pipelined)" if was == 1 else f"{was} -> {now} deep"
     copies = b.mix.copies_before(chain)
     loads = (
         f", its prologue has {copies} {'copy' if copies == 1 else 'copies'} of the loads" if copies else ""
     )
-    yield f"pipelined, {depth}{loads}"
+    if was == 1:
+        yield f"pipelined, {now} deep (A: not pipelined){loads}"
+    else:
+        yield ValueChange(f"{was}", f"{now}", "pipelined,", f"deep{loads}")
 
 
-def _length(was: Loop, now: Loop) -> list[str]:
+def _length(was: Loop, now: Loop) -> list[ValueChange]:
     """The instructions per iteration, if they differ by more than a little."""
     known = was.unrolled is not None and now.unrolled is not None
     same = was.unrolled == now.unrolled
     a, b = was.instructions, now.instructions
     if same:
         per = _iterations(now.unrolled)
-        return [f"{a:,} -> {b:,} instructions per {per}"] if effect(a, b) > _SMALL else []
+        longer = ValueChange(f"{a:,}", f"{b:,}", unit=f"instructions per {per}")
+        return [longer] if effect(a, b) > _SMALL else []
     if known:
         passes = [f"{own.instructions:,} per {_iterations(own.unrolled)}" for own in (was, now)]
-        return [f"instructions {' -> '.join(passes)}"]
+        return [ValueChange(f"instructions {passes[0]}", passes[1])]
     return []
 
 
@@ -386,14 +401,12 @@ def _iterations(number: int | None) -> str:
     return "iteration" if number in (None, 1) else f"{number} iterations"
 
 
-def trip_text(a: TripCount | None, b: TripCount | None) -> str:
-    """`32 -> 16 iterations for K=512`, `16 iterations` if equal; "" if one is unknown."""
-    if a is None or b is None:
-        return ""
-    if a == b:
-        return str(b)
-    # Each side has the arguments of its own first launch.
-    return f"{a.iterations:,} -> {b}" if a.arguments == b.arguments else f"{a} -> {b}"
+def trip_changes(a: TripCount | None, b: TripCount | None) -> Iterator[ValueChange | str]:
+    """Return `32 -> 16 iterations for K=512`, `16 iterations` if equal; nothing if one is unknown."""
+    if a is not None and b is not None:
+        # Each side has the arguments of its own first launch.
+        before = f"{a.iterations:,}" if a.arguments == b.arguments else f"{a}"
+        yield str(b) if a == b else ValueChange(before, str(b))
 
 
 def _spill_text(loops: list[Loop]) -> str:

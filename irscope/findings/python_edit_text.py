@@ -10,7 +10,9 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from irscope.diff.align import common_blocks
+from irscope.findings.finding import ValueChange
 from irscope.findings.python_edits import Statement, StatementEdit
+from irscope.model.text import clipped
 
 # Longer code is cut, and more differences of one statement are counted.
 _MOST_CODE = 80
@@ -24,23 +26,30 @@ _RANGES = ("range", "static_range")
 _SMALL = (ast.Constant, ast.Name, ast.operator, ast.cmpop, ast.unaryop, ast.boolop)
 
 
-def describe(edit: StatementEdit) -> str:
+def describe(edit: StatementEdit) -> tuple[ValueChange | str, ...]:
     """The edit without its line."""
     before, after = edit.before, edit.after
     if before is None:
-        return f"new statement {_code(after.written)}" if after else ""
+        return (f"new statement {_code(after.written)}",) if after else ()
     if after is None:
-        return f"the statement {_code(before.written)} is gone"
+        return (f"the statement {_code(before.written)} is gone",)
     if edit.moved:
-        return f"{_code(after.written)} moved from line {before.line}"
+        return (f"{_code(after.written)} moved from line {before.line}",)
     found = list(dict.fromkeys(_statement_differences(before, after)))
     if not found:
-        return f"{_code(before.written)} -> {_code(after.written)}"
-    rest = len(found) - _MOST_DIFFERENCES
-    return "; ".join(found[:_MOST_DIFFERENCES]) + (f"; {rest} more changes" if rest > 0 else "")
+        return (_other_code(before.written, after.written),)
+    if (rest := len(found) - _MOST_DIFFERENCES) > 0:
+        found[_MOST_DIFFERENCES:] = [f"{rest} more changes"]
+    return tuple(found)
 
 
-def _statement_differences(before: Statement, after: Statement) -> Iterator[str]:
+def _other_code(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST] | None = None) -> ValueChange:
+    if around and isinstance(a, _SMALL) and isinstance(b, _SMALL):
+        a, b = around
+    return ValueChange(_code(a), _code(b))
+
+
+def _statement_differences(before: Statement, after: Statement) -> Iterator[ValueChange | str]:
     if _operators_differ(before.written, after.written):
         return
     a, b = before.node, after.node
@@ -66,7 +75,7 @@ def _accumulator(a: ast.stmt, b: ast.stmt) -> str:
     if not (isinstance(a, ast.Assign) and isinstance(b, ast.Assign)):
         return ""
     calls = [one.value for one in (a, b) if isinstance(one.value, ast.Call)]
-    if len(calls) != 2 or any(_callee(call) not in ("tl.zeros", "tl.full") for call in calls):
+    if len(calls) != 2 or any(_plain(call.func) not in ("tl.zeros", "tl.full") for call in calls):
         return ""
     types = [_dtype(call) for call in calls]
     rest = [
@@ -84,13 +93,13 @@ def _dtype(call: ast.Call) -> ast.expr | None:
     return named or (call.args[-1] if len(call.args) > 1 else None)
 
 
-def _loop(a: ast.expr, b: ast.expr) -> Iterator[str]:
+def _loop(a: ast.expr, b: ast.expr) -> Iterator[ValueChange | str]:
     """The differences of what two loops iterate over: bounds by name, then options of `tl.range`."""
     if not (isinstance(a, ast.Call) and isinstance(b, ast.Call) and _is_range(a) and _is_range(b)):
         yield from _differences(a, b, (a, b))
         return
     if _plain(a.func) != _plain(b.func):
-        yield f"{_plain(a.func)} -> {_plain(b.func)}"
+        yield ValueChange(_plain(a.func), _plain(b.func))
     ours, theirs = _bounds(a), _bounds(b)
     if any(bounds.get("step", "").startswith("-") for bounds in (ours, theirs)):
         # A loop that counts down begins at its upper bound.
@@ -105,7 +114,7 @@ def _loop(a: ast.expr, b: ast.expr) -> Iterator[str]:
 
 
 def _is_range(call: ast.Call) -> bool:
-    return _callee(call).rpartition(".")[2] in _RANGES and len(call.args) in _BOUNDS
+    return _plain(call.func).rpartition(".")[2] in _RANGES and len(call.args) in _BOUNDS
 
 
 def _bounds(call: ast.Call) -> dict[str, str]:
@@ -116,7 +125,7 @@ def _default(name: str) -> str:
     return "1" if name == "step" else "0"
 
 
-def _differences(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[str]:
+def _differences(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[ValueChange | str]:
     """The smallest expressions in which two trees differ; names and numbers are shown in `around`."""
     if ast.dump(a) == ast.dump(b):
         return
@@ -131,15 +140,14 @@ def _differences(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Ite
         return
     ours, theirs = list(ast.iter_child_nodes(a)), list(ast.iter_child_nodes(b))
     if type(a) is not type(b) or not ours or len(ours) != len(theirs) or _own_text(a) != _own_text(b):
-        shown = around if isinstance(a, _SMALL) and isinstance(b, _SMALL) else (a, b)
-        yield f"{_code(shown[0])} -> {_code(shown[1])}"
+        yield _other_code(a, b, around)
         return
     inner = (a, b) if not isinstance(a, ast.Attribute) else around
     operators = [
         one for one in zip(ours, theirs, strict=True) if isinstance(one[0], ast.operator | ast.cmpop)
     ]
     if any(type(one) is not type(other) for one, other in operators):
-        yield f"{_code(a)} -> {_code(b)}"
+        yield _other_code(a, b)
         return
     for one, other in zip(ours, theirs, strict=True):
         yield from _differences(one, other, inner)
@@ -149,7 +157,7 @@ def _is_sum(node: ast.AST) -> bool:
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
 
 
-def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[str]:
+def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[ValueChange | str]:
     """The difference of two sums: a term that was added, removed or changed, or the whole."""
     ours, theirs = _terms(a), _terms(b)
     blocks = common_blocks(
@@ -169,8 +177,7 @@ def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[s
     elif common and len(removed) == len(added) == 1 and removed[0][0] == added[0][0]:
         yield from _differences(removed[0][1], added[0][1], (a, b))
     else:
-        shown = around if isinstance(a, _SMALL) and isinstance(b, _SMALL) else (a, b)
-        yield f"{_code(shown[0])} -> {_code(shown[1])}"
+        yield _other_code(a, b, around)
 
 
 def _terms(node: ast.AST) -> list[tuple[str, ast.AST]]:
@@ -200,17 +207,17 @@ def _are_swapped(a: ast.AST, b: ast.AST) -> bool:
     return ours == theirs[::-1]
 
 
-def _calls(a: ast.Call, b: ast.Call, around: tuple[ast.AST, ast.AST]) -> Iterator[str]:
+def _calls(a: ast.Call, b: ast.Call, around: tuple[ast.AST, ast.AST]) -> Iterator[ValueChange | str]:
     if ast.dump(a.func) != ast.dump(b.func):
         if _arguments(a) == _arguments(b) and not _is_method(a) and not _is_method(b):
-            yield f"{_plain(a.func)} -> {_plain(b.func)}"
+            yield ValueChange(_plain(a.func), _plain(b.func))
             return
         if not (_is_method(a) and _is_method(b)) or _own_text(a.func) != _own_text(b.func):
-            yield f"{_code(a)} -> {_code(b)}"
+            yield _other_code(a, b)
             return
         yield from _differences(a.func, b.func, (a, b))
     if len(a.args) != len(b.args):
-        yield f"{_code(a)} -> {_code(b)}"
+        yield _other_code(a, b)
         return
     if _are_exchanged(a.args, b.args):
         yield f"the arguments of {_code(a)} are swapped: {_code(b)}"
@@ -243,7 +250,7 @@ def _is_method(call: ast.Call) -> bool:
     )
 
 
-def _keywords(a: ast.Call, b: ast.Call, subject: str) -> Iterator[str]:
+def _keywords(a: ast.Call, b: ast.Call, subject: str) -> Iterator[ValueChange | str]:
     ours = {str(keyword.arg): _plain(keyword.value) for keyword in a.keywords}
     theirs = {str(keyword.arg): _plain(keyword.value) for keyword in b.keywords}
     for name in dict.fromkeys([*ours, *theirs]):
@@ -257,12 +264,12 @@ def _keywords(a: ast.Call, b: ast.Call, subject: str) -> Iterator[str]:
         elif now is None:
             yield f"{subject} no longer has {name}={was}"
         else:
-            yield f"{subject} uses {name}={was} -> {now}"
+            yield ValueChange(f"{subject} uses {name}={was}", now)
 
 
 def _subject(call: ast.Call) -> str:
     """A call in words: "the load of x_ptr", "tl.dot"."""
-    callee = _callee(call)
+    callee = _plain(call.func)
     if callee in ("tl.load", "tl.store") and call.args:
         pointer = _pointer(call.args[0])
         if pointer:
@@ -277,17 +284,12 @@ def _pointer(node: ast.expr) -> str:
     return names[0].id if names else ""
 
 
-def _callee(call: ast.Call) -> str:
-    return _plain(call.func)
-
-
 def _plain(node: ast.AST) -> str:
-    text = " ".join(ast.unparse(node).split())
-    return text if len(text) <= _MOST_CODE else text[: _MOST_CODE - 3] + "..."
+    return clipped(" ".join(ast.unparse(node).split()), _MOST_CODE)
 
 
 def _code(node: ast.AST) -> str:
     if isinstance(node, ast.For | ast.While | ast.If | ast.With):
-        text = ast.unparse(node).partition("\n")[0]
-        return f"`{text if len(text) <= _MOST_CODE else text[: _MOST_CODE - 3] + '...'}`"
+        first = ast.unparse(node).partition("\n")[0]
+        return f"`{clipped(first, _MOST_CODE)}`"
     return f"`{_plain(node)}`"

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from irscope.diff.rows import StageDiff
-from irscope.facts.fact import FactKind, Facts, change_text, number_of, value_of
+from irscope.facts.fact import FactKind, Facts, number_of, value_of
 from irscope.facts.occupancy import spilled_registers_text, spills_only_scalars
 from irscope.facts.occupancy import spills as has_spills
 from irscope.facts.registry import (
@@ -48,7 +48,16 @@ from irscope.facts.registry import (
     THREADS,
     WARP_SPECIALIZATION,
 )
-from irscope.findings.finding import Finding, PairContext, Severity, assembly_diff, effect
+from irscope.findings.finding import (
+    Finding,
+    PairContext,
+    Severity,
+    ValueChange,
+    assembly_diff,
+    effect,
+    fact_change,
+    on_sides,
+)
 from irscope.languages.document import Document
 from irscope.model import Variant
 from irscope.model.text import clipped, pluralize
@@ -238,18 +247,20 @@ def spills(pair: PairContext) -> Iterator[Finding]:
         return
     a, b = stack
     if not any(has_spills(facts) for _, _, facts in pair.sides()):
-        text = f"{change_text(STACK, a, b)}; nothing is spilled, it holds arrays of the kernel"
-        yield Finding(text, Severity.MEMORY.weight(effect(a + 8, b + 8)), STACK.name, *pair.evidence(STACK))
+        yield Finding(
+            STACK.subject,
+            Severity.MEMORY.weight(effect(a + 8, b + 8)),
+            STACK.name,
+            *pair.evidence(STACK),
+            changes=(fact_change(STACK, a, b),),
+            note="; nothing is spilled, it holds arrays of the kernel",
+        )
         return
-    if a == 0:
-        text = f"B spills, A does not: {_spill_text(pair.facts_b)}"
-    elif b == 0:
-        text = f"A spills, B does not: {_spill_text(pair.facts_a)}"
-    else:
-        text = f"Both spill. A: {_spill_text(pair.facts_a)}. B: {_spill_text(pair.facts_b)}"
+    texts = (_spill_text(facts) if number_of(facts, STACK) else "" for _, _, facts in pair.sides())
+    what, spilled = on_sides("{} spills, {} does not", "Both spill", *texts)
     weight = Severity.SPILLS.weight(effect(a + 8, b + 8))
-    evidence = pair.evidence(STACK)
-    yield Finding(text + spill_cause(pair), weight, "spills", *evidence, covers=_SPILL_ACCESSES)
+    evidence, cause = pair.evidence(STACK), spill_cause(pair)
+    yield Finding(what, weight, "spills", *evidence, covers=_SPILL_ACCESSES, changes=spilled, note=cause)
 
 
 def _spill_text(facts: Facts) -> str:
@@ -275,8 +286,8 @@ def assembler_warnings(pair: PairContext) -> Iterator[Finding]:
         known = {_WARNING_PLACE.sub("", text) for text in _warnings(other)}
         for key, warning in reversed(warnings.items()):
             if other.log is not None and key not in known:
-                text = f"ptxas warns about {side}: {warning}"
-                yield Finding(text, Severity.LOOP.weight(), "ptxas", subject=side)
+                what = f"ptxas warns about {side}"
+                yield Finding(what, Severity.LOOP.weight(), "ptxas", subject=side, changes=(warning,))
 
 
 def _warnings(variant: Variant) -> tuple[str, ...]:
@@ -292,8 +303,13 @@ def registers(pair: PairContext) -> Iterator[Finding]:
         stack_text = f"both with {stack[0]:,} bytes of stack" if stack[0] else "no stack"
     else:
         stack_text = f"stack: {stack[0]:,} -> {stack[1]:,} bytes"
-    text = f"{change_text(REGISTERS, *found)} ({stack_text}){register_cause(pair)}"
-    yield Finding(text, _weight(REGISTERS, *found), "registers")
+    yield Finding(
+        REGISTERS.subject,
+        _weight(REGISTERS, *found),
+        REGISTERS.name,
+        changes=(fact_change(REGISTERS, *found),),
+        note=f" ({stack_text}){register_cause(pair)}",
+    )
 
 
 def occupancy(pair: PairContext) -> Iterator[Finding]:
@@ -302,12 +318,14 @@ def occupancy(pair: PairContext) -> Iterator[Finding]:
     if fractions is None or blocks is None or fractions[0] == fractions[1] or 0 in fractions:
         return
     limits = list(dict.fromkeys(str(value_of(facts, LIMITER)) for _, _, facts in pair.sides()))
-    text = (
-        f"{change_text(OCCUPANCY, *fractions)} ({blocks[0]:,} -> {blocks[1]:,} "
-        f"{pair.in_words('blocks per multiprocessor')}), limited by {' -> '.join(limits)}"
+    number = ValueChange(f"{blocks[0]:,}", f"{blocks[1]:,}", unit=pair.in_words("blocks per multiprocessor"))
+    yield Finding(
+        OCCUPANCY.subject,
+        Severity.OCCUPANCY.weight(effect(fractions[0] * _WARPS, fractions[1] * _WARPS)),
+        OCCUPANCY.name,
+        changes=(fact_change(OCCUPANCY, *fractions),),
+        note=f" ({number}), limited by {' -> '.join(limits)}",
     )
-    weight = Severity.OCCUPANCY.weight(effect(fractions[0] * _WARPS, fractions[1] * _WARPS))
-    yield Finding(text, weight, "occupancy")
 
 
 def other_facts(pair: PairContext) -> Iterator[Finding]:
@@ -326,7 +344,8 @@ def other_facts(pair: PairContext) -> Iterator[Finding]:
         if kind.format(a) == kind.format(b):
             continue
         if kind is not THREADS or not _follows_from_warps(pair):
-            yield Finding(pair.in_words(change_text(kind, a, b)), weight, kind.name, *pair.evidence(kind))
+            what, change = pair.in_words(kind.subject), fact_change(kind, a, b)
+            yield Finding(what, weight, kind.name, *pair.evidence(kind), changes=(change,))
 
 
 def _weight(kind: FactKind, a: float, b: float) -> float:
@@ -371,11 +390,7 @@ def scalar_spills(pair: PairContext) -> Iterator[Finding]:
         spills_only_scalars(facts) or not number for facts, number in zip(sides, numbers, strict=True)
     ):
         return
-    a, b = (pluralize(int(number), "scalar register") for number in numbers)
-    if not numbers[0]:
-        text = f"B spills {b} to lanes of vector registers, A spills none"
-    elif not numbers[1]:
-        text = f"A spills {a} to lanes of vector registers, B spills none"
-    else:
-        text = f"A spills {a} to lanes of vector registers, B spills {b}"
+    amounts = [pluralize(int(number), "scalar register") if number else "none" for number in numbers]
+    (x, more), (y, other) = sorted(zip("AB", amounts, strict=True), key=lambda side: side[1] == "none")
+    text = f"{x} spills {more} to lanes of vector registers, {y} spills {other}"
     yield Finding(text, _WEIGHT, "scalar spills")

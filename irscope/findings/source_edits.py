@@ -112,8 +112,11 @@ def source_edits(pair: PairContext) -> Iterator[Finding]:
         evidence_a = tuple(left[place] for place in one.places() if place in left)
         evidence_b = tuple(right[place] for place in one.places() if place in right)
         weight = _MOVE_WEIGHT if one.edit.moved or only_order else _WEIGHT
-        covers = _explained_loop(one.edit)
-        yield Finding(_sentence(one, pair), weight, "source edit", evidence_a, evidence_b, covers=covers)
+        covers, changes = _explained_loop(one.edit), describe(one.edit)
+        evidence = evidence_a, evidence_b
+        yield Finding(
+            _place_text(one, pair), weight, "source edit", *evidence, covers=covers, changes=changes
+        )
     if len(shown) > _MOST:
         rest = pluralize(len(shown) - _MOST, "more edited statement")
         yield Finding(f"{rest} of the kernel changed TTIR", _WEIGHT, "source edit")
@@ -133,9 +136,9 @@ def _generated(
     evidence_a, evidence_b = (tuple(side[p] for p in places if p in side) for side in (left, right))
     first = next((one.edit.after for one in found if one.edit.after), None)
     where = f", the first at line {first.line}" if first else ""
-    number = pluralize(len(found), "statement")
-    text = f"Helion generated other Triton for this config: {number} changed{where}"
-    return Finding(text, _GENERATED_WEIGHT, "source edit", evidence_a, evidence_b)
+    text = f"{pluralize(len(found), 'statement')} changed{where}"
+    what = "Helion generated other Triton for this config"
+    return Finding(what, _GENERATED_WEIGHT, "source edit", evidence_a, evidence_b, changes=(text,))
 
 
 def _edited_functions(pair: PairContext) -> Iterator[tuple[SourceFunction, SourceFunction]]:
@@ -150,11 +153,11 @@ def _edited_functions(pair: PairContext) -> Iterator[tuple[SourceFunction, Sourc
             yield other, helper
 
 
-def _sentence(one: _FunctionEdit, pair: PairContext) -> str:
+def _place_text(one: _FunctionEdit, pair: PairContext) -> str:
     after, before = one.edit.after, one.edit.before
     line = f"line {after.line}" if after else f"line {before.line} of A" if before else ""
     helper = "" if one.b is pair.b.kernel.source else f" in {one.b.name}"
-    return f"{line}{helper}: {describe(one.edit)}"
+    return line + helper
 
 
 def _explained_loop(edit: StatementEdit) -> frozenset[str]:

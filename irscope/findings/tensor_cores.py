@@ -21,7 +21,9 @@ from irscope.facts.matrix_products import (
     WMMA,
     Dot,
     Machine,
+    MatrixPath,
     Obstacle,
+    Product,
     dots_by_place,
     element_type,
     machine_of,
@@ -31,7 +33,7 @@ from irscope.facts.matrix_products import (
     scaled_obstacles,
 )
 from irscope.facts.source.map import SourcePlace
-from irscope.findings.finding import Finding, PairContext, Severity
+from irscope.findings.finding import Finding, PairContext, Severity, ValueChange
 from irscope.model import Variant
 from irscope.model.records import FrozenValue
 from irscope.model.stage import gluon_stage
@@ -53,7 +55,13 @@ class _ProductSide(FrozenValue):
     letter: str
     variant: Variant
     dot: Dot
+    path: MatrixPath
     warps: int
+
+    @property
+    def product(self) -> Product | None:
+        """Return what the kernel asks for; None if that is unknown."""
+        return self.dot.product
 
     @property
     def machine(self) -> Machine:
@@ -63,9 +71,7 @@ class _ProductSide(FrozenValue):
     @property
     def types(self) -> str:
         """The types that the instruction multiplies: "f16", "bf16 x i8", "tf32"."""
-        path, product = self.dot.path, self.dot.product
-        if path is None:
-            return ""
+        path, product = self.path, self.product
         tf32 = (
             product and product.precision.startswith("tf32") and self.machine.capability and path.name != FMA
         )
@@ -75,8 +81,8 @@ class _ProductSide(FrozenValue):
     @property
     def converted(self) -> str:
         """The types of the kernel's operands if they are converted to others first, except to split them."""
-        path, product = self.dot.path, self.dot.product
-        if not path or not product or product.products > 1:
+        path, product = self.path, self.product
+        if not product or product.products > 1:
             return ""
         operands = ((product.a, path.a), (product.b, path.b))
         if all(element_type(asked) == element_type(computed) for asked, computed in operands):
@@ -86,9 +92,7 @@ class _ProductSide(FrozenValue):
     @property
     def label(self) -> str:
         """The instruction, and how many of its products make one of the kernel's."""
-        path, product = self.dot.path, self.dot.product
-        if path is None:
-            return ""
+        path, product = self.path, self.product
         products = product.products if product and len(self.dot.paths) % product.products == 0 else 1
         return (
             (f"{products} x " if products > 1 else "")
@@ -99,12 +103,13 @@ class _ProductSide(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Change(FrozenValue):
-    """The differences of one or several products: the words, the severity, the effect in doublings."""
+class _PathChange(FrozenValue):
+    """The differences of one or several products: the severity, the effect in doublings, the cause."""
 
-    text: str
+    change: ValueChange
     severity: Severity
     effect: float
+    note: str = ""
     lost: str = ""
 
 
@@ -116,13 +121,14 @@ def tensor_cores(pair: PairContext) -> Iterator[Finding]:
     left = dots_by_place(ttir.left if ttir else None, ttgir.left)
     right = dots_by_place(ttir.right if ttir else None, ttgir.right)
     warps = num_warps(ttgir.left), num_warps(ttgir.right)
-    changed: dict[_Change, list[SourcePlace]] = defaultdict(list)
+    changed: dict[_PathChange, list[SourcePlace]] = defaultdict(list)
     for place in left.keys() & right.keys():
-        sides = (
-            _ProductSide("A", pair.a, left[place], warps[0]),
-            _ProductSide("B", pair.b, right[place], warps[1]),
-        )
-        if change := _change(*sides):
+        path_a, path_b = left[place].path, right[place].path
+        if path_a is None or path_b is None:
+            continue  # not one instruction
+        a = _ProductSide("A", pair.a, left[place], path_a, warps[0])
+        b = _ProductSide("B", pair.b, right[place], path_b, warps[1])
+        if change := _other_operands(a, b) if a.label == b.label else _other_instruction(a, b):
             changed[change].append(place)
     for change, places in changed.items():
         places.sort(key=repr)
@@ -132,7 +138,7 @@ def tensor_cores(pair: PairContext) -> Iterator[Finding]:
 def _finding(
     pair: PairContext,
     ttgir: StageDiff,
-    change: _Change,
+    change: _PathChange,
     places: Sequence[SourcePlace],
     left: Mapping[SourcePlace, Dot],
     right: Mapping[SourcePlace, Dot],
@@ -143,7 +149,7 @@ def _finding(
     name = "Matrix product" if gluon_stage(pair.b.artifacts) else f"tl.dot{'_scaled' if scaled else ''}"
     what = f"{name} {_places_text(places, pair)}"
     return Finding(
-        f"{change.lost}{what}: {change.text}",
+        change.lost or what,
         change.severity.weight(change.effect),
         "matrix path",
         tuple(Evidence("ttgir", line) for dot in dots_a for line in dot.lines),
@@ -152,6 +158,8 @@ def _finding(
         covers=frozenset(
             _covers(ttgir, dots_a, dots_b, whole=len(places) == len(left.keys() | right.keys()))
         ),
+        changes=(replace(change.change, quantity=f"{what}:" if change.lost else ""),),
+        note=change.note,
     )
 
 
@@ -177,52 +185,38 @@ def _covers(ttgir: StageDiff, a: Sequence[Dot], b: Sequence[Dot], whole: bool) -
             yield from (f"layout {one.alias}" for one in (change.left, change.right) if one)
 
 
-def _change(a: _ProductSide, b: _ProductSide) -> _Change | None:
-    """How the instruction of a product differs; None if it does not, or if it is not one instruction."""
-    if a.dot.path is None or b.dot.path is None:
-        return None
-    if a.label != b.label:
-        return _other_instruction(a, b)
-    return _other_operands(a, b)
-
-
-def _other_instruction(a: _ProductSide, b: _ProductSide) -> _Change | None:
-    path_a, path_b = a.dot.path, b.dot.path
-    if path_a is None or path_b is None:
-        return None
+def _other_instruction(a: _ProductSide, b: _ProductSide) -> _PathChange:
     lost = ""
-    if FMA in (path_a.name, path_b.name) and path_a.name != path_b.name:
+    if (a.path.name == FMA) != (b.path.name == FMA):
         cores = (
             "Tensor cores"
             if a.variant.target.backend == b.variant.target.backend == CUDA.name
             else "Matrix cores"
         )
-        lost = f"{cores} {'lost' if path_b.name == FMA else 'gained'}: "
-    text = f"{_labels(a, b)}{_cause(a, b)}{_converted(a, b)}"
-    return _Change(text, Severity.MATRIX_PATH, 3.0 if lost else 1.0, lost)
+        lost = f"{cores} {'lost' if b.path.name == FMA else 'gained'}"
+    note = _cause(a, b) + _converted(a, b)
+    return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 3.0 if lost else 1.0, note, lost)
 
 
-def _other_operands(a: _ProductSide, b: _ProductSide) -> _Change | None:
+def _other_operands(a: _ProductSide, b: _ProductSide) -> _PathChange | None:
     """The same instruction with other types, operands elsewhere, or another shape."""
-    path_a, path_b = a.dot.path, b.dot.path
-    if path_a is None or path_b is None:
-        return None
+    path_a, path_b = a.path, b.path
     if a.types != b.types:
-        return _Change(f"{_labels(a, b)}{_converted(a, b)}", Severity.MATRIX_PATH, 0)
+        return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 0, _converted(a, b))
     if path_a.a_in != path_b.a_in:
-        text = f"{a.label} reads its first operand from {path_a.a_in} -> {path_b.a_in}"
-        return _Change(text, Severity.MEMORY, 1)
+        change = ValueChange(f"{a.label} reads its first operand from {path_a.a_in}", path_b.a_in)
+        return _PathChange(change, Severity.MEMORY, 1)
     if path_a.shape != path_b.shape and path_a.shape and path_b.shape:
-        text = f"{a.label} {path_a.shape} -> {path_b.shape}{_shape_cause(a, b)}"
-        return _Change(text, Severity.MEMORY, 1)
+        change = ValueChange(f"{a.label} {path_a.shape}", path_b.shape)
+        return _PathChange(change, Severity.MEMORY, 1, _shape_cause(a, b))
     return None
 
 
-def _labels(a: _ProductSide, b: _ProductSide) -> str:
+def _labels(a: _ProductSide, b: _ProductSide) -> ValueChange:
     """Both instructions, with their types if these differ: `FMA on f32 -> wgmma on tf32`."""
     if a.types == b.types:
-        return f"{a.label} -> {b.label}"
-    return " -> ".join(f"{side.label} on {side.types}" for side in (a, b))
+        return ValueChange(a.label, b.label)
+    return ValueChange(f"{a.label} on {a.types}", f"{b.label} on {b.types}")
 
 
 def _converted(a: _ProductSide, b: _ProductSide) -> str:
@@ -233,34 +227,31 @@ def _converted(a: _ProductSide, b: _ProductSide) -> str:
 
 def _cause(a: _ProductSide, b: _ProductSide) -> str:
     """Why the slower side is slower, if the other one shows that nothing else keeps it from being as fast."""
-    path_a, path_b = a.dot.path, b.dot.path
-    product_a, product_b = a.dot.product, b.dot.product
-    if path_a is None or path_b is None or product_a is None or product_b is None:
+    path_a, path_b, product_a, product_b = a.path, b.path, a.product, b.product
+    if product_a is None or product_b is None:
         return ""
     if path_a.name != path_b.name:
         slow, fast = (a, b) if _SPEED[path_a.name] < _SPEED[path_b.name] else (b, a)
         return _because(slow, a, b, _missing(slow, fast))
     if product_a.products != product_b.products:
-        slow = a if product_a.products > product_b.products else b
-        precision = slow.dot.product.precision if slow.dot.product else ""
-        return _because(slow, a, b, [f'input_precision="{precision}"'])
+        slow, own = (a, product_a) if product_a.products > product_b.products else (b, product_b)
+        return _because(slow, a, b, [f'input_precision="{own.precision}"'])
     if path_a.scaled != path_b.scaled:
         slow, fast = (a, b) if path_b.scaled else (b, a)
-        own, other = slow.dot.product, fast.dot.product
-        if own and other and not scaled_obstacles(other, fast.machine):
-            return _because(slow, a, b, _named(scaled_obstacles(own, slow.machine), a, b))
+        if slow.product and fast.product and not scaled_obstacles(fast.product, fast.machine):
+            return _because(slow, a, b, _named(scaled_obstacles(slow.product, slow.machine), a, b))
     return ""
 
 
 def _missing(slow: _ProductSide, fast: _ProductSide) -> list[str]:
-    own, other, path = slow.dot.product, fast.dot.product, fast.dot.path
-    if own is None or other is None or path is None or obstacles(path.name, other, fast.machine):
+    own, other, name = slow.product, fast.product, fast.path.name
+    if own is None or other is None or obstacles(name, other, fast.machine):
         return []
-    switch = _SWITCHES.get(path.name, "")
+    switch = _SWITCHES.get(name, "")
     if slow.variant.environment.get(switch, "").lower() in _ON:
         return [f"{switch}={slow.variant.environment[switch]}"]
     # Without tensor cores, the cause is the obstacle to the simplest instruction.
-    name = MMA_SYNC if slow.dot.path and slow.dot.path.name == FMA else path.name
+    name = MMA_SYNC if slow.path.name == FMA else name
     if found := obstacles(name, own, slow.machine):
         return _named(found, slow, fast)
     return _only_size(slow, fast)
@@ -268,7 +259,7 @@ def _missing(slow: _ProductSide, fast: _ProductSide) -> list[str]:
 
 def _only_size(slow: _ProductSide, fast: _ProductSide) -> list[str]:
     """The size that must be the cause because the products and variants differ in nothing else."""
-    own, other = slow.dot.product, fast.dot.product
+    own, other = slow.product, fast.product
     if (
         own is None
         or other is None
@@ -298,9 +289,7 @@ def _named(found: Sequence[Obstacle], a: _ProductSide, b: _ProductSide) -> list[
 
 def _name(size: str, a: _ProductSide, b: _ProductSide) -> str:
     """The config's name for "M", "N" or "K", if only one value changes as the size does."""
-    sizes = (
-        [getattr(side.dot.product, size.lower(), None) for side in (a, b)] if size in ("M", "N", "K") else []
-    )
+    sizes = [getattr(side.product, size.lower(), None) for side in (a, b)] if size in ("M", "N", "K") else []
     if len(set(sizes)) != 2:
         return size
     left, right = (dict(side.variant.config.values) for side in (a, b))
@@ -322,8 +311,8 @@ def _options(variant: Variant) -> list[object]:
 
 def _shape_cause(a: _ProductSide, b: _ProductSide) -> str:
     """Return why an instruction of AMD has another shape; "" if it is unknown."""
-    path_a, path_b, product_a, product_b = a.dot.path, b.dot.path, a.dot.product, b.dot.product
-    if not (path_a and path_b and product_a and product_b) or path_a.name != MFMA:
+    path_a, path_b, product_a, product_b = a.path, b.path, a.product, b.product
+    if product_a is None or product_b is None or path_a.name != MFMA:
         return ""
     option, precision = _AMD_OPTIONS[0], product_b.precision
     if (

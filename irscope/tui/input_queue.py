@@ -200,8 +200,16 @@ class TerminalDriver(LinuxDriver):
         decode = getincrementaldecoder("utf-8")(errors="replace").decode
         pasted_at = 0.0
         while not self.exit_event.is_set():
-            readable, _, _ = select.select([self.fileno], [], [], _LOOK_SECONDS)
-            text = decode(os.read(self.fileno, _BYTES)) if readable else ""
+            text = ""
+            if select.select([self.fileno], [], [], _LOOK_SECONDS)[0]:
+                try:
+                    content = os.read(self.fileno, _BYTES)
+                except OSError:
+                    content = b""
+                if not content:  # the terminal was closed
+                    self._app.call_later(self._app.exit)
+                    return
+                text = decode(content)
             is_rest = "\x1b" not in text and time.monotonic() - pasted_at < _REST_SECONDS
             if text and (is_rest or is_pasted(text)):
                 pasted_at = time.monotonic()

@@ -56,15 +56,18 @@ def estimate_lines(estimate: Estimate) -> list[EstimateLine]:
 
 def estimate_difference(a: Estimate, b: Estimate) -> str:
     """Compare B with A in one sentence: "B is 1.4x slower by estimate: shared memory 2.1x, ..."."""
+    return ": ".join((_ratio_text(a, b), *_causes(a, b)))
+
+
+def _ratio_text(a: Estimate, b: Estimate) -> str:
+    """Return `B is 1.4x slower by estimate (10 -> 14 us, bound by latency)`."""
     times = f"{microseconds_text(a.microseconds)} -> {microseconds_text(b.microseconds)} us"
     if are_equal(a, b):
         return f"A and B are equally fast by estimate ({times})"
     ratio = b.microseconds / a.microseconds
     word, factor = ("slower", ratio) if ratio > 1 else ("faster", 1 / ratio)
-    causes = _causes(a, b)
     bounds = f"bound by {a.bound}" if a.bound == b.bound else f"bound by {a.bound} -> {b.bound}"
-    reasons = f": {', '.join(causes)}" if causes else ""
-    return f"B is {_factor(factor)} {word} by estimate ({times}, {bounds}){reasons}"
+    return f"B is {_factor(factor)} {word} by estimate ({times}, {bounds})"
 
 
 def are_equal(a: Estimate, b: Estimate) -> bool:
@@ -80,16 +83,16 @@ def difference_evidence(a: Estimate, b: Estimate) -> tuple[tuple[Evidence, ...],
     return of_a, of_b
 
 
-def _causes(a: Estimate, b: Estimate) -> list[str]:
-    """Return the terms that explain the difference, at most two."""
+def _causes(a: Estimate, b: Estimate) -> tuple[str, ...]:
+    """Return the terms that explain the difference, at most two, in one text; none if no term does."""
     causes = []
-    for name in _changed(a, b)[:2]:
+    for name in () if are_equal(a, b) else _changed(a, b)[:2]:
         before, after = (_time(estimate, name) for estimate in (a, b))
         if before and after:
             causes.append(f"{name} {_factor(after / before)}")
         else:
             causes.append(f"{name} {microseconds_text(before)} -> {microseconds_text(after)} us")
-    return causes
+    return (", ".join(causes),) if causes else ()
 
 
 def _factor(ratio: float) -> str:
@@ -191,7 +194,15 @@ def estimate_findings(comparison: Comparison) -> Iterator[Finding]:
         return
     weight = Severity.MATRIX_PATH.weight(effect(pair.a.microseconds, pair.b.microseconds))
     evidence_a, evidence_b = difference_evidence(pair.a, pair.b)
-    yield Finding(pair.text, weight, "estimate", evidence_a, evidence_b)
+    yield Finding(
+        _ratio_text(pair.a, pair.b),
+        weight,
+        "estimate",
+        evidence_a,
+        evidence_b,
+        changes=_causes(pair.a, pair.b),
+        note=f", for {pair.problem}",
+    )
 
 
 def shared_launch(a: Variant, b: Variant) -> tuple[Launch, Launch] | None:

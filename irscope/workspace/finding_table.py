@@ -1,12 +1,10 @@
 """The findings as a table: what differs, in A, in B, and where to look at it.
 
-"Occupancy: 50% -> 12.5%, limited by registers" is the row Occupancy | 50% | 12.5%, limited by registers. The
-words are those of the sentence.
+"Occupancy: 50% -> 12.5%, limited by registers" is the row Occupancy | 50% | 12.5%, limited by registers.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -14,27 +12,23 @@ from irscope.facts.registry import FACT_NAMED
 from irscope.findings.finding import Finding, Severity
 from irscope.model.text import display_line
 from irscope.workspace.comparison import Comparison
+from irscope.workspace.table_columns import STATE
 from irscope.workspace.why_lines import StageLine, evidence_line
 
-_ARROW, _COLON = " -> ", ": "
-# The value before an arrow, if more precedes it: "[4, 8]", "64", "x2", "12.5%".
-_LAST_VALUE = re.compile(r"(?:^|.* )(\[[^\]]*\]|x?[\d,.]*\d%?)")
+# A longer value of A, or several instructions, are easier to read in the sentence. "[4, 8]" is one value.
 _MOST_WORDS = 4
 # The signs of severities, so that no color is needed, and whether a color stresses them.
 _SIGNS = (
     (Severity.FAILURE, "x"), (Severity.IDENTICAL, "="), (Severity.SPILLS, "!"), (Severity.OCCUPANCY, "•"),
     (Severity.COUNT, "·"),
 )  # fmt: skip
-# The screens and columns that show findings without lines, by the kind of finding.
-_SCREENS = {"passes": "passes", "layout": "layout", "identical": "why", "source edit": "why", "stages": "why"}
-_COLUMNS = {"spills": "stack", "scalar spills": "scalar_spills"}
 
 
 @dataclass(frozen=True)
 class FindingRow:
     """A finding as a row: what differs, its value in A and in B, and where to look at it.
 
-    `a` is "" if the sentence is not about two values; `what` is the whole sentence then. `sign` says how
+    `a` is "" if the finding is not about two short values; `what` is the whole sentence then. `sign` says how
     much it matters: x for a failure, = for equal code, ! for another result, tensor cores and spills, a dot
     for loops, memory and occupancy, a small dot for all others.
     """
@@ -69,45 +63,24 @@ def finding_rows(pair: Comparison, findings: Sequence[Finding]) -> list[FindingR
 
 
 def _row(pair: Comparison, finding: Finding) -> FindingRow:
-    target = finding_target(pair, finding)
-    what, a, b = split_sentence(finding.text)
-    return FindingRow(finding, sign_of(finding), what, a, b, _where(pair, target), target)
+    target = _target(pair, finding)
+    sign = next(sign for severity, sign in _SIGNS if finding.severity >= severity)
+    what, a, b = finding.cells
+    if not a.startswith("[") and (", " in a or len(a.split()) > _MOST_WORDS):
+        what, a, b = finding.text, "", ""
+    return FindingRow(finding, sign, what, a, b, _where(pair, target), target)
 
 
-def sign_of(finding: Finding) -> str:
-    """Return the sign of a finding's severity."""
-    return next(sign for severity, sign in _SIGNS if finding.severity >= severity)
-
-
-def split_sentence(text: str) -> tuple[str, str, str]:
-    """Split `What: a -> b and more` into (What, a, b and more); else return (text, "", "").
-
-    Only a colon, a blank and an arrow are left out.
-    """
-    before, arrow, b = text.partition(_ARROW)
-    what, colon, piece = before.rpartition(_COLON)
-    if not arrow or piece.count("(") != piece.count(")"):
-        return text, "", ""
-    if colon and ", " not in piece and len(piece.split()) <= _MOST_WORDS:
-        return what, piece, b
-    last = _LAST_VALUE.fullmatch(before)
-    if last is None or "; " in piece:
-        return text, "", ""
-    return before[: last.start(1)].rstrip(), last[1], b
-
-
-def finding_target(pair: Comparison, finding: Finding) -> FindingTarget:
-    """Return the target of a finding: every finding has one."""
+def _target(pair: Comparison, finding: Finding) -> FindingTarget:
     line = evidence_line(finding)
     if line is not None:
         return FindingTarget(line)
-    if finding.kind == "launch":
+    screen, column = finding.declared.screen, finding.declared.column
+    if column == STATE:
         variant = pair.b if finding.subject == "B" else pair.a
-        return FindingTarget(column="state", variant=variant.id)
-    column = _COLUMNS.get(finding.kind, finding.kind)
-    if column in FACT_NAMED:
+        return FindingTarget(column=column, variant=variant.id)
+    if column:
         return FindingTarget(column=column)
-    screen = _SCREENS.get(finding.kind, "why")
     if screen == "passes" and not any(pair.workspace.passes(variant) for variant in pair.variants):
         screen = "why"
     return FindingTarget(screen=screen, subject=finding.subject)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from irscope.facts.fact import Evidence, FactKind, Facts, microseconds_text, number_of, status_of, value_of
 from irscope.facts.occupancy import TENSOR_MEMORY_COLUMNS, spills
 from irscope.facts.registry import LIMITER, OCCUPANCY, REGISTERS, SHARED, STACK, TENSOR_MEMORY, THREADS
-from irscope.facts.source.map import SourcePlace
 from irscope.findings.finding import Finding
 from irscope.model import Launch, UserError, Value, Variant
 from irscope.model.text import one_line, pluralize
@@ -99,7 +98,8 @@ class KeyPoint:
 
     `kind` names the subject, as in Finding. `text` is the sentence. `line` is the line of the kernel's file
     that it is about, None if it is about the whole kernel; `evidence` is the first line that proves it,
-    `variant` the id of the variant whose stage has that line.
+    `variant` the id of the variant whose stage has that line. `causes` are the known reasons, which the
+    sentence has too.
     """
 
     kind: str
@@ -107,6 +107,7 @@ class KeyPoint:
     line: int | None = None
     evidence: Evidence | None = None
     variant: int | None = None
+    causes: tuple[str, ...] = ()
 
     @property
     def stage_line(self) -> str:
@@ -258,22 +259,19 @@ def finding_point(pair: Comparison, finding: Finding) -> KeyPoint:
     """Return a finding about a pair as a point, with its line of B's source."""
     for variant, evidence in ((pair.b, finding.evidence_b), (pair.a, finding.evidence_a)):
         if evidence:
-            source_place = python_line(pair.workspace, variant, evidence[0])
-            line = source_place.line if source_place else None
+            line = python_line(pair.workspace, variant, evidence[0])
             return KeyPoint(finding.kind, finding.text, line, evidence[0], variant.id)
     return KeyPoint(finding.kind, finding.text)
 
 
-def python_line(workspace: Workspace, variant: Variant, evidence: Evidence) -> SourcePlace | None:
+def python_line(workspace: Workspace, variant: Variant, evidence: Evidence) -> int | None:
     """Return the kernel's own line that a line of a stage comes from; None if that is unknown."""
     try:
         source_places = workspace.source_map(variant, evidence.stage).of_line(evidence.line)
     except (UserError, ValueError):
         return None
-    kernel_places = [
-        source_place for source_place in source_places if source_place.file == variant.kernel.source.file
-    ]
-    return kernel_places[-1] if kernel_places else None
+    kernel_lines = [place.line for place in source_places if place.file == variant.kernel.source.file]
+    return kernel_lines[-1] if kernel_lines else None
 
 
 def _pair(workspace: Workspace, against: Variant, own: Verdict, launch: Launch | str | None) -> PairVerdict:

@@ -74,10 +74,7 @@ def points(workspace: Workspace, verdict: Verdict, registers: Registers) -> list
     for find in () if verdict.variant.failure else finders:
         with suppress(UserError):  # a stage that is missing or damaged costs only its own sentence
             key_points += find(workspace, verdict)
-    return [
-        KeyPoint(p.kind, clipped(one_line(p.text), _MOST_TEXT), p.line, p.evidence, p.variant)
-        for p in key_points
-    ]
+    return [replace(point, text=clipped(one_line(point.text), _MOST_TEXT)) for point in key_points]
 
 
 def _failure(variant: Variant) -> Iterator[KeyPoint]:
@@ -146,11 +143,9 @@ def _warnings(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     for warning in backend_of(variant.target).warnings(variant.log):
         match = _PTX_LINE.search(warning)
         evidence = Evidence(assembly, int(match[1]) - 1) if match else None
-        source_place = python_line(workspace, variant, evidence) if evidence else None
+        line = python_line(workspace, variant, evidence) if evidence else None
         text = _PTX_LINE.sub("", warning)
-        yield KeyPoint(
-            "ptxas", f"ptxas: {text}", source_place.line if source_place else None, evidence, variant.id
-        )
+        yield KeyPoint("ptxas", f"ptxas: {text}", line, evidence, variant.id)
 
 
 def _matrix(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
@@ -167,9 +162,11 @@ def _matrix(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
             continue
         evidence = Evidence("ttgir", dot.lines[0]) if dot.lines else None
         best = best_instruction(machine.capability)
-        causes = obstacles(best, product, machine) if product else []
-        why = f": {' and '.join(map(str, causes))}" if causes else ""
-        point = partial(KeyPoint, "matrix", line=source_place.line, evidence=evidence, variant=variant.id)
+        causes = tuple(map(str, obstacles(best, product, machine) if product else ()))
+        why = f": {' and '.join(causes)}" if causes else ""
+        point = partial(
+            KeyPoint, "matrix", line=source_place.line, evidence=evidence, variant=variant.id, causes=causes
+        )
         if path.name == FMA:
             yield point(f"tl.dot of line {source_place.line} uses no tensor cores (FMA){why}")
         elif path.name == MMA_SYNC and best != MMA_SYNC and causes:
@@ -208,10 +205,10 @@ def _estimated(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     term = estimate.term(estimate.bound) if estimate else None
     if estimate is None or term is None or not term.evidence:
         return
-    source_place = python_line(workspace, variant, term.evidence[0])
-    line = f", mostly line {source_place.line}" if source_place else ""
-    text = f"bound by {estimate.bound} by estimate{line}"
-    yield KeyPoint("bound", text, source_place.line if source_place else None, term.evidence[0], variant.id)
+    line = python_line(workspace, variant, term.evidence[0])
+    mostly = f", mostly line {line}" if line else ""
+    text = f"bound by {estimate.bound} by estimate{mostly}"
+    yield KeyPoint("bound", text, line, term.evidence[0], variant.id)
 
 
 def _occupancy(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
@@ -263,10 +260,10 @@ def _conversions(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     number = int(number_of(facts, CONVERSIONS) or 0)
     evidence = next(iter(evidence_of(facts, CONVERSIONS)), None)
     if number and evidence:
-        source_place = python_line(workspace, variant, evidence)
-        line = f", the first for line {source_place.line}" if source_place else ""
-        text = f"{pluralize(number, 'layout conversion')} in TTGIR{line}"
-        yield KeyPoint("conversions", text, source_place.line if source_place else None, evidence, variant.id)
+        line = python_line(workspace, variant, evidence)
+        first = f", the first for line {line}" if line else ""
+        text = f"{pluralize(number, 'layout conversion')} in TTGIR{first}"
+        yield KeyPoint("conversions", text, line, evidence, variant.id)
 
 
 Finder = Callable[["Workspace", Verdict], Iterator[KeyPoint]]

@@ -174,8 +174,8 @@ def _blocks(variant: Variant, shape: tuple[int, ...]) -> list[tuple[str, int]]:
 
 
 def _precision(workspace: Workspace, verdict: Verdict) -> Iterator[Remedy]:
-    """Yield a remedy for an f32 product that no tensor core computes, as they are less precise."""
-    lines = [str(point.line) for point in verdict.points if point.kind == "matrix" and IEEE in point.text]
+    """Return the remedy for a product of f32 that is too precise for tensor cores."""
+    lines = [str(point.line) for point in verdict.points if IEEE in point.causes]
     if lines:
         yield Remedy(
             f'input_precision="tf32" in tl.dot of line {", ".join(lines)}',

@@ -149,11 +149,9 @@ def _effects(pair: Comparison) -> Iterator[TextLine]:
     # The first difference comes first, and the verdict says whether the machine code is identical.
     first = [finding for finding in pair.findings if finding.kind == "stages"]
     yield from (TextLine(finding.text, target=evidence_line(finding)) for finding in first)
-    main_count = len(pair.main_findings)
+    shown = len(pair.main_findings)
     ranked_findings = [
-        (finding, index >= main_count)
-        for index, finding in enumerate(pair.findings)
-        if finding.kind not in ("stages", "identical")
+        (finding, place >= shown) for place, finding in enumerate(pair.findings) if not finding.declared.whole
     ]
     for rank, (finding, rest) in enumerate(ranked_findings, 1):
         yield TextLine(finding.text, target=evidence_line(finding), rank=rank, rest=rest)

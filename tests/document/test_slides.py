@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from irscope.document.html.slides.pair import marked_text, subject_of
+from irscope.document.html.slides.pair import marked_text
 from irscope.document.html.slides.talk import slides_html
 from irscope.document.slide_deck import slide_deck
 from irscope.model import UserError
@@ -104,15 +104,6 @@ def test_inputs_name_values_and_what_is_known_of_arguments(capture: Path) -> Non
     found = {name: (one.kind, one.values) for one in inputs for name in one.names}
     assert found["BLOCK_M"] == ("constexpr", ("64", "96", "128", "256"))
     assert found["num_warps"] == ("option", ("4", "8"))
-
-
-def test_the_subject_of_a_finding_ends_outside_of_parentheses() -> None:
-    assert subject_of("Loads of b (line 8: b = f(x)): 4 -> 8") == (
-        "Loads of b (line 8: b = f(x)):",
-        " 4 -> 8",
-    )
-    assert subject_of("Loads of b (line 8: b = f(x, (y): 4 -> 8")[0] == "Loads of b"
-    assert subject_of("#blocked order [1, 0] -> [0, 1]") == ("", "#blocked order [1, 0] -> [0, 1]")
 
 
 def test_a_long_line_is_cut_around_what_changed() -> None:

@@ -6,7 +6,15 @@ from hypothesis import strategies as st
 
 from irscope.facts.measure import from_json, measure
 from irscope.facts.registry import FACT_KINDS, INSTRUCTIONS, LOAD_WIDTH, MS, OCCUPANCY, SECONDS, STORE_WIDTH
-from irscope.findings.finding import Finding, PairContext, Severity, most_important, ranked, severity_of
+from irscope.findings.finding import (
+    Finding,
+    PairContext,
+    Severity,
+    ValueChange,
+    most_important,
+    ranked,
+    severity_of,
+)
 from irscope.findings.registry import FINDINGS, findings
 from irscope.model import Config, Failure, SourceFunction
 from tests.findings.builders import FACTS, stage_diff, stored, variant
@@ -204,6 +212,51 @@ def test_every_fact_with_a_weight_has_a_finding():
             values = ("1 x 4 B", "2 x 4 B") if not kind.unit else (1, 2)
             a, b = (from_json({"stack": 0, "registers": 64, kind.name: value}) for value in values)
             assert found(a, b), kind.name
+
+
+@pytest.mark.parametrize(
+    ("finding", "text", "cells"),
+    [
+        (
+            Finding("Occupancy", 1, "occupancy", changes=(ValueChange("50%", "12.5%"),), note=", limited"),
+            "Occupancy: 50% -> 12.5%, limited",
+            ("Occupancy", "50%", "12.5%, limited"),
+        ),
+        (
+            Finding("Tensor cores lost", 1, "matrix path", changes=(ValueChange("x", "y", "tl.dot of l:"),)),
+            "Tensor cores lost: tl.dot of l: x -> y",
+            ("Tensor cores lost: tl.dot of l", "x", "y"),
+        ),
+        (
+            Finding(
+                "#mma",
+                1,
+                "layout",
+                changes=(ValueChange("[16, 64]", "[8]", "instrShape"), ValueChange("1", "2", "rank")),
+            ),
+            "#mma instrShape [16, 64] -> [8], rank 1 -> 2",
+            ("#mma instrShape", "[16, 64]", "[8], rank 1 -> 2"),
+        ),
+        (
+            Finding(
+                "The loop", 1, "loop", changes=("unrolled x2", ValueChange("2", "4", "pipelined,", "deep"))
+            ),
+            "The loop: unrolled x2; pipelined, 2 -> 4 deep",
+            ("The loop: unrolled x2; pipelined,", "2", "4 deep"),
+        ),
+        (
+            Finding("B spills, A does not", 1, "spills", changes=("8 bytes",), note="; acc f32 -> f16"),
+            "B spills, A does not: 8 bytes; acc f32 -> f16",
+            None,
+        ),
+        (Finding("A and B are identical", 1, "identical"), "A and B are identical", None),
+    ],
+)
+def test_the_sentence_and_the_cells_are_made_from_the_same_fields(
+    finding: Finding, text: str, cells: tuple[str, str, str] | None
+) -> None:
+    assert finding.text == text
+    assert finding.cells == (cells or (text, "", ""))
 
 
 def test_a_finding_that_another_one_covers_comes_after_all_others():

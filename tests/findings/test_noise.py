@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
 from irscope.facts.loops.kernel_loops import Loop
 from irscope.facts.source.alignment import line_map
-from irscope.findings.finding import Finding, PairContext, ranked, says_no_change
+from irscope.findings.finding import Finding, PairContext, ValueChange, ranked
 from irscope.findings.loops import _length
 from irscope.findings.registry import findings
 from irscope.mcp.warm_compiler import Compiler, Limits
@@ -114,12 +115,14 @@ def test_one_of_two_equal_statements_did_not_move():
 
 
 def test_a_sentence_whose_sides_are_equal_is_no_finding():
-    assert says_no_change("The loop of line 3: instructions 115 per 2 iterations -> 115 per 2 iterations")
-    assert not says_no_change("Matrix instructions: 3 x wgmma -> wgmma")
-    assert not says_no_change("Global loads: 4 x 16-byte -> 4 x 16-byte, 1 x 4-byte")
-    assert not says_no_change("The loop of line 3: 115 -> 115 per iteration; 16 -> 32 iterations")
-    assert not says_no_change("A and B have identical machine code; benchmarking both is redundant")
-    assert ranked([Finding("Shared memory: 5 -> 5 bytes", 4.0, "shared")]) == []
+    equal, other = ValueChange("115", "115", unit="per iteration"), ValueChange("16", "32", unit="iterations")
+    loop = Finding("The loop of line 3", 4.0, "loop", changes=(equal,))
+    longer, pipelined = replace(loop, changes=(equal, other)), replace(loop, changes=("no longer pipelined",))
+    identical = Finding(
+        "A and B have identical machine code; benchmarking both is redundant", 4.0, "identical"
+    )
+    assert ranked([loop, replace(loop, changes=("unrolled x2", equal))]) == []
+    assert ranked([longer, pipelined, identical]) == [identical, longer, pipelined]
 
 
 def test_the_length_of_a_loop_that_did_not_change_is_not_mentioned():
@@ -128,9 +131,11 @@ def test_the_length_of_a_loop_that_did_not_change_is_not_mentioned():
         return Loop(**{**fields, "instructions": instructions, "unrolled": unrolled})
 
     assert _length(loop(115, 2), loop(115, 2)) == []
-    assert _length(loop(115, 2), loop(230, 2)) == ["115 -> 230 instructions per 2 iterations"]
+    assert _length(loop(115, 2), loop(230, 2)) == [
+        ValueChange("115", "230", unit="instructions per 2 iterations")
+    ]
     assert _length(loop(115, 2), loop(230, 4)) == [
-        "instructions 115 per 2 iterations -> 230 per 4 iterations"
+        ValueChange("instructions 115 per 2 iterations", "230 per 4 iterations")
     ]
 
 

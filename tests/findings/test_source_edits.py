@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.findings.python_edit_text import describe
-from irscope.findings.python_edits import edits, lines_reached
+from irscope.findings.python_edit_text import describe as changes_of
+from irscope.findings.python_edits import StatementEdit, edits, lines_reached
 from tests.exhaustive import EXHAUSTIVE
 
 # Planted edits per kernel.
@@ -44,6 +44,10 @@ CASES = [
     ("acc +=", "acc -=", 8, "`acc += tl.exp(x) - x` -> `acc -= tl.exp(x) - x`"),
     ("tl.exp(x) - x", "tl.exp(x) - x * 2", 8, "`x` -> `x * 2`"),
 ]
+
+
+def describe(edit: StatementEdit) -> str:
+    return "; ".join(map(str, changes_of(edit)))
 
 
 @pytest.mark.parametrize(("old", "new", "line", "text"), CASES)

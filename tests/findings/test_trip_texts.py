@@ -3,7 +3,7 @@
 import pytest
 
 from irscope.facts.loops.scf import TripCount
-from irscope.findings.loops import trip_text
+from irscope.findings.loops import trip_changes
 
 SHORT, LONG = TripCount(2, (("n", 64),)), TripCount(32, (("n", 1024),))
 
@@ -20,4 +20,4 @@ SHORT, LONG = TripCount(2, (("n", 64),)), TripCount(32, (("n", 1024),))
     ],
 )
 def test_trip_counts_name_the_arguments_of_each_launch(a: TripCount | None, b: TripCount | None, text: str):
-    assert trip_text(a, b) == text
+    assert "".join(map(str, trip_changes(a, b))) == text

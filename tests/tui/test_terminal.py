@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -128,3 +130,18 @@ def test_home_screen_suspend_and_restore(matmul: Path, tmp_path: Path) -> None:
         terminal.wait(lambda screen: "tt.func" in screen and "BLOCK_M" in screen)
     finally:
         terminal.close()
+
+
+def test_the_app_ends_with_its_terminal(matmul: Path) -> None:
+    """A connection that breaks closes the terminal; the app must not go on and look for input forever."""
+    controller, terminal = os.openpty()
+    words = [sys.executable, "-m", "irscope", str(matmul)]
+    environment = os.environ | {"TERM": "xterm-256color"}
+    # No session of its own: without a controlling terminal, no signal ends the app.
+    with subprocess.Popen(words, stdin=terminal, stdout=terminal, stderr=terminal, env=environment) as app:
+        os.close(terminal)
+        shown = b""
+        while b"BLOCK_M" not in shown:
+            shown += os.read(controller, 1 << 16)
+        os.close(controller)
+        app.wait(PATIENCE_SECONDS)

@@ -12,7 +12,6 @@ from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Va
 from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
 from irscope.workspace import FactTable, Scope, kinds_for
-from irscope.workspace.finding_table import split_sentence
 from irscope.workspace.first_difference import equal_text, joined
 from irscope.workspace.kernel_scopes import scope_counts, scope_of
 from irscope.workspace.live import InProgress
@@ -122,24 +121,6 @@ def test_the_kernels_and_targets_of_a_capture_are_counted() -> None:
     }  # fmt: skip
     assert scope_of(some[1], some[2]) == Scope("b")
     assert some[0] not in scope_of(some[1], some[2])
-
-
-@pytest.mark.parametrize(
-    ("text", "cells"),
-    [
-        ("Occupancy: 50% -> 12.5%, limited", ("Occupancy", "50%", "12.5%, limited")),
-        (
-            "tl.dot of line 9 (f(a, b)): wgmma m64 -> m128",
-            ("tl.dot of line 9 (f(a, b))", "wgmma m64", "m128"),
-        ),
-        ("#mma instrShape [16, 64] -> [16, 128]", ("#mma instrShape", "[16, 64]", "[16, 128]")),
-        ("The loop: pipelined, 2 -> 4 deep", ("The loop: pipelined,", "2", "4 deep")),
-        ("B spills, A does not: 8 bytes (acc f32 -> f16)", None),
-        ("A and B have identical machine code", None),
-    ],
-)
-def test_a_sentence_about_two_values_has_cells(text: str, cells: tuple[str, str, str] | None) -> None:
-    assert split_sentence(text) == (cells or (text, "", ""))
 
 
 @pytest.mark.parametrize(

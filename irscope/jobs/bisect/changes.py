@@ -184,7 +184,7 @@ def _edits(old: SourceFunction, new: SourceFunction) -> Iterator[SourceEdit]:
     for edit in found:
         statement = edit.after or edit.before
         if statement is not None:
-            yield _edit(new, statement.line, describe(edit))
+            yield _edit(new, statement.line, "; ".join(map(str, describe(edit))))
     if not found and _header(old) != _header(new):
         yield _edit(new, new.line, "its signature or decorators differ")
 

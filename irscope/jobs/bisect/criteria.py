@@ -38,7 +38,7 @@ class Criterion:
     @property
     def label(self) -> str:
         """The fact's name in a sentence, or the expectation."""
-        return self.kind.label or self.kind.title if self.kind else self.text
+        return self.kind.subject if self.kind else self.text
 
     def read(self, facts: Mapping[str, Fact]) -> Reading | None:
         """The reading of a variant's facts; None if they lack a fact that it needs."""

@@ -244,7 +244,7 @@ def _described(kind: FactKind, values: Sequence[FactValue], labels: Sequence[str
                 f"{kind.format(value)} at {label}" if before is None else f"{kind.format(value)} from {label}"
             )
             before = value
-    return f"{kind.label or kind.title}: {'; '.join(parts) or _NOT_COMPILED}"
+    return f"{kind.subject}: {'; '.join(parts) or _NOT_COMPILED}"
 
 
 def _numbers(trends: Trends, series: TrendSeries) -> Html:

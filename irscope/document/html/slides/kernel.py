@@ -183,7 +183,7 @@ def _left_out(view: TableView, order: Sequence[int]) -> list[Html]:
 
 
 def _label(column: FactColumn) -> str:
-    return capitalized(column.kind.label or column.kind.title)
+    return capitalized(column.kind.subject)
 
 
 def _names(view: TableView) -> list[str]:

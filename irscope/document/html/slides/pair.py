@@ -136,23 +136,6 @@ def breakable(name: str) -> Html:
     return joined([part for word in parts[:-1] for part in (f"{word}_", element("wbr"))] + parts[-1:])
 
 
-def subject_of(sentence: str) -> tuple[str, str]:
-    """Split a finding into its subject and the rest; the subject is "" if it has none.
-
-    The subject ends at the first colon outside of parentheses.
-    "Loads of b (line 8: b = tl.load(p)): 4 -> 8" ->
-    ("Loads of b (line 8: b = tl.load(p)):", " 4 -> 8")
-    """
-    depth = 0
-    for index, letter in enumerate(sentence):
-        depth += (letter == "(") - (letter == ")")
-        if letter == ":" and depth <= 0:
-            return sentence[: index + 1], sentence[index + 1 :]
-    # A quoted line of Python may be cut in the middle of its parentheses.
-    subject, cut, rest = sentence.partition(" (line ")
-    return (subject, f"{cut}{rest}") if cut else ("", sentence)
-
-
 def capitalized(text: str) -> str:
     """`text` with a large first letter; the others stay."""
     return text[:1].upper() + text[1:]
@@ -210,7 +193,7 @@ def _question(pair: PairContent, live: str) -> Slide:
     rows = [
         element(
             "tr",
-            element("th", capitalized(kind.label or kind.title), scope="row"),
+            element("th", capitalized(kind.subject), scope="row"),
             element("td", a),
             element("td", fragment("span", b, class_="guess")),
         )
@@ -227,7 +210,7 @@ def _question(pair: PairContent, live: str) -> Slide:
     ]
     notes = [
         paragraph("Collect guesses first: more, fewer, or the same? Each key press uncovers one answer."),
-        paragraph("Answers: ", "; ".join(f"{kind.label or kind.title} {b}" for kind, _, b in pair.asked)),
+        paragraph("Answers: ", "; ".join(f"{kind.subject} {b}" for kind, _, b in pair.asked)),
         *term_notes(*(kind.name for kind, _, _ in pair.asked)),
         command(live),
     ]
@@ -274,8 +257,8 @@ def _findings(pair: PairContent, live: str) -> Slide:
 
 def _emphasized(finding: Finding) -> Html:
     """Return a finding with its subject in bold."""
-    subject, rest = subject_of(one_line(finding.text))
-    return joined([element("b", subject), rest])
+    subject = _subject(finding) and f"{_subject(finding)}:"
+    return joined([element("b", subject), one_line(finding.text).removeprefix(subject)])
 
 
 def _excerpt(excerpt: FindingExcerpt, live: str) -> Slide:
@@ -298,7 +281,7 @@ def _excerpt(excerpt: FindingExcerpt, live: str) -> Slide:
     ]
     notes = [*term_notes(excerpt.finding.kind, excerpt.stage), command(live)]
     return Slide(
-        _subject(excerpt.finding),
+        _subject(excerpt.finding).partition(" (")[0] or capitalized(one_line(excerpt.finding.kind)),
         [paragraph(excerpt.finding.text), *python, element("div", *columns, class_="columns")],
         notes,
         "excerpt",
@@ -306,9 +289,9 @@ def _excerpt(excerpt: FindingExcerpt, live: str) -> Slide:
 
 
 def _subject(finding: Finding) -> str:
-    """Return the subject of a finding for a title: "tl.dot of line 90", or else its kind."""
-    subject, _ = subject_of(one_line(finding.text))
-    return subject.partition(" (")[0].rstrip(":") or capitalized(one_line(finding.kind))
+    """Return what the sentence has before a colon: "tl.dot of line 90 (f(a, b))"; "" if it has none."""
+    colon = finding.changes and finding.declared.after_what.startswith(":")
+    return one_line(finding.what) if colon else ""
 
 
 def _stage_line(side: RowSide) -> Html:
