@@ -10,8 +10,7 @@ from math import exp, log2, prod
 
 import numpy as np
 
-from irscope.estimating.counting.counts import count_launch, prepared_program
-from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts
+from irscope.estimating.counting.counts import AccessCount, LaunchCounts, count_launch, prepared_program
 from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.memory_traffic import TensorTraffic
 from irscope.estimating.latency import Replay, ReplayInput
