@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.global_accesses import (
     global_accesses,
     match_decisions,

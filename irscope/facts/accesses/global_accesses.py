@@ -18,8 +18,7 @@ from math import prod
 from typing import NamedTuple
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_flow import ALIGNED, AxisFlow
-from irscope.facts.accesses.axis_info import AxisInfo, pointee_bytes, shape_of
+from irscope.facts.accesses.axis_info import ALIGNED, AxisFlow, AxisInfo, pointee_bytes, shape_of
 from irscope.facts.instruction_mix import InstructionMix, KernelPlace
 from irscope.facts.occupancy import threads_of
 from irscope.facts.source.map import kernel_place

@@ -16,8 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_flow import AxisFlow
-from irscope.facts.accesses.axis_info import integer_constant, shape_of
+from irscope.facts.accesses.axis_info import AxisFlow, integer_constant, shape_of
 from irscope.languages.document import Operation
 from irscope.model import Launch
 from irscope.model.records import FrozenValue

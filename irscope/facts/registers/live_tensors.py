@@ -13,6 +13,13 @@ The source lines of HGMMA instructions, which ptxas often gives the line of anot
 On sm_90, a third of the HGMMA of SASS have the line of an instruction that ptxas scheduled next to them. The
 `wgmma.mma_async` of PTX have the right one. Both are volatile, so their order is the same unless ptxas
 copied some; then the shape decides, if only one line has it.
+
+The types of a kernel's variables, by TTIR.
+
+    acc = tl.dot(p.to(tl.float16), v, acc)    -> acc: 64x64 f32
+
+The compiler names all operations of an assignment after its variable: `p.to(tl.float16)` is called acc too.
+The values that another statement uses are the variable's.
 """
 
 from __future__ import annotations
@@ -20,14 +27,17 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from math import prod
 
-from irscope.facts.loops.scf import LOOPS, region_ends
+from irscope.diff.def_use import definitions
+from irscope.facts.loops.scf import LOOPS, location_chain, region_ends
+from irscope.facts.registers.live_values import in_library
 from irscope.languages.document import Document, Location, Operation
+from irscope.languages.mlir.value_types import shaped_values
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Span, flat
 from irscope.layouts.tensors import Layouts, Tensor, element_bits, tensors_of
@@ -341,3 +351,39 @@ def _shapes(document: Document, pattern: re.Pattern[str]) -> list[tuple[str, int
         (pattern.match(operation.opcode), index) for index, operation in enumerate(document.operations)
     )
     return [("x".join(match.groups()), index) for match, index in matches if match]
+
+
+_NUMBER = re.compile(r"_\d+$|#\d+$")
+
+# The shape and the element type.
+TensorType = tuple[tuple[int, ...], str]
+
+
+def variable_types(ttir: Document) -> Mapping[str, Set[TensorType]]:
+    """Map each variable of the user's functions that holds tensors to their types."""
+    operations = ttir.operations
+    users: dict[int, list[Operation]] = defaultdict(list)
+    for operation, sources in zip(operations, definitions(ttir), strict=True):
+        for source in sources:
+            if source is not None and not source.argument:
+                users[source.owner].append(operation)
+    types: dict[str, set[TensorType]] = defaultdict(set)
+    for value in shaped_values(ttir):
+        location = operations[value.operation].location
+        if not value.python or (location is not None and in_library(location.file)):
+            continue
+        parts = [_is_part(user, value.python, location) for user in users[value.operation]]
+        if not parts or not all(parts):
+            types[value.python].add((tuple(map(int, value.type.shape)), value.type.element))
+    return types
+
+
+def _is_part(user: Operation, variable: str, location: Location | None) -> bool:
+    """Check whether an operation belongs to the assignment of a variable at a location."""
+    if not user.results or user.opcode.startswith("scf."):
+        return False
+    if _NUMBER.sub("", user.results[0].lstrip("%")) == variable:
+        return True
+    return location is not None and any(
+        (place.file, place.line) == (location.file, location.line) for place in location_chain(user.location)
+    )
