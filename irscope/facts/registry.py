@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
-from irscope.model import Stage, Status, Variant
+from irscope.model import Benchmark, Stage, Status, Variant
 from irscope.model.status import NOT_COMPILED, OK, cannot_launch
 from irscope.targets import (
     CUDA,
@@ -70,14 +70,8 @@ def _chosen(variant: VariantArtifacts) -> FactValue:
     return "; ".join(dict.fromkeys(keys)) or "no"
 
 
-def _chosen_ms(variant: VariantArtifacts) -> FactValue:
-    benchmarks = variant.variant.benchmarks
-    return benchmarks[-1].ms if benchmarks else None
-
-
-def _tuning_key(variant: VariantArtifacts) -> FactValue:
-    benchmarks = variant.variant.benchmarks
-    return benchmarks[-1].key if benchmarks else None
+def _last_benchmark(variant: VariantArtifacts) -> Benchmark | None:
+    return next(reversed(variant.variant.benchmarks), None)
 
 
 def _threads(variant: VariantArtifacts) -> FactValue:
@@ -95,11 +89,6 @@ def _status(variant: VariantArtifacts) -> Status | None:
 
     reason = launch_problem(variant.variant)
     return cannot_launch(reason) if reason else OK
-
-
-def _spilled_words(variant: VariantArtifacts) -> FactValue:
-    stack = variant.resources.stack
-    return None if stack is None else stack // 4
 
 
 def _layout_kinds(variant: VariantArtifacts) -> Measured:
@@ -141,12 +130,12 @@ def _code(variant: VariantArtifacts) -> FactValue:
 # Autotuning results. With several tuning keys the last one counts: other configs were measured for it too.
 MS = _fact(
     "ms", "ms", "milliseconds", "low", "median time of the last measurement by the autotuner on a GPU",
-    _chosen_ms,
+    lambda v: b.ms if (b := _last_benchmark(v)) else None,
     label="Measured time", weight=10.0, place=-6,
 )  # fmt: skip
 MS_KEY = _fact(
     "ms_key", "ms for", "", "", "tuning key of that measurement",
-    _tuning_key,
+    lambda v: b.key if (b := _last_benchmark(v)) else None,
 )  # fmt: skip
 CHOSEN = _fact(
     "chosen", "Chosen for", "", "", "tuning keys for which the autotuner chose the config", _chosen
@@ -172,7 +161,7 @@ STACK = _fact(
 )  # fmt: skip
 SPILLS = _fact(
     "n_spills", "Spills", "words", "low", "4-byte words of local memory per thread, as Triton counts",
-    _spilled_words, label="Spills per thread",
+    lambda v: None if v.resources.stack is None else v.resources.stack // 4, label="Spills per thread",
 )  # fmt: skip
 SPILL_STORE_BYTES = _fact(
     "spill_store_bytes", "Spill stores", "bytes", "low", "bytes of spill stores per thread, by ptxas",

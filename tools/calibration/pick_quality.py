@@ -28,8 +28,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.estimate import estimate
 from irscope.estimating.ranking import rank
+from irscope.estimating.terms import Estimate
 from irscope.facts.fact import ReadStage
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace import Workspace

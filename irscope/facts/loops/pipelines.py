@@ -25,6 +25,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from irscope.languages.mlir.parser import opcode_of
 from irscope.model.records import FrozenValue
@@ -90,8 +91,7 @@ class Pipeline(FrozenValue):
     buffer_lines: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Buffer(FrozenValue):
+class _Buffer(NamedTuple):
     """A value that is one of `copies` copies of the tile `tile`, selected in `line`."""
 
     tile: str
@@ -99,8 +99,7 @@ class _Buffer(FrozenValue):
     line: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _TileUse(FrozenValue):
+class _TileUse(NamedTuple):
     """A load that fills the tiles `tiles`, or a matrix instruction that reads them. `how` is of a load."""
 
     identity: str
