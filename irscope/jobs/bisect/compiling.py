@@ -210,7 +210,7 @@ class CompiledVariant:
 
     def read(self, stage: str) -> bytes | None:
         """Return the content of a stage; None if it has none."""
-        return self.workspace.read(self.variant, stage)
+        return self.workspace.contents.read(self.variant, stage)
 
     def text(self, stage: str) -> str:
         """Return the text of a stage; "" if it has none."""
