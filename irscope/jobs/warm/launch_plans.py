@@ -20,7 +20,7 @@ from irscope.compiling.executor import started_workers
 from irscope.compiling.job import Job
 from irscope.compiling.launch_grid import Axis, LaunchCase, axes_of, recorded_cases
 from irscope.compiling.messages import Plan, WarmPlan, WarmRequest
-from irscope.compiling.pool import Stop, Worker, spawn
+from irscope.compiling.pool import Start, Stop, Worker, spawn
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.compiling.sweep import IMPORT_SECONDS, compile_plan
 from irscope.compiling.toolchain.patching import variable_set
@@ -35,7 +35,7 @@ from irscope.store import CaptureReader, CaptureWriter
 # Changes that are listed per argument, the most important first.
 _MOST_CHANGES = 5
 # The workers that plan launches, as well as compile.
-_PLANNER = "irscope.recording.warm_plan"
+PLANNER = "irscope.recording.warm_plan"
 # Facts that change with every compilation, or follow from others.
 _NO_PRICE = frozenset(["seconds", "ms", "code"])
 
@@ -272,14 +272,18 @@ def launches_of(capture: Path, options: WarmOptions) -> tuple[KernelLaunches, ..
 
 
 def compile_launches(
-    kernels: Sequence[KernelLaunches], output: Path, options: WarmOptions, command: str = "irscope warm"
+    kernels: Sequence[KernelLaunches],
+    output: Path,
+    options: WarmOptions,
+    command: str = "irscope warm",
+    start: Start | None = None,
 ) -> CompiledLaunches:
     """Plan and compile what the launches of these kernels need; write the variants to `output`.
 
-    The compilations go to the Triton cache of this process's environment (TRITON_CACHE_DIR). Raises
-    UserError if the capture cannot be written.
+    The compilations go to the Triton cache of the environment (TRITON_CACHE_DIR) in which `start` starts
+    the processes, those of PLANNER. Raises UserError if the capture cannot be written.
     """
-    with started_workers(options.processes, partial(spawn, module=_PLANNER)) as workers:
+    with started_workers(options.processes, start or partial(spawn, module=PLANNER)) as workers:
         plans, problems = _plan_kernels(kernels, options.pins, workers[0])
         failed = _compile([plan.warm.plan for plan in plans], workers, output, options, command)
     lines = [line for plan in plans for line in plan.lines()]
