@@ -26,7 +26,8 @@ from irscope.document.variant_content import (
     registers_content,
     verdict_content,
 )
-from irscope.workspace import Workspace, find_entries, glossary_entries
+from irscope.glossary.glossary import find_entries, glossary_entries
+from irscope.workspace import Workspace
 from irscope.workspace.capture_comparison import compare_captures
 from irscope.workspace.table import table_view
 from tests.document.reports import HOSTILE, Outline, hostile, sweep
