@@ -70,14 +70,19 @@ def cache_key_inputs(variant: Variant, whole: bool) -> dict[CacheKeyInput, str]:
     return values | (_from_key(variant) if whole else _from_variant(variant))
 
 
-@lru_cache(maxsize=256)
-def constexpr_parameters(source: str) -> frozenset[str]:
-    """The parameters that a kernel's Python text annotates as constexpr; empty if it cannot be parsed."""
+def function_node(source: str) -> ast.FunctionDef | None:
+    """Return the syntax tree of a function's Python text, or None if it cannot be parsed."""
     try:
         tree = ast.parse(textwrap.dedent(source))
     except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return frozenset()
-    function = next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+        return None
+    return next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+
+
+@lru_cache(maxsize=256)
+def constexpr_parameters(source: str) -> frozenset[str]:
+    """Return the parameters that a kernel annotates as constexpr; none if its text cannot be parsed."""
+    function = function_node(source)
     arguments = (
         [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs] if function else []
     )

@@ -250,18 +250,18 @@ def compilation_totals(kernel: Compilations) -> str:
     return ", ".join(parts)
 
 
-def compilation_summary(kernel: Compilations) -> Iterator[str]:
-    """Lines about the reasons, redundant compilations and warm-up; two spaces of indentation per level."""
+def compilation_summary(kernel: Compilations) -> Iterator[tuple[int, str]]:
+    """Yield lines about the reasons, redundant compilations and warm-up, each with its level, from 1."""
     if kernel.varied:
-        yield "because of these inputs:"
-        yield from (f"  {_varying_text(varied)}" for varied in kernel.varied)
+        yield 1, "because of these inputs:"
+        yield from ((2, _varying_text(varied)) for varied in kernel.varied)
     if kernel.repeated:
         ids = ", ".join(f"#{id_}" for id_ in kernel.repeated[:_MAX_VALUES])
         more = ", ..." if len(kernel.repeated) > _MAX_VALUES else ""
         spent = f"{len(kernel.repeated)} produced machine code identical to an earlier one"
-        yield f"{spent} ({duration(kernel.repeated_seconds)}): {ids}{more}"
+        yield 1, f"{spent} ({duration(kernel.repeated_seconds)}): {ids}{more}"
     else:
-        yield "none is known to duplicate the machine code of another"
+        yield 1, "none is known to duplicate the machine code of another"
     yield from _warm_up(kernel.argument_sets)
 
 
@@ -273,16 +273,16 @@ def _varying_text(varied: VaryingInput) -> str:
     return f"{input_text(varied.input)}: {', '.join(values)}{f', and {more} more' if more > 0 else ''}"
 
 
-def _warm_up(sets: Sequence[ArgumentSet]) -> Iterator[str]:
+def _warm_up(sets: Sequence[ArgumentSet]) -> Iterator[tuple[int, str]]:
     if len(sets) == 1:
-        yield f"a warm-up must cover one set of arguments: {_cost(sets[0])}"
+        yield 1, f"a warm-up must cover one set of arguments: {_cost(sets[0])}"
         return
-    yield f"a warm-up must cover {len(sets)} sets of arguments:"
+    yield 1, f"a warm-up must cover {len(sets)} sets of arguments:"
     for one in sets[:_MAX_SETS]:
         arguments = ", ".join(f"{name} {value or 'constant'}" for name, value in one.arguments)
-        yield f"  {arguments}: {_cost(one)}"
+        yield 2, f"{arguments}: {_cost(one)}"
     if len(sets) > _MAX_SETS:
-        yield f"  and {len(sets) - _MAX_SETS} more; --format json has all"
+        yield 2, f"and {len(sets) - _MAX_SETS} more; --format json has all"
 
 
 def _cost(one: ArgumentSet) -> str:

@@ -21,13 +21,13 @@ from __future__ import annotations
 
 import ast
 import re
-import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.facts.fact import Evidence
 from irscope.facts.instruction_mix import place_subject, place_text
 from irscope.facts.source.map import SourcePlace, place_of
+from irscope.findings.cache_key import function_node
 from irscope.findings.cache_key_diff import recompilation
 from irscope.findings.finding import Finding, PairContext, Severity
 from irscope.languages.document import Document, Location, Operation
@@ -72,16 +72,10 @@ def chosen_branches(
     `changed` are the names whose values differ between the sides; a condition that depends on none of them
     is the same on both. `lines_a` and `lines_b` are the lines of the file that each side has code of.
     """
-    if len(function.text) > _MOST_CHARACTERS:
-        return []
-    try:
-        tree = ast.parse(textwrap.dedent(function.text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    first = function.line - 1
-    node = next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+    node = function_node(function.text) if len(function.text) <= _MOST_CHARACTERS else None
     if node is None:
         return []
+    first = function.line - 1
     names = _depending(node, changed)
     found: list[ChangedBranch] = []
     reported: set[int] = set()

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import ast
 import re
-import textwrap
 from collections.abc import Iterator
 
 from irscope.diff.rows import Change, StageDiff
 from irscope.facts.fact import Evidence
 from irscope.facts.instruction_mix import place_subject, place_text
 from irscope.facts.source.map import SourcePlace
+from irscope.findings.cache_key import function_node
 from irscope.findings.cache_key_diff import following_text, input_text, recompilation, value_changes
 from irscope.findings.finding import Finding, PairContext, Severity, ValueChange
 from irscope.languages.document import Document
@@ -57,11 +57,8 @@ def _reading_places(kernel: Kernel, name: str) -> Iterator[SourcePlace]:
 
 
 def _reading_lines(function: SourceFunction, name: str) -> list[int]:
-    try:
-        tree = ast.parse(textwrap.dedent(function.text))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
-    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name))
+    tree = function_node(function.text)
+    names = (node for node in ast.walk(tree) if isinstance(node, ast.Name)) if tree else ()
     return sorted({node.lineno + function.line - 1 for node in names if node.id == name})
 
 

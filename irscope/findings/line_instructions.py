@@ -26,8 +26,9 @@ loads would have disappeared. Their descriptor still names the load.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from irscope.diff.rows import StageDiff
 from irscope.facts.accesses.global_accesses import (
@@ -60,11 +61,10 @@ from irscope.facts.registry import (
 from irscope.facts.source.map import kernel_place
 from irscope.findings.cache_key import constexpr_values
 from irscope.findings.finding import Finding, PairContext, Severity, assembly_diff, effect
-from irscope.findings.loops import explained, loop_mixes, region_changes
+from irscope.findings.loops import explained, loop_mixes, region_changes, sum_counts
 from irscope.languages.document import Document
 from irscope.model import Variant
 from irscope.model.text import pluralize
-from irscope.targets.instructions import InstructionKind
 
 Key = tuple[str, KernelPlace]
 Mixes = Mapping[Key, InstructionMix]
@@ -112,23 +112,16 @@ def _direct(mixes: Mixes) -> str:
     return next((name.partition(".")[0] for name in names if name.startswith(("wgmma", "tcgen05"))), "")
 
 
-@dataclass(slots=True)
-class UnchangedAccesses:
-    """The accesses that did not change, by the reason why they are narrow; the reason ends the sentence."""
+def _unchanged_accesses(by_reason: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:
+    """Yield the first access that is narrow for each reason, which counts the others, then these as covered.
 
-    by_reason: dict[str, list[Finding]] = field(default_factory=dict)
-
-    def add(self, reason: str, finding: Finding) -> None:
-        """Add a finding without its reason."""
-        self.by_reason.setdefault(reason, []).append(finding)
-
-    def findings(self) -> Iterator[Finding]:
-        """Yield the first access of each reason, which counts the others, then the others as covered."""
-        for reason, accesses in self.by_reason.items():
-            first, *others = sorted(accesses, key=lambda one: (-one.weight, one.kind, one.what))
-            too = f"; {pluralize(len(others), 'other access')} too" if others else ""
-            yield replace(first, note=reason + too)
-            yield from (replace(other, note=reason, covered=True) for other in others)
+    The accesses are without their reason, which ends the sentence.
+    """
+    for reason, accesses in by_reason.items():
+        first, *others = sorted(accesses, key=lambda access: (-access.weight, access.kind, access.what))
+        too = f"; {pluralize(len(others), 'other access')} too" if others else ""
+        yield replace(first, note=reason + too)
+        yield from (replace(other, note=reason, covered=True) for other in others)
 
 
 def paired_lines(a: Mixes, b: Mixes, use_a: MemoryUse, use_b: MemoryUse) -> tuple[Mixes, MemoryUse]:
@@ -169,8 +162,6 @@ def _by_work(keys: Iterable[Key], use: MemoryUse) -> dict[tuple[str, str], list[
     return found
 
 
-MixesByLine = Mapping[tuple[str, KernelPlace], InstructionMix]
-
 _COPY = "async copy"
 _TMA_LOAD = "cp.async.bulk.tensor load"
 _MOVED = ("ttng.async_tma_copy_global_to_local", "ttng.async_tma_gather")
@@ -178,8 +169,8 @@ _LOADS = ("tt.descriptor_load", "tt.descriptor_gather")
 
 
 def located_copies(
-    a: MixesByLine, b: MixesByLine, stages: Mapping[str, tuple[Document, Document]]
-) -> tuple[MixesByLine, MixesByLine]:
+    a: Mixes, b: Mixes, stages: Mapping[str, tuple[Document, Document]]
+) -> tuple[Mixes, Mixes]:
     """`a` and `b` with asynchronous copies at the lines of their loads, if the other stages name them.
 
     `stages` has the documents of "ttir" and "ttgir". If a side has copies whose line remains unknown, the
@@ -194,11 +185,13 @@ def located_copies(
     return sides[0], sides[1]
 
 
-def _located(mixes: MixesByLine, ttir: Document | None, ttgir: Document | None) -> MixesByLine:
+def _located(mixes: Mixes, ttir: Document | None, ttgir: Document | None) -> Mixes:
     """Move the copies to the lines of their loads, those of the kernel's `def` line to None if unknown."""
     if ttgir is None:
         return mixes
-    kernel = _kernel_place(ttgir)
+    # The place of the kernel itself: the line of its `def`.
+    functions = (operation for operation in ttgir.operations if operation.opcode == "tt.func")
+    kernel = next((kernel_place(function.location) for function in functions), None)
     loads = _places_of_loads(ttir) if ttir else {}
     found = dict(mixes)
     for place, places in _places_of_copies(ttgir, loads).items():
@@ -214,7 +207,7 @@ def _located(mixes: MixesByLine, ttir: Document | None, ttgir: Document | None) 
 
 
 def _distribute(
-    moved: InstructionMix, places: Sequence[KernelPlace], found: dict[tuple[str, KernelPlace], InstructionMix]
+    moved: InstructionMix, places: Sequence[KernelPlace], found: dict[Key, InstructionMix]
 ) -> None:
     """Add copies to the places of their operations, in order.
 
@@ -229,22 +222,12 @@ def _distribute(
         found[_COPY, place] = InstructionMix(counts, [*mix.lines, line])
 
 
-def _merged(mixes: MixesByLine) -> MixesByLine:
+def _merged(mixes: Mixes) -> Mixes:
     """All copies at the place None."""
-    whole = InstructionMix()
-    for (kind, _), mix in mixes.items():
-        if kind == _COPY:
-            for own, number in mix.counts.items():
-                whole.counts[own] = whole.counts.get(own, 0) + number
-            whole.lines += mix.lines
+    copies = [mix for (kind, _), mix in mixes.items() if kind == _COPY]
+    lines = [line for mix in copies for line in mix.lines]
     rest = {key: mix for key, mix in mixes.items() if key[0] != _COPY}
-    return {**rest, (_COPY, None): whole}
-
-
-def _kernel_place(ttgir: Document | None) -> KernelPlace:
-    """The place of the kernel itself: the line of its `def`."""
-    operations = ttgir.operations if ttgir else ()
-    return next((kernel_place(one.location) for one in operations if one.opcode == "tt.func"), None)
+    return {**rest, (_COPY, None): InstructionMix(sum_counts(mix.counts for mix in copies), lines)}
 
 
 def _places_of_loads(ttir: Document) -> Mapping[str, set[KernelPlace]]:
@@ -317,7 +300,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     left, right = located_copies(left, right, stages)
     left, use_a = paired_lines(left, right, use_a, use_b)
     mixes = loop_mixes(pair)
-    unchanged = UnchangedAccesses()
+    unchanged: dict[str, list[Finding]] = defaultdict(list)
     for kind, place in sorted(left.keys() | right.keys(), key=repr):
         if kind not in _KINDS:
             continue
@@ -336,7 +319,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         if work[0] == work[1]:
             if because:
                 stays = f"{what} stay {was.width}-byte", _narrow_weight(was.width), kind
-                unchanged.add(because, Finding(*stays, *evidence, subject=place_subject(place)))
+                unchanged[because].append(Finding(*stays, *evidence, subject=place_subject(place)))
             continue
         same_kinds = was.counts.keys() == now.counts.keys()
         # The count of cp.async is part of the global loads already.
@@ -352,7 +335,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         changes = region_changes(*regions, mixes)
         note = f"{pair.in_words(instead(key, left, right))}{layout}{because}"
         yield Finding(what, weight, kind, *evidence, subject, covers, covered, changes, note)
-    yield from unchanged.findings()
+    yield from _unchanged_accesses(unchanged)
 
 
 def _helpers(pair: PairContext, assembly: StageDiff, a: InstructionMix, b: InstructionMix) -> Sequence[str]:
@@ -382,11 +365,7 @@ def _is_the_compilers(pair: PairContext, key: Key) -> bool:
 def _hottest(counts: RegionCounts) -> Counts:
     """The counts in a loop if there are any; else all."""
     inside = [own for region, own in counts.items() if region.where is Where.IN]
-    total: dict[InstructionKind, int] = {}
-    for own in inside or counts.values():
-        for kind, number in own.items():
-            total[kind] = total.get(kind, 0) + number
-    return total
+    return sum_counts(inside or counts.values())
 
 
 def _strides(use: MemoryUse, key: tuple[str, KernelPlace], other: Variant) -> str:

@@ -7,7 +7,7 @@ in the loop of line 12: 4 x 16-byte -> 8 x 16-byte per iteration; before the loo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from irscope.diff.rows import StageDiff
@@ -129,7 +129,7 @@ def _repeated(region: Region, mixes: tuple[LoopMix, LoopMix]) -> str:
 def _side_text(counts: RegionCounts, mix: LoopMix, mixes: tuple[LoopMix, LoopMix]) -> str:
     """All instructions of one side by region, for sides with other loops, whose regions do not correspond."""
     if counts and not any(region.loop for region in counts):
-        return f"{_plain(counts)} without a loop"
+        return f"{counts_text(sum_counts(counts.values()))} without a loop"
     ordered = sorted(mix.per_iteration(counts).items(), key=lambda item: _ORDER.index(item[0].where))
     return ", ".join(_in_region(region, own, counts, mix, mixes) for region, own in ordered) or "none"
 
@@ -146,12 +146,13 @@ def _in_region(
     return f"{counts_text(own)} {_per(mix.passes(region, counts[region]))} of {loops}"
 
 
-def _plain(counts: RegionCounts) -> str:
+def sum_counts(counts: Iterable[Counts]) -> dict[InstructionKind, int]:
+    """Return how many instructions of each kind all of `counts` have together."""
     total: dict[InstructionKind, int] = {}
-    for own in counts.values():
-        for kind, number in own.items():
+    for part in counts:
+        for kind, number in part.items():
             total[kind] = total.get(kind, 0) + number
-    return counts_text(total)
+    return total
 
 
 def _in_loop(

@@ -94,10 +94,7 @@ def compilation_lines(kernels: Iterable[Compilations]) -> list[TextLine]:
     for kernel in kernels:
         title = f"{kernel.kernel} in this capture: {compilation_totals(kernel)}"
         lines.append(TextLine(title, title=True, level=0))
-        lines += [
-            TextLine(line.strip(), 1 + (len(line) - len(line.lstrip())) // 2)
-            for line in compilation_summary(kernel)
-        ]
+        lines += [TextLine(text, level) for level, text in compilation_summary(kernel)]
     return lines
 
 
