@@ -27,7 +27,7 @@ def record_passes(
     """Compiles and stores a variant with its passes; ends the worker."""
     variant, workers = request.variant, [worker]
     try:
-        plan = worker.plan(_what_if_request(request), stop, IMPORT_SECONDS)
+        plan = worker.ask(_what_if_request(request), IMPORT_SECONDS, stop)
         _check_same(plan, request)
         new = _compile(plan, variant, workers, seconds, stop)
         storage.store(partial(_write, variant, new, storage, publish))

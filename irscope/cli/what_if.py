@@ -213,7 +213,7 @@ class WhatIfCompiler:
     def _run(self, what_if: WhatIf, publish: Publish, worker: Worker) -> None:
         workers, ids = [worker], set[int]()
         try:
-            plan = worker.plan(_request(what_if), self._stop, IMPORT_SECONDS)
+            plan = worker.ask(_request(what_if), IMPORT_SECONDS, self._stop)
             sweep, added = self._lay_out(plan, what_if)
             ids.update(sweep.ids.values())
             publish(added)

@@ -32,7 +32,6 @@ from irscope.compiling.messages import (
     DisconnectedError,
     JobDone,
     JobFailed,
-    KernelNames,
     KernelsRequest,
     RequestRejected,
     SourcesRequest,
@@ -227,19 +226,18 @@ def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection, further: Fu
     from irscope.compiling.toolchain.compiler import compile_job
     from irscope.compiling.worker_requests import find_sources, plan_what_if
 
-    if isinstance(task, KernelsRequest):
-        send(pipe, KernelNames(kernel_names(task.file)))
-    elif isinstance(task, SweepRequest):
-        send(pipe, make_plan(task))
-    elif isinstance(task, WhatIfRequest):
-        send(pipe, plan_what_if(task))
-    elif isinstance(task, SourcesRequest):
-        send(pipe, find_sources(task))
-    elif isinstance(task, Job):
+    if isinstance(task, Job):
         compile_job(task, memory, partial(send, pipe))
         send(pipe, JobDone())
-    else:
-        send(pipe, further[type(task)](task))
+        return
+    answers: FurtherRequests = {
+        KernelsRequest: lambda request: kernel_names(request.file),
+        SweepRequest: make_plan,
+        WhatIfRequest: plan_what_if,
+        SourcesRequest: find_sources,
+        **further,
+    }
+    send(pipe, answers[type(task)](task))
 
 
 def _attempt(work: Callable[[], None], pipe: Connection) -> None:

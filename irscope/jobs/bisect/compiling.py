@@ -26,7 +26,7 @@ from typing import IO
 
 import irscope
 from irscope.compiling.messages import Plan, SweepRequest, WhatIfRequest
-from irscope.compiling.pool import Process, Stop, Worker, run_jobs
+from irscope.compiling.pool import Process, Worker, run_jobs
 from irscope.compiling.processes.child_process import python_command
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
@@ -245,7 +245,7 @@ def plan_on(side: Side, request: SweepRequest | WhatIfRequest, seconds: float) -
     """The plan of a request, made with a side's Triton. Raises UserError."""
     worker = Worker(partial(spawn, side))
     try:
-        return worker.plan(request, Stop(), seconds)
+        return worker.ask(request, seconds)
     finally:
         worker.stop()
 
@@ -303,7 +303,7 @@ def _compile(side: Side, subject: Subject, seconds: float, path: Path) -> None:
     """Compiles into a capture at `path`. A failed variant is kept too, unless it ran out of time."""
     workers = [Worker(partial(spawn, side))]
     try:
-        plan = workers[0].plan(subject.request(), Stop(), seconds)
+        plan = workers[0].ask(subject.request(), seconds)
         job = plan.jobs[0]
         ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None)
     finally:

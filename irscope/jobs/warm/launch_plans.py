@@ -18,7 +18,7 @@ from pathlib import Path
 from irscope.compiling.executor import started_workers
 from irscope.compiling.launch_grid import Axis, LaunchCase, axes_of, parse_axes, recorded_cases
 from irscope.compiling.messages import Plan, WarmPlan, WarmRequest
-from irscope.compiling.pool import Stop, Worker, spawn
+from irscope.compiling.pool import Worker, spawn
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.compiling.sweep import IMPORT_SECONDS, compile_plan
 from irscope.compiling.toolchain.patching import variable_set
@@ -322,7 +322,7 @@ def plan_kernels(
         pins = tuple(p for p in options.pins if (p.kernel, p.target) == (kernel.kernel, str(kernel.target)))
         request = WarmRequest(kernel.file, kernel.kernel, kernel.target, kernel.cases, kernel.axes, pins)
         try:
-            warm = worker.warm_plan(request, Stop(), IMPORT_SECONDS)
+            warm = worker.ask(request, IMPORT_SECONDS)
         except UserError as error:
             problems.append(f"{kernel.kernel} ({kernel.target}): {error}")
             continue
