@@ -43,7 +43,7 @@ from irscope.compiling.messages import (
     send,
 )
 from irscope.compiling.supervisor import supervise
-from irscope.compiling.toolchain.patching import after_import
+from irscope.compiling.toolchain.patching import once_imported
 from irscope.model import Failure, Target, UserError
 from irscope.model.errors import ArgumentError, error_text
 from irscope.model.plugins import silence
@@ -310,19 +310,10 @@ def _use_stub_driver(target: Target, stack: ExitStack) -> None:
     from irscope.compiling.toolchain.stub_driver import StubDriver
 
     if not isinstance(driver._active, StubDriver):
-        _fake_cuda_after_import(target, stack)
+        # From then on, `torch.cuda` answers as under `irscope run`: kernel files ask it. A file is imported
+        # once, so the target of the first task answers for all.
+        once_imported("torch", partial(_fake_cuda, target, stack))
     driver.set_active(StubDriver(target))
-
-
-def _fake_cuda_after_import(target: Target, stack: ExitStack) -> None:
-    """From the import of torch on, `torch.cuda` answers as under `irscope run`: kernel files ask it.
-
-    A file is imported once, so the target of the first task answers for all.
-    """
-    if "torch" in sys.modules:
-        _fake_cuda(target, stack)
-    else:
-        after_import(("torch",), partial(_fake_cuda, target, stack))
 
 
 def _fake_cuda(target: Target, stack: ExitStack) -> None:

@@ -81,6 +81,14 @@ def after_import(names: tuple[str, ...], action: Callable[[], None]) -> None:
     sys.meta_path.insert(0, ImportHook(names, action))
 
 
+def once_imported(module: str, action: Callable[[], None]) -> None:
+    """Call `action` now if the module is imported, else right after its first import."""
+    if module in sys.modules:
+        action()
+    else:
+        after_import((module,), action)
+
+
 class ImportHook:
     """Waits for the import of one of the modules; a finder of `sys.meta_path`."""
 
