@@ -57,6 +57,15 @@ def variable_set(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
+def answering(value: Any) -> Callable[..., Any]:
+    """Return a new function that returns `value` for any arguments, also as a method."""
+
+    def answer(*_: Any, **__: Any) -> Any:
+        return value
+
+    return answer
+
+
 def never_raises(hook: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `hook` so that an exception is reported once on stderr and the call returns None."""
 
