@@ -42,6 +42,12 @@ class Job(FrozenValue):
     problem: str = ""
 
 
+def job_group(groups: dict[object, int], config: Config, *shared: object) -> int:
+    """Return the group of a job (see `Job`); `shared` is what its jobs share beside the config."""
+    rest = tuple(pair for pair in config.values if pair[0] != "num_stages")
+    return groups.setdefault((*shared, rest), len(groups))
+
+
 @dataclass(slots=True)
 class PassLog:
     """The passes of one compilation that were reported so far."""
