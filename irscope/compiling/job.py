@@ -1,8 +1,8 @@
-"""The compiler's input and output as plain data: a job, the events it emits, and the outcome."""
+"""The compiler's input and output as plain data: a job, and the outcome, which it reports in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -42,61 +42,10 @@ class Job(FrozenValue):
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CacheKeyComputed(FrozenValue):
-    """The components of Triton's cache key: name -> text."""
-
-    components: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class StageCompiled(FrozenValue):
-    """A stage's output. `seconds` is None if another variant or Triton's cache supplied it."""
-
-    stage: str
-    content: bytes
-    seconds: float | None = None
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PassReported(FrozenValue):
-    """A pass has begun (no seconds yet) or ended; see `PassLog`."""
-
-    entry: NewPass
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PtxasLogged(FrozenValue):
-    """The log of ptxas."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CacheHit(FrozenValue):
-    """Triton's cache had the variant, so no stage ran."""
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MetadataReturned(FrozenValue):
-    """Triton's metadata of the compiled kernel, as JSON values."""
-
-    values: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Attached(FrozenValue):
-    """The attachments that the capture keeps, by name: the kernel as text that needs no program."""
-
-    contents: Mapping[str, bytes]
-
-
-CompilerEvent = (
-    CacheKeyComputed | Attached | StageCompiled | PassReported | PtxasLogged | CacheHit | MetadataReturned
-)
-
-# Takes each event as it happens.
-Emit = Callable[[CompilerEvent], None]
+def job_group(groups: dict[object, int], config: Config, *shared: object) -> int:
+    """Return the group of a job (see `Job`); `shared` is what its jobs share beside the config."""
+    rest = tuple(pair for pair in config.values if pair[0] != "num_stages")
+    return groups.setdefault((*shared, rest), len(groups))
 
 
 @dataclass(slots=True)
@@ -143,7 +92,12 @@ def with_dtype_hint(failure: Failure, job: Job) -> Failure:
 
 @dataclass(slots=True)
 class Outcome:
-    """The result of a job, filled in as its events arrive; the fields are those of `store.NewVariant`."""
+    """The result of a job; the fields are those of `store.NewVariant`.
+
+    The compiler reports it piece by piece: each event is an outcome with only what is new, for example a
+    stage, or a pass that has begun (no seconds yet) or ended; see `PassLog`. A stage without seconds comes
+    from another variant or Triton's cache.
+    """
 
     artifacts: dict[str, bytes | Blob] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -174,27 +128,16 @@ class Outcome:
             ),
         )
 
-    def apply(self, event: CompilerEvent) -> None:
+    def add(self, event: Outcome) -> None:
         """Add what an event reports."""
-        match event:
-            case StageCompiled(stage, content, seconds):
-                self.artifacts[stage] = content
-                if seconds is not None:
-                    self.seconds[stage] = seconds
-            case PassReported(entry):
-                log = PassLog(self.passes)
-                log.add(entry)
-                self.passes = log.passes
-            case CacheKeyComputed(components):
-                self.cache_key.update(components)
-            case MetadataReturned(values):
-                self.metadata.update(values)
-            case PtxasLogged(text):
-                self.log = text
-            case CacheHit():
-                self.cached = True
-            case Attached(contents):
-                self.attachments.update(contents)
+        for name in ("artifacts", "seconds", "metadata", "cache_key", "attachments"):
+            getattr(self, name).update(getattr(event, name))
+        log = PassLog(self.passes)
+        for entry in event.passes:
+            log.add(entry)
+        self.passes = log.passes
+        self.cached |= event.cached
+        self.log = self.log if event.log is None else event.log
 
     def added_to(self, variant: NewVariant) -> NewVariant:
         """Return `variant` with everything in this outcome."""
@@ -204,3 +147,7 @@ class Outcome:
         merged_names = ("cache_key", "artifacts", "metadata", "attachments")
         merged = {name: {**getattr(variant, name), **values[name]} for name in merged_names}
         return replace(variant, **values | merged)
+
+
+# Takes each event as it happens.
+Emit = Callable[[Outcome], None]

@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from irscope.compiling.job import CompilerEvent, Job
+from irscope.compiling.job import Job, Outcome
 from irscope.model import Kernel
 from irscope.model.records import FrozenValue
 
@@ -39,8 +39,18 @@ if TYPE_CHECKING:
 DEFAULT_CONFIGS = 10
 
 
+Reply = TypeVar("Reply")
+
+
+class Request(FrozenValue, Generic[Reply]):
+    """A request to a worker, which imports its file and answers with a `Reply`; see `Worker.ask`."""
+
+    __slots__ = ()
+    file: Path
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SweepRequest(FrozenValue):
+class SweepRequest(Request["Plan"]):
     """A request to compile.
 
     `kernel` may be None if the file has only one. `axes` map constexprs and options to their values: the
@@ -62,7 +72,7 @@ class SweepRequest(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WhatIfRequest(FrozenValue):
+class WhatIfRequest(Request["Plan"]):
     """A request to compile a variant again with other values: the product of `axes` over its config.
 
     `specialization` and `config` are those of the variant; the others as in a SweepRequest. The first job of
@@ -80,18 +90,11 @@ class WhatIfRequest(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class KernelsRequest(FrozenValue):
-    """Asks for the kernels of a file that no other kernel of it calls; `target` is the device it sees."""
+class KernelsRequest(Request[tuple[str, ...]]):
+    """Asks for the names of a file's kernels that no other one calls; `target` is the device it sees."""
 
     file: Path
     target: Target
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class KernelNames(FrozenValue):
-    """The answer to a KernelsRequest."""
-
-    names: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -116,7 +119,7 @@ class Plan(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WarmRequest(FrozenValue):
+class WarmRequest(Request["WarmPlan"]):
     """A request for what a warm cache needs of a kernel.
 
     `cases` are its recorded launches, `axes` what to vary of them, `pins` the choices of its autotuner.
@@ -146,7 +149,7 @@ class WarmPlan(FrozenValue):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SourcesRequest(FrozenValue):
+class SourcesRequest(Request["Sources"]):
     """Asks for the user's files that a kernel's file consists of, with their contents if `contents`."""
 
     file: Path
@@ -354,7 +357,7 @@ class Answer(FrozenValue):
 
 
 WorkerTask = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | SourcesRequest | Job
-WorkerReply = Plan | KernelNames | WarmPlan | Sources | CompilerEvent | JobDone | RequestRejected | JobFailed
+WorkerReply = Plan | tuple[str, ...] | WarmPlan | Sources | Outcome | JobDone | RequestRejected | JobFailed
 Question = MissingQuery | Finished
 Record = (
     ToolchainUsed
@@ -367,7 +370,7 @@ Record = (
     | Note
     | Question
 )
-Message = WorkerTask | WorkerReply | StartProgram | Record | Answer
+Message = WorkerTask | Request[Any] | WorkerReply | StartProgram | Record | Answer
 
 
 class DisconnectedError(Exception):

@@ -25,7 +25,7 @@ from typing import Any, NoReturn
 
 import irscope
 from irscope.compiling.constexpr_values import Constants
-from irscope.compiling.job import Job
+from irscope.compiling.job import Job, job_group
 from irscope.compiling.kernels import FoundKernel, called_functions, find_kernel, parameters, source_function
 from irscope.compiling.messages import Plan, SweepRequest
 from irscope.compiling.python_files import import_file
@@ -205,14 +205,19 @@ def plan_for(found: FoundKernel, request: SweepRequest) -> Plan:
         guesses,
         expressions,
     )
+    notes = (*_notes(found), *filter(None, [note]))
+    keys = job_keys(found, jobs) if request.keys else ()
+    return replace(kernel_plan(found, request.targets, jobs), notes=notes, keys=keys)
+
+
+def kernel_plan(found: FoundKernel, targets: tuple[Target, ...], jobs: Sequence[Job]) -> Plan:
+    """Return a plan of these jobs, with what every plan says of its kernel and toolchain."""
     return Plan(
         source=source_function(found.function),
-        helpers=tuple(source_function(helper) for helper in called_functions(found.function)),
-        parameters=tuple(parameter.name for parameter in kernel_parameters),
-        versions=versions(request.targets),
-        jobs=jobs,
-        notes=(*_notes(found), *filter(None, [note])),
-        keys=job_keys(found, jobs) if request.keys else (),
+        helpers=tuple(map(source_function, called_functions(found.function))),
+        parameters=tuple(parameter.name for parameter in found.function.params),
+        versions=versions(targets),
+        jobs=tuple(jobs),
     )
 
 
@@ -248,7 +253,7 @@ def _jobs(
     """
     jobs: list[Job] = []
     failed: list[HeuristicError] = []
-    groups: dict[tuple[Any, ...], int] = {}
+    groups: dict[object, int] = {}
     kernel_parameters, name = parameters(found), found.function.fn.__name__
     flags = request.reasons, request.passes
     for target in request.targets:
@@ -262,9 +267,7 @@ def _jobs(
             except HeuristicError as error:
                 failed.append(error)
                 problem = error.problem
-            rest = tuple(pair for pair in full.values if pair[0] != "num_stages")
-            group = groups.setdefault((target, rest), len(groups))
-            of = request.file, name, target, arguments, full, group
+            of = request.file, name, target, arguments, full, job_group(groups, full, target)
             jobs.append(Job(*of, *flags, environment, expressions, problem))
     if failed and len(failed) == len(jobs):
         raise failed[0]

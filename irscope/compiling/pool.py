@@ -22,14 +22,12 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
-from typing import IO, Protocol
+from typing import IO, Any, Protocol, cast
 
 from irscope.compiling.job import (
-    CompilerEvent,
     Job,
     Outcome,
     PassLog,
-    StageCompiled,
     with_dtype_hint,
     with_failed_pass,
 )
@@ -37,16 +35,9 @@ from irscope.compiling.messages import (
     DisconnectedError,
     JobDone,
     JobFailed,
-    KernelNames,
-    KernelsRequest,
-    Plan,
+    Reply,
+    Request,
     RequestRejected,
-    Sources,
-    SourcesRequest,
-    SweepRequest,
-    WarmPlan,
-    WarmRequest,
-    WhatIfRequest,
     receive,
     send,
 )
@@ -107,7 +98,6 @@ class Process(Protocol):
         """Wait until it ends; the exit code."""
 
 
-_Request = SweepRequest | WhatIfRequest | KernelsRequest | WarmRequest | SourcesRequest
 # Called with the name and content of each stage of a job as soon as it is compiled.
 OnStage = Callable[[Job, str, bytes], None]
 
@@ -184,7 +174,7 @@ class Worker:
         self.job: Job | None = None
         self.outcome = Outcome()
         self.deadline = 0.0
-        self._begun: _Request | None = None
+        self._begun: Request[Any] | None = None
         self._tasks = 0
         self._crashed = False
 
@@ -197,69 +187,37 @@ class Worker:
         """Start a new worker of the same kind."""
         return Worker(self._start)
 
-    def begin(self, request: _Request) -> None:
-        """Send a request whose answer is asked for later, with the method for it."""
+    def begin(self, request: Request[Any]) -> None:
+        """Send a request whose answer is asked for later, with `ask`."""
         self._tasks += 1
         self._begun = request
-        with suppress(DisconnectedError):  # the worker just died: the method finds out
+        with suppress(DisconnectedError):  # the worker just died: `ask` finds out
             send(self.pipe, request)
 
-    def plan(self, request: SweepRequest | WhatIfRequest, stop: Stop, seconds: float) -> Plan:
-        """Return the plan of a request.
+    def ask(self, request: Request[Reply], seconds: float, stop: Stop | None = None) -> Reply:
+        """Return the answer to a request.
 
-        Raises UserError if it does not fit, the process ends or the plan takes more than `seconds`;
-        Stopped.
+        Raises UserError if the request does not fit the file, the process ends or the answer takes more than
+        `seconds`; Stopped.
         """
-        reply = self._ask(request, stop, seconds)
-        if not isinstance(reply, Plan):
-            raise AssertionError(reply)
-        return reply
-
-    def kernel_names(self, request: KernelsRequest, seconds: float) -> tuple[str, ...]:
-        """Return the kernels of a file.
-
-        Raises UserError if it cannot be imported within `seconds` or the process ends.
-        """
-        reply = self._ask(request, Stop(), seconds)
-        if not isinstance(reply, KernelNames):
-            raise AssertionError(reply)
-        return reply.names
-
-    def warm_plan(self, request: WarmRequest, stop: Stop, seconds: float) -> WarmPlan:
-        """Return the compilations of a kernel that a warm cache needs; raises as `plan`."""
-        reply = self._ask(request, stop, seconds)
-        if not isinstance(reply, WarmPlan):
-            raise AssertionError(reply)
-        return reply
-
-    def sources(self, request: SourcesRequest, seconds: float) -> Sources:
-        """Return the user's files that a kernel's file consists of, and the toolchain; raises as `plan`."""
-        reply = self._ask(request, Stop(), seconds)
-        if not isinstance(reply, Sources):
-            raise AssertionError(reply)
-        return reply
-
-    def _ask(self, request: _Request, stop: Stop, seconds: float) -> Plan | KernelNames | WarmPlan | Sources:
         if self._begun is not request:
             self.begin(request)
         self._begun = None
         try:
-            if not stop.wait([self.pipe], seconds):
+            if not (stop or Stop()).wait([self.pipe], seconds):
                 self._end()
                 raise UserError(f"{request.file}: importing it takes more than {seconds:g} s (--timeout)")
             reply = receive(self.pipe)
         except DisconnectedError as error:
             raise UserError(f"{request.file}: {self._death()[1]}{self._last_printed()}") from error
         match reply:
-            case Plan() | KernelNames() | WarmPlan() | Sources():
-                return reply
             case RequestRejected(problem, None):
                 raise UserError(problem)
             case RequestRejected(problem, str(argument), guess, command):
                 raise ArgumentError(argument, problem, guess, command)
             case JobFailed(failure):
                 raise UserError(f"{request.file}: {failure.kind}: {failure.summary}")
-        raise AssertionError(reply)
+        return cast("Reply", reply)
 
     def start(self, job: Job, seconds: float) -> None:
         """Give the worker a job and a time limit."""
@@ -284,8 +242,11 @@ class Worker:
                     case RequestRejected(problem):
                         self._fail(Failure("UserError", problem, problem))
                         return True
-                    case reply if isinstance(reply, CompilerEvent):
-                        self._apply(reply, on_stage)
+                    case Outcome() as event:
+                        for stage, content in event.artifacts.items():
+                            if self.job is not None and isinstance(content, bytes):
+                                on_stage(self.job, stage, content)
+                        self.outcome.add(event)
                 if not self.pipe.poll():
                     return False
         except DisconnectedError:
@@ -323,11 +284,6 @@ class Worker:
         """End the process and all that it started."""
         self._lifeline.close()
         self._process.wait()
-
-    def _apply(self, event: CompilerEvent, on_stage: OnStage) -> None:
-        if isinstance(event, StageCompiled) and self.job is not None:
-            on_stage(self.job, event.stage, event.content)
-        self.outcome.apply(event)
 
     def _fail(self, failure: Failure) -> None:
         """Keep the failure with all output; its summary gains the first error printed and the pass.

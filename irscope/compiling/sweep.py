@@ -116,7 +116,7 @@ def planned(
     """
     request = _absolute(request) if cluster else request
     with _workers(processes, cluster, baseline) as workers:
-        plan = workers[0].plan(request, stop or Stop(), seconds)
+        plan = workers[0].ask(request, seconds, stop)
         with _executor(request, workers, processes, cluster, seconds) as executor:
             yield plan, executor
 
@@ -137,7 +137,7 @@ def planned_each(
     """
     request = _absolute(request) if cluster else request
     with _workers(processes, cluster, baseline) as workers:
-        names = workers[0].kernel_names(KernelsRequest(request.file, request.targets[0]), seconds)
+        names = workers[0].ask(KernelsRequest(request.file, request.targets[0]), seconds)
         requests = [replace(request, kernel=name) for name in names]
         plans = _plans(workers, requests, seconds, ahead=baseline is not None)
         with _executor(request, workers, processes, cluster, seconds) as executor:
@@ -210,7 +210,7 @@ def _plan_or_error(workers: list[Worker], request: SweepRequest, seconds: float)
     if not workers[0].alive:  # the plan of another kernel ended it
         workers[0] = workers[0].replacement()
     try:
-        return workers[0].plan(request, Stop(), seconds)
+        return workers[0].ask(request, seconds)
     except UserError as error:
         return error
 

@@ -32,7 +32,6 @@ from irscope.compiling.messages import (
     DisconnectedError,
     JobDone,
     JobFailed,
-    KernelNames,
     KernelsRequest,
     RequestRejected,
     SourcesRequest,
@@ -44,7 +43,7 @@ from irscope.compiling.messages import (
     send,
 )
 from irscope.compiling.supervisor import supervise
-from irscope.compiling.toolchain.patching import after_import
+from irscope.compiling.toolchain.patching import once_imported
 from irscope.model import Failure, Target, UserError
 from irscope.model.errors import ArgumentError, error_text
 from irscope.model.plugins import silence
@@ -227,19 +226,18 @@ def _answer(task: WorkerTask, memory: StageMemory, pipe: Connection, further: Fu
     from irscope.compiling.toolchain.compiler import compile_job
     from irscope.compiling.worker_requests import find_sources, plan_what_if
 
-    if isinstance(task, KernelsRequest):
-        send(pipe, KernelNames(kernel_names(task.file)))
-    elif isinstance(task, SweepRequest):
-        send(pipe, make_plan(task))
-    elif isinstance(task, WhatIfRequest):
-        send(pipe, plan_what_if(task))
-    elif isinstance(task, SourcesRequest):
-        send(pipe, find_sources(task))
-    elif isinstance(task, Job):
+    if isinstance(task, Job):
         compile_job(task, memory, partial(send, pipe))
         send(pipe, JobDone())
-    else:
-        send(pipe, further[type(task)](task))
+        return
+    answers: FurtherRequests = {
+        KernelsRequest: lambda request: kernel_names(request.file),
+        SweepRequest: make_plan,
+        WhatIfRequest: plan_what_if,
+        SourcesRequest: find_sources,
+        **further,
+    }
+    send(pipe, answers[type(task)](task))
 
 
 def _attempt(work: Callable[[], None], pipe: Connection) -> None:
@@ -312,19 +310,10 @@ def _use_stub_driver(target: Target, stack: ExitStack) -> None:
     from irscope.compiling.toolchain.stub_driver import StubDriver
 
     if not isinstance(driver._active, StubDriver):
-        _fake_cuda_after_import(target, stack)
+        # From then on, `torch.cuda` answers as under `irscope run`: kernel files ask it. A file is imported
+        # once, so the target of the first task answers for all.
+        once_imported("torch", partial(_fake_cuda, target, stack))
     driver.set_active(StubDriver(target))
-
-
-def _fake_cuda_after_import(target: Target, stack: ExitStack) -> None:
-    """From the import of torch on, `torch.cuda` answers as under `irscope run`: kernel files ask it.
-
-    A file is imported once, so the target of the first task answers for all.
-    """
-    if "torch" in sys.modules:
-        _fake_cuda(target, stack)
-    else:
-        after_import(("torch",), partial(_fake_cuda, target, stack))
 
 
 def _fake_cuda(target: Target, stack: ExitStack) -> None:

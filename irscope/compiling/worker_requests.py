@@ -19,7 +19,7 @@ from pathlib import Path
 import irscope
 from irscope.compiling import plan as planning
 from irscope.compiling.job import Job
-from irscope.compiling.kernels import FoundKernel, called_functions, find_kernel, parameters, source_function
+from irscope.compiling.kernels import FoundKernel, find_kernel, parameters
 from irscope.compiling.messages import Plan, Sources, SourcesRequest, SweepRequest, WhatIfRequest
 from irscope.compiling.plan import versions, with_heuristics
 from irscope.compiling.python_files import package_of
@@ -58,13 +58,7 @@ def plan_what_if(request: WhatIfRequest) -> Plan:
         full = with_heuristics(found_kernel, config, arguments, dict(request.config.values))
         planning.check_complete(found_kernel, kernel_parameters, full, arguments)
         jobs.append(_job(request, arguments, full, environment, expressions))
-    return Plan(
-        source=source_function(found_kernel.function),
-        helpers=tuple(map(source_function, called_functions(found_kernel.function))),
-        parameters=tuple(parameter.name for parameter in kernel_parameters),
-        versions=planning.versions((request.target,)),
-        jobs=tuple(jobs),
-    )
+    return planning.kernel_plan(found_kernel, (request.target,), jobs)
 
 
 def _job(

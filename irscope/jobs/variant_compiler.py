@@ -279,7 +279,7 @@ class WhatIfCompiler:
     ) -> None:
         """Compiles and stores the variants of a what-if; `left` are the ids of those that are not stored."""
         request = _request(what_if, what_if.values, what_if.passes)
-        plan = workers[0].plan(request, self._stop, IMPORT_SECONDS)
+        plan = workers[0].ask(request, IMPORT_SECONDS, self._stop)
         sweep, added = self._lay_out(plan, what_if)
         left.update(sweep.ids.values())
         publish(added)
@@ -320,7 +320,7 @@ class WhatIfCompiler:
         Raises UserError if the variant has no passes, or fails unlike before.
         """
         variant = request.variant
-        plan = workers[0].plan(_request(request, {}, passes=True), self._stop, IMPORT_SECONDS)
+        plan = workers[0].ask(_request(request, {}, passes=True), IMPORT_SECONDS, self._stop)
         _check_same(plan, request)
         job = plan.jobs[0]
         ((_, outcome),) = run_jobs([job], workers, self._seconds, lambda _: None, stop=self._stop)

@@ -118,7 +118,7 @@ class Compiler:
     def _compile(self, request: SweepRequest, path: Path, stop: Stop) -> CompileOutcome:
         start = time.monotonic()
         worker = self._worker_for(request.file)
-        plan = worker.plan(request, stop, self.limits.seconds)
+        plan = worker.ask(request, self.limits.seconds, stop)
         planned = time.monotonic()
         if len(plan.jobs) > MOST_VARIANTS:
             raise UserError(

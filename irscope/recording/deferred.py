@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import IO, Any
 
-from irscope.compiling.job import Outcome
+from irscope.compiling.job import Outcome, job_group
 from irscope.compiling.messages import JobDone, LaunchRecorded, RecordedJob, ValuesRecorded, WorkerTask, send
 from irscope.compiling.pool import Worker, run_jobs
 from irscope.compiling.supervisor import above_streams, supervise
@@ -164,7 +164,7 @@ def compile_forked(
     time limit per compilation. `passes` records each compiler pass.
     """
     by_number = {recorded.number: recorded for recorded in compilations}
-    groups: dict[tuple[object, ...], int] = {}
+    groups: dict[object, int] = {}
     jobs = [_job(recorded, groups, passes) for recorded in compilations]
     count = min(processes or available_cores(), len(jobs))
     workers = [Worker(partial(fork, serve=partial(_serve, by_number))) for _ in range(count)]
@@ -177,10 +177,9 @@ def compile_forked(
             worker.stop()
 
 
-def _job(recorded: RecordedCompilation, groups: dict[tuple[object, ...], int], passes: bool) -> RecordedJob:
+def _job(recorded: RecordedCompilation, groups: dict[object, int], passes: bool) -> RecordedJob:
     variant, function = recorded.variant, recorded.source.fn.fn
-    rest = tuple(pair for pair in variant.config.values if pair[0] != "num_stages")
-    group = groups.setdefault((recorded.kernel, variant.target, variant.specialization, rest), len(groups))
+    group = job_group(groups, variant.config, recorded.kernel, variant.target, variant.specialization)
     file = Path(function.__code__.co_filename)
     return RecordedJob(
         file, function.__name__, variant.target, variant.specialization, variant.config, group,

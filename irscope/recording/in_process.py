@@ -21,7 +21,6 @@ from irscope.compiling.kernels import FoundKernel, unwrap
 from irscope.compiling.messages import (
     Finished,
     KernelRecorded,
-    Plan,
     RunOptions,
     SweepRequest,
     ToolchainUsed,
@@ -113,22 +112,16 @@ def compile_kernel(
     Raises UserError if the request does not fit the kernel or `path` exists (unless `force`). Variants
     that fail are counted in the result.
     """
-    found_kernel = unwrap(kernel)
-    if found_kernel is None:
-        helion = type(kernel).__module__.startswith("helion.")
-        advice = "; launch a Helion kernel within irscope.capture" if helion else ""
-        raise UserError(f"{kernel!r} is not a @triton.jit function{advice}")
-    function = found_kernel.function
-    axes = {name: axis_values(value) for name, value in config.items()}
-    file = Path(function.fn.__code__.co_filename)
-    plan = plan_for(found_kernel, SweepRequest(file, function.fn.__name__, signature, const, axes, targets))
+    found_kernel, request = _request(kernel, signature, config, const, targets)
+    plan = plan_for(found_kernel, request)
     failures: dict[int, Failure] = {}
     reused = 0
     writer = open_background_writer(path, "irscope.compile", force)
     try:
         writer.put(ToolchainUsed(plan.versions))
         writer.put(KernelRecorded(0, plan.source, plan.helpers, plan.parameters))
-        for recorded, outcome in compile_forked(_compilations(found_kernel, plan), processes, seconds):
+        compilations = [_compilation(found_kernel, number, job) for number, job in enumerate(plan.jobs)]
+        for recorded, outcome in compile_forked(compilations, processes, seconds):
             writer.put(VariantDone(recorded.number, 0, outcome.added_to(recorded.variant)))
             reused += outcome.cached and outcome.failure is None
             if outcome.failure is not None:
@@ -145,10 +138,6 @@ def axis_values(value: Any) -> tuple[Any, ...]:
     A named tuple is one value.
     """
     return tuple(value) if type(value) in (list, tuple) else (value,)
-
-
-def _compilations(found: FoundKernel, plan: Plan) -> list[RecordedCompilation]:
-    return [_compilation(found, number, job) for number, job in enumerate(plan.jobs)]
 
 
 def _compilation(found: FoundKernel, number: int, job: Job) -> RecordedCompilation:
@@ -173,7 +162,17 @@ def compile_on_cluster(
     Raises UserError if the request does not fit the kernel, the kernel is not in a file that can be imported,
     `path` exists (unless `force`), or the cluster cannot be used.
     """
-    request = _request(kernel, signature, config, const, targets)
+    found_kernel, request = _request(kernel, signature, config, const, targets)
+    function = found_kernel.function.fn
+    if not request.file.is_file() or "<locals>" in function.__qualname__:
+        raise UserError(
+            f"{function.__name__}: on a cluster, a kernel has to be at the top level of a file, which its"
+            " workers import"
+        )
+    try:
+        pickle.dumps(request)
+    except (pickle.PicklingError, TypeError, AttributeError) as error:
+        raise UserError(f"a value in config or const cannot be sent to another process: {error}") from error
     dask_cluster = Cluster(cluster, lambda note: warnings.warn(f"irscope: {note}", stacklevel=5))
     with (
         planned(request, None, seconds=seconds, cluster=dask_cluster) as (plan, executor),
@@ -193,21 +192,14 @@ def _request(
     config: Mapping[str, Any],
     const: Mapping[str, Any],
     targets: tuple[Target, ...],
-) -> SweepRequest:
+) -> tuple[FoundKernel, SweepRequest]:
+    """Return the kernel and the request for it. Raises UserError if it is not a `@triton.jit` function."""
     found_kernel = unwrap(kernel)
     if found_kernel is None:
-        raise UserError(f"{kernel!r} is not a @triton.jit function")
+        helion = type(kernel).__module__.startswith("helion.")
+        advice = "; launch a Helion kernel within irscope.capture" if helion else ""
+        raise UserError(f"{kernel!r} is not a @triton.jit function{advice}")
     function = found_kernel.function.fn
-    file = Path(function.__code__.co_filename)
-    if not file.is_file() or "<locals>" in function.__qualname__:
-        raise UserError(
-            f"{function.__name__}: on a cluster, a kernel has to be at the top level of a file, which its"
-            " workers import"
-        )
     axes = {name: axis_values(value) for name, value in config.items()}
-    request = SweepRequest(file, function.__name__, signature, const, axes, targets)
-    try:
-        pickle.dumps(request)
-    except (pickle.PicklingError, TypeError, AttributeError) as error:
-        raise UserError(f"a value in config or const cannot be sent to another process: {error}") from error
-    return request
+    file = Path(function.__code__.co_filename)
+    return found_kernel, SweepRequest(file, function.__name__, signature, const, axes, targets)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import fnmatch
 import os
-import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -21,7 +20,7 @@ from irscope.compiling.kernels import called_functions, source_function
 from irscope.compiling.messages import KernelRecorded, Note, Record, RunOptions, ToolchainUsed, VariantDone
 from irscope.compiling.plan import versions
 from irscope.compiling.standalone import standalone
-from irscope.compiling.toolchain.patching import after_import
+from irscope.compiling.toolchain.patching import once_imported
 from irscope.compiling.toolchain.requested_config import (
     SourceConfig,
     TunedNames,
@@ -366,10 +365,10 @@ class _Recorders:
 
     def start_with(self, frontend: Frontend) -> None:
         """Start the recorder of a front end now or as soon as its package is imported."""
-        if not frontend.package or frontend.package in sys.modules:
-            self._start(frontend)
+        if frontend.package:
+            once_imported(frontend.package, lambda: self._start(frontend))
         else:
-            after_import((frontend.package,), lambda: self._start(frontend))
+            self._start(frontend)
 
     def _start(self, frontend: Frontend) -> None:
         if self.ended:

@@ -15,7 +15,7 @@ from typing import Any
 from irscope.compiling.fake_cuda import libraries
 from irscope.compiling.fake_cuda.unknown_value import Assumptions, checked_arguments
 from irscope.compiling.messages import CompilationsStarted, MissingQuery, Note, RunOptions, VariantDone
-from irscope.compiling.toolchain.patching import after_import, never_raises, patched
+from irscope.compiling.toolchain.patching import never_raises, once_imported, patched
 from irscope.compiling.toolchain.pinned_tuning import PinnedTuning, write_autotune_files
 from irscope.compiling.toolchain.requested_config import TunedNames
 from irscope.compiling.toolchain.stub_driver import StubDriver, register_usage
@@ -53,10 +53,8 @@ def recording_on_stub(recorder: Recorder, stub: StubDriver, link: Link) -> Itera
     driver.set_active(stub)
     with ExitStack() as stack:
         stack.callback(driver.set_active, before)
-        fake = partial(_fake_cuda, stub, recorder.options, stack)
-        fake() if "torch" in sys.modules else after_import(("torch",), fake)
-        keep = partial(_keep_caches, recorder, stack)
-        keep() if libraries.MODULE in sys.modules else after_import((libraries.MODULE,), keep)
+        once_imported("torch", partial(_fake_cuda, stub, recorder.options, stack))
+        once_imported(libraries.MODULE, partial(_keep_caches, recorder, stack))
         stack.enter_context(patched(JITFunction, "run", checked_arguments(JITFunction.run)))
         deferred = DeferredCompilations(
             recorder,

@@ -11,8 +11,8 @@ from typing import Any
 
 from irscope.compiling import plan as planning
 from irscope.compiling import worker
-from irscope.compiling.job import Job
-from irscope.compiling.kernels import called_functions, find_kernel, source_function
+from irscope.compiling.job import Job, job_group
+from irscope.compiling.kernels import find_kernel
 from irscope.compiling.launch_grid import (
     Axis,
     LaunchCase,
@@ -22,7 +22,7 @@ from irscope.compiling.launch_grid import (
     expand_axes,
     linked_axes,
 )
-from irscope.compiling.messages import Plan, WarmPlan, WarmRequest
+from irscope.compiling.messages import WarmPlan, WarmRequest
 from irscope.compiling.toolchain.compiler import source_of
 from irscope.compiling.toolchain.pinned_tuning import NoPinError, PinnedTuning
 from irscope.compiling.toolchain.replay import (
@@ -65,12 +65,8 @@ def plan_warm(request: WarmRequest) -> WarmPlan:
     if not planner.jobs and planner.problems:
         raise UserError(next(iter(planner.problems)))
     return WarmPlan(
-        plan=Plan(
-            source=source_function(found_kernel.function),
-            helpers=tuple(map(source_function, called_functions(found_kernel.function))),
-            parameters=tuple(parameter.name for parameter in kernel.function.params),
-            versions=planning.versions((request.target,)),
-            jobs=tuple(planner.jobs.values()),
+        plan=replace(
+            planning.kernel_plan(found_kernel, (request.target,), tuple(planner.jobs.values())),
             notes=tuple(_notes(planner, axes, recorded)),
         ),
         recorded=planner.number_without(None),
@@ -131,7 +127,7 @@ class _Planner:
     launched: dict[frozenset[str], set[tuple[str, str]]] = field(default_factory=dict)
     problems: dict[str, None] = field(default_factory=dict)
     _case: LaunchCase = field(default_factory=lambda: LaunchCase(()))
-    _groups: dict[Any, int] = field(default_factory=dict)
+    _groups: dict[object, int] = field(default_factory=dict)
     _environment: tuple[tuple[str, str], ...] = ()
 
     def run(self, cases: Sequence[LaunchCase], pinned: Sequence[LaunchCase]) -> None:
@@ -184,8 +180,7 @@ class _Planner:
     def _job(self, source: Any, options: Any, target: Any, tuned: TunedNames) -> Job:
         arguments = specialization(source, options, tuned, None)
         config = requested_config(source, options, target, tuned, None)
-        rest = tuple(pair for pair in config.values if pair[0] != "num_stages")
-        group = self._groups.setdefault((arguments, rest), len(self._groups))
+        group = job_group(self._groups, config, arguments)
         kernel_on_target = self.request.file, self.request.kernel, self.request.target
         return Job(*kernel_on_target, arguments, config, group, environment=self._environment)
 

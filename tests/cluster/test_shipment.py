@@ -13,7 +13,7 @@ from irscope.compiling.cluster.dask_worker import UnknownSession, compile_here, 
 from irscope.compiling.cluster.shipment import Shipment, compiler_environment
 from irscope.compiling.job import Outcome
 from irscope.compiling.messages import Plan, SourcesRequest, SweepRequest
-from irscope.compiling.pool import Stop, Worker, run_jobs
+from irscope.compiling.pool import Worker, run_jobs
 from irscope.model import UserError
 from irscope.targets import parse_target
 
@@ -59,8 +59,8 @@ def compiled(
         axes = {"BLOCK": (256,)}
         request = SweepRequest(file, None, "*fp32:16, i32", {}, axes, (TARGET,))
         workers = [Worker()]
-        plan = workers[0].plan(request, Stop(), 300)
-        found = workers[0].sources(SourcesRequest(file, (TARGET,)), 300)
+        plan = workers[0].ask(request, 300)
+        found = workers[0].ask(SourcesRequest(file, (TARGET,)), 300)
         ((_, outcome),) = run_jobs(plan.jobs, workers, 300, lambda _: None)
         workers[0].stop()
         shipment = Shipment(file, (TARGET,), found.files, found.folders, compiler_environment())

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from triton.runtime import driver
 
-from irscope.compiling.job import MetadataReturned
+from irscope.compiling.job import Outcome
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.plan import make_plan
 from irscope.compiling.toolchain.compiler import StageMemory, compile_job
@@ -60,10 +60,9 @@ def own_hash(target, kernel, signature, constants):
         fixed = {name: value for name, value in constants.items() if name == "FACTOR"}
     request = SweepRequest(HERE / "plain.py", kernel, signature, fixed, axes, (target,))
     (job,) = make_plan(request).jobs
-    events = []
-    compile_job(job, StageMemory(), events.append)
-    (metadata,) = [event for event in events if isinstance(event, MetadataReturned)]
-    return metadata.values["hash"]
+    compiled = Outcome()
+    compile_job(job, StageMemory(), compiled.add)
+    return compiled.metadata["hash"]
 
 
 task = json.load(sys.stdin)

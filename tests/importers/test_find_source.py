@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.model import Argument
+from irscope.model import Argument, Config
 from irscope.recording.importers.compilation import RawCompilation, assemble
 from irscope.recording.importers.find_source import (
     PythonFiles,
@@ -18,6 +18,7 @@ from irscope.recording.importers.find_source import (
     read_header,
 )
 from irscope.recording.importers.untrusted import BadEntryError
+from irscope.store import NewVariant
 from irscope.targets import parse_target
 from tests.importers.entries import STAGES
 
@@ -77,8 +78,8 @@ def test_unnamed_arguments_get_the_names_of_the_python_function():
     header = read_header(text)
     assert (header.named, header.place) == (False, SourcePosition("/k/f.py", 7, 0))
     python = "@triton.jit\ndef k(x_ptr, B: tl.constexpr, n):\n    pass\n"
-    remains = RawCompilation("key", "k", parse_target("cuda:90"), {}, {"ttir": text.encode()})
-    remains.function = functions_in(python, "/k/f.py", 6)[0]
+    new = NewVariant(parse_target("cuda:90"), (), Config(), artifacts={"ttir": text.encode()})
+    remains = RawCompilation("key", "k", new, function=functions_in(python, "/k/f.py", 6)[0])
     imported = assemble(remains, PythonFiles())
     assert imported.new.specialization == (Argument("x_ptr", "*fp32", "D"), Argument("n", "i32", ""))
     assert imported.source.line == 6

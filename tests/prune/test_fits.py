@@ -75,7 +75,7 @@ def test_allocates_what_the_full_compilation_does(h100: Any, config: triton.Conf
     job = pickle.loads(pickle.dumps(candidate.job(0, GeneratedTexts(), None, full=False)))
     found = allocation_of(job.text, candidate.options, candidate.gpu)
     outcome = Outcome()
-    compile_source(candidate.source, candidate.options, candidate.gpu, StageMemory(), outcome.apply)
+    compile_source(candidate.source, candidate.options, candidate.gpu, StageMemory(), outcome.add)
     assert (found.shared, found.warps) == (outcome.metadata["shared"], outcome.metadata["num_warps"])
 
 

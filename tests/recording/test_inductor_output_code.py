@@ -23,7 +23,7 @@ from irscope.recording.inductor.graphs import (
     size_hints,
     template_constants,
 )
-from irscope.recording.inductor.hooks import InductorBenchmarks
+from irscope.recording.inductor.hooks import InductorBenchmarks, after
 from irscope.recording.recorder import Recorder
 from irscope.store.new_variant import NewVariant
 
@@ -215,7 +215,7 @@ TIMES = {"a": 2.0, "b": 1.0, "c": float("inf")}
 
 def tune(benchmarks: InductorBenchmarks, tuner: SimpleNamespace) -> None:
     """Autotunes as Inductor does: measures each launcher and keeps the fastest."""
-    bench = benchmarks.timed(lambda _, launcher: TIMES[launcher.cache_hash])
+    bench = after(benchmarks.add_time)(lambda _, launcher: TIMES[launcher.cache_hash])
 
     def autotune(tuner: SimpleNamespace) -> None:
         timings = {launcher.cache_hash: bench(tuner, launcher) for launcher in tuner.launchers}

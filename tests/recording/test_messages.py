@@ -33,8 +33,9 @@ def test_every_kind_of_message_is_in_the_union():
         for kind in vars(messages).values()
         if isinstance(kind, type) and kind.__module__ == messages.__name__ and not issubclass(kind, Exception)
     }
-    # Parts of a StartProgram and a kind of Job.
+    # Parts of a StartProgram, a kind of Job, and the base of requests.
     parts = {messages.Program, messages.RunOptions, messages.SubprocessOptions, messages.RecordedJob}
+    parts |= {messages.Request}
     assert kinds - parts <= set(messages.Message.__args__)
 
 

@@ -6,7 +6,7 @@
 Compiles the first config of each sample for each target with each Triton, then rebuilds it from every stage
 as `irscope build` does, and compares the sections of the binary that hold machine code (ptxas writes the time
 of the source file into `.debug_line`). Prints a table, and a line per difference. Versions of Triton that are
-not installed here are installed with uv into --cache. Takes about 0.2 s of CPU per rebuild.
+not installed here are installed with uv into --cache. Each rebuild is a process that loads Triton.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 from irscope.cli import compile as compile_command
 from irscope.cli import options
 from irscope.compiling.sweep import compile_plan, planned
-from irscope.compiling.toolchain.rebuild import RebuildError, Rebuilt, rebuild_each
+from irscope.compiling.toolchain.rebuild import RebuildError, Rebuilt, rebuild
 from irscope.learn.sample_commands import samples
 from irscope.model import Target, Variant
 from irscope.model.stage import gluon_stage
@@ -151,14 +151,19 @@ def _rebuilds(reader: CaptureReader, variant: Variant) -> dict[str, tuple[str, s
     """Per stage, whether the rebuild is "equal", "differs" or was "rejected", and why.
 
     "assembler": the assembly is equal, but the assembler gave another binary, as ptxas-blackwell can.
-
-    Lower stages come first: what the compiler sets up for a higher one must not help them.
     """
     texts = {s: (reader.read(variant, s) or b"").decode() for s in reversed(STAGES) if s in variant.artifacts}
     options_ = {**variant.metadata, **dict(variant.config.values)}
     gluon = gluon_stage(variant.artifacts) is not None
-    found = rebuild_each(texts, variant.target, options_, metadata=variant.metadata, gluon=gluon)
-    return {stage: _verdict(reader, variant, built) for stage, built in found.items()}
+    verdicts = {}
+    for stage, text in texts.items():
+        built: Rebuilt | RebuildError
+        try:
+            built = rebuild(stage, text, variant.target, options_, metadata=variant.metadata, gluon=gluon)
+        except RebuildError as error:
+            built = error
+        verdicts[stage] = _verdict(reader, variant, built)
+    return verdicts
 
 
 def _verdict(reader: CaptureReader, variant: Variant, built: Rebuilt | RebuildError) -> tuple[str, str]:

@@ -56,7 +56,7 @@ class Cluster:
 
         client, owns_client = connect(self.at)
         try:
-            sources = planner.sources(SourcesRequest(request.file, request.targets), seconds)
+            sources = planner.ask(SourcesRequest(request.file, request.targets), seconds)
             shipment = Shipment(
                 Path(request.file), request.targets, sources.files, sources.folders, compiler_environment()
             )

@@ -84,7 +84,7 @@ def prepare_worker(shipment: Shipment, seconds: float) -> Mapping[str, str]:
     with _lock:
         worker = session.take(None)
     try:
-        sources = worker.sources(SourcesRequest(shipment.file, shipment.targets, contents=False), seconds)
+        sources = worker.ask(SourcesRequest(shipment.file, shipment.targets, contents=False), seconds)
     except BaseException:
         worker.stop()
         raise

@@ -33,7 +33,7 @@ from irscope.compiling.fake_cuda.tensor_tags import (
     unknown,
 )
 from irscope.compiling.fake_cuda.unknown_value import unknown_value
-from irscope.compiling.toolchain.patching import after_import
+from irscope.compiling.toolchain.patching import once_imported
 from irscope.compiling.toolchain.stub_driver import NeedsGpuError
 
 if TYPE_CHECKING:
@@ -324,17 +324,12 @@ _WRAP = "torch._higher_order_ops.triton_kernel_wrap"
 @functools.cache
 def support_wrapped_kernels() -> None:
     """Make `torch.library.wrap_triton` launch kernels in the mode, outside of the program's operators."""
-    if _WRAP in sys.modules:
-        _register_wrapped_kernels()
-    else:
-        after_import((_WRAP,), _register_wrapped_kernels)
-
-
-def _register_wrapped_kernels() -> None:
-    wrap = sys.modules[_WRAP]
 
     def launch(mode: FakeCudaDispatchMode, **kwargs: Any) -> None:
         with fake_cuda_modes(mode.operators):
-            wrap.triton_kernel_wrapper_mutation_dense(**kwargs)
+            sys.modules[_WRAP].triton_kernel_wrapper_mutation_dense(**kwargs)
 
-    wrap.triton_kernel_wrapper_mutation.py_impl(FakeCudaDispatchMode)(launch)
+    def register() -> None:
+        sys.modules[_WRAP].triton_kernel_wrapper_mutation.py_impl(FakeCudaDispatchMode)(launch)
+
+    once_imported(_WRAP, register)

@@ -38,7 +38,7 @@ from irscope.compiling.fake_cuda.torch_devices import (
     legacy_type,
 )
 from irscope.compiling.fake_cuda.unknown_value import NO_ASSUMPTIONS, Assumptions
-from irscope.compiling.toolchain.patching import Replacement, patched
+from irscope.compiling.toolchain.patching import Replacement, answering, patched
 from irscope.compiling.toolchain.stub_driver import NeedsGpuError, call_once
 from irscope.model import Target
 from irscope.targets import CUDA, backend_of
@@ -130,19 +130,15 @@ class FakeBlas:
     def __init__(self, workspace: Any) -> None:
         """Accept the workspace."""
 
-    def matmul(self, a: Any, b: Any, result: Any) -> None:
-        """Compute the product of a and b^T."""
+    def matmul(self, a: Any, b: Any, result: Any, *scales: Any) -> None:
+        """Compute the product of a and b^T, for some names both in blocks with scales."""
         set_unknown(result)
 
     def gemm(self, a: Any, b: Any, c: Any, result: Any, alpha: float, beta: float) -> None:
         """Compute the sum of alpha a b and beta c."""
         set_unknown(result)
 
-    def block_scaled_matmul_mxfp8(self, a: Any, b: Any, result: Any, a_scale: Any, b_scale: Any) -> None:
-        """Compute the product of a and b^T, both in blocks with scales."""
-        set_unknown(result)
-
-    block_scaled_matmul_nvfp4 = block_scaled_matmul_mxfp8
+    block_scaled_matmul_mxfp8 = block_scaled_matmul_nvfp4 = matmul
 
 
 _PROTON = (
@@ -150,11 +146,6 @@ _PROTON = (
     "record_scope", "enter_scope", "exit_scope", "enter_state", "exit_state", "add_metrics",
     "set_metric_kernels",
 )  # fmt: skip
-
-
-def _no_session(*_: Any, **__: Any) -> int:
-    """In place of Proton's functions: the number of a session that records nothing."""
-    return 0
 
 
 def native_replacements() -> Iterator[Replacement]:
@@ -170,14 +161,7 @@ def native_replacements() -> Iterator[Replacement]:
 
         for name in _PROTON:
             if hasattr(proton, name):
-                yield proton, name, _no_session
-
-
-def _constant(value: Any) -> Callable[..., Any]:
-    def answer(*_: Any, **__: Any) -> Any:
-        return value
-
-    return answer
+                yield proton, name, answering(0)  # the number of a session that records nothing
 
 
 _NO_OPS = (
@@ -189,6 +173,7 @@ _ZERO = (
     "current_device", "memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved",
     "_exchange_device", "_maybe_exchange_device", "utilization",
 )  # fmt: skip
+_ACCELERATOR_NO_OPS = ("synchronize", "set_device_index", "set_device_idx", "set_stream", "empty_cache")
 _NVTX = ("range_push", "range_pop", "range_start", "range_end", "mark")
 _STREAMS = ("Stream", "stream", "StreamContext")
 
@@ -199,49 +184,46 @@ def _cuda_replacements(target: Target) -> Iterator[Replacement]:
     torch._dynamo needs each function to be a distinct object.
     """
     cuda, properties = torch.cuda, device_properties(target)
-    memory = (properties.total_memory, properties.total_memory)
-    for name in _NO_OPS:
-        yield cuda, name, _constant(None)
-    for name in _ZERO:
-        yield cuda, name, _constant(0)
-    for name in ("is_available", "is_initialized"):
-        yield cuda, name, _constant(True)
-    yield cuda, "is_bf16_supported", _constant(backend_of(target).has_bf16(target.arch))
-    yield cuda, "is_current_stream_capturing", _constant(False)
-    yield cuda, "device_count", _constant(_devices())
-    yield cuda, "get_device_properties", _constant(properties)
-    yield cuda, "get_device_capability", _constant((properties.major, properties.minor))
-    yield cuda, "get_device_name", _constant(properties.name)
-    yield cuda, "mem_get_info", _constant(memory)
-    yield cuda, "memory_stats", lambda *_, **__: defaultdict(int)
-    yield cuda, "cudart", _constant(FakeRuntime())
-    yield cuda, "can_device_access_peer", _constant(False)
-    yield cuda, "graph_pool_handle", _constant((0, 0))
-    yield cuda, "make_graphed_callables", lambda callables, *_, **__: callables
-    yield cuda, "memory_summary", _constant("")
-    yield cuda, "get_rng_state", lambda *_: FakeGenerator("cuda").get_state()
-    yield cuda, "get_rng_state_all", lambda *_: [FakeGenerator("cuda").get_state()]
-    yield cuda, "initial_seed", lambda *_: torch.initial_seed()
-    yield cuda, "default_generators", (FakeGenerator("cuda"),)
-    yield cuda, "current_stream", _constant(FakeStream())
-    yield cuda, "default_stream", _constant(FakeStream())
-    for name in _STREAMS:
-        yield cuda, name, type(name, (FakeStream,), {})
-    for name in ("device", "device_of"):
-        yield cuda, name, type(name, (FakeDevice,), {})
-    yield cuda, "Event", FakeEvent
-    yield cuda, "CUDAGraph", FakeGraph
-    yield cuda, "graph", type("graph", (FakeStream,), {})
+    answers = dict.fromkeys(_NO_OPS) | dict.fromkeys(_ZERO, 0) | {
+        "is_available": True,
+        "is_initialized": True,
+        "is_bf16_supported": backend_of(target).has_bf16(target.arch),
+        "is_current_stream_capturing": False,
+        "device_count": _devices(),
+        "get_device_properties": properties,
+        "get_device_capability": (properties.major, properties.minor),
+        "get_device_name": properties.name,
+        "mem_get_info": (properties.total_memory, properties.total_memory),
+        "cudart": FakeRuntime(),
+        "can_device_access_peer": False,
+        "graph_pool_handle": (0, 0),
+        "memory_summary": "",
+        "current_stream": FakeStream(),
+        "default_stream": FakeStream(),
+    }  # fmt: skip
+    objects = {
+        "memory_stats": lambda *_, **__: defaultdict(int),
+        "make_graphed_callables": lambda callables, *_, **__: callables,
+        "get_rng_state": lambda *_: FakeGenerator("cuda").get_state(),
+        "get_rng_state_all": lambda *_: [FakeGenerator("cuda").get_state()],
+        "initial_seed": lambda *_: torch.initial_seed(),
+        "default_generators": (FakeGenerator("cuda"),),
+        "Event": FakeEvent,
+        "CUDAGraph": FakeGraph,
+        **{name: type(name, (FakeStream,), {}) for name in (*_STREAMS, "graph")},
+        **{name: type(name, (FakeDevice,), {}) for name in ("device", "device_of")},
+        **{name: legacy_type(name) for name in LEGACY_TYPES},
+    }
+    yield from ((cuda, name, answering(value)) for name, value in answers.items())
+    yield from ((cuda, name, value) for name, value in objects.items())
     for name in _NVTX:
-        yield cuda.nvtx, name, _constant(0)
+        yield cuda.nvtx, name, answering(0)
     for name in ("start", "stop"):
-        yield cuda.profiler, name, _constant(None)
-    for name in LEGACY_TYPES:
-        yield cuda, name, legacy_type(name)
-    yield torch._C, "_cuda_getCurrentRawStream", _constant(0)
+        yield cuda.profiler, name, answering(None)
+    yield torch._C, "_cuda_getCurrentRawStream", answering(0)
     if target.backend == CUDA.name and not torch._C._has_cudnn:
-        yield torch.backends.cudnn, "is_available", _constant(True)
-        yield torch.backends.cudnn, "version", _constant(CUDNN_VERSION)
+        yield torch.backends.cudnn, "is_available", answering(True)
+        yield torch.backends.cudnn, "version", answering(CUDNN_VERSION)
     yield torch.version, target.backend, "13.0"
 
 
@@ -250,7 +232,7 @@ def _torch_replacements(operators: ProgramOperators, assumed: Assumptions) -> It
     yield torch, "Stream", type("Stream", (FakeStream,), {})
     yield torch, "Event", type("Event", (FakeEvent,), {})
     yield torch, "Generator", FakeGenerator
-    yield torch.Tensor, "record_stream", _constant(None)  # would reject a fake stream
+    yield torch.Tensor, "record_stream", answering(None)  # would reject a fake stream
     yield torch, "set_autocast_enabled", _for_cpu_too(torch.set_autocast_enabled)
     yield torch, "set_autocast_dtype", _for_cpu_too(torch.set_autocast_dtype)
     profile = torch.autograd.profiler.profile
@@ -265,19 +247,22 @@ def _torch_replacements(operators: ProgramOperators, assumed: Assumptions) -> It
     hooks = torch.autograd.graph.saved_tensors_hooks
     yield hooks, "__init__", _hooks_with_mode(hooks.__init__, assumed)
     if hasattr(torch, "accelerator"):
-        for name in ("synchronize", "set_device_index", "set_device_idx", "set_stream", "empty_cache"):
-            yield torch.accelerator, name, _constant(None)
-        for name in ("current_device_index", "current_device_idx", "memory_allocated"):
-            yield torch.accelerator, name, _constant(0)
-        yield torch.accelerator, "is_available", _constant(True)
-        yield torch.accelerator, "device_count", _constant(_devices())
-        yield torch.accelerator, "current_accelerator", _constant(torch.device("cuda"))
-        yield torch.accelerator, "current_stream", _constant(FakeStream())
+        accelerator = {
+            **dict.fromkeys(_ACCELERATOR_NO_OPS),
+            "current_device_index": 0,
+            "current_device_idx": 0,
+            "memory_allocated": 0,
+            "is_available": True,
+            "device_count": _devices(),
+            "current_accelerator": torch.device("cuda"),
+            "current_stream": FakeStream(),
+        }
+        yield from ((torch.accelerator, name, answering(value)) for name, value in accelerator.items())
         yield torch.accelerator, "device_index", type("device_index", (FakeStream,), {})
     yield threading.Thread, "start", _thread_with_modes(threading.Thread.start, operators)
     if torch.distributed.is_available():
         for module in (torch.distributed, torch.distributed.distributed_c10d):
-            yield module, "is_nccl_available", _constant(True)
+            yield module, "is_nccl_available", answering(True)
             for name in ("init_process_group", "new_group", "barrier"):
                 yield module, name, _on_gloo(getattr(module, name))
 

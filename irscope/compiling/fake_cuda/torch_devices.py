@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from irscope.compiling.fake_cuda.tensor_tags import is_cuda
+from irscope.compiling.toolchain.patching import answering
 from irscope.model import Target
 from irscope.targets import MAX_THREADS_PER_BLOCK, backend_of, device_of, reference_device
 
@@ -66,25 +67,15 @@ def device_properties(target: Target) -> DeviceProperties:
     )
 
 
-def _nothing(*_: Any, **__: Any) -> None:
-    """Do nothing, as a method."""
-
-
 class FakeEvent:
     """A CUDA event that completes at once."""
 
-    record = wait = synchronize = _nothing
+    record = wait = synchronize = answering(None)
+    query = answering(True)
+    elapsed_time = answering(1000.0)  # in ms: loops that repeat for a minimum time end at once
 
     def __init__(self, *_: Any, **__: Any) -> None:
         """Accept the arguments of a CUDA event."""
-
-    def query(self) -> bool:
-        """True: the event has completed."""
-        return True
-
-    def elapsed_time(self, other: Any) -> float:
-        """1 s in ms, so that loops that repeat for a minimum time end at once."""
-        return 1000.0
 
 
 class FakeStream:
@@ -93,7 +84,10 @@ class FakeStream:
     cuda_stream = stream_id = device_index = priority = 0
     device_type = 1  # c10::DeviceType::CUDA
     device = torch.device("cuda", 0)
-    wait_stream = wait_event = synchronize = _nothing
+    wait_stream = wait_event = synchronize = answering(None)
+    query = answering(True)
+    is_capturing = answering(False)  # a CUDA graph runs the code that it captures
+    priority_range = staticmethod(answering((0, -5)))  # the lowest and the highest, as on an H100
 
     def __init__(self, *_: Any, **__: Any) -> None:
         """Accept the arguments of a CUDA stream."""
@@ -110,19 +104,6 @@ class FakeStream:
         """Return a completed event."""
         return event or FakeEvent()
 
-    @staticmethod
-    def priority_range() -> tuple[int, int]:
-        """Return the lowest and the highest priority, as on an H100."""
-        return 0, -5
-
-    def query(self) -> bool:
-        """True: all work has completed."""
-        return True
-
-    def is_capturing(self) -> bool:
-        """False: a CUDA graph runs the code that it captures."""
-        return False
-
 
 class FakeDevice(FakeStream):
     """`torch.cuda.device`, the context of the one device; the attributes have torch's names."""
@@ -133,11 +114,9 @@ class FakeDevice(FakeStream):
 class FakeGraph(FakeStream):
     """A CUDA graph: its capture runs the code once; a replay does nothing."""
 
-    capture_begin = capture_end = replay = reset = instantiate = enable_debug_mode = debug_dump = _nothing
-
-    def pool(self) -> tuple[int, int]:
-        """Return the handle of the graph's memory pool."""
-        return 0, 0
+    capture_begin = capture_end = replay = reset = answering(None)
+    instantiate = enable_debug_mode = debug_dump = answering(None)
+    pool = answering((0, 0))  # the handle of the graph's memory pool
 
 
 class FakeRuntime:
@@ -148,7 +127,7 @@ class FakeRuntime:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *_, **__: 0
+        return answering(0)
 
 
 class FakeGenerator(torch.Generator):  # type: ignore[misc]

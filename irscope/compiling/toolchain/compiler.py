@@ -14,18 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from irscope.compiling.constexpr_values import Constants
-from irscope.compiling.job import (
-    Attached,
-    CacheHit,
-    CacheKeyComputed,
-    Emit,
-    Job,
-    MetadataReturned,
-    PassLog,
-    PassReported,
-    PtxasLogged,
-    StageCompiled,
-)
+from irscope.compiling.job import Emit, Job, Outcome, PassLog
 from irscope.compiling.kernels import FoundKernel, find_kernel
 from irscope.compiling.standalone import standalone
 from irscope.compiling.toolchain.coalescing import RunStage, always_compile, with_coalescing_output
@@ -81,9 +70,9 @@ def compile_job(job: Job, memory: StageMemory, emit: Emit) -> None:
     for text in job.expressions:
         kernel.constants.evaluate(text)
     for stage, text in kernel.source_stages.items():
-        emit(StageCompiled(stage, text.encode("utf-8", "replace")))
+        emit(Outcome({stage: text.encode("utf-8", "replace")}))
     source, options = source_of(kernel, job)
-    emit(Attached(standalone(source, options, gpu_target(job.target))))
+    emit(Outcome(attachments=dict(standalone(source, options, gpu_target(job.target)))))
     memory.begin(job.file, job.kernel, job.target, job.group)
     compile_source(source, options, gpu_target(job.target), memory, emit, job.reasons, job.passes)
 
@@ -121,7 +110,7 @@ def compile_source(
 
     `target` is Triton's. Raises whatever Triton raises.
     """
-    emit(CacheKeyComputed(cache_key(source, target, options)))
+    emit(Outcome(cache_key=cache_key(source, target, options)))
     compile_stages(source, options, target, memory, emit, reasons, passes)
 
 
@@ -140,17 +129,16 @@ def compile_stages(
     watch = _StageWatch(memory, emit, backend_named(target.backend).log_stage, reasons, passes)
     with always_compile() if reasons or passes else contextlib.nullcontext(), watch.installed():
         compiled = triton.compile(source, target=target, options=vars(options))
-    emit(MetadataReturned(plain_metadata(compiled.metadata)))
+    emit(Outcome(metadata=plain_metadata(compiled.metadata)))
     seconds: dict[str, float] = {}
     if watch.seconds:
         write_sidecar(compiled.hash, watch.log, watch.seconds)
     else:
         log, seconds = read_sidecar(compiled.hash)
-        emit(CacheHit())
-        if log is not None:
-            emit(PtxasLogged(log))
+        emit(Outcome(cached=True, log=log))
     for stage, content in compiled.asm.items():
-        emit(StageCompiled(stage, _to_bytes(content), seconds.get(stage)))
+        times = {stage: seconds[stage]} if stage in seconds else {}
+        emit(Outcome({stage: _to_bytes(content)}, times))
 
 
 def plain_metadata(metadata: Any) -> dict[str, Any]:
@@ -245,8 +233,8 @@ class _StageWatch:
             metadata.update(result.metadata)
             if result.log is not None:
                 self.log = result.log
-                self._emit(PtxasLogged(result.log))
-            self._emit(StageCompiled(name, _to_bytes(result.output), seconds))
+            times = {} if seconds is None else {name: seconds}
+            self._emit(Outcome({name: _to_bytes(result.output)}, times, log=result.log))
             return result.output
 
         return stage
@@ -268,7 +256,7 @@ class _StageWatch:
 
     def _report(self, entry: NewPass) -> None:
         self._passes.add(entry)
-        self._emit(PassReported(entry))
+        self._emit(Outcome(passes=(entry,)))
 
 
 def _late_options(backend: Any, options: Any) -> str:

@@ -57,6 +57,15 @@ def variable_set(name: str, value: str) -> Iterator[None]:
             os.environ[name] = before
 
 
+def answering(value: Any) -> Callable[..., Any]:
+    """Return a new function that returns `value` for any arguments, also as a method."""
+
+    def answer(*_: Any, **__: Any) -> Any:
+        return value
+
+    return answer
+
+
 def never_raises(hook: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap `hook` so that an exception is reported once on stderr and the call returns None."""
 
@@ -79,6 +88,14 @@ def never_raises(hook: Callable[..., Any]) -> Callable[..., Any]:
 def after_import(names: tuple[str, ...], action: Callable[[], None]) -> None:
     """Call `action` once, after the first import of any module in `names` that is not imported yet."""
     sys.meta_path.insert(0, ImportHook(names, action))
+
+
+def once_imported(module: str, action: Callable[[], None]) -> None:
+    """Call `action` now if the module is imported, else right after its first import."""
+    if module in sys.modules:
+        action()
+    else:
+        after_import((module,), action)
 
 
 class ImportHook:

@@ -258,43 +258,6 @@ def rebuild(
         raise _with_lines(error, child, text) from error
 
 
-def rebuild_each(
-    texts: Mapping[str, str],
-    target: Target,
-    options: Mapping[str, Any],
-    *,
-    metadata: Mapping[str, Any] | None = None,
-    gluon: bool = False,
-    seconds: float = 600.0,
-) -> dict[str, Rebuilt | RebuildError]:
-    """Rebuilds from several stages of a kernel, each as `rebuild` does, in one child process.
-
-    That saves loading Triton for each. If LLVM ends the process, the stages after that have no result.
-    """
-    with temporary_folder("irscope-") as folder:
-        stage_folders = {stage: Path(folder, stage) for stage in texts}
-        for stage, stage_folder in stage_folders.items():
-            stage_folder.mkdir()
-            request = _request(stage, target, options, metadata, PassEdits(), None, gluon)
-            _write_request(stage_folder, request, texts[stage])
-        _, *rest = python_command(
-            "irscope.compiling.toolchain.rebuild_child", *map(str, stage_folders.values())
-        )
-        variables = _variables({}, None, Path(folder))
-        status = _run([sys.executable, *rest], Path(folder), variables, seconds)
-        return {
-            stage: _each_outcome(stage_folder, stage, status) for stage, stage_folder in stage_folders.items()
-        }
-
-
-def _each_outcome(place: Path, stage: str, status: int | None) -> Rebuilt | RebuildError:
-    done = _read_result(place)
-    try:
-        return _outcome(place, stage, status if not done or done.get("error") else 0)
-    except RebuildError as error:
-        return error
-
-
 def _request(
     stage: str,
     target: Target,
@@ -321,11 +284,6 @@ def _request(
         "gluon": gluon,
         "log_stage": backend_of(target).log_stage,
     }
-
-
-def _write_request(place: Path, request: Mapping[str, Any], text: str) -> None:
-    (place / f"input.{request['stage']}").write_text(text)
-    (place / REQUEST).write_text(json.dumps(request, default=str))
 
 
 def _with_lines(error: RebuildError, child: _Child, text: str) -> RebuildError:
@@ -361,7 +319,8 @@ class _Child:
         stage = self.request["stage"]
         with temporary_folder("irscope-") as folder:
             work_folder = Path(folder)
-            _write_request(work_folder, self.request, text)
+            (work_folder / f"input.{stage}").write_text(text)
+            (work_folder / REQUEST).write_text(json.dumps(self.request, default=str))
             _, *rest = python_command("irscope.compiling.toolchain.rebuild_child", folder)
             variables = _variables(self.environment, self.ptxas, work_folder)
             status = _run([str(self.python), *rest], work_folder, variables, self.seconds)

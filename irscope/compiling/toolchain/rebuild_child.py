@@ -46,12 +46,9 @@ _COMPUTED_OPTIONS = frozenset({
 _PTX_VERSION = re.compile(r"^\.version (\d+)\.(\d+)", re.MULTILINE)
 
 
-def main(*folders: str) -> int:
-    """Rebuilds as `request.json` in each of `folders` says. Returns 0 if all stages were made."""
-    return max([_main(Path(folder)) for folder in folders])
-
-
-def _main(place: Path) -> int:
+def main(folder: str) -> int:
+    """Rebuild as `request.json` in the folder says. Returns 0 if all stages were made."""
+    place = Path(folder)
     request = json.loads((place / REQUEST).read_text())
     result: dict[str, Any] = {
         "metadata": {}, "seconds": {}, "log": None, "notes": [], "skipped": [], "ran": {}, "error": None

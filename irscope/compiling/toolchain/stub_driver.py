@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any
 
+from irscope.compiling.toolchain.patching import answering
 from irscope.model import Target
 from irscope.targets import backend_of, device_of, reference_device
 
@@ -60,13 +61,23 @@ class StubUtils:
         """Do nothing: `load_binary` loads nothing."""
 
 
+def call_once(kernel_call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_: Any) -> list[float]:
+    """Call once and return 1.0 ms for every quantile, so that an autotuner picks its first config."""
+    kernel_call()
+    return [1.0] * len(quantiles)
+
+
 class StubDriver:
     """The part of `triton.backends.driver.DriverBase` that programs and the JIT use."""
 
     def __init__(self, target: Target, device: int = 0) -> None:
         self.target, self._device = target, device
         self.utils = StubUtils(target)
-        self.launcher_cls = _stub_launcher
+
+    get_current_stream = answering(0)  # the default stream
+    get_empty_cache_for_benchmark = clear_cache = answering(None)  # nothing is benchmarked
+    get_benchmarker = answering(call_once)
+    launcher_cls = staticmethod(answering(answering(None)))
 
     def get_current_target(self) -> Any:
         """Return the target as Triton's GPUTarget."""
@@ -80,10 +91,6 @@ class StubDriver:
         """Set the device number; every number is the same device."""
         self._device = device
 
-    def get_current_stream(self, device: int) -> int:
-        """Return the default stream."""
-        return 0
-
     def get_active_torch_device(self) -> Any:
         """Return the torch device. Needs torch, which the calling program has."""
         import torch
@@ -95,16 +102,6 @@ class StubDriver:
         import torch
 
         return torch.cuda
-
-    def get_benchmarker(self) -> Callable[..., list[float]]:
-        """Return a benchmarker that launches once and measures nothing."""
-        return call_once
-
-    def get_empty_cache_for_benchmark(self) -> None:
-        """Return no buffer: nothing is benchmarked."""
-
-    def clear_cache(self, cache: Any) -> None:
-        """Do nothing: nothing is benchmarked."""
 
     def map_python_to_cpp_type(self, type_: str) -> str:
         """Return the type itself: no C++ launcher is built."""
@@ -118,21 +115,8 @@ def register_usage(target: Target, asm: Mapping[str, Any]) -> tuple[int, int]:
     return registers, spills
 
 
-def call_once(kernel_call: Callable[[], Any], quantiles: Sequence[float] = (0.5,), **_: Any) -> list[float]:
-    """Call once and return 1.0 ms for every quantile, so that an autotuner picks its first config."""
-    kernel_call()
-    return [1.0] * len(quantiles)
-
-
 def gpu_target(target: Target) -> Any:
     """`target` as Triton's GPUTarget, whose arch is a number for cuda and a name for hip."""
     from triton.backends.compiler import GPUTarget
 
     return GPUTarget(target.backend, backend_of(target).triton_arch(target.arch), target.warp_size)
-
-
-def _stub_launcher(source: Any, metadata: Any) -> Callable[..., None]:
-    def launch(*_: Any) -> None:
-        """Do nothing."""
-
-    return launch

@@ -8,6 +8,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import json
+import math
 import os
 import tempfile
 import time
@@ -20,7 +21,7 @@ from irscope.compiling.constexpr_values import plain_value
 from irscope.model.variant import CHECKS, ENVIRONMENT, OPTION, OPTION_VARIABLES
 
 # The file that irscope adds to an entry: the ptxas log and the stage times, which Triton does not keep.
-_SIDECAR = "irscope.json"
+SIDECAR = "irscope.json"
 # Triton's own key, which takes it a second to compute.
 _KEY_FILE = "triton_key.json"
 # Seconds that a process waits for another one that computes the key.
@@ -115,7 +116,7 @@ def write_sidecar(key: str, log: str | None, seconds: dict[str, float]) -> None:
     from triton.runtime.cache import get_cache_manager
 
     text = json.dumps({"log": log, "seconds": seconds})
-    get_cache_manager(key).put(text, _SIDECAR, binary=False)
+    get_cache_manager(key).put(text, SIDECAR, binary=False)
 
 
 def read_sidecar(key: str) -> tuple[str | None, dict[str, float]]:
@@ -125,16 +126,26 @@ def read_sidecar(key: str) -> tuple[str | None, dict[str, float]]:
     """
     from triton.runtime.cache import get_cache_manager
 
-    path = get_cache_manager(key).get_file(_SIDECAR)
-    if path is None:
-        return None, {}
+    path = get_cache_manager(key).get_file(SIDECAR)
     try:
-        with open(path, encoding="utf-8") as file:  # noqa: PTH123 - a plain str from Triton
-            sidecar = json.load(file)
-        log, seconds = sidecar["log"], sidecar["seconds"]
-        return None if log is None else str(log), {str(k): float(v) for k, v in seconds.items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return parse_sidecar(json.loads(Path(path).read_bytes()) if path else None)
+    except (OSError, ValueError, RecursionError):
         return None, {}
+
+
+def parse_sidecar(sidecar: Any) -> tuple[str | None, dict[str, float]]:
+    """Return the ptxas log and seconds per stage in the JSON value, without what is not of its type."""
+    values = sidecar if isinstance(sidecar, dict) else {}
+    log, seconds = values.get("log"), values.get("seconds")
+    times = seconds if isinstance(seconds, dict) else {}
+    return (
+        log if isinstance(log, str) else None,
+        {stage: float(time_) for stage, time_ in times.items() if _is_time(time_)},
+    )
+
+
+def _is_time(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def remember_triton_key() -> None:

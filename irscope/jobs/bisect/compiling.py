@@ -24,7 +24,7 @@ from threading import get_ident
 import irscope
 from irscope.compiling.executor import started_workers
 from irscope.compiling.messages import Plan, SweepRequest, WhatIfRequest
-from irscope.compiling.pool import Stop, run_jobs
+from irscope.compiling.pool import run_jobs
 from irscope.facts.fact import Fact
 from irscope.findings.passes import PassModule, PassStep
 from irscope.jobs.versions.environments import Environment
@@ -233,7 +233,7 @@ def pipeline(variant: Variant) -> tuple[str, ...]:
 def plan_on(side: Environment, request: SweepRequest | WhatIfRequest, seconds: float) -> Plan:
     """The plan of a request, made with a side's Triton. Raises UserError."""
     with started_workers(1, side.spawner()) as (worker,):
-        return worker.plan(request, Stop(), seconds)
+        return worker.ask(request, seconds)
 
 
 def digest_of(*parts: str) -> str:
@@ -280,7 +280,7 @@ def opened(path: Path) -> CompiledVariant:
 def _compile(side: Environment, subject: Subject, seconds: float, path: Path) -> None:
     """Compiles into a capture at `path`. A failed variant is kept too, unless it ran out of time."""
     with started_workers(1, side.spawner()) as workers:
-        plan = workers[0].plan(subject.request(), Stop(), seconds)
+        plan = workers[0].ask(subject.request(), seconds)
         job = plan.jobs[0]
         ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None)
     if outcome.failure is not None and outcome.failure.kind == "timeout":

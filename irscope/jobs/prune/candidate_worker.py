@@ -16,7 +16,7 @@ from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from typing import Any
 
-from irscope.compiling.job import MetadataReturned, Outcome
+from irscope.compiling.job import Outcome
 from irscope.compiling.messages import JobDone, JobFailed, WorkerTask, send
 from irscope.compiling.standalone.source_text import SourceText, as_source, language_of, parse_module
 from irscope.compiling.supervisor import supervise
@@ -82,7 +82,7 @@ def _work(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
         )
     else:
         result = _compiled(task, memory)
-    send(pipe, MetadataReturned({RESULT: result}))
+    send(pipe, Outcome(metadata={RESULT: result}))
     send(pipe, JobDone())
 
 
@@ -124,7 +124,7 @@ def _compiled(job: CandidateJob, memory: StageMemory) -> CandidateResult:
     outcome = Outcome()
     try:
         with _stopping_early(job):
-            compile_stages(as_source(_text(job)), job.options, gpu_target(job.target), memory, outcome.apply)
+            compile_stages(as_source(_text(job)), job.options, gpu_target(job.target), memory, outcome.add)
     except _CannotLaunchError as error:
         return Drop(CANNOT_LAUNCH, str(error))
     return measured(job, outcome)

@@ -57,7 +57,7 @@ class FileRequest:
 
 def _plan_or_error(sweep: SweepRequest, worker: Worker, stop: Stop, seconds: float) -> Plan | UserError:
     try:
-        return worker.plan(sweep, stop, seconds)
+        return worker.ask(sweep, seconds, stop)
     except UserError as error:
         return error
 
@@ -90,7 +90,7 @@ class CaptureRequest:
         first = {variant.target: variant for variant in reversed(variants)}
         # One request per target says whether the file still has the kernel, and what the versions are.
         probes = {
-            target: worker.plan(_probe(variant, file), stop, seconds) for target, variant in first.items()
+            target: worker.ask(_probe(variant, file), seconds, stop) for target, variant in first.items()
         }
         environments = {target: plan.jobs[0].environment for target, plan in probes.items()}
         groups: dict[object, int] = {}

@@ -20,7 +20,7 @@ from irscope.compiling.executor import started_workers
 from irscope.compiling.job import Job
 from irscope.compiling.launch_grid import Axis, LaunchCase, axes_of, recorded_cases
 from irscope.compiling.messages import Plan, WarmPlan, WarmRequest
-from irscope.compiling.pool import Start, Stop, Worker, spawn
+from irscope.compiling.pool import Start, Worker, spawn
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.compiling.sweep import IMPORT_SECONDS, compile_plan
 from irscope.compiling.toolchain.patching import variable_set
@@ -301,7 +301,7 @@ def _plan_kernels(
         own_pins = tuple(p for p in pins if (p.kernel, p.target) == (kernel.kernel, str(kernel.target)))
         request = WarmRequest(kernel.file, kernel.kernel, kernel.target, kernel.cases, kernel.axes, own_pins)
         try:
-            warm = worker.warm_plan(request, Stop(), IMPORT_SECONDS)
+            warm = worker.ask(request, IMPORT_SECONDS)
         except UserError as error:
             problems.append(f"{kernel.kernel} ({kernel.target}): {error}")
             continue

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from irscope.model import (
@@ -31,6 +31,7 @@ from irscope.recording.importers.find_source import (
 )
 from irscope.recording.importers.untrusted import BadEntryError, clean
 from irscope.store import NewVariant
+from irscope.store.encoding import Blob, unpack
 from irscope.targets import backend_named, backend_of, stages_for, target_named
 
 SUFFIX = ".autotune.json"
@@ -159,34 +160,28 @@ class SkippedEntry:
 Found: TypeAlias = ImportedCompilation | SkippedEntry | AutotuneResult
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class RawCompilation:
-    """The data that a reader found about one compilation; the fields are those of `store.NewVariant`.
+    """The data that a reader found about one compilation.
 
-    `name` is the kernel's name in the files or the record. `function` is its Python function if the
-    record has it; `constants` are the known constexpr values by name. `artifacts` may have stages of any
-    name; those that the target's backend does not have are dropped.
+    `name` is the kernel's name in the files or the record. `new` is the variant without its arguments: its
+    config has only options, and its artifacts may have stages of any name; those that the target's backend
+    does not have are dropped. `function` is the Python function if the record has it; `constants` are the
+    known constexpr values by name.
     """
 
     key: str
     name: str
-    target: Target
-    options: dict[str, Value]
-    artifacts: dict[str, bytes]
+    new: NewVariant
     triton: str = "unknown"
-    metadata: dict[str, Any] = field(default_factory=dict)
-    seconds: Mapping[str, float] = field(default_factory=dict)
-    cache_key: Mapping[str, str] = field(default_factory=dict)
-    cached: bool = True
-    log: str | None = None
     function: PythonFunction | None = None
-    constants: dict[str, Value] | None = None
+    constants: Mapping[str, Value] | None = None
 
 
 def assemble(raw: RawCompilation, files: PythonFiles) -> ImportedCompilation:
     """Return the variant and kernel of a raw compilation. Raises BadEntryError if it has no stage."""
-    stages = [stage.name for stage in stages_for(raw.target.backend, raw.artifacts)]
-    artifacts = {name: raw.artifacts[name] for name in stages if name in raw.artifacts}
+    stages = [stage.name for stage in stages_for(raw.new.target.backend, raw.new.artifacts)]
+    artifacts = {name: raw.new.artifacts[name] for name in stages if name in raw.new.artifacts}
     if not artifacts:
         raise BadEntryError("it has no stage")
     header = _header(artifacts)
@@ -194,27 +189,18 @@ def assemble(raw: RawCompilation, files: PythonFiles) -> ImportedCompilation:
     arguments = _named_arguments(header, function)
     constants = raw.constants if raw.constants is not None else _constants(header, function)
     specialization, meta = _split_constants(arguments, constants, function)
+    config = Config((*meta.items(), *raw.new.config.values))
     return ImportedCompilation(
         key=clean(raw.key),
         source=function.source if function else _source_without_text(clean(raw.name), header),
         parameters=function.parameters if function else tuple(argument.name for argument in arguments),
         triton=clean(raw.triton),
-        new=NewVariant(
-            target=raw.target,
-            specialization=specialization,
-            config=Config((*meta.items(), *raw.options.items())),
-            metadata=raw.metadata,
-            seconds=raw.seconds,
-            cache_key=raw.cache_key,
-            cached=raw.cached,
-            log=raw.log,
-            artifacts=artifacts,
-        ),
+        new=replace(raw.new, specialization=specialization, config=config, artifacts=artifacts),
     )
 
 
-def config_options(values: Mapping[str, Any], target: Target) -> dict[str, Value]:
-    """Return the options in Triton's metadata that a config sets.
+def config_options(values: Mapping[str, Any], target: Target) -> Config:
+    """Return a config with the options in Triton's metadata that a config sets.
 
     Defaults are omitted, except those of num_warps and num_stages, as in a recorded program.
     Raises BadEntryError if an option is not a number.
@@ -224,7 +210,7 @@ def config_options(values: Mapping[str, Any], target: Target) -> dict[str, Value
         value = values.get(name)
         if value is not None and (value != default or name in ("num_warps", "num_stages")):
             options[name] = _count(name, value)
-    return options
+    return Config(tuple(options.items()))
 
 
 def environment_components(metadata: Mapping[str, Any]) -> dict[str, str]:
@@ -264,11 +250,11 @@ def _count(name: str, value: Any) -> int:
     return value
 
 
-def _header(artifacts: Mapping[str, bytes]) -> KernelHeader | None:
+def _header(artifacts: Mapping[str, bytes | Blob]) -> KernelHeader | None:
     """Return the header of the first MLIR stage, or None if Triton kept only the binary."""
     for stage in _MLIR_STAGES:
         if stage in artifacts:
-            return read_header(artifacts[stage].decode("utf-8", "replace"))
+            return read_header(unpack(artifacts[stage]).decode("utf-8", "replace"))
     return None
 
 

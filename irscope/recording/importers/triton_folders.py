@@ -8,7 +8,6 @@ num_warps or num_stages overwrite each other.
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Set as AbstractSet
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from irscope.compiling.toolchain.triton_cache import SIDECAR, parse_sidecar
 from irscope.model import UserError
 from irscope.recording.importers.compilation import (
     SUFFIX,
@@ -32,13 +32,12 @@ from irscope.recording.importers.untrusted import (
     parse_object,
     read_file,
 )
+from irscope.store import NewVariant
 from irscope.targets import STAGES, all_stages
 
 _EXTENSIONS = frozenset(stage.name for stage in STAGES if stage.derived_from is None)
 # torch.compile keeps its kernels in triton/DEVICE/ENTRY below its own folder.
 _MAX_DEPTH = 3
-# The file that `irscope compile` adds to a cache entry.
-_SIDECAR = "irscope.json"
 _MODULE = re.compile(rb"^module attributes \{([^\n]{0,4000})", re.MULTILINE)
 # The attributes of a TTGIR module by the names that Triton's metadata has for them.
 _ATTRIBUTES = {
@@ -135,38 +134,27 @@ def read_cache_entry(entry: EntryFolder, stem: str) -> RawCompilation:
     if f"{stem}.json" not in entry.files:
         raise BadEntryError("it has no metadata: the compilation failed or was interrupted")
     metadata = parse_object(read_file(entry.path / f"{stem}.json", MAX_JSON_BYTES), f"{stem}.json")
-    log, seconds = _sidecar(entry)
+    sidecar: dict[str, Any] = {}
+    if SIDECAR in entry.files:
+        sidecar = parse_object(read_file(entry.path / SIDECAR, MAX_JSON_BYTES), SIDECAR)
+    log, seconds = parse_sidecar(sidecar)
     target = target_of(metadata.get("target"))
     return RawCompilation(
         key=hash_of(metadata),
         name=str(metadata.get("name") or stem),
-        target=target,
-        options=config_options(metadata, target),
-        cache_key=environment_components(metadata),
-        artifacts=entry.read_stages(stem),
+        new=NewVariant(
+            target,
+            (),
+            config_options(metadata, target),
+            cache_key=environment_components(metadata),
+            artifacts=entry.read_stages(stem),
+            metadata=metadata,
+            seconds=seconds,
+            cached=True,
+            log=log,
+        ),
         triton=str(metadata.get("triton_version") or "unknown"),
-        metadata=metadata,
-        seconds=seconds,
-        log=log,
     )
-
-
-def _sidecar(entry: EntryFolder) -> tuple[str | None, dict[str, float]]:
-    """Read the ptxas log and the seconds per stage, if `irscope compile` made the entry."""
-    if _SIDECAR not in entry.files:
-        return None, {}
-    sidecar = parse_object(read_file(entry.path / _SIDECAR, MAX_JSON_BYTES), _SIDECAR)
-    log, seconds = sidecar.get("log"), sidecar.get("seconds")
-    return (
-        log if isinstance(log, str) else None,
-        {name: float(value) for name, value in seconds.items() if _is_time(value)}
-        if isinstance(seconds, dict)
-        else {},
-    )
-
-
-def _is_time(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def read_dump_entry(entry: EntryFolder, stem: str) -> RawCompilation:
@@ -177,12 +165,14 @@ def read_dump_entry(entry: EntryFolder, stem: str) -> RawCompilation:
     return RawCompilation(
         key=entry.path.name,
         name=stem,
-        target=target,
-        options=config_options(metadata, target),
-        artifacts=artifacts,
-        metadata=metadata,
-        cache_key={DUMP_KEY: entry.path.name},
-        cached=False,
+        new=NewVariant(
+            target,
+            (),
+            config_options(metadata, target),
+            artifacts=artifacts,
+            metadata=metadata,
+            cache_key={DUMP_KEY: entry.path.name},
+        ),
     )
 
 

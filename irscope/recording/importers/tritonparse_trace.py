@@ -31,6 +31,7 @@ from irscope.recording.importers.compilation import (
 )
 from irscope.recording.importers.find_source import PythonFiles, PythonFunction, functions_in
 from irscope.recording.importers.untrusted import BadEntryError, parse_object
+from irscope.store import NewVariant
 
 _GZIP_MAGIC = b"\x1f\x8b"
 # The keys that tritonparse adds to Triton's own metadata.
@@ -90,14 +91,17 @@ def _raw_compilation(record: Mapping[str, Any]) -> RawCompilation:
     return RawCompilation(
         key=hash_of(metadata),
         name=name or (function.source.name if function else "unknown"),
-        target=target,
-        options=config_options(metadata, target),
-        artifacts=_stages(_object(payload, "file_content")),
+        new=NewVariant(
+            target,
+            (),
+            config_options(metadata, target),
+            artifacts=_stages(_object(payload, "file_content")),
+            metadata={key: value for key, value in metadata.items() if key not in _ADDED},
+            seconds=_seconds(metadata.get("times")),
+            cache_key=environment_components(metadata) | _cache_key(metadata),
+            cached=metadata.get("cache_hit") is True,
+        ),
         triton=str(metadata.get("triton_version") or "unknown"),
-        metadata={key: value for key, value in metadata.items() if key not in _ADDED},
-        seconds=_seconds(metadata.get("times")),
-        cache_key=environment_components(metadata) | _cache_key(metadata),
-        cached=metadata.get("cache_hit") is True,
         function=function,
         constants=_constants(metadata.get("src_constants"), function),
     )

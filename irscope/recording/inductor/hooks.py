@@ -10,12 +10,12 @@ import math
 import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
 from irscope.compiling.messages import BenchmarkRecorded, Note
-from irscope.compiling.toolchain.patching import after_import, never_raises, patched
+from irscope.compiling.toolchain.patching import never_raises, once_imported, patched
 from irscope.model import Benchmark
 from irscope.model.text import pluralize
 from irscope.recording.inductor.graphs import InductorGraphs
@@ -43,18 +43,11 @@ class InductorBenchmarks:
         self._recorder = recorder
         self._current = _Current()
 
-    def timed(self, bench: Callable[..., Any]) -> Callable[..., Any]:
-        """`CachingAutotuner.bench`, which measures one launcher; a launch does not call it."""
-
-        @functools.wraps(bench)
-        def measure(autotuner: Any, launcher: Any, *args: Any, **kwargs: Any) -> Any:
-            ms = bench(autotuner, launcher, *args, **kwargs)
-            run = self._current.run
-            if run is not None and isinstance(ms, int | float):
-                run.times.append((launcher, float(ms)))
-            return ms
-
-        return measure
+    def add_time(self, ms: Any, autotuner: Any, launcher: Any, *_: Any, **__: Any) -> None:
+        """`CachingAutotuner.bench` has measured one launcher; a launch does not call it."""
+        run = self._current.run
+        if run is not None and isinstance(ms, int | float):
+            run.times.append((launcher, float(ms)))
 
     def autotuned(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """`CachingAutotuner.autotune_to_one_config`, which leaves one launcher."""
@@ -168,15 +161,13 @@ def _annotated(recorder: Recorder) -> Iterator[InductorGraphs]:
     """Add what Inductor says of the kernels that it generates within the block to their variants."""
     graphs = InductorGraphs()
     with ExitStack() as stack, recorder.with_frontend(graphs.generated):
-        hooks = _ImportHooks(stack)
-        hooks.on(_COMPILE_FX, "compile_fx", lambda of: _compiling(of, graphs))
-        hooks.on(_CODE_CACHE, "PyCodeCache.load_by_key_path", lambda of: _loading(of, graphs))
-        hooks.on(_ASYNC_COMPILE, "AsyncCompile.triton", lambda of: _adding(of, graphs))
-        hooks.on(_SELECTOR, "AlgorithmSelectorCache.__call__", lambda of: _selecting(of, graphs))
-        hooks.on(
-            _SCHEDULING, "SIMDScheduling.generate_kernel_code_from_nodes", lambda of: _trying(of, graphs)
-        )
-        hooks.on(_AUTOTUNER, "check_autotune_cache", lambda of: _narrowing(of, graphs))
+        hooks, follow = _ImportHooks(stack), _GraphHooks(graphs)
+        hooks.on(_COMPILE_FX, "compile_fx", _within(follow.compile_fx))
+        hooks.on(_CODE_CACHE, "PyCodeCache.load_by_key_path", _within(follow.load_by_key_path))
+        hooks.on(_ASYNC_COMPILE, "AsyncCompile.triton", _before(follow.triton))
+        hooks.on(_SELECTOR, "AlgorithmSelectorCache.__call__", _before(follow.select))
+        hooks.on(_SCHEDULING, "SIMDScheduling.generate_kernel_code_from_nodes", after(follow.generate))
+        hooks.on(_AUTOTUNER, "check_autotune_cache", after(follow.check_autotune_cache))
         yield graphs
 
 
@@ -190,8 +181,12 @@ def recorded_inductor(recorder: Recorder) -> Iterator[None]:
             return
         results, benchmarks = InductorResults(recorder, graphs), InductorBenchmarks(recorder)
         hooks = _ImportHooks(stack)
-        hooks.on(_AUTOTUNER, "CachingAutotuner.precompile", lambda of: _recording(of, results))
-        hooks.on(_AUTOTUNER, "CachingAutotuner.bench", benchmarks.timed)
+
+        def precompiled(_: None, autotuner: Any, *__: Any, **___: Any) -> None:
+            results.record(autotuner)
+
+        hooks.on(_AUTOTUNER, "CachingAutotuner.precompile", after(precompiled))
+        hooks.on(_AUTOTUNER, "CachingAutotuner.bench", after(benchmarks.add_time))
         hooks.on(_AUTOTUNER, "CachingAutotuner.autotune_to_one_config", benchmarks.autotuned)
         hooks.on(_AUTOTUNER, "CachingAutotuner.coordinate_descent_tuning", benchmarks.descended)
         hooks.when_imported(_SELECTOR, lambda module: _save_feedback(module, benchmarks, stack))
@@ -212,10 +207,7 @@ class _ImportHooks:
             if self._open:
                 action(sys.modules[module])
 
-        if module in sys.modules:
-            act()
-        else:
-            after_import((module,), act)
+        once_imported(module, act)
 
     def on(self, module: str, path: str, wrap: Wrap) -> None:
         """Replace the function at `path` ("Class.method") of a module, if this version of torch has it."""
@@ -235,88 +227,77 @@ class _ImportHooks:
         self._open = False
 
 
-def _compiling(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
-    """`compile_fx(model_, ...)`, which compiles a graph of the program."""
+def _within(context: Callable[..., AbstractContextManager[None]]) -> Wrap:
+    """Call the function within the context that `context` makes from its arguments."""
 
-    @functools.wraps(original)
-    def compile_fx(*args: Any, **kwargs: Any) -> Any:
-        with graphs.compiling(args[0] if args else kwargs.get("model_")):
-            return original(*args, **kwargs)
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with context(*args, **kwargs):
+                return original(*args, **kwargs)
 
-    return compile_fx
+        return call
 
-
-def _loading(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
-    """`PyCodeCache.load_by_key_path(key, path, linemap, attrs)`; only an output code has attributes."""
-
-    @functools.wraps(original)
-    def load_by_key_path(cls: Any, key: str, path: str, *args: Any, **kwargs: Any) -> Any:
-        named_arguments = dict(zip(("linemap", "attrs"), args, strict=False)) | kwargs
-        module: AbstractContextManager[None] = ExitStack()  # type: ignore[assignment]
-        if named_arguments.get("attrs") is not None:
-            module = graphs.loading(path, named_arguments.get("linemap") or ())
-        with module:
-            return original(cls, key, path, *args, **kwargs)
-
-    return load_by_key_path
+    return wrap
 
 
-def _adding(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
-    """`AsyncCompile.triton(kernel_name, source_code)`."""
+def _before(action: Callable[..., None]) -> Wrap:
+    """Call `action` with the function's arguments before the function."""
 
-    @functools.wraps(original)
-    def triton(self: Any, kernel_name: str, source_code: str, *args: Any, **kwargs: Any) -> Any:
-        graphs.add_kernel(kernel_name, source_code)
-        return original(self, kernel_name, source_code, *args, **kwargs)
+    def context(*args: Any, **kwargs: Any) -> AbstractContextManager[None]:
+        action(*args, **kwargs)
+        return nullcontext()
 
-    return triton
-
-
-def _selecting(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
-    """`AlgorithmSelectorCache.__call__(name, choices, ...)`, which measures the choices of max-autotune."""
-
-    @functools.wraps(original)
-    def select(self: Any, name: str, choices: Any, *args: Any, **kwargs: Any) -> Any:
-        graphs.add_choices(choices)
-        return original(self, name, choices, *args, **kwargs)
-
-    return select
+    return _within(context)
 
 
-def _trying(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
-    """`generate_kernel_code_from_nodes(nodes, benchmark_kernel)`, which returns a kernel to be measured."""
+def after(action: Callable[..., None]) -> Wrap:
+    """Call `action` with the function's result and arguments after the function."""
 
-    @functools.wraps(original)
-    def generate(self: Any, nodes: Any, *args: Any, **kwargs: Any) -> Any:
-        source = original(self, nodes, *args, **kwargs)
-        graphs.add_trial(source, nodes)
-        return source
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(original)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            result = original(*args, **kwargs)
+            action(result, *args, **kwargs)
+            return result
 
-    return generate
+        return call
+
+    return wrap
 
 
-def _narrowing(original: Callable[..., Any], graphs: InductorGraphs) -> Callable[..., Any]:
-    """`check_autotune_cache(configs, filename, ...)`, which returns the configs to compile."""
+class _GraphHooks:
+    """The hooks by which `graphs` follow Inductor; their parameters are those of Inductor's functions."""
 
-    @functools.wraps(original)
-    def check_autotune_cache(configs: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
-        result = original(configs, filename, *args, **kwargs)
+    def __init__(self, graphs: InductorGraphs) -> None:
+        self._graphs = graphs
+
+    def compile_fx(self, model_: Any, *_: Any, **__: Any) -> AbstractContextManager[None]:
+        """Inductor compiles a graph of the program."""
+        return self._graphs.compiling(model_)
+
+    def load_by_key_path(
+        self, cls: Any, key: str, path: str, linemap: Any = None, attrs: Any = None, *_: Any, **__: Any
+    ) -> AbstractContextManager[None]:
+        """Load a module of Inductor's; only an output code has attributes."""
+        return nullcontext() if attrs is None else self._graphs.loading(path, linemap or ())
+
+    def triton(self, compiler: Any, kernel_name: str, source_code: str, *_: Any, **__: Any) -> None:
+        """An output code creates a kernel."""
+        self._graphs.add_kernel(kernel_name, source_code)
+
+    def select(self, selector: Any, name: str, choices: Any, *_: Any, **__: Any) -> None:
+        """max-autotune is about to measure its choices."""
+        self._graphs.add_choices(choices)
+
+    def generate(self, source: str, scheduling: Any, nodes: Any, *_: Any, **__: Any) -> None:
+        """Inductor has generated the source of a kernel to be measured."""
+        self._graphs.add_trial(source, nodes)
+
+    def check_autotune_cache(self, result: Any, configs: Any, filename: Any, *_: Any, **__: Any) -> None:
+        """Inductor's autotune cache has returned the configs to compile."""
         if len(result[0]) < len(configs):
-            graphs.add_narrowed(filename, len(configs), result[0][0])
-        return result
-
-    return check_autotune_cache
-
-
-def _recording(original: Callable[..., None], results: InductorResults) -> Callable[..., None]:
-    """`CachingAutotuner.precompile`, after which every config has a kernel."""
-
-    @functools.wraps(original)
-    def precompile(self: Any, *args: Any, **kwargs: Any) -> None:
-        original(self, *args, **kwargs)
-        results.record(self)
-
-    return precompile
+            self._graphs.add_narrowed(filename, len(configs), result[0][0])
 
 
 @never_raises

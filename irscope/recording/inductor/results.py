@@ -74,8 +74,8 @@ def _raw_compilation(result: Any, autotuner: Any) -> RawCompilation:
         raise BadEntryError(f"{entry.path} is not an entry of Triton's cache")
     raw = read_cache_entry(entry, stems[0])
     constants = {**result.compile_meta.get("constants", {}), **result.config.kwargs}
-    raw.constants = {name: plain_value(value) for name, value in constants.items() if isinstance(name, str)}
-    return raw
+    plain = {name: plain_value(value) for name, value in constants.items() if isinstance(name, str)}
+    return replace(raw, constants=plain)
 
 
 def _with_function(raw: RawCompilation, kernel: GeneratedKernel, file: str) -> RawCompilation:
