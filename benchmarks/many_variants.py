@@ -36,7 +36,7 @@ capture = irscope.open({path!r})
 print(time.process_time() - start)
 facts = capture.all_facts()
 print(time.process_time() - start)
-assert len(capture.stored_facts()) == len(capture.variants)
+assert len(capture.contents.facts(capture.variants)) == len(capture.variants)
 """
 
 

@@ -59,7 +59,7 @@ def write_capture(real: Path, path: Path, size: int) -> None:
     with Workspace(real) as workspace, CaptureWriter.create(path, force=True) as writer:
         writer._db.execute("PRAGMA synchronous = OFF")
         good = [variant for variant in workspace.variants if variant.failure is None]
-        stages = {v.id: {s: workspace.read(v, s) or b"" for s in v.artifacts} for v in good}
+        stages = {v.id: {s: workspace.contents.read(v, s) or b"" for s in v.artifacts} for v in good}
         facts = {v.id: to_json(workspace.facts(v)) for v in good}
         owner, toolchain = good[0].kernel, good[0].toolchain
         kernel = writer.add_kernel(owner.source, owner.helpers, owner.parameters)

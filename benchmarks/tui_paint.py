@@ -101,7 +101,7 @@ def make_app(view: str, capture: Path) -> App[None]:
     opened = Workspace(capture)
     if view == "irscope":
         return IrscopeApp(opened)
-    contents = [opened.read(variant, "llir") or b"" for variant in opened.variants]
+    contents = [opened.contents.read(variant, "llir") or b"" for variant in opened.variants]
     return TextAreas([content.decode() for content in contents])
 
 

@@ -261,9 +261,9 @@ def fits(
     UserError if the arguments do not fit the kernel.
     """
     if kernel is None:
-        from irscope.jobs.prune.prune import Fits
+        from irscope.jobs.prune.prune import fits_function
 
-        return Fits(jobs, timeout)
+        return fits_function(jobs, timeout)
     from irscope.jobs.prune.prune import fitting_configs
 
     where = None if target is None else _target(target)
@@ -281,9 +281,9 @@ def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 6
     `top` is a part of the configs (0.1) or a number of them (8). `jobs` are processes (None: one per core),
     `timeout` is in seconds per config. Raises UserError if `top` is not positive.
     """
-    from irscope.jobs.prune.prune import Prune
+    from irscope.jobs.prune.prune import prune_function
 
-    return Prune(top, jobs, timeout)
+    return prune_function(top, jobs, timeout)
 
 
 def _html_table(section: TableSection) -> str:

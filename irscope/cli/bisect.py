@@ -4,7 +4,7 @@ The kernel is compiled with each version of --triton. Between the last good and 
 of either is built to the end by the other: the front end, the middle (TTGIR, pass by pass), LLVM or ptxas is
 at fault if both directions say so. If they do not, or a stage is not accepted, the layer is unknown, and the
 report says what is known. A version is a release, or the path of a Python, of a virtual environment or of a
-folder with a Triton of your own. With --git, commits of your repository are compiled in a temporary worktree.
+folder with a Triton of your own. With --git, commits of your repository are compiled in a temporary folder.
 No GPU is needed. The exit code is 1 if nothing got worse. If it is interrupted, also by a time limit such as
 timeout(1)'s, it prints what it has found until then.
 
@@ -30,7 +30,8 @@ from irscope.model.files import write_output
 if TYPE_CHECKING:
     from irscope.jobs.bisect.bisection import Bisection, Bisector
     from irscope.jobs.bisect.compiling import Subject
-    from irscope.jobs.bisect.toolchains import Side, SideOptions
+    from irscope.jobs.bisect.toolchains import SideOptions
+    from irscope.jobs.versions.environments import Environment
 
 NAME = "bisect"
 GROUP = "check"
@@ -146,7 +147,7 @@ def _bisect(args: argparse.Namespace, bisector: Bisector, report: Callable[[str]
 
 
 def _subject(
-    args: argparse.Namespace, sides: list[Side | UserError], bisector: Bisector
+    args: argparse.Namespace, sides: list[Environment | UserError], bisector: Bisector
 ) -> tuple[Subject, str]:
     """Return the variant of a file to bisect and its name, as the first version plans it."""
     from irscope.jobs.bisect.plans import choose, planned_subjects

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
-from irscope.model import UserError, parse_value
+from irscope.model import Kernel, Toolchain, UserError, parse_value
 from irscope.model.files import DEFAULT_EDITOR, open_command
 from irscope.model.text import one_line
 
@@ -136,7 +136,9 @@ def _build_edit(args: argparse.Namespace) -> int:
             )
         request = _request(args, workspace, original)
         used_names = edit_names(workspace, original)
-        built = build_variant(original, lambda stage: workspace.read(original, stage), request, used_names)
+        built = build_variant(
+            original, lambda stage: workspace.contents.read(original, stage), request, used_names
+        )
     id_ = _store(args.capture, original, built)
     _print_diagnostics(built.diagnostics)
     with Workspace(args.capture) as workspace:
@@ -209,12 +211,10 @@ def _store(path: Path, original: Variant, built: BuiltVariant) -> int:
     """Add the variant to the capture; returns its id."""
     from irscope.workspace import CaptureWriter
 
-    kernel, same = original.kernel, built.versions == dict(original.toolchain.versions)
+    same = built.versions == dict(original.toolchain.versions)
     command = original.toolchain.command if same else shlex.join(sys.argv)
     with CaptureWriter.resume(path, amends=True) as writer:
-        toolchain = writer.add_toolchain(built.versions, command)
-        stored = writer.add_kernel(kernel.source, kernel.helpers, kernel.parameters)
-        return writer.add_variant(stored, toolchain, built.versions.get("triton", ""), built.new)
+        return writer.add_compiled(original.kernel, Toolchain(0, built.versions, command), built.new)
 
 
 def _build_file(args: argparse.Namespace) -> int:
@@ -231,9 +231,8 @@ def _build_file(args: argparse.Namespace) -> int:
     output = args.output or path.with_suffix(".irscope")
     options.check_output(argparse.Namespace(output=output), path)
     with CaptureWriter.create(output, args.force) as writer:
-        toolchain = writer.add_toolchain(built.versions, shlex.join(sys.argv))
-        kernel = writer.add_kernel(built.source, (), ())
-        writer.add_variant(kernel, toolchain, built.versions["triton"], built.new)
+        kernel = Kernel(0, built.source.name, built.source, (), ())
+        writer.add_compiled(kernel, Toolchain(0, built.versions, shlex.join(sys.argv)), built.new)
     _print_diagnostics(built.diagnostics)
     with Workspace(output) as workspace:
         _print_facts(args, workspace)
@@ -243,38 +242,35 @@ def _build_file(args: argparse.Namespace) -> int:
 
 
 def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
-    from irscope.document.terminal.table_text import table_text
+    from irscope.document.table_content import table_content
     from irscope.workspace.table import table_view
 
     for section in workspace.sections():
-        lines = table_text(table_view(section, None), options.width_of(args), options.paint())
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        options.print_document(table_content(table_view(section, None)), args)
 
 
 def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
     """Print what the edit changed, as irscope diff does."""
     from irscope.document.report_content import pair_report
 
-    comparison = workspace.compare(workspace.by_id(original), workspace.by_id(edit))
+    comparison = workspace.compare(workspace.live.by_id(original), workspace.live.by_id(edit))
     report = pair_report(comparison)
     if args.format == "json":
         from irscope.document.json.comparison import diff_document
 
         options.print_json(diff_document(report, 3))
         return
-    from irscope.document.terminal.comparison_text import DiffOptions, diff_text
+    from irscope.document.comparison_content import diff_content
 
-    diff_options = DiffOptions(options.width_of(args), 3, _MAX_ROWS, False)
-    lines = diff_text(report, diff_options, options.paint())
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    options.print_document(diff_content(report, rows=_MAX_ROWS), args)
 
 
 def _run_both(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
     """Launch both and print how they compare. Raises UserError if there is no GPU."""
     from irscope.compiling.edits.launch import compare_launches
 
-    a, b = workspace.by_id(original), workspace.by_id(edit)
-    launches = compare_launches(a, b, a.launches[0], workspace.read, args.timeout)
+    a, b = workspace.live.by_id(original), workspace.live.by_id(edit)
+    launches = compare_launches(a, b, a.launches[0], workspace.contents.read, args.timeout)
     file = sys.stderr if args.format == "json" else sys.stdout
     print("\n".join(["", "Run", *(f"  {line}" for line in launches.lines)]), file=file)
 

@@ -73,7 +73,7 @@ def _stages(**_: object) -> dict[str, str]:
 
 
 def _words(prefix: str, **_: object) -> dict[str, str]:
-    from irscope.workspace import glossary_entries
+    from irscope.glossary.glossary import glossary_entries
 
     return {name: "" for entry in glossary_entries() for name in entry.names if name.startswith(prefix)}
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,7 @@ from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
     from irscope.document.report_content import PairReport
-    from irscope.workspace import CaptureComparison, Comparison, GateResult
+    from irscope.workspace import Comparison, GateResult
 
 NAME = "diff"
 GROUP = "show"
@@ -92,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
         options.print_json(_with_gate(diff_document(report, args.context), gate))
     elif gate is None or args.format not in options.CI_FORMATS:
-        sys.stdout.writelines(f"{line}\n" for line in _lines(report, args))
+        _print(report, args)
     return _print_gate(gate, args)
 
 
@@ -117,24 +116,24 @@ def _print_gate(gate: GateResult | None, args: argparse.Namespace) -> int:
 
         options.print_ci(gate_report(gate), args)
     elif args.format != "json":
-        from irscope.document.terminal.comparison_text import gate_text
+        from irscope.document.comparison_content import gate_content
 
-        sys.stdout.writelines(f"{line}\n" for line in gate_text(gate, options.paint()))
+        print()
+        options.print_document(gate_content(gate), args)
     return int(gate.failed)
 
 
-def _lines(report: PairReport, args: argparse.Namespace) -> Iterator[str]:
-    from irscope.document.terminal.comparison_text import DiffOptions, diff_text, diff_unified
-
+def _print(report: PairReport, args: argparse.Namespace) -> None:
     if args.format == "unified":
-        return diff_unified(report, args.context, options.paint())
-    rows = None if args.all_rows else args.rows
-    diff_options = DiffOptions(options.width_of(args), args.context, rows, args.all_findings)
-    if args.format == "markdown":
-        from irscope.document.markdown.reports import diff_markdown
+        from irscope.document.terminal.stage_text import diff_unified
 
-        return diff_markdown(report, diff_options)
-    return diff_text(report, diff_options, options.paint())
+        lines = diff_unified(report, args.context, options.paint())
+        sys.stdout.writelines(f"{line}\n" for line in lines)
+        return
+    from irscope.document.comparison_content import diff_content
+
+    rows = None if args.all_rows else args.rows
+    options.print_document(diff_content(report, args.context, rows, args.all_findings), args)
 
 
 def _captures(args: argparse.Namespace) -> int:
@@ -154,15 +153,7 @@ def _captures(args: argparse.Namespace) -> int:
 
         options.print_json(_with_gate(captures_document(comparison), gate))
     elif gate is None or args.format not in options.CI_FORMATS:
-        sys.stdout.writelines(f"{line}\n" for line in _captures_lines(comparison, args))
+        from irscope.document.comparison_content import captures_content
+
+        options.print_document(captures_content(comparison, _MAX_PAIRS), args)
     return _print_gate(gate, args)
-
-
-def _captures_lines(comparison: CaptureComparison, args: argparse.Namespace) -> Iterator[str]:
-    if args.format == "markdown":
-        from irscope.document.markdown.reports import captures_markdown
-
-        return captures_markdown(comparison, _MAX_PAIRS)
-    from irscope.document.terminal.comparison_text import captures_text
-
-    return captures_text(comparison, _MAX_PAIRS, options.paint())

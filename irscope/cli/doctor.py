@@ -55,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _report() -> Iterator[str]:
-    from irscope.workspace import find_nvdisasm
+    from irscope.compiling.processes.disassembler import find_nvdisasm
     from irscope.workspace.kernel_scopes import plugin_uses
 
     package_versions = {name: _version(name) for name in _PACKAGES}

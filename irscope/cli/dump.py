@@ -87,7 +87,7 @@ def _contents(
         else:
             included = stage.derived_from is None or stage.name in variant.artifacts
         included = included or (sass and stage.derived_from is not None)
-        if included and (content := workspace.find_content(variant, stage.name)) is not None:
+        if included and (content := workspace.contents.find(variant, stage.name)) is not None:
             yield stage.name, paths.file(variant, stage.name), content
     if variant.metadata:
         metadata = json.dumps(dict(variant.metadata), indent=2) + "\n"

@@ -9,7 +9,6 @@ example: irscope explain ttg.convert_layout
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -17,7 +16,7 @@ from irscope.cli import options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.workspace import GlossaryEntry
+    from irscope.glossary.glossary import GlossaryEntry
 
 NAME = "explain"
 GROUP = "show"
@@ -27,14 +26,14 @@ SUMMARY = "explain a word in a stage, the table or a config"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("word", metavar="WORD", nargs="?", help="for example a word in a stage")
-    options.add_format(parser, "text", "json")
+    options.add_document_format(parser)
     options.add_width(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the entries. Raises UserError, with similar words, if there are none."""
-    from irscope.document.terminal.variant_text import explain_text, glossary_text
-    from irscope.workspace import glossary_entries
+    from irscope.document.variant_content import explain_content, glossary_content
+    from irscope.glossary.glossary import glossary_entries
 
     entries = glossary_entries() if args.word is None else _entries(args.word)
     if args.format == "json":
@@ -42,16 +41,13 @@ def run(args: argparse.Namespace) -> int:
 
         options.print_json(explain_document(entries))
         return 0
-    if args.word is None:
-        lines = glossary_text(entries)
-    else:
-        lines = explain_text(entries, options.width_of(args), options.paint())
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+    content = glossary_content if args.word is None else explain_content
+    options.print_document(content(entries), args)
     return 0
 
 
 def _entries(word: str) -> Sequence[GlossaryEntry]:
-    from irscope.workspace import find_entries, similar_names
+    from irscope.glossary.glossary import find_entries, similar_names
 
     entries = find_entries(word)
     if not entries:

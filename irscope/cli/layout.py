@@ -34,7 +34,7 @@ from irscope.workspace import (
     cell_size,
     layout_shape,
 )
-from irscope.workspace.variant_layouts import listed_tensors
+from irscope.workspace.variant_layouts import ask_triton_for_layouts, listed_tensors
 from irscope.workspace.variant_texts import encoded, written_stage
 
 NAME = "layout"
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _layouts(workspace: Workspace, name: str, stage: str) -> VariantLayouts:
     variant = workspace.variant(name)
-    workspace.ask_triton_for_layouts(variant)
+    ask_triton_for_layouts(workspace, variant)
     return VariantLayouts(workspace, variant, stage)
 
 
@@ -159,13 +159,14 @@ def _list(
     rows = list(comparison.differences()) if comparison else []
     if args.format == "json":
         return _json(args, sides, [None for _ in sides], differences=rows if comparison else None)
-    from irscope.document.terminal.layout_text import difference_list, layout_list
+    from irscope.document.terminal.render import text_lines
+    from irscope.document.variant_content import layout_differences_content, layouts_content
 
-    text = layout_list(sides, written, options.paint())
-    if not comparison:
-        return text
-    title = f"Layouts of #{sides[1].variant.id} compared with #{sides[0].variant.id}"
-    return f"{text}\n{difference_list(title, rows, options.paint())}"
+    blocks = list(layouts_content(sides, written))
+    if comparison:
+        title = f"Layouts of #{sides[1].variant.id} compared with #{sides[0].variant.id}"
+        blocks += layout_differences_content(title, rows)
+    return "".join(f"{line}\n" for line in text_lines(blocks, None, options.paint()))
 
 
 def _cell(args: argparse.Namespace, tensors: Sequence[Tensor]) -> tuple[int, int]:

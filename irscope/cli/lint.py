@@ -51,9 +51,9 @@ def run(args: argparse.Namespace) -> int:
 
         options.print_ci(lint_report(result, RULES), args)
     else:
-        from irscope.document.terminal.variant_text import lint_text
+        from irscope.document.variant_content import lint_content
 
-        sys.stdout.writelines(f"{line}\n" for line in lint_text(result, options.paint()))
+        options.print_document(lint_content(result), args)
         sys.stdout.flush()
         for file, reason in result.unread:
             print(one_line(f"irscope: {file}: {reason}"), file=sys.stderr)

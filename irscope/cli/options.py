@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, TextIO
 if TYPE_CHECKING:
     from irscope.compiling.messages import SweepRequest
     from irscope.document.ci.problems import CiReport
+    from irscope.document.document import Document
     from irscope.document.terminal.styles import Paint
     from irscope.model import Expression, Target, Value
     from irscope.workspace import CaptureWriter
@@ -216,6 +217,30 @@ def paint(file: TextIO | None = None) -> Paint:
     return Paint(attributes=terminal, color=terminal and not os.environ.get("NO_COLOR"))
 
 
+def add_document_format(parser: argparse.ArgumentParser) -> None:
+    """--format of a command that prints a document: every format there is for one, and JSON."""
+    add_format(parser, "text", "json", "markdown", "html")
+    parser.set_defaults(title=parser.prog)
+
+
+def print_document(document: Document, args: argparse.Namespace) -> None:
+    """Print a document in the chosen format; as a page, its title is the command."""
+    if args.format == "html":
+        from irscope.document.html.render import document_html
+
+        sys.stdout.write(document_html(args.title, document))
+        return
+    if args.format == "markdown":
+        from irscope.document.markdown.render import markdown_lines
+
+        lines = markdown_lines(document)
+    else:
+        from irscope.document.terminal.render import text_lines
+
+        lines = text_lines(document, width_of(args), paint())
+    sys.stdout.writelines(f"{line}\n" for line in lines)
+
+
 def print_json(document: dict[str, object] | list[dict[str, object]]) -> None:
     """Print a JSON document, piece by piece."""
     from irscope.document.json.records import json_pieces
@@ -337,14 +362,14 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     docstring of the file, which is printed unless `quiet`. Raises UserError if the arguments are
     invalid.
     """
-    from irscope.cli import live_sweep
+    from irscope.cli import written_options
 
     check_positive(args, "-j")
     check_timeout(args)
     file_name, _, name = kernel.partition("::")
     file = _kernel_file(file_name)
     check_output(args, file)
-    kernel_name, note = live_sweep.complete(args, file, name or None)
+    kernel_name, note = written_options.complete(args, file, name or None)
     if note and not quiet:
         print(f"irscope: {note}", file=sys.stderr)
     return _request(args, file, kernel_name)
@@ -383,9 +408,9 @@ def _kernel_file(name: str) -> Path:
     """Return the file at a path, of a sample or of a module. Raises UserError if there is none."""
     if Path(name).is_file():
         return Path(name)
+    from irscope.compiling.python_files import module_file
     from irscope.learn.sample_commands import sample_file
     from irscope.model import UserError
-    from irscope.workspace import module_file
 
     file = sample_file(name) or module_file(name)
     if file is None:

@@ -49,14 +49,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="LLVM's own passes and ptxas's statistics, for which the TTGIR is compiled again",
     )
-    options.add_format(parser, "text", "json")
+    options.add_document_format(parser)
     options.add_context(parser)
     options.add_width(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the report. Raises UserError if the variant does not exist or its passes were not recorded."""
-    from irscope.document.terminal.pass_text import operation_text
+    from irscope.document.pass_content import operation_text
 
     if args.llvm:
         return _print_llvm(args)
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_llvm(args: argparse.Namespace) -> int:
     """Print LLVM's passes. Raises UserError if the variant cannot be compiled again here."""
-    from irscope.document.terminal.pass_text import llvm_text
+    from irscope.document.pass_content import llvm_content
     from irscope.workspace.pass_comparison import llvm_report
 
     if args.b is not None or args.name != "*" or args.line is not None:
@@ -87,18 +87,15 @@ def _print_llvm(args: argparse.Namespace) -> int:
 
         options.print_json(llvm_document(report, str(args.capture)))
     else:
-        lines = llvm_text(report, options.width_of(args), options.paint())
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        options.print_document(llvm_content(report), args)
     return 0
 
 
 def _print_changes(pair: Comparison, args: argparse.Namespace) -> None:
-    from irscope.document.terminal.pass_text import pass_change_text
+    from irscope.document.pass_content import pass_change_content
 
-    width, paint = options.width_of(args), options.paint()
     for change in pass_changes(pair, args.show):
-        lines = pass_change_text(change, width, args.context, paint)
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        options.print_document(pass_change_content(change, args.context), args)
 
 
 def _print_list(pair: Comparison, args: argparse.Namespace) -> None:
@@ -108,7 +105,6 @@ def _print_list(pair: Comparison, args: argparse.Namespace) -> None:
 
         options.print_json(passes_document(report))
     else:
-        from irscope.document.terminal.pass_text import passes_text
+        from irscope.document.pass_content import passes_content
 
-        lines = passes_text(report, options.width_of(args), options.paint())
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        options.print_document(passes_content(report), args)

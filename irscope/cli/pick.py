@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the file of --calibrate (default: the user's own)",
     )
     parser.add_argument("--force", action="store_true", help="replace FILE if it exists")
-    options.add_format(parser, "text", "json")
+    options.add_document_format(parser)
     options.add_width(parser)
 
 
@@ -83,27 +83,26 @@ def run(args: argparse.Namespace) -> int:
 
             options.print_json(pick_document(ranked))
             return 0
-        from irscope.document.terminal.pick_text import picks_text
+        from irscope.document.pick_content import picks_content
 
-        lines = picks_text(ranked, options.width_of(args), options.paint(), args.explain)
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        options.print_document(picks_content(ranked, args.explain), args)
     return 0
 
 
 def _picks(workspace: Workspace, args: argparse.Namespace) -> list[Pick]:
     from irscope.cli.progress import counting_bar
 
-    top = args.top or (_TOP if args.format == "text" else None)
+    top = args.top or (None if args.format == "json" else _TOP)
     with counting_bar("estimating") as report:
         return picks(workspace, args.kernel, args.target, args.launch, top, args.device, report)
 
 
 def _calibrate(args: argparse.Namespace) -> int:
     from irscope.cli.progress import counting_bar
-    from irscope.document.terminal.pick_text import calibration_text
+    from irscope.document.pick_content import calibration_content
     from irscope.workspace.picking import calibrate_captures
 
     with counting_bar("calibrating"):
         calibration = calibrate_captures(args.capture, args.output, args.device, args.force)
-    sys.stdout.writelines(f"{line}\n" for line in calibration_text(calibration, options.paint()))
+    options.print_document(calibration_content(calibration), args)
     return 0

@@ -9,7 +9,6 @@ example: irscope registers matmul.irscope '#3'
 from __future__ import annotations
 
 import argparse
-import sys
 
 from irscope.cli import options
 from irscope.workspace import Workspace
@@ -33,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=10,
         help="how many values to list (default: 10)",
     )
-    options.add_format(parser, "text", "json")
+    options.add_document_format(parser)
     options.add_width(parser)
 
 
@@ -48,8 +47,7 @@ def run(args: argparse.Namespace) -> int:
 
         options.print_json(registers_document(str(args.capture), variant, name, report))
     else:
-        from irscope.document.terminal.variant_text import registers_text
+        from irscope.document.variant_content import registers_content
 
-        lines = registers_text(variant, name, report, args.top, options.width_of(args), options.paint())
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+        options.print_document(registers_content(variant, name, report, args.top), args)
     return 0

@@ -98,7 +98,7 @@ def _report(args: argparse.Namespace, wanted: list[str] | None) -> str:
 def _slides(args: argparse.Namespace) -> str:
     from irscope.cli.progress import count_on_stderr
     from irscope.document.html.slides.talk import slides_html
-    from irscope.document.slide_deck import slide_deck
+    from irscope.document.slide_content import slide_deck
 
     progress = count_on_stderr("comparing pair ")
     with Workspace(args.capture) as workspace:

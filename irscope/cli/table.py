@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from itertools import chain
 
 from irscope.cli import options
 from irscope.workspace import FactKind, TableSection, Workspace
@@ -69,15 +70,13 @@ def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: arg
     if args.format == "markdown":
         from irscope.document.markdown.reports import table_markdown
 
-        tables = (table_markdown(table_view(section, kinds)) for section in sections)
-    else:
-        from irscope.document.terminal.table_text import table_text
+        for number, section in enumerate(sections):
+            sys.stdout.write("\n" if number else "")
+            sys.stdout.writelines(f"{line}\n" for line in table_markdown(table_view(section, kinds)))
+        return
+    from irscope.document.table_content import table_content
 
-        width, paint = options.width_of(args), options.paint()
-        tables = (table_text(table_view(section, kinds), width, paint) for section in sections)
-        if not sections:
-            print("no variants")
-    for number, lines in enumerate(tables):
-        if number:
-            print()
-        sys.stdout.writelines(f"{line}\n" for line in lines)
+    if not sections:
+        print("no variants")
+    views = (table_view(section, kinds) for section in sections)
+    options.print_document(chain.from_iterable(map(table_content, views)), args)

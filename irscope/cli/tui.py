@@ -25,14 +25,16 @@ from typing import TYPE_CHECKING
 from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.process import importing
+from irscope.model.text import pluralize
 from irscope.workspace import Workspace
 
 if TYPE_CHECKING:
-    from irscope.cli.live_sweep import LiveSweep
-    from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+    from irscope.jobs.live_sweep import LiveSweep
+    from irscope.jobs.variant_compiler import LiveCapture, WhatIfCompiler
     from irscope.tui.home_entries import HomeEntry, Section
     from irscope.tui.home_visits import AppExit
-    from irscope.tui.live_connection import Publish, VariantCompiler
+    from irscope.tui.live_connection import VariantCompiler
+    from irscope.workspace.live import Publish
     from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
 
 NAME = "tui"
@@ -131,11 +133,11 @@ class _CaptureCompiler:
         self._capture = capture
 
     @cached_property
-    def _made(self) -> tuple[WhatIfCompiler, OwnCapture]:
-        from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+    def _made(self) -> tuple[WhatIfCompiler, LiveCapture]:
+        from irscope.jobs.variant_compiler import WhatIfCompiler, own_capture
 
-        own_capture = OwnCapture(self._capture)
-        return WhatIfCompiler(own_capture, _WHAT_IF_SECONDS), own_capture
+        capture = own_capture(self._capture)
+        return WhatIfCompiler(capture, _WHAT_IF_SECONDS), capture
 
     def prepare(self) -> None:
         """Start to load the compiler."""
@@ -159,20 +161,28 @@ class _CaptureCompiler:
             return ""
         compiler, own_capture = self._made
         compiler.stop()
-        return own_capture.finish()
+        own_capture.finish()
+        if not own_capture.added:
+            return ""
+        name, of = shlex.quote(str(own_capture.path)), shlex.quote(str(self._capture))
+        return (
+            f"{name}: {pluralize(own_capture.added, 'variant')} compiled in the app; {of} was not changed\n"
+            f"both in one: irscope merge {of} {name} -o NEW.irscope\n"
+        )
 
 
 def _compile(args: argparse.Namespace, from_home: bool = False) -> AppExit:
     """Compiles while the app runs, then prints the path of the capture."""
-    from irscope.cli.live_sweep import LiveSweep
-    from irscope.cli.what_if import WhatIfCompiler
+    from irscope.cli.written_options import with_options
+    from irscope.jobs.live_sweep import LiveSweep
+    from irscope.jobs.variant_compiler import WhatIfCompiler
 
     request = options.sweep_request(args, args.capture, quiet=True)
     check_terminal("irscope compile works without one")
     path = args.output or Path(tempfile.mkdtemp(prefix="irscope-"), f"{request.file.stem}.irscope")
     options.open_writer(args, path).close()
-    sweep = LiveSweep(request, path, args.jobs, args.timeout)
-    compiler = WhatIfCompiler(sweep, args.timeout, request.file)
+    sweep = LiveSweep(request, path, args.jobs, args.timeout, with_options)
+    compiler = WhatIfCompiler(sweep.capture, args.timeout, request.file)
     try:
         with Workspace(path, writable=True) as workspace:
             try:
@@ -183,7 +193,7 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> AppExit:
     finally:
         empty = _tidy(path, temporary=args.output is None)
     if not empty:
-        remaining = f", {sweep.what_ifs} more in the app" if sweep.what_ifs else ""
+        remaining = f", {sweep.capture.added} more in the app" if sweep.capture.added else ""
         remaining += f", {sweep.left} not compiled yet" if sweep.left else ""
         name = shlex.quote(str(path))
         print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{remaining}")

@@ -10,7 +10,6 @@ example: irscope verdict matmul.irscope '#4' --against '#1'
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
@@ -36,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--launch", metavar="LAUNCH", help='estimate for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"'
     )
     options.add_selection(parser)
-    options.add_format(parser, "text", "json")
+    options.add_document_format(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -50,7 +49,10 @@ def run(args: argparse.Namespace) -> int:
 
             options.print_json(verdicts_document(str(workspace.path), verdicts))
         else:
-            _print(verdicts)
+            from irscope.document.variant_content import verdict_content
+
+            blocks = [block for verdict in verdicts for block in verdict_content(verdict)]
+            options.print_document(blocks, args)
     return int(any(verdict.launchable is False for verdict in verdicts))
 
 
@@ -61,11 +63,3 @@ def _verdicts(workspace: Workspace, args: argparse.Namespace) -> list[Verdict]:
     else:
         variants = workspace.select(args.kernel, args.target)
     return [workspace.verdict(variant, against, args.launch) for variant in variants]
-
-
-def _print(verdicts: list[Verdict]) -> None:
-    from irscope.document.terminal.variant_text import verdict_text
-
-    for number, verdict in enumerate(verdicts):
-        sys.stdout.write("\n" if number else "")
-        sys.stdout.writelines(f"{line}\n" for line in verdict_text(verdict))

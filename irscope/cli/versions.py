@@ -26,10 +26,8 @@ from irscope.cli import consent, options
 from irscope.model import UserError
 
 if TYPE_CHECKING:
-    from irscope.compiling.job import Job
     from irscope.jobs.versions.requests import Request
-    from irscope.jobs.versions.version_sweep import LaunchesOf, PlannedEnvironment, VersionsProgress
-    from irscope.model import Launch
+    from irscope.jobs.versions.version_sweep import EnvironmentSweep, Launches, VersionsProgress
 
 NAME = "versions"
 GROUP = "capture"
@@ -106,11 +104,11 @@ def _compile_kernel(args: argparse.Namespace) -> int:
     else:
         requests = [options.sweep_request(args, args.input)]
         stem = requests[0].kernel or ""
-    return _compile(args, FileRequest(requests), stem, lambda path: None, lambda _: ())
+    return _compile(args, FileRequest(requests), stem, lambda path: None, {})
 
 
 def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
-    from irscope.jobs.versions.requests import captured_request, launch_key, launches_of, left_out
+    from irscope.jobs.versions.requests import captured_request, launches_of, left_out
     from irscope.workspace import merge_captures
     from irscope.workspace.trust import untrusted_files
 
@@ -126,7 +124,6 @@ def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     consent.require_consent(args, capture, list(untrusted_files(request.files)))
     for line in left_out(capture, request, args.kernel):
         print(f"irscope: {line}", file=sys.stderr)
-    launches = launches_of(request)
 
     def begin(path: Path) -> None:
         """Begins with the variants as they were captured, under their own version."""
@@ -134,10 +131,7 @@ def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
             merge_captures([capture], path, args.force)
             args.resume = True
 
-    def known(job: Job) -> tuple[Launch, ...]:
-        return launches.get(launch_key(job), ())
-
-    return _compile(args, request, capture.stem, begin, known)
+    return _compile(args, request, capture.stem, begin, launches_of(request))
 
 
 def _compile(
@@ -145,7 +139,7 @@ def _compile(
     request: Request,
     stem: str,
     begin: Callable[[Path], None],
-    launches_of: LaunchesOf,
+    launches: Launches,
 ) -> int:
     """Compiles under every version that can be had, and prints the summary."""
     from irscope.cli.progress import counting_bar
@@ -171,7 +165,7 @@ def _compile(
                 args.jobs,
                 args.timeout,
                 lambda done: bar(done.kept + done.done, done.total),
-                launches_of,
+                launches,
             )
     _print_result(args, path, progress, time.monotonic() - start)
     _summarize(args, path, problems)
@@ -198,7 +192,7 @@ def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgre
 def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> bool:
     """Print which version made what worse; returns whether any kernel has several versions."""
     from irscope.document.json.capture import versions_document
-    from irscope.document.terminal.variant_text import versions_text
+    from irscope.document.variant_content import versions_content
     from irscope.workspace import Workspace
     from irscope.workspace.timeline import version_summaries
 
@@ -208,7 +202,7 @@ def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> boo
         if args.format == "json":
             options.print_json(versions_document(summaries, str(path), problems))
         else:
-            sys.stdout.writelines(f"{line}\n" for line in versions_text(summaries, options.paint()))
+            options.print_document(versions_content(summaries), args)
     return bool(summaries)
 
 
@@ -227,7 +221,7 @@ def _environments(args: argparse.Namespace) -> int:
     return 0
 
 
-def _notes(planned: list[PlannedEnvironment]) -> Iterator[str]:
+def _notes(planned: list[EnvironmentSweep]) -> Iterator[str]:
     """Yield the notes of all plans; those that not all versions have begin with the version."""
     notes: dict[str, list[str]] = {}
     for environment_plan in planned:

@@ -18,22 +18,18 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import consent, options
-from irscope.model import Target, UserError
+from irscope.model import UserError
 from irscope.model.files import write_output
 from irscope.model.text import pluralize, printable
 
 if TYPE_CHECKING:
-    from irscope.compiling.messages import Program
-    from irscope.jobs.warm.build import WarmBuild
-    from irscope.jobs.warm.checking import ProgramCheck
-    from irscope.jobs.warm.launch_build import WarmOptions
-    from irscope.jobs.warm.launch_plans import KernelLaunches, LaunchOptions
+    from irscope.jobs.warm.launch_plans import WarmOptions
 
 NAME = "warm"
 GROUP = "choose and ship"
@@ -46,108 +42,59 @@ _NO_GPU = (
 )
 
 
-def check_programs(programs: Sequence[str], folder: Path | None) -> int:
-    """Run each program; returns the first exit code that is not 0, else 1 if something was cold.
-
-    Prints a line per cold start on stderr. Raises UserError for wrong use, and if no program used Triton.
-    """
-    if not programs:
-        raise UserError("--check needs a program: irscope warm --check 'train.py --steps 1' -o warm")
-    codes = [_check_program(program, folder) for program in programs]
-    return next((code for code in codes if code), 0)
-
-
 def _check_program(text: str, folder: Path | None) -> int:
+    """Run a program and print a line per cold start on stderr.
+
+    Returns its exit code, else 1 if something was cold. Raises UserError if it did not use Triton.
+    """
     from irscope.jobs.warm.checking import check_program, command_of
+    from irscope.jobs.warm.expecting import cold_sentence
     from irscope.recording.process_recorder import has_gpu
 
     check = check_program(command_of(text), folder)
     if not check.processes:
         missing = "none of its processes imported Triton in a Python that has irscope"
         raise UserError(f"{text}: exit code {check.code}, and {missing}")
-    for line in _lines(check, folder):
-        print(f"irscope: {line}", file=sys.stderr)
+    verdict = f"{pluralize(check.hits, 'kernel')} from {folder or 'the cache of Triton'}"
+    if check.cold:
+        verdict = f"not warm: {cold_sentence(check.cold)}; {verdict}"
+    elif check.code:
+        verdict = f"nothing cold until the program failed: {verdict}"
+    else:
+        verdict = f"warm: {verdict}, nothing was compiled, benchmarked or built"
+    lines = [verdict, *(f"  {cold_start}" for cold_start in check.cold)]
     if check.code:
-        print(f"irscope: {text}: exit code {check.code}", file=sys.stderr)
-        if not has_gpu():
-            print(f"irscope: {_NO_GPU}", file=sys.stderr)
+        lines += [f"{text}: exit code {check.code}", *([] if has_gpu() else [_NO_GPU])]
+    for line in lines:
+        print(f"irscope: {line}", file=sys.stderr)
     return check.code or int(bool(check.cold))
 
 
-def _lines(check: ProgramCheck, folder: Path | None) -> Iterator[str]:
-    """Yield the verdict, then the cold starts."""
-    from irscope.jobs.warm.expecting import cold_sentence
-
-    hits = f"{pluralize(check.hits, 'kernel')} from {folder or 'the cache of Triton'}"
-    if check.cold:
-        yield f"not warm: {cold_sentence(check.cold)}; {hits}"
-    elif check.code:
-        yield f"nothing cold until the program failed: {hits}"
-    else:
-        yield f"warm: {hits}, nothing was compiled, benchmarked or built"
-    yield from (f"  {cold_start}" for cold_start in check.cold)
-
-
-def add_launch_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the options."""
-    launches = parser.add_argument_group("launches and autotuned choices")
-    launches.add_argument(
-        "--vary",
-        metavar="KERNEL:NAME=VALUES",
-        action="append",
-        default=[],
-        help="also compile for these values: 'matmul:M=1..8192:x16;N=64,128'",
-    )
-    launches.add_argument("--plan", metavar="FILE", type=Path, help="compile the kernels of a plan file")
-    launches.add_argument(
-        "--pins",
-        metavar="FILE",
-        type=Path,
-        action="append",
-        default=[],
-        help="autotuners choose what FILE says: only that is compiled, nothing is measured in production",
-    )
-    launches.add_argument(
-        "--no-prices",
-        action="store_true",
-        help="do not say what do_not_specialize would cost, which compiles more",
-    )
-    writing = parser.add_argument_group("writing a plan or pins instead of building")
-    writing.add_argument(
-        "--write-plan", metavar="FILE", type=Path, help="write the captures' launches and --vary to FILE"
-    )
-    writing.add_argument(
-        "--write-pins",
-        metavar="FILE",
-        type=Path,
-        help="write the choices in captures made on a GPU, merged with --pins, to FILE",
-    )
-    writing.add_argument("--force", action="store_true", help="overwrite the file that is written")
-
-
-def warm_launch_options(args: argparse.Namespace, target: Target | None) -> LaunchOptions:
-    """Return the launches that the options add. Raises UserError that names the option that is wrong."""
-    from irscope.jobs.warm.launch_plans import LaunchOptions, parse_all_axes
+def warm_options(args: argparse.Namespace) -> WarmOptions:
+    """Return how to build; prints conflicts of pins. Raises UserError that names the option that is wrong."""
+    from irscope.compiling.launch_grid import parse_axes
+    from irscope.jobs.warm.launch_plans import WarmOptions
     from irscope.jobs.warm.pins import merged, read_pins
 
+    options.check_positive(args, "-j")
+    options.check_timeout(args)
+    target = options.target(args.target) if args.target else None
     pins, conflicts = merged({str(path): read_pins(path) for path in args.pins})
     _print(conflicts)
-    return LaunchOptions(
-        axes=parse_all_axes(args.vary),
-        pins=pins,
+    return WarmOptions(
         target=target,
         kernels=args.kernel,
+        axes=tuple(axis for text in args.vary for axis in parse_axes(text)),
+        pins=pins,
+        prices=not args.no_prices,
+        prune=args.prune,
+        binary_only=args.binary_only,
+        at=args.at or "",
+        libcuda=tuple(args.libcuda),
+        libhip=tuple(args.libhip),
         processes=args.jobs,
         seconds=args.timeout,
-        prices=not args.no_prices,
     )
-
-
-def plan_kernels(args: argparse.Namespace) -> tuple[KernelLaunches, ...]:
-    """Return the kernels of --plan, or none without it."""
-    from irscope.jobs.warm.plan_file import read_plan
-
-    return read_plan(args.plan) if args.plan is not None else ()
 
 
 def write_plan(args: argparse.Namespace) -> int:
@@ -155,8 +102,8 @@ def write_plan(args: argparse.Namespace) -> int:
     from irscope.jobs.warm.launch_plans import launches_of
     from irscope.jobs.warm.plan_file import plan_text
 
-    options = warm_launch_options(args, None)
-    kernels = [kernel for path in _captures(args, "--write-plan") for kernel in launches_of(path, options)]
+    warm = replace(warm_options(args), target=None)
+    kernels = [kernel for path in _captures(args, "--write-plan") for kernel in launches_of(path, warm)]
     text = plan_text(kernels, args.write_plan.absolute().parent)
     write_output(args.write_plan, text.encode(), args.force)
     launches = pluralize(sum(len(kernel.cases) for kernel in kernels), "launch")
@@ -203,7 +150,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="train.py, 'train.py --steps 1', '-m pkg.bench', or a capture",
     )
     _add_build(parser)
-    add_launch_arguments(parser)
+    _add_launches(parser)
     _add_folder(parser)
 
 
@@ -236,6 +183,42 @@ def _add_build(parser: argparse.ArgumentParser) -> None:
     options.add_workers(build)
 
 
+def _add_launches(parser: argparse.ArgumentParser) -> None:
+    launches = parser.add_argument_group("launches and autotuned choices")
+    launches.add_argument(
+        "--vary",
+        metavar="KERNEL:NAME=VALUES",
+        action="append",
+        default=[],
+        help="also compile for these values: 'matmul:M=1..8192:x16;N=64,128'",
+    )
+    launches.add_argument("--plan", metavar="FILE", type=Path, help="compile the kernels of a plan file")
+    launches.add_argument(
+        "--pins",
+        metavar="FILE",
+        type=Path,
+        action="append",
+        default=[],
+        help="autotuners choose what FILE says: only that is compiled, nothing is measured in production",
+    )
+    launches.add_argument(
+        "--no-prices",
+        action="store_true",
+        help="do not say what do_not_specialize would cost, which compiles more",
+    )
+    writing = parser.add_argument_group("writing a plan or pins instead of building")
+    writing.add_argument(
+        "--write-plan", metavar="FILE", type=Path, help="write the captures' launches and --vary to FILE"
+    )
+    writing.add_argument(
+        "--write-pins",
+        metavar="FILE",
+        type=Path,
+        help="write the choices in captures made on a GPU, merged with --pins, to FILE",
+    )
+    writing.add_argument("--force", action="store_true", help="overwrite the file that is written")
+
+
 def _add_folder(parser: argparse.ArgumentParser) -> None:
     folder = parser.add_argument_group("instead of building")
     folder.add_argument("--verify", metavar="DIR", type=Path, help="whether this machine's keys will match")
@@ -257,70 +240,35 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _build(args: argparse.Namespace) -> int:
-    from irscope.jobs.warm.build import WarmBuild
-    from irscope.jobs.warm.launch_build import LaunchBuild
-    from irscope.jobs.warm.run_program import parse_program
-    from irscope.jobs.warm.warm_text import new_entry_text, result_text
+    from irscope.cli.progress import recording_bar
+    from irscope.jobs.warm.build import build, new_entry_text, result_text
+    from irscope.jobs.warm.compile_input import Input, parse_program
+    from irscope.jobs.warm.plan_file import read_plan
     from irscope.workspace.trust import kernels_of, untrusted_files
 
     if not (args.inputs or args.plan) or args.output is None:
         raise UserError("specify a script or capture and -o DIR; see irscope warm --help")
     if args.vary and not args.inputs:
         raise UserError(f"--vary: is for scripts and captures; write the values into `vary` of {args.plan}")
-    programs = {text: parse_program(options.script_path(text)) for text in args.inputs}
-    for text in (text for text, program in programs.items() if program is None and (args.vary or args.pins)):
-        consent.require_consent(args, Path(text), list(untrusted_files(kernels_of(Path(text)))))
-    code = 0
-    warm = _options(args)
-    vary = warm_launch_options(args, warm.target)
-    kernels = plan_kernels(args)
-    with WarmBuild(args.output, warm) as build:
-        launches = LaunchBuild(build.folder, vary, build.cache_here, build.old.choices, build.add_compiled)
-        build.launches, build.run_options = launches, replace(build.run_options, pins=vary.pins)
-        if kernels:
-            launches.add_kernels(kernels, str(args.plan))
-            build.complete(str(args.plan))
-        for text, program in programs.items():
-            if program is None:
-                build.add_capture(Path(text), text)
-            else:
-                code = _add_program(build, program, text) or code
-        result = build.finish(shlex.join(sys.argv))
+    sources: dict[str, Input] = {}
+    for text in args.inputs:
+        sources[text] = parse_program(options.script_path(text)) or Path(text)
+    for path in sources.values():
+        if isinstance(path, Path) and (args.vary or args.pins):
+            consent.require_consent(args, path, list(untrusted_files(kernels_of(path))))
+    warm = warm_options(args)
+    if args.plan is not None and (kernels := read_plan(args.plan)):
+        sources = {str(args.plan): kernels, **sources}
+    result = build(args.output, sources, warm, shlex.join(sys.argv), recording_bar)
     print(result_text(args.output, result))
     new = result.new if args.expect_warm else ()
     for line in (*result.failures, *result.problems, *map(new_entry_text, new)):
         print(f"irscope: {printable(line)}", file=sys.stderr)
-    return int(bool(code or result.failures or result.problems or new))
-
-
-def _add_program(build: WarmBuild, program: Program, text: str) -> int:
-    from irscope.cli.progress import recording_bar
-
-    with recording_bar() as report:
-        return build.add_program(program, text, report)
-
-
-def _options(args: argparse.Namespace) -> WarmOptions:
-    from irscope.jobs.warm.launch_build import WarmOptions
-
-    options.check_positive(args, "-j")
-    options.check_timeout(args)
-    return WarmOptions(
-        target=options.target(args.target) if args.target else None,
-        kernels=args.kernel,
-        prune=args.prune,
-        binary_only=args.binary_only,
-        at=args.at or "",
-        libcuda=tuple(args.libcuda),
-        libhip=tuple(args.libhip),
-        processes=args.jobs,
-        seconds=args.timeout,
-    )
+    return int(bool(result.failures or result.problems or new))
 
 
 def _verify(args: argparse.Namespace) -> int:
-    from irscope.jobs.warm.verify import DIFFERS, verify
-    from irscope.jobs.warm.warm_text import checks_text
+    from irscope.jobs.warm.verify import DIFFERS, checks_text, verify
 
     checks = verify(args.verify)
     print(checks_text(args.verify, checks))
@@ -344,16 +292,22 @@ def _relocate(args: argparse.Namespace) -> int:
     return 0
 
 
-def _check(args: argparse.Namespace) -> int:
+def check_programs(programs: Sequence[str], folder: Path | None) -> int:
+    """Run each program; returns the first exit code that is not 0, else 1 if something was cold.
 
-    return check_programs(args.inputs, args.output)
+    Raises UserError for wrong use, and if no program used Triton.
+    """
+    if not programs:
+        raise UserError("--check needs a program: irscope warm --check 'train.py --steps 1' -o warm")
+    codes = [_check_program(text, folder) for text in programs]
+    return next(filter(None, codes), 0)
 
 
 # The options that replace the build, and the functions that they run.
 _COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
     "verify": _verify,
     "relocate": _relocate,
-    "check": _check,
+    "check": lambda args: check_programs(args.inputs, args.output),
     "write_plan": write_plan,
     "write_pins": write_pins,
 }

@@ -10,7 +10,6 @@ example: irscope why serving.irscope '#1' '#2'
 from __future__ import annotations
 
 import argparse
-import sys
 
 from irscope.cli import options
 from irscope.model import UserError
@@ -27,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", nargs="?", help="#3, or any part of its name in irscope list")
     parser.add_argument("b", metavar="B", nargs="?", help="the other variant")
     options.add_all_findings(parser)
-    options.add_format(parser, "text", "json", "markdown")
+    options.add_document_format(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,7 +35,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("name two variants, or none for the whole capture")
     with Workspace(args.capture) as workspace:
         if args.a is None:
-            _print_capture(workspace, args.format)
+            _print_capture(workspace, args)
         else:
             _print_pair(workspace, args)
     return 0
@@ -48,31 +47,19 @@ def _print_pair(workspace: Workspace, args: argparse.Namespace) -> None:
         from irscope.document.json.comparison import why_document
 
         options.print_json(why_document(comparison))
-        return
-    if args.format == "markdown":
-        from irscope.document.markdown.reports import why_markdown
-
-        lines = list(why_markdown(comparison, args.all_findings))
     else:
-        from irscope.document.terminal.comparison_text import why_text
+        from irscope.document.comparison_content import why_content
 
-        lines = list(why_text(comparison, args.all_findings, options.paint()))
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+        options.print_document(list(why_content(comparison, args.all_findings)), args)
 
 
-def _print_capture(workspace: Workspace, format_: str) -> None:
+def _print_capture(workspace: Workspace, args: argparse.Namespace) -> None:
     kernels = workspace.compilations()
-    if format_ == "json":
+    if args.format == "json":
         from irscope.document.json.comparison import compilations_document
 
         options.print_json(compilations_document(str(workspace.path), kernels))
-        return
-    if format_ == "markdown":
-        from irscope.document.markdown.reports import compilations_markdown
-
-        lines = compilations_markdown(kernels)
     else:
-        from irscope.document.terminal.comparison_text import compilations_text
+        from irscope.document.comparison_content import compilations_content
 
-        lines = compilations_text(kernels, options.paint())
-    sys.stdout.writelines(f"{line}\n" for line in lines)
+        options.print_document(compilations_content(kernels), args)

@@ -1,6 +1,6 @@
-"""Values that a user wants a kernel's arguments to be compiled for: `attention:M=1..8192:x16;N=64,128`.
+"""The launches to compile a kernel for: the recorded ones, and those that `--vary` adds.
 
-    KERNEL:NAME=VALUE,VALUE[;NAME=...]
+    KERNEL:NAME=VALUE,VALUE[;NAME=...]        attention:M=1..8192:x16;N=64,128
 
 A VALUE of a run-time argument is a number or a range; of a pointer, its type or its alignment:
 
@@ -11,17 +11,12 @@ A VALUE of a run-time argument is a number or a range; of a pointer, its type or
 
 A VALUE of a constexpr or option is one that `irscope compile --config` takes. KERNEL may be a glob.
 
-The arguments of recorded launches that depend on each other: strides that equal sizes, multiples of them.
-
-M=128 N=1024 K=512 stride_am=512 stride_bk=1024  ->  stride_am moves with K, stride_bk with N
-
-Launches of a kernel that a capture has, and those that `--vary` adds: the arguments of each.
+Strides and sizes that equal an argument, or a multiple of it, in all recorded launches move with it. Of the
+values, one is compiled for each way in which Triton can specialize:
 
     recorded   a=float16[512, 64] M=512 stride=512
     --vary "matmul:M=1..4096"
-               M=1 stride=1, M=2 stride=2, M=16 stride=16: one for each way in which Triton can specialize
-
-Strides and sizes that follow from an argument move with it.
+               M=1 stride=1, M=2 stride=2, M=16 stride=16
 """
 
 from __future__ import annotations
@@ -48,54 +43,52 @@ _USAGE = "expected KERNEL:NAME=VALUES, such as matmul:M=1..8192:x16;N=64,128"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class IntegerRange(FrozenValue):
-    """The integers from `first` to `last`: every `step`-th, or each `factor` times the one before it."""
+class DependentArgument(FrozenValue):
+    """An argument that is `ratio` times another; `values` is in how many different values it was so."""
 
-    first: int
-    last: int
-    step: int = 1
-    factor: int = 1
-
-    def __len__(self) -> int:
-        """Count the integers."""
-        if self.factor == 1:
-            return len(range(self.first, self.last + 1, self.step))
-        return sum(1 for _ in self)
-
-    def __iter__(self) -> Iterator[int]:
-        """Yield the integers, smallest first."""
-        if self.factor == 1:
-            yield from range(self.first, self.last + 1, self.step)
-            return
-        value = self.first
-        while value <= self.last:
-            yield value
-            value *= self.factor
+    name: str
+    ratio: int
+    values: int
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Axis(FrozenValue):
-    """The values of one argument of the kernels that match a glob; `text` is what the user wrote of them."""
+    """The values of one argument of the kernels that match a glob; `text` is what the user wrote of them.
+
+    `dependents` are the arguments that move with it: they are known once there are recorded launches.
+    """
 
     kernel: str
     name: str
     text: str
-    values: tuple[IntegerRange | str, ...]
+    values: tuple[range | str, ...]
+    dependents: tuple[DependentArgument, ...] = ()
 
     def texts(self) -> Iterator[str]:
         """Yield each value as the text of a launch's argument."""
         for value in self.values:
-            yield from map(str, value) if isinstance(value, IntegerRange) else (value,)
+            yield from map(str, value) if isinstance(value, range) else (value,)
 
     @property
     def size(self) -> int:
         """Return the number of values."""
-        return sum(len(value) if isinstance(value, IntegerRange) else 1 for value in self.values)
+        return sum(len(value) if isinstance(value, range) else 1 for value in self.values)
 
     @property
     def keeps(self) -> bool:
         """Return True if the axis only says that the argument keeps its recorded value."""
         return self.values == (SAME,)
+
+    @property
+    def description(self) -> str:
+        """Return the values and what moves with them: "M=1..64 (and with it stride_am, stride_cm = 2 M)"."""
+        text = f"{self.name}={self.text}"
+        if not self.dependents:
+            return text
+        names = [d.name if d.ratio == 1 else f"{d.name} = {d.ratio} {self.name}" for d in self.dependents]
+        once = next((d.name for d in self.dependents if d.values == 1), "")
+        hint = f"; so in the only value recorded: {once}={SAME} keeps it" if once else ""
+        return f"{text} (and with it {', '.join(names)}{hint})"
 
 
 def parse_axes(text: str) -> tuple[Axis, ...]:
@@ -123,29 +116,34 @@ def _axis(kernel: str, part: str, text: str) -> Axis:
     entries = split_entries(values)
     if not (equals and name.isidentifier() and entries):
         raise UserError(f"vary '{text}': '{part}' is not NAME=VALUES; {_USAGE}")
-    axis = Axis(kernel, name, values, tuple(_value(entry.strip(), text) for entry in entries))
+    axis = Axis(kernel, name, values, tuple(value for e in entries for value in _values(e.strip(), text)))
     if SAME in axis.values and not axis.keeps:
         raise UserError(f"vary '{text}': '{SAME}' keeps the recorded values, so {name} has no others")
     return axis
 
 
-def _value(entry: str, text: str) -> IntegerRange | str:
+def _values(entry: str, text: str) -> Sequence[range | str]:
     match = _RANGE.fullmatch(entry)
     if match is None:
-        return entry
-    first, last, number = int(match[1]), int(match[2]), int(match[4] or 1)
-    if number == 0 or (match[3] == "*" and (number == 1 or first < 1)):
+        return [entry]
+    first, last, kind, number = int(match[1]), int(match[2]), match[3], int(match[4] or 1)
+    if number == 0 or (kind == "*" and (number == 1 or first < 1)):
         raise UserError(f"vary '{text}': '{entry}' never ends; a step or factor is positive")
-    span = IntegerRange(first, last, step=number)
-    if match[3] == "x":
-        span = IntegerRange(-(-first // number) * number, last, step=number)
-    elif match[3] == "*":
-        span = IntegerRange(first, last, factor=number)
-    if not len(span):
+    if kind == "*":
+        powers = []
+        while first <= last:
+            powers.append(str(first))
+            first *= number
+        if powers:
+            return powers
+    if kind == "x":
+        first = -(-first // number) * number
+    count = (last - first) // number + 1
+    if count < 1:
         raise UserError(f"vary '{text}': '{entry}' has no number in it")
-    if len(span) > _MOST_VALUES:
-        raise UserError(f"vary '{text}': '{entry}' has {len(span):,} numbers, more than {_MOST_VALUES:,}")
-    return span
+    if count > _MOST_VALUES:
+        raise UserError(f"vary '{text}': '{entry}' has {count:,} numbers, more than {_MOST_VALUES:,}")
+    return [range(first, last + 1, number)]
 
 
 _INTEGER = re.compile(r"-?\d{1,20}")
@@ -166,15 +164,6 @@ class LaunchCase(FrozenValue):
     choices: tuple[tuple[str, str], ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class DependentArgument(FrozenValue):
-    """An argument that is `ratio` times another; `launches` is in how many different values it was so."""
-
-    name: str
-    ratio: int
-    values: int
-
-
 def dependent_arguments(
     name: str, cases: Sequence[LaunchCase], fixed: frozenset[str] = frozenset()
 ) -> tuple[DependentArgument, ...]:
@@ -185,27 +174,21 @@ def dependent_arguments(
     """
     rows = [dict(case.arguments) for case in cases]
     rows = [row for row in rows if _INTEGER.fullmatch(row.get(name, ""))]
-    names = dict.fromkeys(
-        argument for row in rows for argument in row if argument != name and argument not in fixed
-    )
-    candidates = {
-        argument: dependent
-        for argument in names
-        if (dependent := _dependent_argument(name, argument, rows)) is not None
-    }
-    sure = {
-        argument for argument, dependent in candidates.items() if dependent.ratio == 1 or dependent.values > 1
-    }
+    others = [other for other in dict.fromkeys(other for row in rows for other in row) if other != name]
+    candidates = [_dependent_argument(name, other, rows) for other in others if other not in fixed]
+    dependents = [dependent for dependent in candidates if dependent is not None]
+    sure = {dependent.name for dependent in dependents if dependent.ratio == 1 or dependent.values > 1}
     sizes = {
-        value
+        row[other]
         for row in rows
-        for argument, value in row.items()
-        if argument != name and argument not in sure and not _is_stride(argument)
+        for other in others
+        if other in row and not (other in sure or _is_stride(other))
     }
     return tuple(
         dependent
-        for argument, dependent in candidates.items()
-        if argument in sure or (_is_stride(argument) and not any(row.get(argument) in sizes for row in rows))
+        for dependent in dependents
+        if dependent.name in sure
+        or (_is_stride(dependent.name) and sizes.isdisjoint(row[dependent.name] for row in rows))
     )
 
 
@@ -214,12 +197,10 @@ def _dependent_argument(name: str, other: str, rows: Sequence[Mapping[str, str]]
         return None
     pairs = {(int(row[name]), int(row[other])) for row in rows}
     largest, of_largest = max(pairs, default=(0, 0))
-    if largest < 2 or of_largest < largest or of_largest % largest:
+    if largest < 2 or of_largest < largest:
         return None
     ratio = of_largest // largest
-    if any(follower_value != ratio * value for value, follower_value in pairs):
-        return None
-    return DependentArgument(other, ratio, len(pairs))
+    return DependentArgument(other, ratio, len(pairs)) if all(b == ratio * a for a, b in pairs) else None
 
 
 def _is_stride(name: str) -> bool:
@@ -229,38 +210,33 @@ def _is_stride(name: str) -> bool:
 def dependent_constants(
     argument: str, cases: Sequence[LaunchCase]
 ) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Constexprs that the program seems to compute from an argument, with their recorded values.
+    """Return the constexprs that the program seems to compute from an argument, with their recorded values.
 
     Each differs between launches, but not between launches with the same value of the argument; or it is
     the power of two that follows the only value.
     """
-    rows = [(dict(case.arguments), dict(case.constants)) for case in cases]
-    rows_with_argument = [
-        (arguments[argument], constants) for arguments, constants in rows if argument in arguments
-    ]
+    pairs: dict[str, set[tuple[str, int]]] = {}
+    for case in cases:
+        value = dict(case.arguments).get(argument)
+        for name, constant in case.constants:
+            if value is not None and name not in OPTION_NAMES:
+                pairs.setdefault(name, set()).update([(value, constant)] if type(constant) is int else [])
     following = []
-    for name in dict.fromkeys(
-        name for _, constants in rows_with_argument for name in constants if name not in OPTION_NAMES
-    ):
-        pairs = {
-            (value, constants[name])
-            for value, constants in rows_with_argument
-            if type(constants.get(name)) is int
-        }
-        values = sorted({constant for _, constant in pairs if type(constant) is int})
-        several = len(values) > 1 and len({value for value, _ in pairs}) == len(pairs)
-        if several or (len(pairs) == 1 and _is_next_power(*next(iter(pairs)))):
+    for name, recorded in pairs.items():
+        values = sorted({constant for _, constant in recorded})
+        several = len(values) > 1 and len({value for value, _ in recorded}) == len(recorded)
+        if several or (len(recorded) == 1 and all(_is_next_power(*pair) for pair in recorded)):
             following.append((name, tuple(map(str, values))))
     return tuple(following)
 
 
-def _is_next_power(value: str, constant: object) -> bool:
+def _is_next_power(value: str, constant: int) -> bool:
     number = int(value) if _INTEGER.fullmatch(value) else 0
-    return isinstance(constant, int) and number > 1 and constant == 1 << (number - 1).bit_length()
+    return number > 1 and constant == 1 << (number - 1).bit_length()
 
 
 def constants_text(argument: str, name: str, values: Sequence[str]) -> str:
-    """Says that a constexpr was not varied with the argument that it follows."""
+    """Say that a constexpr was not varied with the argument that it follows."""
     return (
         f"{name} follows {argument} in the recorded launches, but only {', '.join(values)} is "
         f"compiled; add its other values: {name}=..."
@@ -337,31 +313,23 @@ def _invented(argument: Argument) -> str:
     return "0.5"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LinkedAxis(FrozenValue):
-    """An axis with the arguments that move with it."""
-
-    axis: Axis
-    dependents: tuple[DependentArgument, ...]
-
-
-def linked_axes(axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> tuple[LinkedAxis, ...]:
+def linked_axes(axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> tuple[Axis, ...]:
     """Return each axis that changes something, with the arguments that move with it.
 
     An argument that has an axis of its own moves with no other.
     """
     fixed = frozenset(axis.name for axis in axes)
     return tuple(
-        LinkedAxis(axis, dependent_arguments(axis.name, cases, fixed - {axis.name}))
+        replace(axis, dependents=dependent_arguments(axis.name, cases, fixed - {axis.name}))
         for axis in axes
         if not axis.keeps
     )
 
 
 def expand_axes(
-    cases: Sequence[LaunchCase], moved: Sequence[LinkedAxis], outcome: Callable[[LaunchCase], Hashable] | None
+    cases: Sequence[LaunchCase], axes: Sequence[Axis], outcome: Callable[[LaunchCase], Hashable] | None
 ) -> tuple[LaunchCase, ...]:
-    """`cases`, then each with the product of the axes' values, of which the recorded one is one more.
+    """`cases`, then each with the product of the linked axes' values; the recorded value is one more.
 
     Of several values that Triton cannot specialize differently, only one is kept: of integers, the first of
     those with the same width that are (or are not) divisible by 16 in the argument and in all that moves with
@@ -369,40 +337,38 @@ def expand_axes(
     outcome, the other arguments as recorded, are the same. Raises UserError if there are too many launches,
     or a value does not fit.
     """
-    varied_cases = dict.fromkeys(cases)
-    if not (moved and cases):
-        return tuple(varied_cases)
-    axes = [(None, *_values(move, cases, outcome)) for move in moved]
-    total = len(cases) * math.prod(map(len, axes))
+    expanded = dict.fromkeys(cases)
+    if not (axes and cases):
+        return tuple(expanded)
+    texts = [(None, *_different_values(axis, cases, outcome)) for axis in axes]
+    total = len(cases) * math.prod(map(len, texts))
     if total > MOST_LAUNCHES:
-        sizes = (f"{len(values) - 1:,} of {m.axis.name}" for m, values in zip(moved, axes, strict=True))
+        sizes = (f"{len(values) - 1:,} of {axis.name}" for values, axis in zip(texts, axes, strict=True))
         raise UserError(
-            f"vary {moved[0].axis.kernel}: {len(cases):,} recorded launches x {' x '.join(sizes)} are "
+            f"vary {axes[0].kernel}: {len(cases):,} recorded launches x {' x '.join(sizes)} are "
             f"{total:,}, more than {MOST_LAUNCHES:,}; give fewer values"
         )
-    for case in cases:
-        for texts in product(*axes):
-            changed = case
-            for move, text in zip(moved, texts, strict=True):
-                changed = changed if text is None else _with_value(changed, move, text)
-            varied_cases.setdefault(changed)
-    return tuple(varied_cases)
+    for case, values in product(cases, product(*texts)):
+        changed = case
+        for axis, text in zip(axes, values, strict=True):
+            changed = changed if text is None else _with_value(changed, axis, text)
+        expanded.setdefault(changed)
+    return tuple(expanded)
 
 
-def _values(
-    move: LinkedAxis, cases: Sequence[LaunchCase], outcome: Callable[[LaunchCase], Hashable] | None
+def _different_values(
+    axis: Axis, cases: Sequence[LaunchCase], outcome: Callable[[LaunchCase], Hashable] | None
 ) -> Iterator[str]:
     seen_kinds: set[Hashable] = set()
-    ratios = (1, *sorted({dependent.ratio for dependent in move.dependents}))
-    sample_cases = cases[: max(1, MOST_LAUNCHES // move.axis.size)]
-    for text in move.axis.texts():
-        number = int(text) if _INTEGER.fullmatch(text) else None
-        if number is None:
+    ratios = (1, *sorted({dependent.ratio for dependent in axis.dependents}))
+    sample_cases = cases[: max(1, MOST_LAUNCHES // axis.size)]
+    for text in axis.texts():
+        if not _INTEGER.fullmatch(text):
             yield text
             continue
-        kind: Hashable = tuple(_kind(number * ratio) for ratio in ratios)
+        kind: Hashable = tuple(_kind(int(text) * ratio) for ratio in ratios)
         if outcome is not None:
-            kind = kind, tuple(outcome(_with_value(case, move, text)) for case in sample_cases)
+            kind = kind, tuple(outcome(_with_value(case, axis, text)) for case in sample_cases)
         if kind not in seen_kinds:
             seen_kinds.add(kind)
             yield text
@@ -414,30 +380,24 @@ def _kind(number: int) -> tuple[bool, bool, int]:
     return number == 1, number % 16 == 0, width
 
 
-def _with_value(case: LaunchCase, move: LinkedAxis, text: str) -> LaunchCase:
+def _with_value(case: LaunchCase, axis: Axis, text: str) -> LaunchCase:
     """`case` with the value `text` of the axis. Raises UserError if the argument cannot have it."""
-    name, arguments, constants = move.axis.name, dict(case.arguments), dict(case.constants)
-    choices = (*case.choices, (name, text))
-    if name not in arguments:
-        # Constexprs and options, also those that the program does not set.
-        return replace(
-            case, constants=tuple((constants | {name: parse_argument(text)}).items()), choices=choices
-        )
-    if text in (ALIGNED, UNALIGNED):
-        unaligned = case.unaligned - {name} if text == ALIGNED else case.unaligned | {name}
-        return replace(case, unaligned=unaligned, choices=choices)
-    if text.startswith("*"):
-        text, _, hint = text.partition(":")
-        unaligned = case.unaligned - {name} if hint == "16" else case.unaligned | {name}
+    name, arguments, constants = axis.name, dict(case.arguments), dict(case.constants)
+    unaligned, choices = case.unaligned, (*case.choices, (name, text))
+    if name not in arguments:  # constexprs and options, also those that the program does not set
+        constants[name] = parse_argument(text)
+    elif text in (ALIGNED, UNALIGNED):
+        unaligned = unaligned - {name} if text == ALIGNED else unaligned | {name}
+    elif text.startswith("*"):
+        arguments[name], _, hint = text.partition(":")
+        unaligned = unaligned - {name} if hint == "16" else unaligned | {name}
+    else:
         arguments[name] = text
-        return replace(case, arguments=tuple(arguments.items()), unaligned=unaligned, choices=choices)
-    arguments[name] = text
-    if _INTEGER.fullmatch(text):
-        for dependent in move.dependents:
-            arguments[dependent.name] = str(int(text) * dependent.ratio)
-    elif text not in ("None", "True", "False") and not _is_float(text):
-        raise UserError(f"vary {move.axis.kernel}: {name}={text} is neither a number, a range nor a pointer")
-    return replace(case, arguments=tuple(arguments.items()), choices=choices)
+        if _INTEGER.fullmatch(text):
+            arguments |= {d.name: str(int(text) * d.ratio) for d in axis.dependents}
+        elif text not in ("None", "True", "False") and not _is_float(text):
+            raise UserError(f"vary {axis.kernel}: {name}={text} is neither a number, a range nor a pointer")
+    return LaunchCase(tuple(arguments.items()), tuple(constants.items()), unaligned, choices)
 
 
 def _is_float(text: str) -> bool:
@@ -446,17 +406,3 @@ def _is_float(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def linked_axis_text(move: LinkedAxis) -> str:
-    """Describe an axis and what moves with it: "M=1..64 (and with it stride_am, stride_cm = 2 M)"."""
-    text = f"{move.axis.name}={move.axis.text}"
-    if not move.dependents:
-        return text
-    parts = [
-        dependent.name if dependent.ratio == 1 else f"{dependent.name} = {dependent.ratio} {move.axis.name}"
-        for dependent in move.dependents
-    ]
-    once = [dependent.name for dependent in move.dependents if dependent.values == 1]
-    hint = f"; so in the only value recorded: {once[0]}={SAME} keeps it" if once else ""
-    return f"{text} (and with it {', '.join(parts)}{hint})"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.compiling.job import CompilerEvent, Job
+from irscope.model import Kernel
 from irscope.model.records import FrozenValue
 
 if TYPE_CHECKING:
@@ -108,6 +109,10 @@ class Plan(FrozenValue):
     jobs: tuple[Job, ...]
     notes: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
+
+    def kernel(self, id_: int = 0) -> Kernel:
+        """Return the kernel; 0 is the id of one that is in no capture."""
+        return Kernel(id_, self.source.name, self.source, self.helpers, self.parameters)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -138,11 +138,15 @@ class Stop:
 Start = Callable[[socket.socket, socket.socket, IO[bytes]], Process]
 
 
+# The module of workers that plan and compile.
+WORKER = "irscope.compiling.worker"
+
+
 def spawn(
     pipe: socket.socket,
     lifeline: socket.socket,
     printed: IO[bytes],
-    module: str = "irscope.compiling.worker",
+    module: str = WORKER,
     arguments: Sequence[str] = (),
     python: str = "",
     variables: Mapping[str, str] | None = None,

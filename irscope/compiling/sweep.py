@@ -223,7 +223,7 @@ def lay_out(plan: Plan, writer: CaptureWriter, command: str, first_id: int = 1) 
     triton = plan.versions["triton"]
     toolchain = Toolchain(writer.add_toolchain(plan.versions, command), plan.versions, command)
     id_ = writer.add_kernel(plan.source, plan.helpers, plan.parameters)
-    kernel = Kernel(id_, plan.source.name, plan.source, plan.helpers, plan.parameters)
+    kernel = plan.kernel(id_)
     names = {job: writer.identity(id_, triton, unfinished_variant(job)) for job in plan.jobs}
     finished, failed = writer.known(names.values())
     # Ids follow the order of the plan, not of completion; a retry keeps its id.
@@ -261,7 +261,7 @@ def _without(sweep: Sweep, copied: Collection[int]) -> Sweep:
 
 def compiled_before(plan: Plan, variants: Iterable[Variant]) -> dict[Job, Variant]:
     """Map each job of a plan to the one of `variants` that it would compile again, if there is one."""
-    kernel = kernel_digest(Kernel(0, plan.source.name, plan.source, plan.helpers, plan.parameters))
+    kernel = kernel_digest(plan.kernel())
     digests: dict[Kernel, str] = {}
     variants_by_identity: dict[str, Variant] = {}
     for variant in variants:

@@ -14,6 +14,7 @@ import numpy as np
 
 from irscope.estimating.constants import RATED_TARGETS, DeviceRates, Fit, fit_of, rates_of
 from irscope.estimating.model import (
+    Numbers,
     atomic_places,
     dram_bytes,
     dram_spread,
@@ -54,19 +55,13 @@ from irscope.facts.fact import Evidence, ReadStage
 from irscope.model import Launch, UserError, Variant
 from irscope.targets import CUDA
 
-Numbers = Mapping[str, float]
-_Text = Callable[[Numbers, DeviceRates, Numbers], str]
+# The text with the numbers behind a term, from the work, the device and the constants of the model.
+_Text = Callable[[Numbers, DeviceRates, Mapping[str, float]], str]
 
 
-def term_text(name: str, x: Numbers, device: DeviceRates, constants: Numbers) -> str:
-    """Return the text with the numbers behind a term."""
-    return _TEXTS[name](x, device, constants)
-
-
-def _latency(x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    arrays = {name: np.float64(value) for name, value in x.items()}
-    latency = memory_latency(arrays, c)
-    cycles, rounds = float(replayed(arrays, latency)), float(waves(arrays, device, c["tail"]))
+def _latency(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+    latency = memory_latency(x, c)
+    cycles, rounds = float(replayed(x, latency)), float(waves(x, device, c["tail"]))
     text = (
         f"{rounds:.2f} waves x ({cycles:,.0f} cycles of a warp alone, loads answered after "
         f"{float(latency):.0f}, + {c['program start']:.0f} to start"
@@ -80,41 +75,38 @@ def _latency(x: Numbers, device: DeviceRates, c: Numbers) -> str:
     return f"{text}) at {device.clock} GHz{longest}"
 
 
-def _per_sm(what: str, x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    arrays = {name: np.float64(value) for name, value in x.items()}
-    return f"{float(programs_per_sm(arrays, device, c['tail'])):.2f} programs per multiprocessor x {what}"
+def _per_sm(what: str, x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+    return f"{float(programs_per_sm(x, device, c['tail'])):.2f} programs per multiprocessor x {what}"
 
 
-def _tensor(x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    arrays = {name: np.float64(value) for name, value in x.items()}
+def _tensor(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     parts = []
     if x["wgmma"]:
-        cycles = float(group_cycles(arrays, device, c))
+        cycles = float(group_cycles(x, device, c))
         fed = " (shared memory cannot feed more)" if cycles == x["wgmma operands"] else ""
         parts.append(f"{cycles:,.0f} cycles of wgmma{fed}")
     if x["mma"]:
-        parts.append(f"{float(synchronous_cycles(arrays, device, c)):,.0f} cycles of mma.sync")
+        parts.append(f"{float(synchronous_cycles(x, device, c)):,.0f} cycles of mma.sync")
     return _per_sm(" + ".join(parts) or "none", x, device, c)
 
 
-def _memory(x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    total = float(dram_bytes({n: np.float64(v) for n, v in x.items()}, device, c["l2 reuse"]))
+def _memory(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+    total = float(dram_bytes(x, device, c["l2 reuse"]))
     again = total - x["unique bytes"] - x["stored bytes"]
     text = f"{x['unique bytes'] / 1e6:,.1f} MB loaded + {x['stored bytes'] / 1e6:,.1f} MB stored"
     if again > 0.01 * total:
         text += f" + {again / 1e6:,.1f} MB loaded again, too late for L2"
-    arrays = {name: np.float64(value) for name, value in x.items()}
-    reached = c["dram"] / float(dram_spread(arrays, c))
+    reached = c["dram"] / float(dram_spread(x, c))
     spread = f", read from {x['wave footprint'] / 1e6:,.1f} MB at once"
     return f"{text}{spread}, at {reached:.0%} of {device.memory:,.0f} GB/s"
 
 
-def _l2(x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    total = float(l2_bytes({name: np.float64(value) for name, value in x.items()}))
+def _l2(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+    total = float(l2_bytes(x))
     return f"{total / 1e6:,.1f} MB between L2 and the multiprocessors at {device.l2 * c['l2']:,.0f} GB/s"
 
 
-def _shared(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+def _shared(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     what = f"({x['shared wavefronts']:,.0f} wavefronts of shared memory x {c['shared wavefront']:.2f}"
     if x["shuffles"]:
         what += f" + {x['shuffles']:,.0f} shuffles x {c['shuffle']:.2f}"
@@ -124,37 +116,37 @@ def _shared(x: Numbers, device: DeviceRates, c: Numbers) -> str:
     return _per_sm(f"{what} cycles)", x, device, c)
 
 
-def _stores(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+def _stores(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     sectors = x["store sectors"] + x["tensor stores"]
     return _per_sm(f"{sectors:,.0f} sectors of 32 bytes x {c['store sector']:.2f} cycles", x, device, c)
 
 
-def _issue(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+def _issue(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     what = f"{x['instructions']:,.0f} warp instructions x {c['issue']:.2f} cycles"
     return _per_sm(f"{what}, of which {x['alu']:,.0f} integer x 0.5", x, device, c)
 
 
-def _special(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+def _special(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     what = f"{x['special']:,.0f} special functions and conversions x {c['special']:.2f} cycles"
     return _per_sm(what, x, device, c)
 
 
-def _spills(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+def _spills(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     what = f"({x['local loads']:,.0f} loads + {x['local stores']:,.0f} stores of local memory)"
     return _per_sm(f"{what} x {c['spill']:.1f} cycles", x, device, c)
 
 
-def _fetch(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+def _fetch(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     what = f"{x['instructions']:,.0f} warp instructions of {x['size'] * 16 / 1024:,.0f} KiB of machine code"
     return _per_sm(f"{what}, of which the instruction cache holds {c['code cache']:.0f}", x, device, c)
 
 
-def _programs(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+def _programs(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     return f"{x['programs']:,.0f} programs started, one per {c['program rate']:.2f} ns"
 
 
-def _atomics(x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    kibibytes = float(atomic_places({name: np.float64(value) for name, value in x.items()}))
+def _atomics(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+    kibibytes = float(atomic_places(x))
     rate = 1 / (1 / device.atomics + 1 / (device.atomics_per_kib * kibibytes)) / c["atomic rate"]
     text = (
         f"{x['atomic passes'] * x['programs']:,.0f} sectors of atomics to {kibibytes:,.2f} KiB at once, "
@@ -166,15 +158,15 @@ def _atomics(x: Numbers, device: DeviceRates, c: Numbers) -> str:
     return text
 
 
-def _ramp(x: Numbers, device: DeviceRates, c: Numbers) -> str:
-    cycles = float(program_cycles({name: np.float64(value) for name, value in x.items()}, c))
+def _ramp(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+    cycles = float(program_cycles(x, c))
     return (
         f"{c['ramp']:.0%} of a program's {cycles:,.0f} cycles, at most of the other terms: until the first "
         "loads are answered, and while the last programs end"
     )
 
 
-def _exposed(x: Numbers, device: DeviceRates, c: Numbers) -> str:
+def _exposed(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     waves_of = max(1.0, x["programs"] / (x["resident"] * device.multiprocessors))
     return (
         f"{c['exposed']:.0%} of the lesser of memory and computing, by {waves_of:.2f} waves x "
@@ -229,8 +221,6 @@ def term_evidence(name: str, work: Work, artifacts: VariantArtifacts | None) -> 
     return tuple(Evidence(CUDA.assembly, line) for line in dict.fromkeys(lines[:_MOST]))
 
 
-__all__ = ["Estimate", "Term", "estimate", "estimate_of"]
-
 # Terms below this share of the largest are not listed.
 _LISTED = 0.005
 # The latency is that of matrix products if they take this share of it.
@@ -247,7 +237,7 @@ def estimate(
     """Estimate how long `launch` takes on `device` (None: the usual one of the variant's target).
 
     `read` returns the content of a stage, or None if there is none: `lambda stage:
-    workspace.read(variant, stage)`; only the PTX and the cubin are read. `fit` has the constants
+    workspace.contents.read(variant, stage)`; only the PTX and the cubin are read. `fit` has the constants
     of the model (None: the ones of the device). Raises UserError if the variant cannot be
     estimated: no machine code, a target without rates.
     """
@@ -274,7 +264,7 @@ def estimate_of(
         Term(
             name,
             time,
-            term_text(name, work.numbers, device, fit.values),
+            _TEXTS[name](x, device, fit.values),
             term_evidence(name, work, artifacts),
         )
         for name, time in times.items()

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.estimating.constants import DeviceRates
-from irscope.estimating.estimate import Estimate, estimate
-from irscope.estimating.terms import SPILLS
+from irscope.estimating.estimate import estimate
+from irscope.estimating.terms import SPILLS, Estimate
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import Facts, ReadStage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from irscope.facts.fact import Evidence
@@ -61,15 +61,3 @@ class Estimate:
     def term(self, name: str) -> Term | None:
         """Return the term of a name, or None if the launch does not use that resource."""
         return next((term for term in self.terms if term.name == name), None)
-
-
-def combined(terms: Sequence[Term], overhead: float, power: float) -> float:
-    """Return the time of terms that overlap in part: `overhead` plus their p-norm, in microseconds.
-
-    With p = 1 they add up; with p = infinity the largest hides all others.
-    """
-    largest = max((term.microseconds for term in terms), default=0.0)
-    if largest <= 0:
-        return overhead
-    total = sum((term.microseconds / largest) ** power for term in terms)
-    return float(overhead + largest * total ** (1 / power))

@@ -10,8 +10,7 @@ from math import exp, log2, prod
 
 import numpy as np
 
-from irscope.estimating.counting.counts import count_launch, prepared_program
-from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts
+from irscope.estimating.counting.counts import AccessCount, LaunchCounts, count_launch, prepared_program
 from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.memory_traffic import TensorTraffic
 from irscope.estimating.latency import Replay, ReplayInput
@@ -62,16 +61,12 @@ class Work:
     counts: LaunchCounts
 
 
+@cycles_not_collected()
 def work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -> Work:
     """Compute the work of a launch on a device with this number of multiprocessors.
 
     Raises UserError if the variant has no PTX, no cubin or no occupancy, or the grid is empty.
     """
-    with cycles_not_collected():
-        return _work_of(artifacts, launch, multiprocessors)
-
-
-def _work_of(artifacts: VariantArtifacts, launch: Launch, multiprocessors: int) -> Work:
     variant, resident = artifacts.variant, artifacts.occupancy
     ptx, binary = artifacts.assembly, artifacts.binary
     if resident is None or ptx is None or binary is None or variant.target.backend != CUDA.name:
@@ -144,9 +139,7 @@ def _instructions(code: MachineInstructions, runs: MachineRuns, warps: int) -> d
     def named(*names: str) -> float:
         return total(frozenset(code_number for code_number, name in OPCODES.items() if name in names))
 
-    memory = named(
-        *(name for name in OPCODES.values() if name.startswith(("LD", "ST", "RED", "ATOM", "SHFL")))
-    )
+    memory = named(*(name for name in OPCODES.values() if name.startswith(_MEMORY)))
     return {
         "instructions": float(times.sum()),
         "fma": total(_FMA),

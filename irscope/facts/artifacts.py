@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
-from irscope.facts.loops.pipelines import Pipeline, hot_loop, pipelines
+from irscope.facts.loops.machine_loops import HotLoop, hot_loop
+from irscope.facts.loops.pipelines import Pipeline, pipelines
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
 from irscope.facts.partitions import partitions
 from irscope.model import Variant
@@ -49,23 +50,23 @@ class VariantArtifacts:
 
     def loop_instructions(self) -> Measured:
         """Count the instructions of the hot loop in the assembly; 0 if there is no loop."""
-        if self.assembly is None or self.scan is None:
-            return Measured(None)
-        loop = hot_loop(self.assembly, self._backend.assembly, self.scan)
-        if loop is None:
-            return Measured(None)
-        return Measured(loop.instructions, self._proof([loop.line] if loop.instructions else []))
+        stage = self._backend.assembly
+        return self._in_hot_loop(stage, self.assembly, self.scan, lambda loop: loop.instructions)
 
     def loop_spills(self) -> Measured:
         """Count the accesses of local memory in the machine code's hot loop, if it is stored as text."""
         stage = self._backend.machine_code
         text, instructions = self._text(stage), instructions_of(stage)
-        if text is None or instructions is None:
-            return Measured(None)
-        loop = hot_loop(text, stage, scan(text, instructions))
+        scanned = scan(text, instructions) if text is not None and instructions else None
+        return self._in_hot_loop(stage, text, scanned, lambda loop: loop.spills)
+
+    def _in_hot_loop(
+        self, stage: str, text: str | None, scanned: Scan | None, count: Callable[[HotLoop], int]
+    ) -> Measured:
+        loop = None if text is None or scanned is None else hot_loop(text, stage, scanned)
         if loop is None:
             return Measured(None)
-        return Measured(loop.spills, (Evidence(stage, loop.line),) if loop.spills else ())
+        return Measured(count(loop), (Evidence(stage, loop.line),) if count(loop) else ())
 
     @cached_property
     def ttgir(self) -> TtgirScan | None:
@@ -106,46 +107,38 @@ class VariantArtifacts:
 
     def instructions_by_width(self, *kinds: str) -> Measured:
         """Count instructions of some kinds by width or name: "4 x 16 B, 1 x 4 B", "2 x wgmma.m64n64k16"."""
-        if self.scan is None:
-            return Measured(None)
-        return self._listed([kind for kind in self.scan.lines if kind.kind in kinds])
+        return self._listed(lambda kind: kind.kind in kinds)
 
     def global_stores(self) -> Measured:
         """Return the global stores by width; a kernel that writes by atomics only does not write nothing."""
-        stores, scanned = self.instructions_by_width("global store"), self.scan.lines if self.scan else {}
-        atomics = [line for kind, lines in scanned.items() if kind.kind == "global atomic" for line in lines]
+        stores, atomics = self.instructions_by_width("global store"), self._lines("global atomic")
         only = stores.value == "none" and atomics
         return Measured("none (atomics only)", self._proof(atomics)) if only else stores
 
     def atomics(self) -> Measured:
         """Return the atomics: "4 x red.add.f32 16 B gpu relaxed, 1 x atom.cas.b32 4 B ... (shared)"."""
-        if self.scan is None:
-            return Measured(None)
-        return self._listed([kind for kind in self.scan.lines if kind.kind.endswith("atomic")])
+        return self._listed(lambda kind: kind.kind.endswith("atomic"))
 
     def widest(self, kind: str) -> Measured:
         """Return the widest access of a kind in bytes, or 0 if there are none."""
         if self.scan is None:
             return Measured(None)
-        candidates = [own for own in self.scan.lines if own.kind == kind]
-        widest = max(candidates, key=lambda own: own.width, default=None)
-        lines = self.scan.lines[widest] if widest else []
-        return Measured(widest.width if widest else 0, self._proof(lines))
+        candidates = [candidate for candidate in self.scan.lines if candidate.kind == kind]
+        if not candidates:
+            return Measured(0)
+        widest = max(candidates, key=lambda candidate: candidate.width)
+        return Measured(widest.width, self._proof(self.scan.lines[widest]))
 
     def number_named(self, name: str) -> Measured:
         """Count the instructions that have a name, with all their widths: "ldmatrix"."""
         if self.scan is None:
             return Measured(None)
-        lines = [
-            line for kind, kind_lines in self.scan.lines.items() if kind.name == name for line in kind_lines
-        ]
+        lines = [line for kind, lines in self.scan.lines.items() if kind.name == name for line in lines]
         return Measured(len(lines), self._proof(lines))
 
     def with_local_accesses(self, value: FactValue) -> Measured:
         """Add to `value` the loads and stores of local memory that the assembly shows (PTX: only arrays)."""
-        scanned = self.scan.lines.items() if self.scan else ()
-        local = [line for kind, lines in scanned if kind.kind.startswith("local") for line in lines]
-        return Measured(value, self._proof(local))
+        return Measured(value, self._proof(self._lines("local")))
 
     def from_ttgir(self, pick: Callable[[TtgirScan], tuple[FactValue, Iterable[int]]]) -> Measured:
         """Return a value of the TTGIR with its lines."""
@@ -154,11 +147,18 @@ class VariantArtifacts:
         value, lines = pick(self.ttgir)
         return Measured(value, tuple(Evidence("ttgir", line) for line in sorted(lines)))
 
-    def _listed(self, found: list[InstructionKind]) -> Measured:
-        scanned = self.scan.lines if self.scan else {}
-        found.sort(key=instruction_order)
-        text = ", ".join(f"{len(scanned[kind])} x {instruction_text(kind)}" for kind in found)
-        return Measured(text or "none", self._proof(line for kind in found for line in scanned[kind]))
+    def _lines(self, prefix: str) -> list[int]:
+        """Return the lines of the instructions whose kind starts with `prefix`."""
+        scanned = self.scan.lines.items() if self.scan else ()
+        return [line for kind, lines in scanned if kind.kind.startswith(prefix) for line in lines]
+
+    def _listed(self, matches: Callable[[InstructionKind], bool]) -> Measured:
+        if self.scan is None:
+            return Measured(None)
+        scanned = self.scan.lines
+        kinds = sorted(filter(matches, scanned), key=instruction_order)
+        text = ", ".join(f"{len(scanned[kind])} x {instruction_text(kind)}" for kind in kinds)
+        return Measured(text or "none", self._proof(line for kind in kinds for line in scanned[kind]))
 
     def _proof(self, lines: Iterable[int]) -> tuple[Evidence, ...]:
         return tuple(Evidence(self._backend.assembly, line) for line in sorted(lines))

@@ -77,7 +77,9 @@ class FactKind(FrozenValue):
     what a value counts ("" for text). `description` is a sentence about it. `better` is the direction that is
     good: "low", "high", or "" if neither is. `weight` is how much a doubling matters in findings (0: not
     compared). `format` makes text of a value, `measure` measures it. `backend` is the one whose variants have
-    the fact (None: all). A column in which every value is `absent` is hidden (None: never).
+    the fact (None: all). A column in which every value is `absent` is hidden (None: never). `place` is where
+    the app's table has the column: -1 just before the stage that differs, 1 just after it, 0 with the rest.
+    With `in_state`, the column `state` shows the fact instead of a column of its own.
     """
 
     name: str
@@ -91,6 +93,8 @@ class FactKind(FrozenValue):
     measure: Callable[[VariantArtifacts], Measured] = field(default=_unmeasured, compare=False)
     backend: str | None = None
     absent: FactValue = None
+    place: int = field(default=0, compare=False)
+    in_state: bool = field(default=False, compare=False)
 
     @property
     def subject(self) -> str:
@@ -270,9 +274,11 @@ def microseconds_text(value: FactValue) -> str:
 
 ESTIMATE = FactKind(
     "estimate", "Estimate us", "microseconds", "low", "estimated time of the first launch, in microseconds",
-    "Estimated time", format=microseconds_text,
+    "Estimated time", format=microseconds_text, place=-5,
 )  # fmt: skip
-BOUND_BY = FactKind("bound", "Bound by", "", "", "what limits the first launch, according to the estimate")
+BOUND_BY = FactKind(
+    "bound", "Bound by", "", "", "what limits the first launch, according to the estimate", place=-4
+)
 ESTIMATE_KEY = FactKind(
     "estimate_key", "Estimate for", "", "", "the arguments of the launch that is estimated"
 )

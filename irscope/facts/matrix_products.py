@@ -17,6 +17,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from irscope.facts.instruction_mix import KernelPlace
 from irscope.facts.source.map import SourcePlace, kernel_place, place_of
@@ -120,8 +121,7 @@ class Dot(FrozenValue):
         return self.products[0] if len(set(self.products)) == 1 else None
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Type(FrozenValue):
+class _Type(NamedTuple):
     """The type of an operand or result; `rest` is the text up to the next type, which has its layout."""
 
     in_memory: bool

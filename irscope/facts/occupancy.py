@@ -9,6 +9,7 @@ memory, and scalar registers to lanes of vector registers, without any stack.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from irscope.facts.fact import Facts, number_of
 from irscope.facts.registry import (
@@ -31,8 +32,7 @@ from irscope.targets import MAX_THREADS_PER_BLOCK, Device, device_of, in_words_o
 TENSOR_MEMORY_COLUMNS = 512
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class BlockUse(FrozenValue):
+class BlockUse(NamedTuple):
     """The resources that one block (work-group) of a kernel uses.
 
     `registers` are 32-bit registers per thread (AMD: vector and accumulation registers), `shared` is bytes

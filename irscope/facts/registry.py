@@ -13,7 +13,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import FactKind, FactValue, Measured, format_fraction, format_value
-from irscope.model import Stage, Status, Variant
+from irscope.model import Benchmark, Stage, Status, Variant
 from irscope.model.status import NOT_COMPILED, OK, cannot_launch
 from irscope.targets import (
     CUDA,
@@ -45,6 +45,8 @@ def _fact(
     format: Callable[[FactValue], str] = format_value,  # noqa: A002 - the field's name
     backend: str | None = None,
     absent: FactValue = None,
+    place: int = 0,
+    in_state: bool = False,
 ) -> FactKind:
     """Register a fact; the fields are those of FactKind."""
 
@@ -53,8 +55,9 @@ def _fact(
         return result if isinstance(result, Measured) else Measured(result)
 
     kind = FactKind(
-        name, title, unit, better, description, label or title, weight, format, measured, backend, absent
-    )
+        name, title, unit, better, description, label or title, weight, format, measured, backend, absent,
+        place, in_state,
+    )  # fmt: skip
     _registered.append(kind)
     return kind
 
@@ -67,14 +70,8 @@ def _chosen(variant: VariantArtifacts) -> FactValue:
     return "; ".join(dict.fromkeys(keys)) or "no"
 
 
-def _chosen_ms(variant: VariantArtifacts) -> FactValue:
-    benchmarks = variant.variant.benchmarks
-    return benchmarks[-1].ms if benchmarks else None
-
-
-def _tuning_key(variant: VariantArtifacts) -> FactValue:
-    benchmarks = variant.variant.benchmarks
-    return benchmarks[-1].key if benchmarks else None
+def _last_benchmark(variant: VariantArtifacts) -> Benchmark | None:
+    return next(reversed(variant.variant.benchmarks), None)
 
 
 def _threads(variant: VariantArtifacts) -> FactValue:
@@ -92,11 +89,6 @@ def _status(variant: VariantArtifacts) -> Status | None:
 
     reason = launch_problem(variant.variant)
     return cannot_launch(reason) if reason else OK
-
-
-def _spilled_words(variant: VariantArtifacts) -> FactValue:
-    stack = variant.resources.stack
-    return None if stack is None else stack // 4
 
 
 def _layout_kinds(variant: VariantArtifacts) -> Measured:
@@ -138,12 +130,12 @@ def _code(variant: VariantArtifacts) -> FactValue:
 # Autotuning results. With several tuning keys the last one counts: other configs were measured for it too.
 MS = _fact(
     "ms", "ms", "milliseconds", "low", "median time of the last measurement by the autotuner on a GPU",
-    _chosen_ms,
-    label="Measured time", weight=10.0,
+    lambda v: b.ms if (b := _last_benchmark(v)) else None,
+    label="Measured time", weight=10.0, place=-6,
 )  # fmt: skip
 MS_KEY = _fact(
     "ms_key", "ms for", "", "", "tuning key of that measurement",
-    _tuning_key,
+    lambda v: b.key if (b := _last_benchmark(v)) else None,
 )  # fmt: skip
 CHOSEN = _fact(
     "chosen", "Chosen for", "", "", "tuning keys for which the autotuner chose the config", _chosen
@@ -151,19 +143,25 @@ CHOSEN = _fact(
 
 # Resources per thread, warp and block.
 LAUNCHABLE = _fact(
-    "launchable", "Launch", "", "", "whether the target can launch it: yes, or no and why", _status
+    "launchable",
+    "Launch",
+    "",
+    "",
+    "whether the target can launch it: yes, or no and why",
+    _status,
+    in_state=True,
 )
 REGISTERS = _fact(
     "registers", "Regs", "registers", "low", "registers per thread (AMD: VGPRs and AGPRs); see stack",
-    lambda v: v.resources.registers, label="Registers per thread", weight=3.0,
+    lambda v: v.resources.registers, label="Registers per thread", weight=3.0, place=-3,
 )  # fmt: skip
 STACK = _fact(
     "stack", "Stack", "bytes", "low", "local memory (AMD: scratch) per thread; if not 0, it spills",
-    lambda v: v.with_local_accesses(v.resources.stack), label="Stack per thread", weight=20.0,
+    lambda v: v.with_local_accesses(v.resources.stack), label="Stack per thread", weight=20.0, place=-2,
 )  # fmt: skip
 SPILLS = _fact(
     "n_spills", "Spills", "words", "low", "4-byte words of local memory per thread, as Triton counts",
-    _spilled_words, label="Spills per thread",
+    lambda v: None if v.resources.stack is None else v.resources.stack // 4, label="Spills per thread",
 )  # fmt: skip
 SPILL_STORE_BYTES = _fact(
     "spill_store_bytes", "Spill stores", "bytes", "low", "bytes of spill stores per thread, by ptxas",
@@ -191,7 +189,7 @@ SCALAR_REGISTERS = _fact(
 )  # fmt: skip
 SHARED = _fact(
     "shared", "Shared", "bytes", "low", "shared memory (AMD: LDS) per block",
-    lambda v: v.count("shared"), label="Shared memory per block", weight=2.0,
+    lambda v: v.count("shared"), label="Shared memory per block", weight=2.0, place=1,
 )  # fmt: skip
 TENSOR_MEMORY = _fact(
     "tensor_memory", "Tmem", "columns", "low", "columns of tensor memory per block",
@@ -208,7 +206,7 @@ THREADS = _fact(
 OCCUPANCY = _fact(
     "occupancy", "Occupancy", "fraction", "high", "resident warps as a share of the maximum",
     lambda v: v.occupancy.fraction if v.occupancy else None,
-    label="Theoretical occupancy", weight=8.0, format=format_fraction,
+    label="Theoretical occupancy", weight=8.0, format=format_fraction, place=-1,
 )  # fmt: skip
 BLOCKS_PER_SM = _fact(
     "blocks_per_sm", "Blocks/SM", "blocks", "high", "resident blocks per multiprocessor",
@@ -216,17 +214,17 @@ BLOCKS_PER_SM = _fact(
 )  # fmt: skip
 LIMITER = _fact(
     "limiter", "Limited by", "", "", "the resource that limits occupancy",
-    lambda v: ", ".join(v.occupancy.limits) if v.occupancy else None,
+    lambda v: ", ".join(v.occupancy.limits) if v.occupancy else None, place=9,
 )  # fmt: skip
 
 # Instructions of the PTX or AMDGCN text.
 LOAD_WIDTH = _fact(
     "load_width", "Load", "bytes", "high", "widest global load of one thread; 0 if there are none",
-    lambda v: v.widest("global load"), label="Widest global load", weight=10.0,
+    lambda v: v.widest("global load"), label="Widest global load", weight=10.0, place=2,
 )  # fmt: skip
 STORE_WIDTH = _fact(
     "store_width", "Store", "bytes", "high", "widest global store of one thread; 0 if there are none",
-    lambda v: v.widest("global store"), label="Widest global store", weight=8.0,
+    lambda v: v.widest("global store"), label="Widest global store", weight=8.0, place=10,
 )  # fmt: skip
 GLOBAL_LOADS = _fact(
     "global_loads", "Global loads", "", "", "loads from global memory by width, with cp.async and s_load",
@@ -254,7 +252,7 @@ ATOMICS = _fact(
 )  # fmt: skip
 MATRIX = _fact(
     "matrix", "Matrix", "", "", "matrix instructions by kind and shape",
-    lambda v: v.instructions_by_width("matrix"), label="Matrix instructions", weight=3.0,
+    lambda v: v.instructions_by_width("matrix"), label="Matrix instructions", weight=3.0, place=3,
 )  # fmt: skip
 ASYNC_COPIES = _fact(
     "async_copies", "Async copies", "", "", "asynchronous copies by kind; bulk.tensor is TMA",
@@ -263,16 +261,17 @@ ASYNC_COPIES = _fact(
 INSTRUCTIONS = _fact(
     "instructions", "Instructions", "instructions", "low", "instructions in the PTX or AMDGCN text",
     lambda v: v.scan.instructions if v.scan else None, label="Instructions in the assembly", weight=1.5,
+    place=8,
 )  # fmt: skip
 LOOP_INSTRUCTIONS = _fact(
     "loop_instructions", "Loop instr", "instructions", "",
     "instructions of the hot loop in the PTX or AMDGCN text, per pass; 0 without a loop",
-    lambda v: v.loop_instructions(), label="Instructions of the hot loop",
+    lambda v: v.loop_instructions(), label="Instructions of the hot loop", place=6,
 )  # fmt: skip
 LOOP_SPILLS = _fact(
     "loop_spills", "Loop spills", "accesses", "low",
     "accesses of local memory per pass of the hot loop, in AMDGCN or stored SASS",
-    lambda v: v.loop_spills(), label="Spills in the hot loop",
+    lambda v: v.loop_spills(), label="Spills in the hot loop", place=7,
 )  # fmt: skip
 
 # TTGIR.
@@ -280,13 +279,13 @@ LAYOUTS = _fact("layouts", "Layouts", "", "", "layouts in TTGIR by kind", _layou
 CONVERSIONS = _fact(
     "conversions", "Conversions", "operations", "low", "ttg.convert_layout operations in TTGIR",
     lambda v: v.from_ttgir(lambda found: (len(found.conversions), found.conversions)),
-    label="Layout conversions in TTGIR", weight=2.0,
+    label="Layout conversions in TTGIR", weight=2.0, place=4,
 )  # fmt: skip
 PIPELINE_DEPTH = _fact(
     "pipeline_depth", "Pipeline", "iterations", "",
     "loop iterations in flight at once, in the deepest pipeline; 1 if none",
     lambda v: v.from_ttgir(lambda found: found.depth()), label="Software pipeline depth", weight=2.0,
-    absent=1,
+    absent=1, place=5,
 )  # fmt: skip
 BUFFERS = _fact(
     "buffers", "Buffers", "buffers", "",
@@ -302,7 +301,7 @@ WARP_SPECIALIZATION = _fact(
 # Compile time and sizes.
 SECONDS = _fact(
     "seconds", "Compile", "seconds", "low", "compile time of all stages", _compile_seconds,
-    label="Compile time", weight=1.0,
+    label="Compile time", weight=1.0, place=11,
 )  # fmt: skip
 
 
@@ -328,7 +327,9 @@ _COMPILED = [stage for stage in STAGES if not is_source_stage(stage.name) and no
 STAGE_SECONDS = tuple(map(_stage_seconds, _COMPILED))
 STAGE_SIZES = tuple(_stage_size(stage) for stage in _COMPILED if stage.backend)
 
-CODE = _fact("code", "Code", "", "", "sha256 of the machine code: equal for identical code", _code)
+CODE = _fact(
+    "code", "Code", "", "", "sha256 of the machine code: equal for identical code", _code, in_state=True
+)
 
 FACT_KINDS: tuple[FactKind, ...] = tuple(_registered)
 FACT_NAMED = {kind.name: kind for kind in FACT_KINDS}

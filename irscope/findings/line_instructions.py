@@ -48,7 +48,7 @@ from irscope.facts.instruction_mix import (
     statement_text,
 )
 from irscope.facts.loops.kernel_loops import Counts, RegionCounts
-from irscope.facts.loops.machine_loops import Where
+from irscope.facts.loops.loop_regions import Where
 from irscope.facts.registry import (
     ASYNC_COPIES,
     GLOBAL_LOADS,

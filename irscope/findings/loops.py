@@ -13,17 +13,9 @@ from dataclasses import dataclass
 from irscope.diff.rows import StageDiff
 from irscope.facts.artifacts import instruction_order
 from irscope.facts.fact import Evidence
-from irscope.facts.loops.kernel_loops import (
-    Counts,
-    Loop,
-    LoopMix,
-    RegionCounts,
-    TripCount,
-    loops_of,
-    trip_counts,
-)
-from irscope.facts.loops.machine_loops import OUTSIDE, Region, Where
-from irscope.facts.loops.scf import Chain
+from irscope.facts.loops.kernel_loops import Counts, Loop, LoopMix, RegionCounts, loops_of
+from irscope.facts.loops.loop_regions import OUTSIDE, Region, Where
+from irscope.facts.loops.scf import Chain, TripCount, trip_counts
 from irscope.facts.registry import BUFFERS, PIPELINE_DEPTH
 from irscope.facts.source.map import SourcePlace
 from irscope.findings.finding import Finding, PairContext, Severity, ValueChange, assembly_diff, effect

@@ -64,8 +64,7 @@ from irscope.model.text import clipped, pluralize
 from irscope.targets import backend_of
 
 if TYPE_CHECKING:
-    from irscope.facts.registers.live_tensors import LiveTensor, TensorPressure
-    from irscope.facts.registers.variable_types import TensorType
+    from irscope.facts.registers.live_tensors import LiveTensor, TensorPressure, TensorType
 
 
 # A tensor explains a difference of registers if it makes up this share of it.
@@ -126,8 +125,7 @@ def _pressures(pair: PairContext) -> tuple[TensorPressure, TensorPressure] | Non
 def _pressure(variant: Variant, ttgir: Document, ttir: Document | None) -> TensorPressure:
     """Return the live tensors, with the names of variables that hold tensors of their type."""
     # Many modules, for which facts alone have no use.
-    from irscope.facts.registers.live_tensors import tensor_pressure
-    from irscope.facts.registers.variable_types import variable_types
+    from irscope.facts.registers.live_tensors import tensor_pressure, variable_types
     from irscope.layouts.convert import triton_version
     from irscope.layouts.tensors import Layouts
 

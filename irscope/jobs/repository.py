@@ -1,32 +1,36 @@
-"""Commits of a user's repository, each checked out in a worktree of its own in a temporary folder.
+"""Commits of a user's repository, whose files are written to a temporary folder.
 
-Nothing of the user's files, index, branches or HEAD is touched; hooks do not run. The worktree is removed at
-the end, also after Ctrl-C or a termination.
+Nothing in the repository is written; hooks do not run. The folder is removed at the end, also if the process
+is killed.
 """
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
-import signal
 import subprocess
-import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import FrameType
 
 from irscope.compiling.processes.run_tool import run_tool
+from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.model import UserError
 from irscope.model.text import one_line
 
 # Variables that would make git work on another repository: a hook that starts irscope sets them.
 _OF_ANOTHER = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_OBJECT_DIRECTORY")
-# Settings of the repository that name programs are replaced.
-_NO_PROGRAMS = ("-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false")
-_QUIET = ("-c", "advice.detachedHead=false", "-c", "gc.auto=0")
+# Settings of the repository that name programs, or leave files out, are replaced.
+_SETTINGS = (
+    "-c",
+    "core.hooksPath=/dev/null",
+    "-c",
+    "core.fsmonitor=false",
+    "-c",
+    "core.sparseCheckout=false",
+)
 _SECONDS = 300.0
 _FORMAT = "--format=%H%x00%s%x00%an%x00%as%x00%cI"
 _HOSTS = re.compile(r"(?:https://|git@|ssh://git@)((?:github|gitlab)\.com)[/:]([\w./-]+?)(?:\.git)?/?")
@@ -72,15 +76,15 @@ class Repository:
         match = _HOSTS.fullmatch(self._try("remote", "get-url", "origin"))
         return f"https://{match[1]}/{match[2]}" if match else ""
 
-    def git(self, *arguments: str, folder: Path | None = None) -> str:
+    def git(self, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
         """Return the output of a git command, without the last line feed.
 
         Raises UserError with git's message.
         """
         environment = {name: value for name, value in os.environ.items() if name not in _OF_ANOTHER}
         environment |= {"GIT_LFS_SKIP_SMUDGE": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-        folder = folder or self.root
-        command: list[str | Path] = ["git", "-C", folder, *_NO_PROGRAMS, *_QUIET, *arguments]
+        environment |= variables or {}
+        command: list[str | Path] = ["git", "-C", self.root, *_SETTINGS, *arguments]
         try:
             done = run_tool(command, seconds=_SECONDS, environment=environment)
         except FileNotFoundError as error:
@@ -88,10 +92,10 @@ class Repository:
         except OSError as error:
             raise UserError(f"git: cannot be started: {error.strerror}") from error
         except subprocess.TimeoutExpired as error:
-            raise UserError(f"git {arguments[0]}: not done after {_SECONDS:g} s in {folder}") from error
+            raise UserError(f"git {arguments[0]}: not done after {_SECONDS:g} s in {self.root}") from error
         if done.returncode:
             message = one_line(done.stderr.decode("utf-8", "replace").strip()) or f"exit {done.returncode}"
-            raise UserError(f"{folder}: git {arguments[0]}: {message.removeprefix('fatal: ')}")
+            raise UserError(f"{self.root}: git {arguments[0]}: {message.removeprefix('fatal: ')}")
         return done.stdout.decode("utf-8", "replace").rstrip("\n")
 
     def _try(self, *arguments: str) -> str:
@@ -155,51 +159,21 @@ class Repository:
 
 @contextmanager
 def checkouts(repository: Repository, name: str = "") -> Iterator[Callable[[str], Path]]:
-    """A function from a commit to a folder with its files, which the next call changes to another commit's.
+    """Yield a function from a commit to a folder with its files, which the next call changes.
 
-    The folder is a worktree, made when the function is first called and removed at the end of the block. It
-    is called `name` ("": like the repository's folder, which may be a package).
+    The folder is called `name` ("": like the repository's, which may be a package). An index next to it says
+    what is in it, so that git updates what differs and writes nothing into the user's repository.
     """
-    base = Path(tempfile.mkdtemp(prefix="irscope-commit-"))
-    folder = base / (name or repository.root.name)
+    with temporary_folder("irscope-commit-") as base:
+        folder = Path(base, name or repository.root.name)
+        folder.mkdir()
+        git = partial(
+            repository.git, variables={"GIT_INDEX_FILE": f"{base}/index", "GIT_WORK_TREE": str(folder)}
+        )
 
-    def check_out(sha: str) -> Path:
-        if not folder.exists():
-            repository.git("worktree", "add", "--quiet", "--detach", str(folder), sha)
-        else:
-            repository.git("checkout", "--quiet", "--detach", "--force", sha, folder=folder)
-            repository.git("clean", "-ffdxq", folder=folder)
-        return folder
+        def check_out(sha: str) -> Path:
+            git("read-tree", "--reset", "-u", sha)
+            git("clean", "-ffdxq", ":/")
+            return folder
 
-    with _interrupted_by_termination():
-        try:
-            yield check_out
-        finally:
-            with suppress(UserError):
-                if folder.exists():
-                    repository.git("worktree", "remove", "--force", str(folder))
-            shutil.rmtree(base, ignore_errors=True)
-            with suppress(UserError):
-                repository.git("worktree", "prune")
-
-
-@contextmanager
-def _interrupted_by_termination() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP end the block as Ctrl-C does, unless a handler does that already.
-
-    Only possible in the main thread.
-    """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {}
-    with suppress(ValueError):
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) is signal.SIG_DFL:
-                before[number] = signal.signal(number, interrupt)
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        yield check_out

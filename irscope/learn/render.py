@@ -256,7 +256,7 @@ class LessonPages:
         if not step.find or step.stage == PYTHON:
             return None, False
         for variant, right in ((a, False), (b, True)):
-            if self._workspace.key(variant, step.stage):
+            if self._workspace.contents.key(variant, step.stage):
                 for number, line in enumerate(self._workspace.text(variant, step.stage).split("\n")):
                     if re.search(step.find, line):
                         return number, right and a is not b

@@ -12,7 +12,7 @@ from functools import cached_property
 from math import prod
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.global_accesses import GlobalAccess, global_accesses
 from irscope.facts.accesses.launch_values import LaunchValue, launch_values
 from irscope.facts.fact import Fact, FactValue, status_of

@@ -1,4 +1,4 @@
-"""Resources: the stages and facts of variants, in pages, and the list of variants.
+"""Resources: the stages, facts and reports of variants, in pages, and the list of variants.
 
 irscope://session/1/ttgir, irscope://session/1/facts, irscope://session/variants; `?offset=200` goes on.
 Instead of `session`, the path of a capture within the roots, percent-encoded.
@@ -6,10 +6,15 @@ Instead of `session`, the path of a capture within the roots, percent-encoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from irscope.document.comparison_content import compilations_content
+from irscope.document.document import Document
+from irscope.document.pass_content import passes_content
+from irscope.document.terminal.render import text_lines
+from irscope.document.variant_content import registers_content, verdict_content
 from irscope.mcp.answers import Item, ToolAnswer, rendered
 from irscope.mcp.session import Session
 from irscope.mcp.tools.explain import fact_items
@@ -18,16 +23,20 @@ from irscope.mcp.tools.variants import header, variant_items
 from irscope.model import UserError, Variant
 from irscope.model.text import one_line
 from irscope.workspace import Workspace
+from irscope.workspace.pass_comparison import pass_report
 
 SCHEME = "irscope"
 TEMPLATES = (
     ("stage", "irscope://{capture}/{variant}/{stage}{?offset}", "A page of a stage, with line numbers"),
     ("facts", "irscope://{capture}/{variant}/facts", "Every fact of a variant"),
+    ("report", "irscope://{capture}/{variant}/{subject}{?offset}", "verdict, registers or passes, as text"),
+    ("why", "irscope://{capture}/why{?offset}", "Why each kernel was compiled as often as it was"),
     ("variants", "irscope://{capture}/variants{?offset}", "A row per variant"),
 )
 # Pages of text go only to clients that ask for a resource; twice a tool's limit, since there is no data part.
 _MOST_TOKENS = 1500
 PAGE = 50
+_MOST_VALUES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +76,8 @@ def read(session: Session, uri: str) -> str:
     if names == ["variants"]:
         variants = list(workspace.variants)
         return _page(uri, header(variants), variant_items(workspace, variants), offset)
+    if names == ["why"]:
+        return _page(uri, "", _lines(compilations_content(workspace.compilations())), offset)
     if len(names) != 2:
         raise UserError(f"{one_line(uri)}: no such resource; see resources/templates/list")
     variant = workspace.variant(unquote(names[0]))
@@ -76,8 +87,26 @@ def read(session: Session, uri: str) -> str:
 def _items(workspace: Workspace, variant: Variant, name: str) -> list[Item]:
     if name == "facts":
         return fact_items(list(workspace.facts(variant).values()))
+    if name in _SUBJECTS:
+        return _lines(_SUBJECTS[name](workspace, variant))
     lines = stage_lines(workspace, variant, name)
     return [Item(f"{number} {line}", 0) for number, line in enumerate(lines, 1)]
+
+
+def _registers(workspace: Workspace, variant: Variant) -> Document:
+    report = workspace.registers(variant)
+    return registers_content(variant, workspace.names[variant.id], report, _MOST_VALUES)
+
+
+_SUBJECTS: Mapping[str, Callable[[Workspace, Variant], Document]] = {
+    "verdict": lambda workspace, variant: verdict_content(workspace.verdict(variant)),
+    "registers": _registers,
+    "passes": lambda workspace, variant: passes_content(pass_report(workspace.compare(variant, variant))),
+}
+
+
+def _lines(document: Document) -> list[Item]:
+    return [Item(line, 0) for line in text_lines(document)]
 
 
 def _page(uri: str, head: str, items: list[Item], offset: int) -> str:

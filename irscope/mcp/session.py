@@ -166,7 +166,7 @@ class Session:
         """Load what was added to the session's capture since."""
         with self._lock:
             if self._own is not None:
-                self._own.reread()
+                self._own.live.reread()
             elif self.path.exists():
                 self._own = Workspace(self.path)
 

@@ -60,6 +60,7 @@ def _shown(kind: Any) -> tuple[str, ...]:
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value", bound=Hashable)
+_Item = TypeVar("_Item")
 
 
 class FrozenRow(Mapping[_Key, _Value]):
@@ -109,6 +110,14 @@ class RowMaker(Generic[_Key, _Value]):
         if keys not in self._places:
             self._places[keys] = {key: position for position, key in enumerate(keys)}
         return FrozenRow(self._places[keys], tuple(self._values.setdefault(v, v) for v in values.values()))
+
+
+def grouped(items: Iterable[_Item], key: Callable[[_Item], _Key]) -> dict[_Key, list[_Item]]:
+    """Map each key to its items, both in the order of `items`."""
+    groups: dict[_Key, list[_Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
 
 
 def distinct_values(rows: Sequence[Mapping[_Key, object]]) -> dict[_Key, int]:

@@ -16,13 +16,11 @@ from irscope.compiling.kernels import called_functions, find_kernel, source_func
 from irscope.compiling.launch_grid import (
     Axis,
     LaunchCase,
-    LinkedAxis,
     constants_text,
     dependent_arguments,
     dependent_constants,
     expand_axes,
     linked_axes,
-    linked_axis_text,
 )
 from irscope.compiling.messages import Plan, WarmPlan, WarmRequest
 from irscope.compiling.toolchain.compiler import source_of
@@ -58,10 +56,10 @@ def plan_warm(request: WarmRequest) -> WarmPlan:
     kernel = launchable(request.file, request.kernel)
     _check_axes(kernel, request.axes)
     recorded = without_tuned(kernel, request.cases)
-    moved = linked_axes(request.axes, recorded)
+    axes = linked_axes(request.axes, recorded)
     with replaying(kernel):
         ask = partial(outcome, kernel, constants=found_kernel.constants) if kernel.depends_on_values else None
-        cases = expand_axes(recorded, moved, ask)
+        cases = expand_axes(recorded, axes, ask)
     planner = _Planner(request, kernel, found_kernel, PinnedTuning(request.pins))
     planner.run(cases, _pinned_cases(kernel, request, recorded))
     if not planner.jobs and planner.problems:
@@ -73,12 +71,11 @@ def plan_warm(request: WarmRequest) -> WarmPlan:
             parameters=tuple(parameter.name for parameter in kernel.function.params),
             versions=planning.versions((request.target,)),
             jobs=tuple(planner.jobs.values()),
-            notes=tuple(_notes(planner, moved, recorded)),
+            notes=tuple(_notes(planner, axes, recorded)),
         ),
         recorded=planner.number_without(None),
         costs=tuple(
-            (linked_axis_text(move), len(planner.jobs) - planner.number_without(move.axis.name))
-            for move in moved
+            (axis.description, len(planner.jobs) - planner.number_without(axis.name)) for axis in axes
         ),
         files=tuple(planner.pinned.files.values()),
     )
@@ -104,13 +101,13 @@ def request_name(kernel: Launchable) -> str:
     return str(kernel.function.fn.__name__)
 
 
-def _notes(planner: _Planner, moved: Sequence[LinkedAxis], cases: Sequence[LaunchCase]) -> Iterator[str]:
+def _notes(planner: _Planner, axes: Sequence[Axis], cases: Sequence[LaunchCase]) -> Iterator[str]:
     name = request_name(planner.kernel)
-    varied_too = {move.axis.name for move in moved}
-    for move in moved:
-        for constant, values in dependent_constants(move.axis.name, cases):
+    varied_too = {axis.name for axis in axes}
+    for axis in axes:
+        for constant, values in dependent_constants(axis.name, cases):
             if constant not in varied_too:
-                yield f"{name}: {constants_text(move.axis.name, constant, values)}"
+                yield f"{name}: {constants_text(axis.name, constant, values)}"
     problems = list(planner.problems)
     yield from problems[:_MOST_PROBLEMS]
     if len(problems) > _MOST_PROBLEMS:

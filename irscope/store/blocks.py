@@ -20,7 +20,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from irscope.model import Config, Kernel, Toolchain
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, grouped
 from irscope.model.variant import environment_components
 from irscope.store import encoding
 from irscope.store.schema import FACTS, LARGE, NAMES
@@ -59,12 +59,12 @@ def facts_by_column(rows: Iterable[tuple[int, int, Mapping[str, Any]]]) -> list[
 
     Variants with facts of the same names and version are in one block.
     """
-    groups: dict[tuple[int, tuple[str, ...]], list[tuple[int, Mapping[str, Any]]]] = {}
-    for id_, version, facts in rows:
-        groups.setdefault((version, tuple(facts)), []).append((id_, facts))
+    groups = grouped(rows, lambda row: (row[1], tuple(row[2])))
     return [
         FactBlock(
-            [id_ for id_, _ in group], version, {name: [facts[name] for _, facts in group] for name in names}
+            [id_ for id_, _, _ in group],
+            version,
+            {name: [facts[name] for _, _, facts in group] for name in names},
         )
         for (version, names), group in groups.items()
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import reprlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from functools import partial
 from threading import local
@@ -279,9 +279,9 @@ def specialization_from_json(text: str) -> tuple[Argument, ...]:
     return tuple(arguments)
 
 
-def functions_to_json(functions: tuple[SourceFunction, ...]) -> str:
-    """Return source functions as a JSON list of objects."""
-    return dumps([asdict(function) for function in functions])
+def records_to_json(records: Iterable[SourceFunction | Launch]) -> str:
+    """Return source functions or launches as a JSON list of objects."""
+    return dumps([asdict(record) for record in records])
 
 
 def function_from_json(text: str) -> SourceFunction:
@@ -290,17 +290,12 @@ def function_from_json(text: str) -> SourceFunction:
 
 
 def functions_from_json(text: str) -> tuple[SourceFunction, ...]:
-    """Reverse `functions_to_json`."""
+    """Reverse `records_to_json`."""
     return tuple(map(_function, loads(text)))
 
 
-def launches_to_json(launches: tuple[Launch, ...]) -> str:
-    """Return launches as a JSON list of objects."""
-    return dumps([asdict(launch) for launch in launches])
-
-
 def launches_from_json(text: str) -> tuple[Launch, ...]:
-    """Reverse `launches_to_json`."""
+    """Reverse `records_to_json`."""
     return tuple(
         Launch(
             tuple(map(int, row["grid"])),

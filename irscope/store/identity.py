@@ -60,7 +60,7 @@ def kernel_columns(
     return (
         encoding.storable(source.name) or "",
         encoding.dumps(asdict(source)),
-        encoding.functions_to_json(helpers),
+        encoding.records_to_json(helpers),
         encoding.dumps(parameters),
     )
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from irscope.model import Argument, UserError, Variant, format_value
-from irscope.model.records import varying_keys
+from irscope.model.records import grouped, varying_keys
 from irscope.model.text import split_entries
 
 # The start of the type of a tensor descriptor.
@@ -46,7 +46,6 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
     kernel: if nothing else differs, the id is appended.
     """
     names: dict[int, str] = {}
-    groups: dict[str, list[Variant]] = {}
     # The variants of a large capture share their specializations.
     texts: dict[int, dict[str, str]] = {}
 
@@ -56,9 +55,7 @@ def variant_names(variants: Sequence[Variant]) -> dict[int, str]:
             texts[id(arguments)] = _argument_texts(arguments)
         return _parts_with(variant, texts[id(arguments)])
 
-    for variant in variants:
-        groups.setdefault(variant.kernel.name, []).append(variant)
-    for kernel, group in groups.items():
+    for kernel, group in grouped(variants, lambda variant: variant.kernel.name).items():
         # Again below, because 100,000 of them take 200 MB.
         different = [name for name in varying_keys(map(parts, group)) if not _is_implied(name, group)]
         used_names: set[str] = set()

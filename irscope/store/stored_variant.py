@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from irscope.model import (
     Argument,
-    Artifact,
-    Benchmark,
     Config,
     Failure,
     Kernel,
@@ -216,6 +214,11 @@ class VariantDetails:
             del column.kept[oldest]
 
 
+def _read_when_asked(column: str) -> Any:
+    """Return a property that reads this column; its type is that of the field of Variant."""
+    return property(lambda variant: variant._details.of(variant, column))
+
+
 class StoredVariant(Variant):
     """A variant whose large columns are read when they are asked for, also after the capture was closed.
 
@@ -256,53 +259,15 @@ class StoredVariant(Variant):
     def __reduce__(self) -> tuple[type[Variant], tuple[Any, ...]]:
         return Variant, tuple(getattr(self, name) for name in _FIELDS)
 
-    @property
-    def metadata(self) -> Mapping[str, Any]:
-        """Return Triton's own metadata."""
-        value: Mapping[str, Any] = self._details.of(self, "metadata")
-        return value
-
-    @property
-    def seconds(self) -> Mapping[str, float]:
-        """Return the compile time per stage."""
-        value: Mapping[str, float] = self._details.of(self, "seconds")
-        return value
-
-    @property
-    def cache_key(self) -> Mapping[str, str]:
-        """Return each component of Triton's cache key."""
-        value: Mapping[str, str] = self._details.of(self, "cache_key")
-        return value
-
-    @property
-    def cached(self) -> bool:
-        """Return True if it came from Triton's cache."""
-        value: bool = self._details.of(self, "cached")
-        return value
-
-    @property
-    def log(self) -> str | None:
-        """Return the output of ptxas."""
-        value: str | None = self._details.of(self, "log")
-        return value
-
-    @property
-    def output(self) -> str:
-        """Return everything else that the compiler printed."""
-        value: str = self._details.of(self, "output")
-        return value
-
-    @property
-    def reasons(self) -> str | None:
-        """Return the log of the coalescing pass."""
-        value: str | None = self._details.of(self, "reasons")
-        return value
-
-    @property
-    def artifacts(self) -> Mapping[str, Artifact]:
-        """Return the output of each stage."""
-        value: Mapping[str, Artifact] = self._details.of(self, "artifacts")
-        return value
+    metadata = _read_when_asked("metadata")
+    seconds = _read_when_asked("seconds")
+    cache_key = _read_when_asked("cache_key")
+    cached = _read_when_asked("cached")
+    log = _read_when_asked("log")
+    output = _read_when_asked("output")
+    reasons = _read_when_asked("reasons")
+    artifacts = _read_when_asked("artifacts")
+    benchmarks = _read_when_asked("benchmarks")
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -310,12 +275,6 @@ class StoredVariant(Variant):
         if not self._launched:  # most variants of a large sweep: a view that asks all reads nothing
             return ()
         value: tuple[Launch, ...] = self._details.of(self, "launches")
-        return value
-
-    @property
-    def benchmarks(self) -> tuple[Benchmark, ...]:
-        """Return the benchmarks by the autotuner."""
-        value: tuple[Benchmark, ...] = self._details.of(self, "benchmarks")
         return value
 
     @property

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irscope.model import Benchmark, Launch, SourceFunction, UserError
+from irscope.model import Benchmark, Kernel, Launch, SourceFunction, Toolchain, UserError
 from irscope.model.files import output_target
 from irscope.store import encoding
 from irscope.store.blocks import remove_blocks, write_blocks
@@ -206,6 +206,18 @@ class CaptureWriter:
         """Return the id of the next new variant."""
         return self._id("SELECT coalesce(max(id), 0) + 1 FROM variant", ())
 
+    def add_compiled(
+        self, kernel: Kernel, toolchain: Toolchain, new: NewVariant, id_: int | None = None
+    ) -> int:
+        """Add a variant with its kernel and toolchain, whose ids do not count; return its id."""
+        return self.add_variant(
+            self.add_kernel(kernel.source, kernel.helpers, kernel.parameters),
+            self.add_toolchain(toolchain.versions, toolchain.command),
+            toolchain.versions.get("triton", ""),
+            new,
+            id_,
+        )
+
     def add_variant(
         self,
         kernel: int,
@@ -242,7 +254,7 @@ class CaptureWriter:
                     encoding.storable(new.log),
                     encoding.storable(new.output),
                     encoding.storable(new.reasons, encoding.MAX_BLOB_BYTES),
-                    encoding.launches_to_json(new.launches),
+                    encoding.records_to_json(new.launches),
                     encoding.benchmarks_to_json(new.benchmarks),
                 ),
             )
@@ -291,7 +303,7 @@ class CaptureWriter:
         self, variant: int, launches: tuple[Launch, ...], benchmarks: tuple[Benchmark, ...]
     ) -> None:
         """Replace the launches and benchmarks of an existing variant."""
-        row = (encoding.launches_to_json(launches), encoding.benchmarks_to_json(benchmarks), variant)
+        row = (encoding.records_to_json(launches), encoding.benchmarks_to_json(benchmarks), variant)
         with self._transaction():
             self._db.execute("UPDATE variant SET launches = ?, benchmarks = ? WHERE id = ?", row)
             self._db.execute("DELETE FROM facts WHERE variant = ?", (variant,))

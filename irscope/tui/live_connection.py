@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from irscope.workspace.live import Event
+    from irscope.workspace.live import Event, Publish
     from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
-
-Publish = Callable[["Event"], None]
 
 
 class Producer(Protocol):

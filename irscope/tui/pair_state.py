@@ -52,7 +52,9 @@ class PairState:
 
     def renewed(self) -> PairState:
         """Return the same pair in its current state; notes are kept if a stage's texts did not change."""
-        fresh = PairState(self.workspace, *(self.workspace.by_id(variant.id) for variant in (self.a, self.b)))
+        fresh = PairState(
+            self.workspace, *(self.workspace.live.by_id(variant.id) for variant in (self.a, self.b))
+        )
         for stage in fresh.stages:
             if stage in self.notes and fresh.keys[stage] == self.keys[stage]:
                 fresh.notes[stage] = self.notes[stage]
@@ -96,7 +98,7 @@ class PairState:
         available = [
             stage
             for stage in self.stages[1:]
-            if self.workspace.key(self.a, stage) or self.workspace.key(self.b, stage)
+            if self.workspace.contents.key(self.a, stage) or self.workspace.contents.key(self.b, stage)
         ]
         return _FIRST if _FIRST in available else available[0] if available else PYTHON
 
@@ -120,7 +122,7 @@ class PairState:
         Takes up to seconds. Raises UserError if a text cannot be derived.
         """
         for variant in (self.a, self.b):
-            if self.workspace.derivable(variant, stage):
+            if self.workspace.contents.derivable(variant, stage):
                 self.workspace.text(variant, stage)
 
     def compare_stage(self, stage: str) -> StageDiff | None:
@@ -129,7 +131,7 @@ class PairState:
         Takes up to seconds. Raises UserError if a text is damaged or cannot be derived.
         """
         self.derive_texts(stage)
-        if not self.workspace.comparable(self.a, self.b, stage):
+        if not self.workspace.contents.comparable(self.a, self.b, stage):
             return None
         return self.workspace.diff(self.a, self.b, stage)
 
@@ -208,8 +210,8 @@ class PairState:
         if stage == PYTHON:
             return None
         if stage == ERROR:
-            return None if len(self.failed) > 1 else self.workspace.by_id(*self.failed)
-        lacking = [v for v in (self.b, self.a) if self.workspace.key(v, stage) is None]
+            return None if len(self.failed) > 1 else self.workspace.live.by_id(*self.failed)
+        lacking = [v for v in (self.b, self.a) if self.workspace.contents.key(v, stage) is None]
         if not lacking:
             return None
         return self.a if lacking[0] is self.b else self.b
@@ -224,7 +226,9 @@ class PairState:
         if self.notes[stage] == EQUAL:
             return "identical text"
         if self.notes[stage] == PENDING:
-            letters = [x for x, v in (("A", self.a), ("B", self.b)) if self.workspace.key(v, stage) is None]
+            letters = [
+                x for x, v in (("A", self.a), ("B", self.b)) if self.workspace.contents.key(v, stage) is None
+            ]
             return f"{' and '.join(letters)}: not compiled this far yet"
         return "comparing..." if self.notes[stage] == UNKNOWN and self.is_available(stage) else ""
 
@@ -265,8 +269,8 @@ class PairState:
         workspace = self.workspace
         if (
             stage in (PYTHON, ERROR)
-            or not workspace.key(variant, stage)
-            or not workspace.available(variant, stage)
+            or not workspace.contents.key(variant, stage)
+            or not workspace.contents.available(variant, stage)
         ):
             return [side_of(workspace, variant, stage).lines[line]]
         return workspace.operation_lines(variant, stage, line)
@@ -275,14 +279,14 @@ class PairState:
         """Identify the text that a variant shows in a stage."""
         if stage in (PYTHON, ERROR):
             return stage
-        return self.workspace.key(variant, stage) or self.workspace.in_progress.status(variant.id)
+        return self.workspace.contents.key(variant, stage) or self.workspace.in_progress.status(variant.id)
 
     def _initial_note(self, stage: str) -> str:
         if stage == PYTHON or self.single:
             return ""
         if stage == ERROR:
             return " and ".join(x for x, v in (("A", self.a), ("B", self.b)) if v.failure is not None)
-        left, right = (self.workspace.key(variant, stage) for variant in (self.a, self.b))
+        left, right = (self.workspace.contents.key(variant, stage) for variant in (self.a, self.b))
         if (left is None and self.a.id in self.workspace.in_progress) or (
             right is None and self.b.id in self.workspace.in_progress
         ):
@@ -294,7 +298,8 @@ class PairState:
     def is_available(self, stage: str) -> bool:
         """Return True if the texts of a stage are stored, or were derived before."""
         return all(
-            self.workspace.available(variant, stage) or not self.workspace.derivable(variant, stage)
+            self.workspace.contents.available(variant, stage)
+            or not self.workspace.contents.derivable(variant, stage)
             for variant in (self.a, self.b)
         )
 
@@ -316,9 +321,9 @@ def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
         return PageSide(source.texts, "python", source.numbers)
     if stage == ERROR:
         return PageSide(failure_lines(variant))
-    if not workspace.key(variant, stage):
+    if not workspace.contents.key(variant, stage):
         return PageSide((workspace.in_progress.status(variant.id) or _missing(variant, stage)).split("\n"))
-    if not workspace.available(variant, stage):
+    if not workspace.contents.available(variant, stage):
         return PageSide([f"Disassembling the machine code ({stage})..."])
     try:
         return PageSide(workspace.lines(variant, stage), stage_named(stage).language)
@@ -334,7 +339,11 @@ def _tabs(workspace: Workspace, a: Variant, b: Variant) -> list[str]:
     expected = {stage for v in (a, b) if v.id in progress for stage in progress.expected_stages(v)}
     return [
         PYTHON,
-        *(name for name in texts if name in expected or workspace.key(a, name) or workspace.key(b, name)),
+        *(
+            name
+            for name in texts
+            if name in expected or workspace.contents.key(a, name) or workspace.contents.key(b, name)
+        ),
         *([ERROR] if a.failure or b.failure else []),
     ]
 

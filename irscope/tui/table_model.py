@@ -68,7 +68,7 @@ class TableModel:
 
     def replace(self, workspace: Workspace, ids: Collection[int]) -> None:
         """Take variants that changed."""
-        fresh = {variant.id: workspace.by_id(variant.id) for variant in self.all if variant.id in ids}
+        fresh = {variant.id: workspace.live.by_id(variant.id) for variant in self.all if variant.id in ids}
         for id_ in fresh:
             self.facts.remove(id_)
         self.all = [fresh.get(variant.id, variant) for variant in self.all]

@@ -11,8 +11,6 @@ from importlib import import_module
 TYPE_CHECKING = False  # importing typing takes a fifth of the time that --help may take
 if TYPE_CHECKING:
     # "as" marks what type checkers see from outside.
-    from irscope.compiling.processes.disassembler import find_nvdisasm as find_nvdisasm
-    from irscope.compiling.python_files import module_file as module_file
     from irscope.diff.rows import Change as Change
     from irscope.diff.rows import LayoutChange as LayoutChange
     from irscope.diff.rows import Row as Row
@@ -43,12 +41,6 @@ if TYPE_CHECKING:
     from irscope.findings.finding import Finding as Finding
     from irscope.findings.passes import Divergence as Divergence
     from irscope.findings.passes import Divergences as Divergences
-    from irscope.glossary.glossary import GlossaryEntry as GlossaryEntry
-    from irscope.glossary.glossary import entries_in_line as entries_in_line
-    from irscope.glossary.glossary import entry_for as entry_for
-    from irscope.glossary.glossary import find_entries as find_entries
-    from irscope.glossary.glossary import glossary_entries as glossary_entries
-    from irscope.glossary.glossary import similar_names as similar_names
     from irscope.languages.document import Layout as Layout
     from irscope.languages.language import line_without_location as line_without_location
     from irscope.languages.language import strip_debug as strip_debug
@@ -124,8 +116,6 @@ if TYPE_CHECKING:
 
 # Module -> the names loaded from it.
 _EXPORTS = {
-    "irscope.compiling.processes.disassembler": "find_nvdisasm",
-    "irscope.compiling.python_files": "module_file",
     "irscope.diff.rows": (
         "Change LayoutChange Row StageDiff by_source_line first_structural short_label summarize"
     ),
@@ -139,9 +129,6 @@ _EXPORTS = {
     "irscope.findings.compilations": "Compilations",
     "irscope.findings.finding": "Finding",
     "irscope.findings.passes": "Divergence Divergences",
-    "irscope.glossary.glossary": (
-        "GlossaryEntry entries_in_line entry_for find_entries glossary_entries similar_names"
-    ),
     "irscope.languages.document": "Layout",
     "irscope.languages.language": "line_without_location strip_debug",
     "irscope.languages.lexers": "lexer_for",

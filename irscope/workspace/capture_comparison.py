@@ -34,7 +34,7 @@ from irscope.findings.finding import PairContext, effect
 from irscope.findings.globals import globals_read
 from irscope.findings.source_edits import source_edits
 from irscope.model import Kernel, Status, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, grouped
 from irscope.model.text import pluralize
 from irscope.workspace.capture_matching import Difference, closest, match_variants
 from irscope.workspace.hardware_use import hardware_use_changes
@@ -158,10 +158,7 @@ def _renamed(
 
 
 def _by_kernel(variants: Iterable[Variant]) -> dict[str, list[Variant]]:
-    groups: dict[str, list[Variant]] = {}
-    for variant in variants:
-        groups.setdefault(variant.kernel.name, []).append(variant)
-    return groups
+    return grouped(variants, lambda variant: variant.kernel.name)
 
 
 def _nameless(kernel: Kernel) -> str:
@@ -392,10 +389,7 @@ def _unmatched(diff: CaptureDiff, variants: tuple[Sequence[Variant], Sequence[Va
         ("Only in OLD", diff.only_a, variants[1], "NEW", diff.renamed),
         ("Only in NEW", diff.only_b, variants[0], "OLD", before),
     ):
-        kernels: dict[str, list[Variant]] = {}
-        for variant in left:
-            kernels.setdefault(variant.kernel.name, []).append(variant)
-        for kernel, group in kernels.items():
+        for kernel, group in _by_kernel(left).items():
             why = _why_unmatched(group[0], closest(group[0], candidates, names.get(kernel)), capture)
             yield f"{title}  {kernel}: {pluralize(len(group), 'variant')}{why}"
 

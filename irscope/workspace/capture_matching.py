@@ -9,14 +9,14 @@ metadata, also the defaults, but not the constants that left no trace in the IR:
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from irscope.findings.cache_key import INVENTED
 from irscope.model import Variant, format_value
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, grouped
 from irscope.targets import backend_of
 
 IMPORTED = "imported from"
@@ -96,9 +96,7 @@ def _by_key(old: list[Variant], new: list[Variant], key: _Key) -> list[Pair]:
     """Remove pairs with the same key from the lists, in order."""
     if not old or not new:
         return []
-    waiting: dict[Hashable, list[Variant]] = defaultdict(list)
-    for variant in reversed(old):
-        waiting[key(variant)].append(variant)
+    waiting = grouped(reversed(old), key)
     waiting.pop(None, None)
     pairs = [(waiting[name].pop(), v) for v in new for name in [key(v)] if waiting.get(name)]
     _remove(old, new, pairs)
@@ -119,31 +117,26 @@ def _by_common_parameters(
     Only if there is one such pair: a new parameter with two values leaves open which was meant
     before.
     """
-    kernels: dict[str, tuple[list[Variant], list[Variant]]] = {}
-    for variant in old:
-        name = renamed.get(variant.kernel.name, variant.kernel.name)
-        kernels.setdefault(name, ([], []))[0].append(variant)
-    for variant in new:
-        kernels.setdefault(variant.kernel.name, ([], []))[1].append(variant)
+    news_by_kernel = grouped(new, lambda variant: variant.kernel.name)
+    olds_by_kernel = grouped(old, lambda variant: renamed.get(variant.kernel.name, variant.kernel.name))
     pairs: list[Pair] = []
-    for olds, news in kernels.values():
-        if olds and news:
-            before, after = (set(side[0].kernel.parameters) for side in (olds, news))
-            if before != after and before & after:
-                changed = frozenset(before ^ after)
-                pairs += _only_pairs(olds, news, partial(_without, names=changed, by_target=by_target))
+    for kernel, olds in olds_by_kernel.items():
+        if kernel not in news_by_kernel:
+            continue
+        news = news_by_kernel[kernel]
+        before, after = (set(side[0].kernel.parameters) for side in (olds, news))
+        if before != after and before & after:
+            changed = frozenset(before ^ after)
+            pairs += _only_pairs(olds, news, partial(_without, names=changed, by_target=by_target))
     _remove(old, new, pairs)
     return pairs
 
 
 def _only_pairs(old: Sequence[Variant], new: Sequence[Variant], key: _Key) -> Iterator[Pair]:
     """Yield the pairs with the same key, which no other variant has."""
-    sides: tuple[dict[Hashable, list[Variant]], ...] = (defaultdict(list), defaultdict(list))
-    for side, variants in zip(sides, (old, new), strict=True):
-        for variant in variants:
-            side[key(variant)].append(variant)
-    for name, (first, *more) in sides[0].items():
-        if not more and len(partners := sides[1].get(name, [])) == 1:
+    candidates = grouped(new, key)
+    for name, (first, *more) in grouped(old, key).items():
+        if not more and len(partners := candidates.get(name, [])) == 1:
             yield first, partners[0]
 
 
@@ -161,16 +154,10 @@ def _by_import(
     """Remove pairs with an imported variant whose known values agree, if there is only one such pair."""
     if not any(IMPORTED in variant.toolchain.versions for variant in (*old, *new)):
         return []
-    groups: dict[Hashable, list[Variant]] = defaultdict(list)
-    for variant in old:
-        groups[_run_time(variant, renamed, by_target)].append(variant)
-    candidates = {
-        id(v): [o for o in groups.get(_run_time(v, renamed, by_target), ()) if _agree(o, v)] for v in new
-    }
-    uses: dict[int, int] = defaultdict(int)
-    for matches in candidates.values():
-        for variant in matches:
-            uses[id(variant)] += 1
+    run_time = partial(_run_time, renamed=renamed, by_target=by_target)
+    groups = grouped(old, run_time)
+    candidates = {id(v): [o for o in groups.get(run_time(v), ()) if _agree(o, v)] for v in new}
+    uses = Counter(id(variant) for matches in candidates.values() for variant in matches)
     pairs = [
         (matches[0], v)
         for v in new

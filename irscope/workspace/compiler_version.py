@@ -79,7 +79,7 @@ def version_name(workspace: Workspace, variant: Variant) -> str:
     "" if the capture has only one source of the kernel.
     """
     if len(workspace.captures) < 2:
-        return workspace.age(variant)
+        return workspace.live.age(variant)
     return file_names(workspace.captures)[workspace.capture_index(variant)]
 
 

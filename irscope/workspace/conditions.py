@@ -23,7 +23,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from irscope.facts.fact import ESTIMATE_KINDS, Fact, FactValue
+from irscope.facts.fact import Fact, FactValue
 from irscope.facts.registry import (
     CONVERSIONS,
     LOAD_WIDTH,
@@ -32,12 +32,12 @@ from irscope.facts.registry import (
     SPILLS,
     STACK,
     STORE_WIDTH,
-    facts_named,
 )
 from irscope.model import UserError, Value, Variant
 from irscope.model.records import FrozenValue
 from irscope.model.text import one_line, pluralize
 from irscope.store import find_variant
+from irscope.workspace.fact_table import kinds_named, needs_estimates
 from irscope.workspace.workspace import Workspace
 
 # The reason if the value is simply another one, and if it is unknown.
@@ -181,8 +181,7 @@ def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) ->
 def _comparison_of_fact(match: re.Match[str], changes: bool) -> FactComparison:
     name = match[1].strip('"')
     fact = ALIASES.get(name, name)
-    estimated = {kind.name: kind for kind in ESTIMATE_KINDS}
-    kinds = {**facts_named({fact} - estimated.keys()), **estimated}
+    kinds = kinds_named([fact])
     if fact not in kinds:
         titled = spellings((kind.name, kind.title, kind.heading) for kind in kinds.values())
         if name.lower() not in titled:
@@ -322,10 +321,8 @@ def check(workspace: Workspace, rules: Sequence[CheckRule]) -> CheckResult:
     parsed = [tuple(map(parse_expectation, rule.that)) for rule in rules]
     selected = [_selected(workspace.variants, rule) for rule in rules]
     checked = {variant.id: variant for variants in selected for variant in variants}
-    facts = workspace.all_facts(checked.values())
     names = {comparison.fact for rule in parsed for expectation in rule for comparison in expectation}
-    if not names.isdisjoint(kind.name for kind in ESTIMATE_KINDS):
-        facts = {v.id: {**facts[v.id], **workspace.estimates.facts(v)} for v in checked.values()}
+    facts = workspace.all_facts(checked.values(), needs_estimates(names))
     comparisons = 0
     failures: list[CheckFailure] = []
     for variants, expectations in zip(selected, parsed, strict=True):

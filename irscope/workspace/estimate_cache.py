@@ -93,7 +93,7 @@ class Estimates:
         stored = self._cache.read(name)
         if stored is not None and (cached := _from_json(stored)) is not None:
             return cached
-        read: Callable[[str], bytes | None] = partial(self._workspace.find_content, variant)
+        read: Callable[[str], bytes | None] = partial(self._workspace.contents.find, variant)
         try:
             result = estimate(variant, launch, read, device, fit)
         except (ArithmeticError, LookupError, ValueError, RecursionError) as error:

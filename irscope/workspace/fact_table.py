@@ -11,9 +11,18 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.facts.duplicates import duplicate_groups
-from irscope.facts.fact import Fact, FactValue, column_of, columns_of, status_of, value_named
+from irscope.facts.fact import (
+    ESTIMATE_KINDS,
+    Fact,
+    FactKind,
+    FactValue,
+    column_of,
+    columns_of,
+    status_of,
+    value_named,
+)
 from irscope.facts.occupancy import REPORTED_SPILLS, spills
-from irscope.facts.registry import CODE, LAUNCHABLE, STACK
+from irscope.facts.registry import CODE, LAUNCHABLE, STACK, facts_named
 from irscope.model import Status, UserError, Variant
 from irscope.targets import backend_of
 
@@ -22,9 +31,20 @@ if TYPE_CHECKING:
 
 
 _NONE: Mapping[str, Fact] = {}
+_ESTIMATED = {kind.name: kind for kind in ESTIMATE_KINDS}
 # If all of these are 0 or unknown, a variant does not spill.
 _SIGNS_OF_SPILLS = tuple(kind.name for kind in (STACK, *REPORTED_SPILLS))
 _INDEXED = (CODE.name, LAUNCHABLE.name, *_SIGNS_OF_SPILLS)
+
+
+def kinds_named(names: Iterable[str]) -> dict[str, FactKind]:
+    """Return kinds of facts by name, with those of estimates: at least those in `names` that exist."""
+    return {**facts_named(set(names) - _ESTIMATED.keys()), **_ESTIMATED}
+
+
+def needs_estimates(names: Iterable[str]) -> bool:
+    """Check whether a fact among `names` is one of an estimate."""
+    return not _ESTIMATED.keys().isdisjoint(names)
 
 
 class FactTable:
@@ -159,7 +179,7 @@ class MeasuredFacts:
             return cached
         measured = self._known[variant.id] = measure(variant, partial(self._read, variant))
         # Checked after the assignment: the variant may have been compiled while this thread measured it.
-        if variant.id in self._workspace.in_progress or self._workspace.is_outdated(variant):
+        if variant.id in self._workspace.in_progress or self._workspace.live.is_outdated(variant):
             self._known.pop(variant.id, None)
         return measured
 
@@ -171,10 +191,10 @@ class MeasuredFacts:
     def _read(self, variant: Variant, stage: str) -> bytes | None:
         """Return a stored stage; derive assembly that only a disassembler has (SPIR-V)."""
         workspace = self._workspace
-        if stage == backend_of(variant.target).assembly and workspace.derivable(variant, stage):
+        if stage == backend_of(variant.target).assembly and workspace.contents.derivable(variant, stage):
             with suppress(UserError):
-                return workspace.find_content(variant, stage)
-        return workspace.read(variant, stage)
+                return workspace.contents.find(variant, stage)
+        return workspace.contents.read(variant, stage)
 
 
 def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> None:
@@ -185,7 +205,7 @@ def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> Non
     from irscope.facts.measure import FACTS_VERSION, to_json
     from irscope.store import CaptureWriter
 
-    stored = workspace.stored_facts()
+    stored = workspace.contents.facts(workspace.variants)
     missing = [variant for variant in workspace.variants if variant.id not in stored]
     if not missing:
         workspace.close()

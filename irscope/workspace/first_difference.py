@@ -53,7 +53,7 @@ def first_differences(workspace: Workspace, a: Variant | None, variants: Sequenc
 
     10,000 of a large capture take 0.1 s.
     """
-    stages = workspace.equal_stages(a) if a is not None and len(variants) > _MANY else {}
+    stages = workspace.contents.equal_stages(a) if a is not None and len(variants) > _MANY else {}
     if a is None or not stages:
         return [first_difference(a, variant) for variant in variants]
     own_stages = set(stages.get(a.id, ("", ""))[0].split(","))

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from irscope.facts.fact import ESTIMATE_KINDS, Facts, FactValue, status_of, value_named, value_of
-from irscope.facts.registry import CHOSEN, CODE, LAUNCHABLE, MS, MS_KEY, facts_named
+from irscope.facts.fact import Facts, FactValue, status_of, value_named, value_of
+from irscope.facts.registry import CHOSEN, CODE, LAUNCHABLE, MS, MS_KEY
 from irscope.model import UserError, Variant
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
@@ -26,6 +26,7 @@ from irscope.workspace.capture_comparison import (
 )
 from irscope.workspace.comparison import Comparison
 from irscope.workspace.conditions import UNKNOWN, FactComparison, failure_of, parse_expectation
+from irscope.workspace.fact_table import kinds_named, needs_estimates
 from irscope.workspace.workspace import Workspace
 
 WORSE, NEW_FAILURES, CHANGED, REMOVED, ADDED = "worse", "new-failures", "changed", "removed", "added"
@@ -243,14 +244,8 @@ def _facts(
     workspace: Workspace, conditions: Iterable[Condition], variants: Iterable[Variant] | None = None
 ) -> dict[int, Facts]:
     """Return the facts of variants (None: all), with estimates if a condition is about one."""
-    facts: dict[int, Facts] = dict(workspace.all_facts(variants))
-    estimated = {kind.name for kind in ESTIMATE_KINDS}
-    if any(estimated.intersection(condition.facts) for condition in conditions):
-        return {
-            id_: {**variant_facts, **workspace.estimates.facts(workspace.by_id(id_))}
-            for id_, variant_facts in facts.items()
-        }
-    return facts
+    names = {name for condition in conditions for name in condition.facts}
+    return dict(workspace.all_facts(variants, needs_estimates(names)))
 
 
 def _result(
@@ -301,8 +296,7 @@ def _compared(condition: Condition, pair: GatePair, sides: _Sides) -> str:
 
 def _values(name: str, old: Facts | None, new: Facts) -> str:
     """Write a fact in OLD and NEW: "Regs 64 -> 120 (+87.5%)"; "Spills 24, as in OLD"."""
-    estimated = {kind.name: kind for kind in ESTIMATE_KINDS}
-    kind = estimated.get(name) or facts_named([name])[name]
+    kind = kinds_named([name])[name]
     value = value_named(new, name)
     if old is None:
         return f"{kind.title} {kind.format(value)}, new variant"

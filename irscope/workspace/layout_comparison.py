@@ -5,7 +5,6 @@ Matches the values of A and B: results of matching operations, else the same var
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from irscope.layouts.grid import Grid
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tensors import Tensor, find_tensors, layout_shape
 from irscope.model import UserError
+from irscope.model.records import grouped
 from irscope.workspace.variant_layouts import DrawingOptions, LayoutDrawing, VariantLayouts
 from irscope.workspace.variant_texts import written_stage
 
@@ -70,13 +70,11 @@ class ValueMatcher:
     def __init__(
         self, own: Sequence[Tensor], others: Sequence[Tensor], lines: Mapping[int, int], named: bool
     ) -> None:
-        self._own, self._others = _by_line(own), _by_line(others)
+        self._own, self._others = (grouped(tensors, lambda t: t.index) for tensors in (own, others))
         self._lines = lines
-        self._named: dict[tuple[str, str], list[Tensor]] = defaultdict(list)
         matched = set(lines.values())
-        for tensor in others if named else ():
-            if tensor.python and tensor.index not in matched:
-                self._named[tensor.python, tensor.kind].append(tensor)
+        variables = [t for t in others if named and t.python and t.index not in matched]
+        self._named = grouped(variables, lambda tensor: (tensor.python, tensor.kind))
 
     def counterpart(self, tensor: Tensor) -> Tensor | None:
         """Return the result of the same operation, else the same variable with the most similar type."""
@@ -91,6 +89,14 @@ class ValueMatcher:
         return _most_similar(tensor, self._named.get((tensor.python, tensor.kind), ()))
 
 
+def matchers(
+    a: Sequence[Tensor], b: Sequence[Tensor], lines: Mapping[int, int], named: bool
+) -> tuple[ValueMatcher, ValueMatcher]:
+    """Return what finds the counterparts of A's tensors in B, and of B's in A; as in ValueMatcher."""
+    back = {right: left for left, right in lines.items()}
+    return ValueMatcher(a, b, lines, named), ValueMatcher(b, a, back, named)
+
+
 def value_pairs(
     sides: tuple[Groups, Groups], documents: tuple[Document, Document], lines: Mapping[int, int], named: bool
 ) -> Iterator[ValuePair]:
@@ -99,9 +105,8 @@ def value_pairs(
     `sides` are groups of tensors with the same variable and type; `documents` have their
     operations; `lines` and `named` as in ValueMatcher.
     """
-    every = [[tensor for group in groups for tensor in group] for groups in sides]
-    to_b = ValueMatcher(every[0], every[1], lines, named)
-    to_a = ValueMatcher(every[1], every[0], {right: left for left, right in lines.items()}, named)
+    a, b = ([tensor for group in groups for tensor in group] for groups in sides)
+    to_b, to_a = matchers(a, b, lines, named)
     pairs = [_first_pair(group, to_b) for group in sides[0]]
     matched = {id(pair.b) for pair in pairs}
     left = [
@@ -129,26 +134,20 @@ def _only_alike(
 
     These are constants and the like.
     """
-    kinds: list[dict[tuple[object, ...], list[Tensor]]] = []
-    for tensors, document in zip((left, right), documents, strict=True):
-        groups: dict[tuple[object, ...], list[Tensor]] = defaultdict(list)
-        for tensor in tensors:
-            if not tensor.python:
-                opcode = document.lines[tensor.index].partition(" = ")[2].partition(" ")[0]
-                groups[opcode, tensor.kind, tensor.element, len(tensor.shape)].append(tensor)
-        kinds.append(groups)
+
+    def by_kind(tensors: Sequence[Tensor], document: Document) -> dict[tuple[object, ...], list[Tensor]]:
+        def kind(tensor: Tensor) -> tuple[object, ...]:
+            opcode = document.lines[tensor.index].partition(" = ")[2].partition(" ")[0]
+            return opcode, tensor.kind, tensor.element, len(tensor.shape)
+
+        return grouped((tensor for tensor in tensors if not tensor.python), kind)
+
+    ours, theirs = map(by_kind, (left, right), documents)
     return {
-        id(ours[0]): kinds[1][kind][0]
-        for kind, ours in kinds[0].items()
-        if len(ours) == len(kinds[1].get(kind, ())) == 1
+        id(tensors[0]): theirs[kind][0]
+        for kind, tensors in ours.items()
+        if len(tensors) == len(theirs.get(kind, ())) == 1
     }
-
-
-def _by_line(tensors: Sequence[Tensor]) -> Mapping[int, Sequence[Tensor]]:
-    groups: dict[int, list[Tensor]] = defaultdict(list)
-    for tensor in tensors:
-        groups[tensor.index].append(tensor)
-    return dict(groups)
 
 
 def _alike(one: Tensor, other: Tensor) -> bool:
@@ -206,11 +205,9 @@ class LayoutComparison:
         """Return a value of A, or of B if `right`, with its counterpart."""
         if len(self.sides) < 2:
             return ValuePair(tensor, None)
-        ours, theirs = (side.kernel.tensors for side in self.sides)
-        if not right:
-            return ValuePair(tensor, ValueMatcher(ours, theirs, self._lines, self._named).counterpart(tensor))
-        back = {b: a for a, b in self._lines.items()}
-        return ValuePair(ValueMatcher(theirs, ours, back, self._named).counterpart(tensor), tensor)
+        a, b = (side.kernel.tensors for side in self.sides)
+        counterpart = matchers(a, b, self._lines, self._named)[right].counterpart(tensor)
+        return ValuePair(counterpart, tensor) if right else ValuePair(tensor, counterpart)
 
     def find(self, names: Iterable[str], right: bool) -> int:
         """Return the index in `values` of the first value of A (B if `right`) that a name refers to.
@@ -314,7 +311,7 @@ def _matching_lines(pair: Comparison, stages: Sequence[str]) -> Mapping[int, int
     if pair.single or stages[0] != stages[1]:
         return {}
     stage, workspace = stages[0], pair.workspace
-    if workspace.comparable(*pair.variants, stage):
+    if workspace.contents.comparable(*pair.variants, stage):
         rows = workspace.diff(*pair.variants, stage).rows
         return {row.left: row.right for row in rows if row.left is not None and row.right is not None}
     return {line: line for line in range(len(workspace.lines(pair.a, stage)))}

@@ -107,7 +107,7 @@ def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> l
                 [v for v in variants if (v.kernel.id, v.target) == group],
                 names,
                 facts,
-                workspace.find_content,
+                workspace.contents.find,
             )
             for group in groups
         ]

@@ -7,17 +7,19 @@ Every open capture has both; the events that change them are in live.py, which o
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.model import Artifact, Kernel, SourceFunction, Variant
+from irscope.store import variant_names
 from irscope.store.encoding import digest
 from irscope.targets import stages_for
 from irscope.targets.frontends import TRITON, source_stages
 
 if TYPE_CHECKING:
+    from irscope.workspace.stage_contents import StageContents
     from irscope.workspace.what_if import StageEdit
     from irscope.workspace.workspace import Workspace
 
@@ -145,6 +147,8 @@ Event = (
     | Refused
     | Ended
 )
+# Takes an event, in any thread.
+Publish = Callable[[Event], None]
 
 
 @dataclass
@@ -192,7 +196,7 @@ def _take_passes(workspace: Workspace, event: PassesRecorded | PassesRefused, up
         updates.problems.append(event.problem)
         return
     if event.path is not None:
-        workspace.add_passes(event.variant, event.path, event.stored)
+        workspace.contents.add_passes(event.variant, event.path, event.stored)
     updates.changed.add(event.variant)
 
 
@@ -209,18 +213,18 @@ def _apply(workspace: Workspace, event: Event, updates: LiveUpdates) -> None:
                 updates.changed.add(id_)
         case StageMade(id_, stage, content):
             if id_ in in_progress:
-                workspace.put(in_progress.with_stage(workspace.by_id(id_), stage, content))
+                workspace.live.put(in_progress.with_stage(workspace.live.by_id(id_), stage, content))
                 updates.changed.add(id_)
         case VariantFinished(variant, path):
             in_progress.remove(variant.id)
-            workspace.put(variant, path)
+            workspace.live.put(variant, path)
             updates.changed.add(variant.id)
         case Added():
             _add(workspace, event)
             updates.added, updates.rows = event, True
             updates.what_ifs += 1
         case NotAdded(problem, lost):
-            workspace.drop(lost)
+            workspace.live.drop(lost)
             if updates.added and {updates.added.a, updates.added.b} & set(lost):
                 updates.added = None
             updates.problems.append(problem)
@@ -235,21 +239,21 @@ def _apply(workspace: Workspace, event: Event, updates: LiveUpdates) -> None:
         case Ended():
             updates.ended = True
             updates.rows = updates.rows or bool(in_progress)
-            workspace.drop(in_progress.clear())
+            workspace.live.drop(in_progress.clear())
 
 
 def _add(workspace: Workspace, added: Added) -> None:
     for variant in added.variants:
-        workspace.renew_source(variant.kernel)
-        workspace.put(variant)
+        workspace.live.renew_source(variant.kernel)
+        workspace.live.put(variant)
         workspace.in_progress.add(variant.id, extra=True)
 
 
 def _plan(workspace: Workspace, planned: Planned) -> None:
-    workspace.drop(workspace.in_progress.clear())
-    workspace.renew_source(planned.kernel)
+    workspace.live.drop(workspace.in_progress.clear())
+    workspace.live.renew_source(planned.kernel)
     for variant in planned.variants:
-        workspace.put(variant)
+        workspace.live.put(variant)
         workspace.in_progress.add(variant.id)
 
 
@@ -378,3 +382,91 @@ class SourceAges:
 def _name_and_file(kernel: Kernel) -> tuple[str, str]:
     """Return the identity of a kernel, which an edit of its source leaves unchanged."""
     return kernel.name, kernel.source.file
+
+
+class LiveVariants:
+    """The variants of an open capture, which change while they are compiled or another process adds some.
+
+    `forget` is called with the ids of variants that changed. Raises UserError if the capture is damaged.
+    """
+
+    def __init__(
+        self, contents: StageContents, in_progress: InProgress, forget: Callable[[Collection[int]], None]
+    ) -> None:
+        self._contents, self._in_progress, self._forget = contents, in_progress, forget
+        # Of a large capture, they are read when they are asked for, so that opening takes constant time.
+        self._loaded = None if contents.large else contents.variants()
+        self._names: dict[int, str] | None = None
+        loaded_kernels = [variant.kernel for variant in (self._loaded or {}).values()]
+        self._ages = SourceAges(contents.kernels() if self._loaded is None else loaded_kernels)
+
+    @property
+    def by_number(self) -> dict[int, Variant]:
+        """Return the variants by id, in the order of the capture, those still compiling last."""
+        if self._loaded is None:
+            self._loaded = self._contents.variants()
+        return self._loaded
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """Return the short name of each variant by id."""
+        if self._names is None:
+            self._names = variant_names(tuple(self.by_number.values()))
+        return self._names
+
+    def by_id(self, id_: int) -> Variant:
+        """Return the variant with this id. Raises KeyError if there is none."""
+        if self._loaded is None and (variant := self._contents.variant(id_)):
+            return variant
+        return self.by_number[id_]
+
+    def is_outdated(self, variant: Variant) -> bool:
+        """Check whether there is a newer state of a variant that was being compiled."""
+        current = (self._loaded or {}).get(variant.id)
+        return current is not None and current is not variant and current != variant
+
+    def put(self, variant: Variant, path: Path | None = None) -> None:
+        """Add a variant, or replace it by a newer state.
+
+        Its stages are in the capture at `path` if given. Raises UserError if `path` is not a
+        capture.
+        """
+        if path is not None:
+            self._contents.add_capture(path, variant.id)
+        self.by_number[variant.id] = variant
+        self._changed([variant.id])
+
+    def drop(self, ids: Collection[int]) -> None:
+        """Remove variants that will not be compiled."""
+        for id_ in ids:
+            self._in_progress.remove(id_)
+            del self.by_number[id_]
+        self._changed(ids)
+        self._ages.keep(variant.kernel for variant in self.by_number.values())
+
+    def reread(self, whole: bool = True) -> set[int]:
+        """Load what was added to the file since; return the ids of the new variants.
+
+        Not `whole`: only those and the ones that failed before and compiled since, which is quick.
+        Raises UserError if the file is damaged.
+        """
+        current = self._contents.variants() if whole else self._contents.newer(self.by_number)
+        added = current.keys() - self.by_number.keys() if whole else current.keys()
+        for id_ in sorted(added):
+            self.renew_source(current[id_].kernel)
+        if current:
+            self._loaded = dict(sorted((self.by_number | current).items()))
+            self._changed(current.keys())
+        return set(added)
+
+    def renew_source(self, kernel: Kernel) -> None:
+        """Make `kernel` the current source among those of the same name and file."""
+        self._ages.renew(kernel)
+
+    def age(self, variant: Variant) -> str:
+        """Say how many source edits ago it was compiled: `now`, `2 before`; "" if there was no edit."""
+        return self._ages.of(variant.kernel)
+
+    def _changed(self, ids: Collection[int]) -> None:
+        self._names = None
+        self._forget(ids)

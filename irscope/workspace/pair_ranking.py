@@ -12,7 +12,7 @@ from irscope.facts.registry import LAUNCHABLE, MS, MS_KEY
 from irscope.findings.finding import PairContext, Severity, effect
 from irscope.findings.registry import findings
 from irscope.model import Variant, format_value
-from irscope.model.records import FrozenValue, RowMaker, varying_keys
+from irscope.model.records import FrozenValue, RowMaker, grouped, varying_keys
 
 # If no two differ in only one value, all pairs of this many variants, the first, are candidates.
 _MOST_COMPARED = 40
@@ -40,10 +40,8 @@ def rank_pairs(variants: Sequence[Variant], facts: _FactsById, most: int) -> lis
     pair is the one that differs in that value and the fewest others, and most in its facts.
     Kernels take turns.
     """
-    groups: dict[Hashable, list[Variant]] = defaultdict(list)
-    for variant in variants:
-        if _usable(variant, facts):
-            groups[variant.kernel.name, variant.target].append(variant)
+    usable = (variant for variant in variants if _usable(variant, facts))
+    groups = grouped(usable, lambda variant: (variant.kernel.name, variant.target))
     ranked = [_ranked(group, facts) for group in groups.values()]
     turns = [pairs[turn] for turn in range(most) for pairs in ranked if turn < len(pairs)]
     return turns[:most]

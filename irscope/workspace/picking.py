@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -17,7 +18,7 @@ from irscope.facts.fact import microseconds_text
 from irscope.model import Benchmark, Launch, UserError, Variant
 from irscope.model.text import one_line, pluralize
 from irscope.workspace.launch_expression import parse_launch
-from irscope.workspace.problem_sizes import Problem, problems, requested_problem
+from irscope.workspace.problem_sizes import Problem, by_kernel, problems, requested_problem
 
 if TYPE_CHECKING:
     from irscope.estimating.calibrate import MeasuredLaunch, Measurements
@@ -129,7 +130,7 @@ def _measurements(paths: Sequence[Path], device: str | None) -> tuple[list[Measu
                         f"{path}: #{variant.id} was measured on {variant.target}; calibrate one device at a "
                         "time, --device says which"
                     )
-            read = partial(partial, workspace.find_content)
+            read = partial(partial, workspace.contents.find)
             measurements += measurements_of(timed, read, rates) if rates else []
     if rates is None:
         raise UserError(f"{', '.join(map(str, paths))}: nothing was measured")
@@ -360,15 +361,12 @@ def measured_microseconds(benchmarks: Iterable[Benchmark], arguments: Mapping[st
 
 def _requested(variants: Sequence[Variant], texts: Sequence[str]) -> list[Problem]:
     """Return the problems that a user wrote. Raises UserError if no variant can be launched so."""
-    groups: dict[tuple[str, str, str], list[Variant]] = {}
-    for variant in variants:
-        key = (variant.kernel.name, variant.kernel.source.file, str(variant.target))
-        groups.setdefault(key, []).append(variant)
+    groups = by_kernel(variants)
     result = []
     for text in texts:
         expression = parse_launch(text)
         error: UserError | None = None
-        for members in groups.values():
+        for members in groups:
             launches: dict[int, Launch] = {}
             for variant in members:
                 try:
@@ -402,7 +400,7 @@ def _ranked(
             trouble = trouble or ("" if variant.failure else str(error))
         report(number)
     variants = [*problem.variants, *problem.unlaunched]
-    read = partial(partial, workspace.find_content)
+    read = partial(partial, workspace.contents.find)
     ranking = rank(variants, problem.launches, read, rates[0], estimates)
     return ranking.ranked, "" if estimates else trouble
 
@@ -444,14 +442,6 @@ def _rank_correlation(a: Sequence[float], b: Sequence[float]) -> float | None:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    order = sorted(range(len(values)), key=values.__getitem__)
-    ranks = [0.0] * len(values)
-    start = 0
-    while start < len(order):
-        end = start
-        while end + 1 < len(order) and values[order[end + 1]] == values[order[start]]:
-            end += 1
-        for index in range(start, end + 1):
-            ranks[order[index]] = (start + end) / 2 + 1
-        start = end + 1
-    return ranks
+    """Return the rank of each value, from 1; equal values share the mean of theirs."""
+    ordered = sorted(values)
+    return [(bisect_left(ordered, value) + bisect_right(ordered, value) + 1) / 2 for value in values]

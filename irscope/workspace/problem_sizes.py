@@ -17,6 +17,7 @@ from functools import lru_cache, partial
 from irscope.lint.source.accesses import pointer_accesses
 from irscope.lint.source.python_module import PythonModule
 from irscope.model import Argument, Dtype, Kernel, Launch, Value, Variant, format_value
+from irscope.model.records import grouped
 from irscope.model.text import one_line
 
 # The source of a kernel has no imports.
@@ -111,11 +112,12 @@ def launch_text(variant: Variant, launch: Launch) -> str:
 
 def problems(variants: Iterable[Variant]) -> list[Problem]:
     """Return the problems of the recorded launches: kernel by kernel, in the order of the capture."""
-    kernels: dict[tuple[str, str, str], list[Variant]] = {}
-    for variant in variants:
-        key = (variant.kernel.name, variant.kernel.source.file, str(variant.target))
-        kernels.setdefault(key, []).append(variant)
-    return [problem for members in kernels.values() for problem in _of_kernel(members)]
+    return [problem for members in by_kernel(variants) for problem in _of_kernel(members)]
+
+
+def by_kernel(variants: Iterable[Variant]) -> Iterable[list[Variant]]:
+    """Group variants by kernel, its file and target, in the order of the capture."""
+    return grouped(variants, lambda v: (v.kernel.name, v.kernel.source.file, str(v.target))).values()
 
 
 def problem_titles(problems: Sequence[Problem]) -> list[str]:

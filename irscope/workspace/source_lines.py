@@ -209,7 +209,7 @@ def instruction_lines(document: Document, stage: str) -> frozenset[int]:
 
 def _source_map(pair: Comparison, variant: Variant, stage: str) -> SourceMap | None:
     workspace = pair.workspace
-    if not workspace.key(variant, stage) or not workspace.available(variant, stage):
+    if not workspace.contents.key(variant, stage) or not workspace.contents.available(variant, stage):
         return None
     try:
         return workspace.source_map(variant, stage, pair.b)

@@ -265,8 +265,17 @@ class StageContents:
         return f"{stage} of {variant.artifacts[source].digest}"
 
     def available(self, variant: Variant, stage: str) -> bool:
-        """Check whether the stage is stored, or was derived before."""
+        """Check whether the text can be had without deriving it: stored, or derived before."""
         return stage in variant.artifacts or (variant.id, stage) in self._derived
+
+    def derivable(self, variant: Variant, stage: str) -> bool:
+        """Check whether the stage is not stored but can be derived from another one."""
+        return stage not in variant.artifacts and self.key(variant, stage) is not None
+
+    def comparable(self, a: Variant, b: Variant, stage: str) -> bool:
+        """Check whether both variants have the stage and its texts differ."""
+        keys = [self.key(variant, stage) for variant in (a, b)]
+        return None not in keys and keys[0] != keys[1]
 
     def read(self, variant: Variant, stage: str) -> bytes | None:
         """Return a stage as it is stored; None if it is not. Raises UserError if it is damaged."""

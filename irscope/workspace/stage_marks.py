@@ -73,7 +73,11 @@ def line_marks(workspace: Workspace, variant: Variant, stage: str) -> LineMarks:
 
     Takes 10 to 100 ms, and seconds for 50,000 lines. Raises UserError if the capture is damaged.
     """
-    if stage == PYTHON or not workspace.key(variant, stage) or not workspace.available(variant, stage):
+    if (
+        stage == PYTHON
+        or not workspace.contents.key(variant, stage)
+        or not workspace.contents.available(variant, stage)
+    ):
         return NO_MARKS
     if len(workspace.lines(variant, stage)) > _MOST_LINES:
         return NO_MARKS
@@ -94,7 +98,7 @@ def _hot_loop(workspace: Workspace, variant: Variant, stage: str) -> Loop | None
     backend = backend_of(variant.target)
     is_assembly = stage in (backend.machine_code, backend.assembly)
     measured = stage if is_assembly else backend.assembly
-    if workspace.key(variant, measured) and workspace.available(variant, measured):
+    if workspace.contents.key(variant, measured) and workspace.contents.available(variant, measured):
         return next((loop for loop in workspace.loops(variant, measured) if loop.hot), None)
     if stage not in ("ttir", "ttgir"):
         return None
@@ -112,7 +116,7 @@ def _hot_lines(workspace: Workspace, variant: Variant, stage: str, hot: Loop) ->
     if stage in ("ttir", "ttgir"):
         line_groups = [loop.lines for loop in workspace.loops(variant, stage) if loop.chain == hot.chain]
         return sorted((lines for group in line_groups for lines in group), key=lambda lines: lines.start)
-    if not workspace.key(variant, "ttgir"):
+    if not workspace.contents.key(variant, "ttgir"):
         return ()
     document = workspace.document(variant, stage)
     if document.language == "mlir":

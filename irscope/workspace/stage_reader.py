@@ -69,14 +69,14 @@ _HELD_ROWS = 240_000
 _HELD_MODULES = 128
 
 
-class ParsedStages:
-    """The lines, documents, source maps and diffs of a capture's stages; several threads may use it.
+class StageReader:
+    """The part of a `Workspace` that reads stages; parsed ones stay in memory while there is room.
 
-    The methods raise UserError if a stage is missing or damaged.
+    Several threads may use it. `contents` is what irscope's own views need besides: the stages unparsed.
     """
 
     def __init__(self, contents: StageContents) -> None:
-        self._contents = contents
+        self.contents = contents
         self._texts: SizedCache[Lines] = SizedCache(_HELD_CHARACTERS)
         self._documents: SizedCache[Document] = SizedCache(_HELD_LINES)
         self._diffs: SizedCache[StageDiff] = SizedCache(_HELD_ROWS)
@@ -84,31 +84,48 @@ class ParsedStages:
         self._modules: SizedCache[Document] = SizedCache(_HELD_LINES)
         self._frames: dict[tuple[Kernel, str], SourceFrame] = {}
 
+    def stages(self, variant: Variant) -> list[str]:
+        """Return the text stages that a variant has or that can be derived, in pipeline order."""
+        return text_stages(variant)
+
+    def content(self, variant: Variant, stage: str) -> bytes:
+        """Return the bytes of a stage, derived if needed, or of one of TEXTS ("python", "error", ...).
+
+        Raises UserError if the variant lacks it, saying what it has instead.
+        """
+        return self.contents.content(variant, stage)
+
+    def derive_stages(self, variant: Variant) -> None:
+        """Derive the stages that are not stored (SASS). They are kept when this closes."""
+        for stage in self.stages(variant):
+            if self.contents.derivable(variant, stage):
+                self.contents.find(variant, stage)
+
     def text(self, variant: Variant, stage: str) -> str:
-        """Return the text of a stage or of one of TEXTS. Raises UserError if the stage is binary."""
+        """Return `content` as text. Raises UserError if the stage is binary or the variant lacks it."""
         if check_stage(stage, with_texts=True).binary:
             raise UserError(f"{stage} is binary; read it with Workspace.content or irscope show -o FILE")
         if stage in TEXTS:
-            return self._contents.content(variant, stage).decode("utf-8", "replace")
+            return self.content(variant, stage).decode("utf-8", "replace")
         return self.lines(variant, stage).text
 
     def lines(self, variant: Variant, stage: str) -> Lines:
-        """Return the lines of a text stage."""
+        """Return the lines of a text stage. Raises as `content`."""
         from irscope.languages.document import Lines
 
-        key = self._contents.key(variant, stage)
+        key = self.contents.key(variant, stage)
         held = self._texts.get(key) if key else None
         if held is not None:
             return held
-        text = self._contents.content(variant, stage).decode("utf-8", "replace")
+        text = self.content(variant, stage).decode("utf-8", "replace")
         return self._texts.put(key, Lines(text), len(text))
 
     def document(self, variant: Variant, stage: str) -> Document:
-        """Parse a stage; its locations are lines of the captured source."""
+        """Parse a stage; its locations are lines of the captured source. Raises as `content`."""
         from irscope.languages.language import parse
 
         # Stages in two languages may have the same text, and kernels in two files the same stages.
-        key = self._contents.key(variant, stage), stage, variant.kernel
+        key = self.contents.key(variant, stage), stage, variant.kernel
         held = self._documents.get(key)
         if held is not None:
             return held
@@ -127,16 +144,19 @@ class ParsedStages:
             return document
         if not {backend.assembly, backend.binary} <= variant.artifacts.keys():
             return document
-        table = ptx_line_table(self._contents.content(variant, backend.binary))
+        table = ptx_line_table(self.content(variant, backend.binary))
         return in_lines_of_ptx(document, self.document(variant, backend.assembly), table)
 
     def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
-        """Return the Python lines of a stage's operations: lines of the source of `other` if given."""
+        """Return the Python lines of a stage's operations: lines of the source of `other` if given.
+
+        Raises as `content`.
+        """
         from irscope.facts.source.alignment import line_map
         from irscope.facts.source.map import SourceMap
 
         kernels = variant.kernel, (other or variant).kernel
-        key = self._contents.key(variant, stage), stage, kernels
+        key = self.contents.key(variant, stage), stage, kernels
         held = self._source_maps.get(key)
         if held is not None:
             return held
@@ -144,7 +164,7 @@ class ParsedStages:
         return self._source_maps.put(key, source_map, len(source_map))
 
     def diff(self, a: Variant, b: Variant, stage: str) -> StageDiff:
-        """Return the diff of a stage that both variants have."""
+        """Return the diff of a stage that both variants have. Raises as `content`."""
         from irscope.diff.stage_diff import diff_stage
         from irscope.facts.source.alignment import line_map
 
@@ -154,7 +174,9 @@ class ParsedStages:
         lines = line_map(a.kernel, b.kernel)
         diff = diff_stage(stage, self.document(a, stage), self.document(b, stage), lines)
         if not _needed_for_findings(stage):
-            diff = replace(diff, left=_unparsed(diff.left), right=_unparsed(diff.right))
+            # Operations take half a kilobyte per line.
+            left, right = (replace(document, operations=()) for document in (diff.left, diff.right))
+            diff = replace(diff, left=left, right=right)
         return self._diffs.put(self._diff_key(a, b, stage), diff, len(diff.rows))
 
     def known_diff(self, a: Variant, b: Variant, stage: str) -> StageDiff | None:
@@ -162,21 +184,27 @@ class ParsedStages:
         return self._diffs.get(self._diff_key(a, b, stage))
 
     def module(self, module: PassModule, variant: Variant) -> Document:
-        """Parse a module between two passes of a variant; it is located in the captured source."""
+        """Parse a module between two passes of a variant, located in the captured source.
+
+        Raises UserError if it is damaged.
+        """
         from irscope.languages.language import parse
 
         key = (module.artifact.digest, module.language, variant.kernel)
         held = self._modules.get(key)
         if held is not None:
             return held
-        content = self._contents.artifact(module.artifact)
+        content = self.contents.artifact(module.artifact)
         document = parse(content.decode("utf-8", "replace"), module.language)
         document = self._frame(variant).in_captured_source(document)
         # The newest modules stay whatever their size: one pass's module is the next one's input.
         return self._modules.put(key, document, min(len(document.lines), _HELD_LINES // _HELD_MODULES))
 
     def operation_lines(self, variant: Variant, stage: str, line: int) -> list[str]:
-        """Return the lines of the operation that starts at `line` (from 0), with regions; else that line."""
+        """Return the lines of the operation that starts at `line` (from 0), with regions; else that line.
+
+        Raises as `content`.
+        """
         document = self.document(variant, stage)
         index = document.operation_of_line.get(line)
         end = line + 1 if index is None else max(document.operations[index].end, line + 1)
@@ -194,7 +222,7 @@ class ParsedStages:
         return self._frames[key]
 
     def _diff_key(self, a: Variant, b: Variant, stage: str) -> tuple[object, ...]:
-        return stage, self._contents.key(a, stage), self._contents.key(b, stage), a.kernel, b.kernel
+        return stage, self.contents.key(a, stage), self.contents.key(b, stage), a.kernel, b.kernel
 
 
 def _needed_for_findings(stage: str) -> bool:
@@ -202,96 +230,3 @@ def _needed_for_findings(stage: str) -> bool:
     if stage in ("ttir", "ttgir"):
         return True
     return (backend_with_assembly(stage) or backend_with_machine_code(stage)) is not None
-
-
-def _unparsed(document: Document) -> Document:
-    """Return the document without its operations, which take half a kilobyte per line."""
-    return replace(document, operations=())
-
-
-class StageReader:
-    """The part of a `Workspace` that reads stages; parsed ones stay in memory while there is room."""
-
-    def __init__(self, contents: StageContents) -> None:
-        self._contents = contents
-        self._parsed = ParsedStages(contents)
-
-    def stages(self, variant: Variant) -> list[str]:
-        """Return the text stages that a variant has or that can be derived, in pipeline order."""
-        return text_stages(variant)
-
-    def key(self, variant: Variant, stage: str) -> str | None:
-        """Return an identifier of a stage's text: equal keys, equal text. None if there is no such stage."""
-        return self._contents.key(variant, stage)
-
-    def available(self, variant: Variant, stage: str) -> bool:
-        """Check whether the text can be had without deriving it: stored, or derived before."""
-        return self._contents.available(variant, stage)
-
-    def derivable(self, variant: Variant, stage: str) -> bool:
-        """Check whether the stage is not stored but can be derived from another one."""
-        return stage not in variant.artifacts and self.key(variant, stage) is not None
-
-    def read(self, variant: Variant, stage: str) -> bytes | None:
-        """Return a stage as it is stored; None if it is not. Raises UserError if it is damaged."""
-        return self._contents.read(variant, stage)
-
-    def content(self, variant: Variant, stage: str) -> bytes:
-        """Return the bytes of a stage, derived if needed, or of one of TEXTS ("python", "error", ...).
-
-        Raises UserError if the variant lacks it, saying what it has instead.
-        """
-        return self._contents.content(variant, stage)
-
-    def find_content(self, variant: Variant, stage: str) -> bytes | None:
-        """Return the bytes of a stage, derived if needed; None if the variant lacks it.
-
-        Raises UserError if the stage is damaged or the disassembler fails, ValueError for an unknown
-        stage.
-        """
-        return self._contents.find(variant, stage)
-
-    def derive_stages(self, variant: Variant) -> None:
-        """Derive the stages that are not stored (SASS). They are kept when this closes."""
-        for stage in self.stages(variant):
-            if self.derivable(variant, stage):
-                self.find_content(variant, stage)
-
-    def text(self, variant: Variant, stage: str) -> str:
-        """Return `content` as text. Raises UserError if the stage is binary or the variant lacks it."""
-        return self._parsed.text(variant, stage)
-
-    def lines(self, variant: Variant, stage: str) -> Lines:
-        """Return the lines of a text stage. Raises as `content`."""
-        return self._parsed.lines(variant, stage)
-
-    def document(self, variant: Variant, stage: str) -> Document:
-        """Parse a stage; its locations are lines of the captured source. Raises as `content`."""
-        return self._parsed.document(variant, stage)
-
-    def source_map(self, variant: Variant, stage: str, other: Variant | None = None) -> SourceMap:
-        """Return the Python lines of a stage's operations: lines of the source of `other` if given.
-
-        Raises as `content`.
-        """
-        return self._parsed.source_map(variant, stage, other)
-
-    def operation_lines(self, variant: Variant, stage: str, line: int) -> list[str]:
-        """Return the lines of the operation that starts at `line` (from 0), with regions; else that line.
-
-        Raises as `content`.
-        """
-        return self._parsed.operation_lines(variant, stage, line)
-
-    def comparable(self, a: Variant, b: Variant, stage: str) -> bool:
-        """Check whether both variants have the stage and its texts differ."""
-        keys = [self.key(variant, stage) for variant in (a, b)]
-        return None not in keys and keys[0] != keys[1]
-
-    def diff(self, a: Variant, b: Variant, stage: str) -> StageDiff:
-        """Return the diff of a stage that both variants have. Raises as `content`."""
-        return self._parsed.diff(a, b, stage)
-
-    def known_diff(self, a: Variant, b: Variant, stage: str) -> StageDiff | None:
-        """Return the diff of a stage if it is in memory."""
-        return self._parsed.known_diff(a, b, stage)

@@ -24,14 +24,6 @@ UNMEASURED = "·"
 _WRITTEN_ALIKE = frozenset((int, str, type(None)))
 # Every table has Triton's options, so their columns have short titles.
 _SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas"}
-# The facts of most interest come first: before the stage that differs, then after it. Those of least interest
-# come last: the time and size of each stage. The column `state` shows the others.
-_BEFORE = ("ms", "estimate", "bound", "registers", "stack", "occupancy")
-_AFTER = (
-    "shared", "load_width", "matrix", "conversions", "pipeline_depth", "loop_instructions", "loop_spills",
-    "instructions", "limiter", "store_width", "seconds",
-)  # fmt: skip
-_IN_STATE = ("launchable", "code")
 # The names of the columns that are neither a fact nor a config value.
 NUMBER, STATE, DIFFERS = "#", "state", "differs"
 _ALWAYS = (NUMBER, DIFFERS)
@@ -134,10 +126,11 @@ def columns(
             first_stages[first.id, variant.id] = stage
         return [first_stages[first.id, variant.id] for variant in some]
 
-    before = [kind for name in _BEFORE for kind in kinds if kind.name == name]
-    after = [kind for name in _AFTER for kind in kinds if kind.name == name]
-    rest = [k for k in kinds if k not in before and k not in after and k.name not in _IN_STATE]
-    rest.sort(key=minor)
+    # The facts of most interest come first, those of least interest last: the time and size of each stage.
+    ordered = sorted((kind for kind in kinds if not kind.in_state), key=lambda kind: kind.place)
+    before = [kind for kind in ordered if kind.place < 0]
+    after = [kind for kind in ordered if kind.place > 0]
+    rest = sorted((kind for kind in ordered if not kind.place), key=minor)
     return [
         Column("#", NUMBER, lambda some: [variant.id for variant in some], str, numeric=True),
         *_chosen(variants, age),

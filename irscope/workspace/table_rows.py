@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from irscope.model import Variant
+from irscope.model.records import grouped
 from irscope.workspace.conditions import FactComparison, failure_of, parse_filter, spellings
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.table_columns import DIFFERS, Column, ColumnSummary, ColumnValue
@@ -63,10 +64,12 @@ def sorted_variants(variants: Sequence[Variant], column: Column, descending: boo
 
 def rows(variants: Sequence[Variant], facts: FactTable, folding: Folding) -> list[TableRow]:
     """Return the rows of variants in order; duplicates are in or below the row of the first of them."""
-    groups: dict[int, list[Variant]] = {}
-    for variant in variants:
+
+    def first_of_group(variant: Variant) -> int:
         first = facts.duplicate_of(variant)
-        groups.setdefault(variant.id if first is None else first, []).append(variant)
+        return variant.id if first is None else first
+
+    groups = grouped(variants, first_of_group)
     result = []
     for first, group in groups.items():
         if len(group) > 1 and folding.hides(first):

@@ -30,10 +30,11 @@ from irscope.facts.fact import (
     value_named,
 )
 from irscope.facts.occupancy import IMPROVED_BY_SPILLS, spills
-from irscope.facts.registry import facts_named, kinds_for, kinds_of
+from irscope.facts.registry import kinds_for, kinds_of
 from irscope.model import UserError, Value, Variant, format_value
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, grouped
 from irscope.model.text import natural_key, one_line, pluralize
+from irscope.workspace.fact_table import kinds_named
 
 if TYPE_CHECKING:
     from irscope.workspace.workspace import Workspace
@@ -192,9 +193,7 @@ def capture_sections(
 ) -> list[TableSection]:
     """Return the sections of a capture; see `Workspace.sections`."""
     variants = workspace.select(kernel, target)
-    facts = workspace.all_facts(variants)
-    if estimate:
-        facts = {v.id: {**facts[v.id], **workspace.estimates.facts(v)} for v in variants}
+    facts = workspace.all_facts(variants, estimate)
     if kinds is None:
         backend_kinds = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
         kinds = (*ESTIMATE_KINDS, *backend_kinds) if estimate else backend_kinds
@@ -235,9 +234,7 @@ def sections(
     """
     if sort is not None:
         _check_sort(entries, sort, kinds)
-    groups: dict[tuple[str, str], list[TableEntry]] = {}
-    for entry in entries:
-        groups.setdefault((entry.variant.kernel.name, str(entry.variant.target)), []).append(entry)
+    groups = grouped(entries, lambda entry: (entry.variant.kernel.name, str(entry.variant.target)))
     return [
         TableSection(kernel, target, tuple(_sorted(group, sort, kinds)))
         for (kernel, target), group in groups.items()
@@ -301,7 +298,7 @@ def chosen_kinds(names: Sequence[str]) -> list[FactKind]:
 
     If one of SHOWN_TOGETHER is named, all of them are included.
     """
-    available = {**facts_named(names), **{kind.name: kind for kind in ESTIMATE_KINDS}}
+    available = kinds_named(names)
     chosen: dict[str, FactKind] = {}
     for name in names:
         if name not in available:

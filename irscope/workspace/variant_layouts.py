@@ -151,6 +151,19 @@ class VariantLayouts:
         return [*sentences, f"Linear layout: {source}."]
 
 
+def ask_triton_for_layouts(workspace: Workspace, variant: Variant) -> None:
+    """Have the installed Triton compute a variant's layouts if it is the one that compiled it.
+
+    They are kept when the workspace closes. Raises as `Workspace.content`.
+    """
+    from irscope.compiling.toolchain.triton_layouts import installed_triton, triton_layouts
+
+    version = variant.toolchain.versions.get("triton", "")
+    if workspace.contents.layouts(variant) is None and version and installed_triton() == version:
+        layouts = triton_layouts(workspace.text(variant, "ttgir"), variant.target)
+        workspace.contents.add_layouts(variant, dict(layouts))
+
+
 def listed_tensors(tensors: Sequence[Tensor]) -> str:
     """Return the names and types of tensors in one line; "" if there are none."""
     listed = ", ".join(f"{tensor.name} {tensor.type}" for tensor in tensors[:_MAX_LISTED])

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import number_of
-from irscope.facts.loops.kernel_loops import Loop, kernel_loops, mlir_loops, trip_counts
+from irscope.facts.loops.kernel_loops import Loop, kernel_loops, mlir_loops
+from irscope.facts.loops.scf import trip_counts
 from irscope.facts.registers.register_report import RegisterReport, register_report
 from irscope.facts.registry import REGISTERS
 from irscope.findings.cache_key import CacheKeyInput, cache_key_inputs, has_key
@@ -35,9 +36,9 @@ def variant_registers(workspace: Workspace, variant: Variant, stage: str | None)
     stage = stage or _best_stage(workspace, variant)
     document = workspace.document(variant, stage)
     number = number_of(workspace.facts(variant), REGISTERS)
-    layouts = workspace.layouts(variant) if workspace.key(variant, "ttgir") else None
+    layouts = workspace.layouts(variant) if workspace.contents.key(variant, "ttgir") else None
     assembly = backend_of(variant.target).assembly
-    has_assembly = stage != assembly and workspace.key(variant, assembly)
+    has_assembly = stage != assembly and workspace.contents.key(variant, assembly)
     report = register_report(
         variant.kernel,
         document,
@@ -63,11 +64,11 @@ def _best_stage(workspace: Workspace, variant: Variant) -> str:
 def variant_loops(workspace: Workspace, variant: Variant, stage: str) -> tuple[Loop, ...]:
     """Return the loops of a stage; see `Workspace.loops`."""
     document = workspace.document(variant, stage)
-    ttir = workspace.document(variant, "ttir") if workspace.key(variant, "ttir") else None
+    ttir = workspace.document(variant, "ttir") if workspace.contents.key(variant, "ttir") else None
     if stage in ("ttir", "ttgir"):
         return mlir_loops(document, trip_counts(ttir, variant) if ttir else {})
     backend = backend_of(variant.target)
-    if stage not in (backend.assembly, backend.machine_code) or not workspace.key(variant, "ttgir"):
+    if stage not in (backend.assembly, backend.machine_code) or not workspace.contents.key(variant, "ttgir"):
         return ()
     return kernel_loops(document, stage, workspace.document(variant, "ttgir"), ttir, variant)
 

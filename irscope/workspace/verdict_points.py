@@ -151,9 +151,9 @@ def _warnings(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
 def _matrix(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
     """Yield products that no, or only a slower, matrix instruction computes, and known obstacles."""
     variant = verdict.variant
-    if workspace.key(variant, "ttgir") is None:
+    if workspace.contents.key(variant, "ttgir") is None:
         return
-    ttir = workspace.document(variant, "ttir") if workspace.key(variant, "ttir") else None
+    ttir = workspace.document(variant, "ttir") if workspace.contents.key(variant, "ttir") else None
     ttgir = workspace.document(variant, "ttgir")
     machine = machine_of(variant, num_warps(ttgir))
     for source_place, dot in dots_by_place(ttir, ttgir).items():
@@ -196,7 +196,7 @@ def diagnostics(workspace: Workspace, verdict: Verdict) -> list[Diagnostic]:
     facts = {variant.id: workspace.facts(variant)}
     if verdict.launch is not None and verdict.launch not in variant.launches:
         variant = replace(variant, launches=(verdict.launch,))
-    return lint_compiled([CompiledKernel([variant], workspace.names, facts, workspace.find_content)], _RULES)
+    return lint_compiled([CompiledKernel([variant], workspace.names, facts, workspace.contents.find)], _RULES)
 
 
 def _estimated(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:
@@ -238,7 +238,10 @@ def _narrow_operands(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoin
     `ds_read_u16`.
     """
     variant, stage = verdict.variant, backend_of(verdict.variant.target).assembly
-    if workspace.key(variant, stage) is None or value_of(workspace.facts(variant), MATRIX) in (None, "none"):
+    if workspace.contents.key(variant, stage) is None or value_of(workspace.facts(variant), MATRIX) in (
+        None,
+        "none",
+    ):
         return
     memory = in_words_of(variant.target, "shared memory")
     for (kind, source_place), mix in instructions_by_line(workspace.document(variant, stage), stage).items():

@@ -137,7 +137,7 @@ def _spill_free(workspace: Workspace, other: Variant, name: str) -> Remedy:
 def _more_room(workspace: Workspace, own: Variant, registers: Registers) -> Iterator[Remedy]:
     """Yield the smallest change after which the tensors fit: more warps, half of a block, or both."""
     warps, device = own.metadata.get(_WARPS), device_of(own.target, own.metadata)
-    if not isinstance(warps, int) or device is None or workspace.key(own, "ttgir") is None:
+    if not isinstance(warps, int) or device is None or workspace.contents.key(own, "ttgir") is None:
         return
     report = registers()
     total = report.tensor_registers

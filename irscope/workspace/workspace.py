@@ -14,12 +14,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from irscope.model import Kernel, Launch, UserError, Variant
-from irscope.store import find_variant, select_variants, variant_names, variant_number
+from irscope.model import Launch, UserError, Variant
+from irscope.store import find_variant, select_variants, variant_number
 from irscope.targets import backend_of
 from irscope.workspace.fact_table import MeasuredFacts
 from irscope.workspace.growth import Growth, GrowthWatch
-from irscope.workspace.live import InProgress, SourceAges
+from irscope.workspace.live import InProgress, LiveVariants
 from irscope.workspace.stage_contents import Disassemble, StageContents
 from irscope.workspace.stage_reader import StageReader
 
@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from irscope.facts.loops.kernel_loops import Loop
     from irscope.facts.registers.register_report import RegisterReport
     from irscope.findings.compilations import Compilations
-    from irscope.findings.passes import PassModule, PassStep
-    from irscope.languages.document import Document
+    from irscope.findings.passes import PassStep
     from irscope.layouts.kernel_layouts import KernelLayouts
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.estimate_cache import Estimates
@@ -47,7 +46,8 @@ class Workspace(StageReader):
     Results are computed when they are first asked for and kept while there is room. Methods may be called
     from several threads. Stages that had to be derived (SASS) are kept when this closes: in the capture if
     `writable`, for callers whose own command wrote it, else in the user's cache folder. `also` are later
-    captures, whose variants follow those of `path`. Raises UserError if one is not a capture.
+    captures, whose variants follow those of `path`. `live` is what changes while this is open. Raises
+    UserError if one is not a capture.
     """
 
     def __init__(
@@ -61,21 +61,15 @@ class Workspace(StageReader):
         self.growth = Growth()
         self.watch = GrowthWatch(Path(path))  # sees what is added from here on
         super().__init__(StageContents(path, self.in_progress, disassemble, writable, also))
-        self.path = self._contents.path
-        # Of a large capture, they are read when they are asked for, so that opening takes constant time.
-        self._loaded: dict[int, Variant] | None = None
+        self.path = self.contents.path
         # The open files, and the index of the one that has a variant.
-        self.captures, self.capture_index = self._contents.paths, self._contents.place
-        try:
-            if not self._contents.large:
-                self._loaded = self._contents.variants()
-            kernels = self._contents.kernels() if self._loaded is None else [v.kernel for v in self.variants]
-        except UserError:
-            self._contents.close()
-            raise
-        self._names: dict[int, str] | None = None
+        self.captures, self.capture_index = self.contents.paths, self.contents.place
         self._facts = MeasuredFacts(self)
-        self._ages = SourceAges(kernels)
+        try:
+            self.live = LiveVariants(self.contents, self.in_progress, self._forget)
+        except UserError:
+            self.contents.close()
+            raise
 
     def __repr__(self) -> str:
         return f"Workspace('{self.path}')"
@@ -90,45 +84,38 @@ class Workspace(StageReader):
         """Close the file and keep what had to be derived."""
         if "estimates" in vars(self):
             self.estimates.save()
-        self._contents.close()
+        self.contents.close()
+
+    def _forget(self, ids: Collection[int]) -> None:
+        """Forget what was computed from variants that changed."""
+        self._facts.forget(ids)
+        if "estimates" in vars(self):
+            self.estimates.forget(ids)
 
     # Variants.
 
     @property
-    def _variants(self) -> dict[int, Variant]:
-        if self._loaded is None:
-            self._loaded = self._contents.variants()
-        return self._loaded
-
-    @property
     def variants(self) -> tuple[Variant, ...]:
         """Return every variant in the order of the capture, those still compiling last."""
-        return tuple(self._variants.values())
+        return tuple(self.live.by_number.values())
 
     @property
     def names(self) -> Mapping[int, str]:
         """Return each variant's short name by id: the values that set it apart from its kernel's others."""
-        if self._names is None:
-            self._names = variant_names(self.variants)
-        return self._names
+        return self.live.names
 
     def __contains__(self, variant: Variant) -> bool:
-        return variant.id in self._variants
-
-    def by_id(self, id_: int) -> Variant:
-        """Return the variant with this id. Raises KeyError if there is none."""
-        if self._loaded is None and (variant := self._contents.variant(id_)):
-            return variant
-        return self._variants[id_]
+        return variant.id in self.live.by_number
 
     def variant(self, name: str | int) -> Variant:
         """Find the variant called `name`: its number (3 or "#3"), its short name, or NAME=VALUE pairs.
 
         Raises UserError, listing candidates, if none or several match.
         """
-        if self._loaded is None and (number := variant_number(str(name))) is not None:
+        number = variant_number(str(name))
+        if number is not None:
             with suppress(KeyError):
-                return self.by_id(number)
+                return self.live.by_id(number)
         return find_variant(self.variants, str(name))
 
     def select(self, kernel: str | None = None, target: str | None = None) -> list[Variant]:
@@ -146,40 +133,26 @@ class Workspace(StageReader):
 
         return Comparison(self, a, b)
 
-    def equal_stages(self, variant: Variant) -> Mapping[int, tuple[str, str]]:
-        """Return the stages of a large capture's variants, and those with the content `variant` has.
-
-        By id, names separated by commas; empty if all artifacts are in memory. Raises UserError if
-        the file is damaged.
-        """
-        return self._contents.equal_stages(variant)
-
     # Facts.
-
-    def is_outdated(self, variant: Variant) -> bool:
-        """Check whether there is a newer state of a variant that was being compiled."""
-        current = (self._loaded or {}).get(variant.id)
-        return current is not None and current is not variant and current != variant
 
     def facts(self, variant: Variant) -> Mapping[str, Fact]:
         """Return the facts of a variant with the lines that prove them, by name in table order."""
         return self._facts.of(variant)
 
-    def stored_facts(self) -> dict[int, Mapping[str, Fact]]:
-        """Return the facts that the capture itself stores, by variant id and name; without evidence.
-
-        Variants that a fact was not measured for, because it is newer, are left out.
-        """
-        return self._contents.facts(self.variants)
-
-    def all_facts(self, variants: Iterable[Variant] | None = None) -> dict[int, Mapping[str, Fact]]:
+    def all_facts(
+        self, variants: Iterable[Variant] | None = None, estimate: bool = False
+    ) -> dict[int, Mapping[str, Fact]]:
         """Return the facts of `variants` (None: all) by variant id: as stored, else measured.
 
-        Facts read from the capture carry no evidence.
+        Facts read from the capture carry no evidence. `estimate` adds estimate, bound and
+        estimate_key of the first launch.
         """
-        stored = self.stored_facts()
-        selected = self.variants if variants is None else variants
-        return {v.id: stored[v.id] if v.id in stored else self.facts(v) for v in selected}
+        stored = self.contents.facts(self.variants)
+        selected = self.variants if variants is None else tuple(variants)
+        facts = {v.id: stored[v.id] if v.id in stored else self.facts(v) for v in selected}
+        if estimate:
+            return {v.id: {**facts[v.id], **self.estimates.facts(v)} for v in selected}
+        return facts
 
     def store_facts(self, report: Callable[[int, int], None] = lambda done, total: None) -> None:
         """Measure the facts that the capture does not store yet and store them, which closes this.
@@ -300,21 +273,11 @@ class Workspace(StageReader):
         from irscope.layouts.kernel_layouts import KernelLayouts
 
         version = variant.toolchain.versions.get("triton", "")
-        assembly = (self.read(variant, backend_of(variant.target).assembly) or b"").decode("utf-8", "replace")
+        assembly = (self.contents.read(variant, backend_of(variant.target).assembly) or b"").decode(
+            "utf-8", "replace"
+        )
         document = self.document(variant, stage)
-        return KernelLayouts(document, variant.target, version, assembly, self._contents.layouts(variant))
-
-    def ask_triton_for_layouts(self, variant: Variant) -> None:
-        """Have the installed Triton compute a variant's layouts if it is the one that compiled it.
-
-        They are kept when this closes. Raises as `content`.
-        """
-        from irscope.compiling.toolchain.triton_layouts import installed_triton, triton_layouts
-
-        version = variant.toolchain.versions.get("triton", "")
-        if self._contents.layouts(variant) is None and version and installed_triton() == version:
-            layouts = triton_layouts(self.text(variant, "ttgir"), variant.target)
-            self._contents.add_layouts(variant, dict(layouts))
+        return KernelLayouts(document, variant.target, version, assembly, self.contents.layouts(variant))
 
     def registers(self, variant: Variant, stage: str | None = None) -> RegisterReport:
         """Return the register pressure of an assembly stage, the values live at its peak, and spills.
@@ -329,18 +292,7 @@ class Workspace(StageReader):
 
     def passes(self, variant: Variant) -> list[PassStep]:
         """Return the compiler's passes of a variant in order; none if they were not recorded."""
-        return self._contents.passes(variant)
-
-    def add_passes(self, variant: int, path: Path, stored: int) -> None:
-        """Take the passes of a variant from the capture at `path`, where it has the id `stored`.
-
-        Raises UserError if `path` is not a capture.
-        """
-        self._contents.add_passes(variant, path, stored)
-
-    def module(self, module: PassModule, variant: Variant) -> Document:
-        """Parse a module between two passes of a variant. Raises UserError if it is damaged."""
-        return self._parsed.module(module, variant)
+        return self.contents.passes(variant)
 
     def compilations(self) -> list[Compilations]:
         """Return the compilations of each kernel: how many, why, which produced nothing new; no edits."""
@@ -348,53 +300,3 @@ class Workspace(StageReader):
 
         compiled = [variant for variant in self.variants if variant.edit is None]
         return compilations_by_kernel(compiled, self.all_facts(compiled))
-
-    # Variants that are still compiling.
-
-    def put(self, variant: Variant, path: Path | None = None) -> None:
-        """Add a variant, or replace it by a newer state.
-
-        Its stages are in the capture at `path` if given. Raises UserError if `path` is not a
-        capture.
-        """
-        if path is not None:
-            self._contents.add_capture(path, variant.id)
-        self._variants[variant.id] = variant
-        self._facts.forget([variant.id])
-        self.estimates.forget([variant.id])
-        self._names = None
-
-    def drop(self, ids: Collection[int]) -> None:
-        """Remove variants that will not be compiled."""
-        for id_ in ids:
-            self.in_progress.remove(id_)
-            del self._variants[id_]
-            self._facts.forget([id_])
-        self._names = None
-        self._ages.keep(variant.kernel for variant in self._variants.values())
-
-    def reread(self, whole: bool = True) -> set[int]:
-        """Load what was added to the file since; return the ids of the new variants.
-
-        Not `whole`: only those and the ones that failed before and compiled since, which is quick.
-        Raises UserError if the file is damaged.
-        """
-        current = self._contents.variants() if whole else self._contents.newer(self._variants)
-        added = current.keys() - self._variants.keys() if whole else current.keys()
-        for id_ in sorted(added):
-            self.renew_source(current[id_].kernel)
-        if current:
-            self._facts.forget(current)
-            if "estimates" in vars(self):
-                self.estimates.forget(current)
-            self._loaded = dict(sorted((self._variants | current).items()))
-            self._names = None
-        return set(added)
-
-    def renew_source(self, kernel: Kernel) -> None:
-        """Make `kernel` the current source among those of the same name and file."""
-        self._ages.renew(kernel)
-
-    def age(self, variant: Variant) -> str:
-        """Say how many source edits ago it was compiled: `now`, `2 before`; "" if there was no edit."""
-        return self._ages.of(variant.kernel)

@@ -38,7 +38,7 @@ def test_the_options_of_the_bad_end_are_only_the_last_versions():
     own = str(Path(sys.executable))
     options = SideOptions(env_good=(("A", "good"),), env_bad=(("A", "bad"),))
     sides = list(make_sides((own, own, own), options, lambda _: None))
-    assert [dict(side.variables)["A"] for side in sides] == ["good", "good", "bad"]
+    assert [side.variables["A"] for side in sides] == ["good", "good", "bad"]
     assert sides[0].identity == sides[1].identity != sides[2].identity
 
 

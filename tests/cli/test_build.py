@@ -43,11 +43,11 @@ def test_an_edited_layout_is_a_variant_next_to_its_original(adds: Path, irscope:
     assert "sizePerThread [4] -> [1]" in done.stdout
     assert "2 x 16-byte -> 8 x 4-byte" in done.stdout
     with Workspace(adds) as workspace:
-        new = workspace.by_id(7)
+        new = workspace.live.by_id(7)
         assert new.edit is not None
         assert "-#blocked = #ttg.blocked<{sizePerThread = [4]" in new.edit.diff
-        assert (new.edit.of, new.config) == ("", workspace.by_id(3).config)
-        assert workspace.text(new, "ttir") == workspace.text(workspace.by_id(3), "ttir")
+        assert (new.edit.of, new.config) == ("", workspace.live.by_id(3).config)
+        assert workspace.text(new, "ttir") == workspace.text(workspace.live.by_id(3), "ttir")
 
 
 def test_what_the_compiler_rejects_is_printed_with_its_line(adds: Path, irscope: Run) -> None:
@@ -100,7 +100,7 @@ def test_edits_of_edits_and_skipped_passes(adds: Path, irscope: Run) -> None:
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["b"]["config"] == json.loads(done.stdout)["a"]["config"]
     with Workspace(adds) as workspace:
-        first, second = workspace.by_id(7), workspace.by_id(8)
+        first, second = workspace.live.by_id(7), workspace.live.by_id(8)
         assert first.edit is not None
         assert second.edit is not None
         assert (first.edit.name, first.edit.of, first.edit.skipped) == (

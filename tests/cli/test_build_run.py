@@ -39,12 +39,12 @@ def test_a_launch_and_a_gpu_are_needed(tmp_path: Path, irscope: Run) -> None:
     assert done.returncode == 2
     assert "--run: no launch of #3 was recorded; irscope run PROGRAM.py records them" in done.stderr
     with Workspace(adds) as workspace:
-        a, b = workspace.by_id(3), workspace.by_id(1)
+        a, b = workspace.live.by_id(3), workspace.live.by_id(1)
         with pytest.raises(UserError, match=r"^--run: [^\n]*$"):
-            compare_launches(a, b, LAUNCH, workspace.read, 60.0)
+            compare_launches(a, b, LAUNCH, workspace.contents.read, 60.0)
         unknown = Launch((4,), (("x_ptr", "*fp32"), *LAUNCH.arguments[1:]))
         with pytest.raises(UserError, match="no shape for argument x_ptr"):
-            compare_launches(a, b, unknown, workspace.read, 60.0)
+            compare_launches(a, b, unknown, workspace.contents.read, 60.0)
 
 
 @pytest.mark.slow
@@ -59,6 +59,8 @@ def test_both_are_launched_with_the_same_arguments(tmp_path: Path, monkeypatch: 
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with Workspace(CAPTURES / "v1.irscope") as workspace:
-        found = compare_launches(workspace.by_id(1), workspace.by_id(3), LAUNCH, workspace.read, 60.0)
+        found = compare_launches(
+            workspace.live.by_id(1), workspace.live.by_id(3), LAUNCH, workspace.contents.read, 60.0
+        )
         assert found.differences == {}
         assert found.written == ()  # the fake GPU computes nothing

@@ -67,7 +67,7 @@ def test_as_json_and_markdown(irscope, old, tmp_path):
     document = json.loads(irscope("diff", old, new, "--format", "json").stdout)
     assert document["schema"] == "irscope.diff-captures/1"
     assert [change["fact"] for change in document["pairs"][0]["worse"]] == ["shared"]
-    assert "### Worse" in irscope("diff", old, new, "--format", "markdown").stdout
+    assert "**Worse**" in irscope("diff", old, new, "--format", "markdown").stdout
 
 
 @pytest.mark.parametrize(

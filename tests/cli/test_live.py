@@ -12,8 +12,9 @@ from queue import Queue
 
 import pytest
 
-from irscope.cli.live_sweep import LiveSweep
+from irscope.cli.written_options import with_options
 from irscope.compiling.messages import SweepRequest
+from irscope.jobs.live_sweep import LiveSweep
 from irscope.store import CaptureReader, CaptureWriter
 from irscope.targets import parse_target
 from irscope.workspace.live import (
@@ -76,7 +77,7 @@ def make(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
         CaptureWriter.create(path).close()
         targets = (parse_target("cuda:90"),)
         request = SweepRequest(file, "add", "*fp32:16, i32:16", {}, {"BLOCK": blocks}, targets)
-        made.append(LiveSweep(request, path, 1, 60.0))
+        made.append(LiveSweep(request, path, 1, 60.0, with_options))
         return made[-1]
 
     yield sweep
@@ -141,7 +142,7 @@ def test_a_missing_signature_is_guessed_and_taken_from_the_user(file: Path, tmp_
     target = parse_target("cuda:90")
     request = SweepRequest(file, None, None, {}, {"BLOCK": (64,)}, (target,))
     CaptureWriter.create(tmp_path / "k.irscope").close()
-    sweep, received = LiveSweep(request, tmp_path / "k.irscope", 1, 300.0), Received()
+    sweep, received = LiveSweep(request, tmp_path / "k.irscope", 1, 300.0, with_options), Received()
     try:
         sweep.begin(received.queue.put)
         refused = received.until(Refused, Planned)[-1]
@@ -197,14 +198,15 @@ import sys
 from pathlib import Path
 from queue import Queue
 from irscope.compiling.messages import SweepRequest
-from irscope.cli.live_sweep import LiveSweep
+from irscope.cli.written_options import with_options
+from irscope.jobs.live_sweep import LiveSweep
 from irscope.targets import parse_target
 from irscope.store import CaptureWriter
 path = Path({str(tmp_path / "x.irscope")!r})
 CaptureWriter.create(path).close()
 targets = (parse_target("cuda:90"),)
 request = SweepRequest(Path({str(file)!r}), "add", "*fp32, i32", {{}}, {{"BLOCK": (64,)}}, targets)
-sweep, received = LiveSweep(request, path, 1, 60.0), Queue()
+sweep, received = LiveSweep(request, path, 1, 60.0, with_options), Queue()
 sweep.begin(received.put)
 print(type(received.get()).__name__)
 sweep.stop()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.cli import live_sweep, options
+from irscope.cli import options, written_options
 from irscope.learn.sample_commands import sample_file, samples
 from irscope.learn.sample_commands import written_command as words_in
 from irscope.model import Expression
@@ -63,7 +63,7 @@ def test_only_names_in_the_folder_samples_are_samples() -> None:
 
 def test_the_docstring_gives_what_the_command_line_leaves_out(file: Path) -> None:
     args = arguments("--config", "BLOCK=256")
-    kernel, note = live_sweep.complete(args, file, None)
+    kernel, note = written_options.complete(args, file, None)
     assert kernel == "one"
     assert "docstring" in note
     assert args.signature == "*fp32:16, i32"
@@ -75,7 +75,7 @@ def test_the_docstring_gives_what_the_command_line_leaves_out(file: Path) -> Non
 @pytest.mark.parametrize(("words", "kernel"), [(("--signature", "i32"), None), ((), "another")])
 def test_the_docstring_is_not_used(file: Path, words: tuple[str, ...], kernel: str | None) -> None:
     args = arguments(*words)
-    assert live_sweep.complete(args, file, kernel) == (kernel, "")
+    assert written_options.complete(args, file, kernel) == (kernel, "")
     assert args.config == []
 
 
@@ -93,7 +93,7 @@ def test_the_docstring_is_not_used(file: Path, words: tuple[str, ...], kernel: s
 def test_a_docstring_without_a_usable_command_changes_nothing(tmp_path: Path, text: str) -> None:
     path = tmp_path / "k.py"
     path.write_text(text)
-    assert live_sweep.complete(arguments(), path, None) == (None, "")
+    assert written_options.complete(arguments(), path, None) == (None, "")
 
 
 def test_every_sample_says_how_it_is_compiled() -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from irscope.cli.live_sweep import LiveSweep
-from irscope.cli.what_if import OwnCapture, WhatIfCompiler
+from irscope.cli.written_options import with_options
 from irscope.compiling.messages import SweepRequest
+from irscope.jobs.live_sweep import LiveSweep
+from irscope.jobs.variant_compiler import LiveCapture, WhatIfCompiler, own_capture
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, UserError, Variant
 from irscope.store import CaptureWriter
 from irscope.targets import parse_target
@@ -52,13 +53,13 @@ def capture(irscope: Irscope, kernel_file: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def own(capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> OwnCapture:
+def own(capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> LiveCapture:
     monkeypatch.setenv("IRSCOPE_CACHE", str(tmp_path / "irscope-cache"))
-    return OwnCapture(capture)
+    return own_capture(capture)
 
 
 @pytest.fixture
-def compiler(own: OwnCapture) -> Iterator[WhatIfCompiler]:
+def compiler(own: LiveCapture) -> Iterator[WhatIfCompiler]:
     made = WhatIfCompiler(own, 60.0)
     yield made
     made.stop()
@@ -76,7 +77,7 @@ def _ask(compiler: WhatIfCompiler, workspace: Workspace, file: Path, text: str) 
 @pytest.mark.slow
 def test_a_capture_that_was_opened_is_not_changed(
     capture: Path,
-    own: OwnCapture,
+    own: LiveCapture,
     compiler: WhatIfCompiler,
     kernel_file: Path,
 ) -> None:
@@ -94,12 +95,13 @@ def test_a_capture_that_was_opened_is_not_changed(
         assert failures[0] is None
         assert failures[1] is not None and "power of 2" in failures[1].message
     compiler.stop()
-    assert "2 variants compiled in the app" in own.finish()
+    own.finish()
+    assert own.added == 2
     assert capture.read_bytes() == before
     assert sorted(path.suffix for path in own.path.parent.iterdir()) == [".irscope"], "one file, no log"
     with Workspace(own.path) as kept:
         assert [variant.id for variant in kept.variants] == [2, 3]
-        assert kept.stages(kept.by_id(2))[:3] == ["source", "ttir", "ttgir"]
+        assert kept.stages(kept.live.by_id(2))[:3] == ["source", "ttir", "ttgir"]
 
 
 @pytest.mark.slow
@@ -145,8 +147,8 @@ def test_a_sweep_that_runs_stores_the_what_if_too(kernel_file: Path, tmp_path: P
     CaptureWriter.create(path).close()
     axes = {"BLOCK": (64, 128, 256, 512)}
     request = SweepRequest(kernel_file, "add", SIGNATURE, {}, axes, (parse_target("cuda:90"),))
-    sweep = LiveSweep(request, path, 1, 60.0)
-    compiler, received, extra = WhatIfCompiler(sweep, 60.0, kernel_file), Received(), Received()
+    sweep = LiveSweep(request, path, 1, 60.0, with_options)
+    compiler, received, extra = WhatIfCompiler(sweep.capture, 60.0, kernel_file), Received(), Received()
     sweep.begin(received.queue.put)
     planned = received.until(Planned)[-1]
     assert isinstance(planned, Planned)
@@ -160,12 +162,12 @@ def test_a_sweep_that_runs_stores_the_what_if_too(kernel_file: Path, tmp_path: P
     sweep.stop()
     with Workspace(path) as workspace:
         assert [variant.id for variant in workspace.variants] == [1, 2, 3, 4, 5]
-        assert str(workspace.by_id(5).config) == "BLOCK=64,num_warps=2"
+        assert str(workspace.live.by_id(5).config) == "BLOCK=64,num_warps=2"
 
 
 @pytest.mark.slow
 def test_values_of_heuristics_follow_the_config(
-    irscope: Irscope, tmp_path: Path, own: OwnCapture, compiler: WhatIfCompiler
+    irscope: Irscope, tmp_path: Path, own: LiveCapture, compiler: WhatIfCompiler
 ) -> None:
     file = tmp_path / "heuristics.py"
     shutil.copy(Path(__file__).parents[2] / "samples" / "heuristics.py", file)
@@ -192,7 +194,7 @@ def _record(compiler: WhatIfCompiler, variant: Variant, file: Path) -> PassesRec
 
 @pytest.mark.slow
 def test_passes_are_recorded_later_and_merged(
-    irscope: Irscope, capture: Path, own: OwnCapture, compiler: WhatIfCompiler, kernel_file: Path
+    irscope: Irscope, capture: Path, own: LiveCapture, compiler: WhatIfCompiler, kernel_file: Path
 ) -> None:
     before = capture.read_bytes()
     kernel_file.write_text("\n\n" + KERNEL)  # the kernel has moved, which makes no other kernel of it
@@ -210,7 +212,8 @@ def test_passes_are_recorded_later_and_merged(
         assert workspace.module(ttgir, variant).operations
     compiler.stop()
     assert capture.read_bytes() == before
-    assert "1 variant compiled in the app" in own.finish()
+    own.finish()
+    assert own.added == 1
     merged = irscope("merge", str(capture), str(own.path), "-o", "merged.irscope")
     assert merged.returncode == 0, merged.stderr
     listed = irscope("passes", "merged.irscope", "1")
@@ -219,12 +222,12 @@ def test_passes_are_recorded_later_and_merged(
 
 @pytest.mark.slow
 def test_the_variant_of_a_what_if_gets_its_passes_in_the_same_capture(
-    capture: Path, own: OwnCapture, compiler: WhatIfCompiler, kernel_file: Path
+    capture: Path, own: LiveCapture, compiler: WhatIfCompiler, kernel_file: Path
 ) -> None:
     with Workspace(capture) as workspace:
         received = _ask(compiler, workspace, kernel_file, "num_warps=2")
         apply_events(workspace, received.until(VariantFinished))
-        variant = workspace.by_id(2)
+        variant = workspace.live.by_id(2)
         assert not workspace.passes(variant)
         answer = _record(compiler, variant, kernel_file)
         assert answer == PassesRecorded(2, own.path, 2)
@@ -235,7 +238,7 @@ def test_the_variant_of_a_what_if_gets_its_passes_in_the_same_capture(
 
 @pytest.mark.slow
 def test_passes_of_another_kernel_are_not_recorded(
-    capture: Path, own: OwnCapture, compiler: WhatIfCompiler, kernel_file: Path
+    capture: Path, own: LiveCapture, compiler: WhatIfCompiler, kernel_file: Path
 ) -> None:
     kernel_file.write_text(KERNEL.replace("+ 1,", "+ 2,"))
     with Workspace(capture) as workspace:
@@ -250,8 +253,8 @@ def test_passes_of_a_sweep_are_stored_in_its_capture(kernel_file: Path, tmp_path
     CaptureWriter.create(path).close()
     axes = {"BLOCK": (64, 96)}  # the second one fails
     request = SweepRequest(kernel_file, "add", SIGNATURE, {}, axes, (parse_target("cuda:90"),))
-    sweep = LiveSweep(request, path, 1, 60.0)
-    compiler, received = WhatIfCompiler(sweep, 60.0, kernel_file), Received()
+    sweep = LiveSweep(request, path, 1, 60.0, with_options)
+    compiler, received = WhatIfCompiler(sweep.capture, 60.0, kernel_file), Received()
     sweep.begin(received.queue.put)
     received.until(Ended)
     with Workspace(path) as workspace:
@@ -261,7 +264,7 @@ def test_passes_of_a_sweep_are_stored_in_its_capture(kernel_file: Path, tmp_path
         answer = _record(compiler, failed, kernel_file)
         assert isinstance(answer, PassesRefused) and "power of 2" in answer.problem
         assert [variant.id for variant in workspace.variants] == [1, 2]
-    assert sweep.what_ifs == 0, "a variant that got its passes is no other one"
+    assert sweep.capture.added == 0, "a variant that got its passes is no other one"
     compiler.stop()
     sweep.stop()
 

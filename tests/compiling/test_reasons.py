@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.global_accesses import (
     global_accesses,
     match_decisions,
@@ -102,7 +102,7 @@ def test_our_axis_info_equals_the_compilers(
             assert len(found) == len(reasons) >= 2
             for access in found:
                 info, reason = flow.infos()[access.pointer], reasons[access.index]
-                assert (info.contiguity, info.divisibility, info.constancy) == (
+                assert tuple(zip(*info.axes, strict=True))[1:] == (
                     reason.contiguity, reason.divisibility, reason.constancy,
                 )  # fmt: skip
                 known = width_limits(access, flow.infos(), 128)

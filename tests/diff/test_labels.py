@@ -40,7 +40,7 @@ def labels(diff: StageDiff, start: str = "^bb") -> list[tuple[str, str, Change]]
 
 @pytest.mark.parametrize("stage", ["ttir", "ttgir"])
 def test_another_element_type_and_another_size_of_block_arguments(capture: Workspace, stage: str) -> None:
-    half, half_256, single = (capture.by_id(number) for number in (1, 2, 3))
+    half, half_256, single = (capture.live.by_id(number) for number in (1, 2, 3))
     types = labels(capture.compare(half, single).stages[stage])
     assert ["f16" in a and "f32" in b for a, b, _ in types] == [True, True]
     assert [change for _, _, change in types] == [Change.TYPE, Change.TYPE]
@@ -50,7 +50,7 @@ def test_another_element_type_and_another_size_of_block_arguments(capture: Works
 
 
 def test_the_app_marks_them(capture: Workspace) -> None:
-    pair = PairState(capture, capture.by_id(1), capture.by_id(3))
+    pair = PairState(capture, capture.live.by_id(1), capture.live.by_id(3))
     _ = pair.workspace.diff(pair.a, pair.b, "ttir")
     page = pair.page("ttir", Detail.REAL)
     marked = [page.text(row, True) for row in page.rows if row.change and page.text(row, True)]

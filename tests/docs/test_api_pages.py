@@ -21,13 +21,8 @@ from docstring_parts import DocstringParts, parts
 from python_reference import COMMON, entry
 from reference_types import fields_of, places, public_members, returned_types
 
-# Methods of Capture for irscope's own views, which may change in any version: they follow a capture that is
-# being written, or spare a view work.
-INTERNAL = {
-    "add_passes", "age", "ask_triton_for_layouts", "available", "by_id", "comparable", "derivable", "drop",
-    "equal_stages", "estimates", "find_content", "is_outdated", "key", "known_diff", "module", "put", "read",
-    "renew_source", "reread", "stored_facts",
-}  # fmt: skip
+# Methods of Capture for irscope's own views, which may change in any version: they spare a view work.
+INTERNAL = {"estimates", "known_diff", "module"}
 WITH_EXAMPLES = [page for page in PAGES if any(examples(page.read_text(encoding="utf-8")))]
 
 

@@ -12,12 +12,14 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from irscope.diff.rows import Change, Row
+from irscope.document.comparison_content import diff_content
 from irscope.document.json.comparison import diff_document
 from irscope.document.json.records import to_json
-from irscope.document.markdown.reports import diff_markdown
+from irscope.document.markdown.render import markdown_lines
 from irscope.document.report_content import PairReport
-from irscope.document.terminal.comparison_text import DiffOptions, diff_text, diff_unified
+from irscope.document.terminal.render import text_lines
 from irscope.document.terminal.row_text import _window, side_by_side, unified
+from irscope.document.terminal.stage_text import diff_unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.facts.fact import Evidence
 from irscope.findings.finding import Finding
@@ -87,7 +89,7 @@ def test_a_hunk_heading_has_its_range_and_counts():
 def test_equal_stages_have_no_rows():
     renamed = SMALL.replace("%v", "%other")
     assert list(unified(mlir_diff(SMALL, renamed), 3)) == []
-    text = "\n".join(diff_text(pair(SMALL, renamed), DiffOptions(), PLAIN))
+    text = "\n".join(text_lines(diff_content(pair(SMALL, renamed))))
     assert "equal except for names and locations" in text
 
 
@@ -118,7 +120,7 @@ def test_control_characters_in_a_stage_are_printable():
 
 
 def test_the_text_report():
-    lines = list(diff_text(pair(), DiffOptions(80, 1), PLAIN))
+    lines = list(text_lines(diff_content(pair(), 1), 80))
     assert lines[:11] == [
         "A  #1 BLOCK=64  k  cuda:90",
         "B  #2 BLOCK=128  k  cuda:90",
@@ -133,17 +135,17 @@ def test_the_text_report():
         "ttgir: 11 and 11 lines",
     ]
     assert lines[11].startswith("@@ ")
-    assert " \u2502 " in list(diff_text(pair(), DiffOptions(140, 1), PLAIN))[-2]
+    assert " \u2502 " in list(text_lines(diff_content(pair(), 1), 140))[-2]
 
 
 def test_rows_are_limited_and_counted():
     report = pair()
-    every = list(diff_text(report, DiffOptions(rows=None), PLAIN))
+    every = list(text_lines(diff_content(report)))
     rows = len(every) - 11
-    some = list(diff_text(report, DiffOptions(rows=4), PLAIN))
+    some = list(text_lines(diff_content(report, rows=4)))
     assert some == [*every[:15], f"{rows - 4} more rows: --all-rows"]
-    assert list(diff_text(report, DiffOptions(rows=rows), PLAIN)) == every
-    markdown = "\n".join(diff_markdown(report, DiffOptions(rows=4)))
+    assert list(text_lines(diff_content(report, rows=rows))) == every
+    markdown = "\n".join(markdown_lines(diff_content(report, rows=4)))
     assert "more rows: --all-rows\n```" in markdown
 
 
@@ -154,7 +156,7 @@ def test_unified_has_only_the_rows():
 
 
 def test_markdown_is_escaped_and_fenced():
-    text = "\n".join(diff_markdown(pair(right=LARGE.replace("tt.return", "tt.return ````")), DiffOptions()))
+    text = "\n".join(markdown_lines(diff_content(pair(right=LARGE.replace("tt.return", "tt.return ````")))))
     assert "1. \\*a\\* \\<b> went\u241b" in text
     assert "\n`````diff\n" in text and text.count("\n`````\n") == 1
 

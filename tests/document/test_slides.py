@@ -11,7 +11,7 @@ import pytest
 
 from irscope.document.html.slides.pair import marked_text
 from irscope.document.html.slides.talk import slides_html
-from irscope.document.slide_deck import slide_deck
+from irscope.document.slide_content import slide_deck
 from irscope.model import UserError
 from irscope.workspace import RowSide, Workspace
 from irscope.workspace.variant_registers import compile_time_inputs

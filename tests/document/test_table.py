@@ -14,8 +14,9 @@ from irscope.document.csv import table_csv
 from irscope.document.json.capture import table_document
 from irscope.document.json.records import to_json
 from irscope.document.markdown.reports import table_markdown
+from irscope.document.table_content import table_content
+from irscope.document.terminal.render import text_lines
 from irscope.document.terminal.styles import PLAIN, Paint
-from irscope.document.terminal.table_text import table_text as table_lines
 from irscope.model import Artifact, UserError
 from irscope.workspace.table import TableView, table_view
 from irscope.workspace.table_sections import SHOWN_TOGETHER, chosen_kinds, default_kinds, entries, sections
@@ -119,7 +120,7 @@ def test_registers_are_always_shown_with_stack():
 
 
 def table_text(view: TableView, width: int | None, paint: Paint) -> str:
-    return "".join(f"{line}\n" for line in table_lines(view, width, paint))
+    return "".join(f"{line}\n" for line in text_lines(table_content(view), width, paint))
 
 
 GOLDEN = {

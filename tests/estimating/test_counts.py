@@ -120,7 +120,7 @@ def test_repeated_iterations_count_as_executed_ones(count: Count, monkeypatch: p
     slow = [product(count, 256, 1280, stages) for stages in (1, 3, 4)]
     for one, other in zip(quick, slow, strict=True):
         assert one.accesses == other.accesses
-        assert one.instructions == other.instructions
+        assert (one.kinds, one.blocks) == (other.kinds, other.blocks)
         assert one.loops == other.loops
         assert [tensor.bytes for tensor in one.traffic] == [tensor.bytes for tensor in other.traffic]
 

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 from irscope.estimating.constants import CONSTANTS, DEFAULTS, DEVICES, H100, Constant
-from irscope.estimating.counting.launch_counts import AccessCount
-from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.counting.counts import AccessCount
+from irscope.estimating.estimate import estimate
 from irscope.estimating.model import term_times, total_time
+from irscope.estimating.terms import Estimate
 from irscope.estimating.work import atomic_passes
 from irscope.model import Launch
 from tests.estimating.conftest import Compiled
@@ -95,7 +96,7 @@ def test_an_estimate_says_where_it_takes_atomics_to_go(estimated: Estimated) -> 
     ],
 )
 def test_passes_of_atomics_by_type(opcode: str, sectors: float, passes: float) -> None:
-    access = AccessCount(0, None, "global", "atomic", opcode, "x", 4, warps=1, threads=32, sectors=sectors)
+    access = AccessCount(0, "global", "atomic", opcode, "x", 4, warps=1, threads=32, sectors=sectors)
     assert atomic_passes(access) == pytest.approx(passes)
 
 

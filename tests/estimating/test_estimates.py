@@ -12,10 +12,10 @@ import pytest
 
 import irscope
 from irscope.estimating.constants import A100, H100
-from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.estimate import estimate
 from irscope.estimating.machine_code import OPCODES, machine_instructions
 from irscope.estimating.ranking import rank
-from irscope.estimating.terms import Term
+from irscope.estimating.terms import Estimate, Term
 from irscope.model import Launch, UserError, Variant
 
 ROWS, COLUMNS = 16384, 8192

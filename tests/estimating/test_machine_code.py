@@ -8,8 +8,9 @@ import pytest
 
 import irscope
 from irscope.estimating.constants import rates_of
-from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.estimate import estimate
 from irscope.estimating.machine_code import OPCODES, machine_instructions
+from irscope.estimating.terms import Estimate
 from irscope.languages.sass import branches
 from irscope.model import Launch, Variant
 from tests.estimating.conftest import Compiled

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.global_accesses import (
     blamed,
     global_accesses,
@@ -27,7 +27,7 @@ def test_pointer_info_equals_the_compilers(name):
     assert len(decisions) == len(found) >= 2
     for access in found:
         info, reason = flow.infos()[access.pointer], decisions[access.index]
-        assert (info.contiguity, info.divisibility, info.constancy) == (
+        assert tuple(zip(*info.axes, strict=True))[1:] == (
             reason.contiguity, reason.divisibility, reason.constancy,
         )  # fmt: skip
         assert width_limits(access, flow.infos(), 128).pointer == reason.pointer_limit
@@ -67,7 +67,7 @@ SPLAT = "%s = tt.splat %n : i32 -> tensor<64xi32>"
 )  # fmt: skip
 def test_rules_of_one_dimension(body, contiguity, divisibility, constancy):
     info = last(*body)
-    assert (info.contiguity, info.divisibility, info.constancy) == (
+    assert tuple(zip(*info.axes, strict=True))[1:] == (
         (contiguity,), (divisibility,), (constancy,),
     )  # fmt: skip
 
@@ -78,7 +78,7 @@ def test_a_broadcast_dimension_is_constant_and_the_other_stays_contiguous():
         "%e = tt.expand_dims %r {axis = 0 : i32} : tensor<64xi32> -> tensor<1x64xi32>",
         "%x = tt.broadcast %e : tensor<1x64xi32> -> tensor<32x64xi32>",
     )
-    assert (info.contiguity, info.constancy) == ((1, 64), (32, 1))
+    assert [(axis.contiguity, axis.constancy) for axis in info.axes] == [(1, 32), (64, 1)]
 
 
 LOOP = (
@@ -95,7 +95,7 @@ LOOP = (
 
 @pytest.mark.parametrize(("step", "divisibility"), [(32, 32), (24, 8), (1, 1)])
 def test_loop_carried_values_have_the_info_that_holds_in_each_iteration(step, divisibility):
-    assert last(*(line.format(step=step) for line in LOOP)).divisibility == (divisibility,)
+    assert last(*(line.format(step=step) for line in LOOP)).axes[0].divisibility == divisibility
 
 
 @pytest.mark.parametrize(("other", "divisibility"), [("%c16", 16), ("%n", 1)])
@@ -111,12 +111,12 @@ def test_either_branch_may_be_taken(other, divisibility):
         "}",
         "%y = arith.addi %x, %c32 : i32",
     )
-    assert info.divisibility == (divisibility,)
+    assert info.axes[0].divisibility == divisibility
 
 
 def test_an_unknown_initial_value_makes_a_loop_carried_value_unknown():
     info = last(*(line.format(step=32).replace("%a = %zero", "%a = %n") for line in LOOP))
-    assert info.divisibility == (1,)
+    assert info.axes[0].divisibility == 1
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
+from irscope.document.comparison_content import diff_content
 from irscope.document.report_content import pair_report
-from irscope.document.terminal.comparison_text import DiffOptions, diff_text
-from irscope.document.terminal.styles import PLAIN
+from irscope.document.terminal.render import text_lines
 from irscope.findings.finding import Finding
 from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Target, Value
@@ -126,7 +126,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> I
 
 def pair(workspace: Workspace, a: str, b: str) -> Comparison:
     numbers = [list(VARIANTS).index(name) + 1 for name in (a, b)]
-    return workspace.compare(*map(workspace.by_id, numbers))
+    return workspace.compare(*map(workspace.live.by_id, numbers))
 
 
 def of_kind(found: Comparison, *kinds: str) -> list[str]:
@@ -196,7 +196,7 @@ def test_a_stride_that_is_not_known_to_be_1_is_named(workspace: Workspace) -> No
 
 def head(found: Comparison) -> str:
     report = pair_report(found, "none")
-    return list(diff_text(report, DiffOptions(), PLAIN))[2]
+    return list(text_lines(diff_content(report)))[2]
 
 
 @pytest.mark.skipif(

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from irscope.facts.loops.kernel_loops import LoopMix, TripCount, kernel_loops, mlir_loops, trip_counts
-from irscope.facts.loops.machine_loops import Where
-from irscope.facts.loops.scf import IntegerEvaluator, scf_loops
+from irscope.facts.loops.kernel_loops import LoopMix, kernel_loops, mlir_loops
+from irscope.facts.loops.loop_regions import Where
+from irscope.facts.loops.scf import IntegerEvaluator, TripCount, scf_loops, trip_counts
 from irscope.findings.finding import PairContext
 from irscope.findings.registry import findings
 from irscope.languages.document import Document

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 import irscope
-from irscope.facts.loops.kernel_loops import Loop, LoopMix
-from irscope.facts.loops.machine_loops import classified
+from irscope.facts.loops.kernel_loops import Loop, LoopMix, classified
 from irscope.model import Variant
 from irscope.targets import backend_of
 from irscope.workspace import Workspace

@@ -71,7 +71,7 @@ def compare(tmp_path: Path, triton_cache: Path, monkeypatch: pytest.MonkeyPatch)
             target = Target("cuda", arch, 32)
             compiler.compile(SweepRequest(file, name, signature, {}, axes, (target,)), path, Stop())
         with Workspace(path) as workspace:
-            return list(workspace.compare(workspace.by_id(1), workspace.by_id(2)).findings)
+            return list(workspace.compare(workspace.live.by_id(1), workspace.live.by_id(2)).findings)
 
     yield compared
     compiler.close()

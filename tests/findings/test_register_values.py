@@ -8,10 +8,9 @@ import pytest
 
 from irscope.diff.rows import StageDiff
 from irscope.facts.fact import Fact
-from irscope.facts.registers.live_tensors import TensorPressure, tensor_pressure
+from irscope.facts.registers.live_tensors import TensorPressure, tensor_pressure, variable_types
 from irscope.facts.registers.live_values import KernelLines, assigned_names
 from irscope.facts.registers.register_report import RegisterReport, register_report
-from irscope.facts.registers.variable_types import variable_types
 from irscope.facts.registry import REGISTERS, STACK
 from irscope.findings.finding import PairContext
 from irscope.findings.resources import register_cause, spill_cause

@@ -2,7 +2,7 @@
 
 import pytest
 
-from irscope.facts.loops.kernel_loops import TripCount
+from irscope.facts.loops.scf import TripCount
 from irscope.findings.loops import trip_changes
 
 SHORT, LONG = TripCount(2, (("n", 64),)), TripCount(32, (("n", 1024),))

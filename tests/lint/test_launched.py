@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.launch_values import launch_values
 from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel

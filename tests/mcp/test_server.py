@@ -52,7 +52,7 @@ async def test_resources_are_pages_of_stages_and_facts(tmp_path: Path, triton_ca
         assert {"irscope://session/variants", "irscope://session/1/facts", "irscope://session/1/ptx"} <= {
             *uris
         }
-        assert len((await agent.client.list_resource_templates()).resource_templates) == 3
+        assert len((await agent.client.list_resource_templates()).resource_templates) == 5
         page = (await agent.client.read_resource("irscope://session/1/ptx")).contents[0].text
         assert tokens(page) <= 1500
         following = page.rpartition(": ")[2]
@@ -62,6 +62,13 @@ async def test_resources_are_pages_of_stages_and_facts(tmp_path: Path, triton_ca
         assert (
             "registers: " in (await agent.client.read_resource("irscope://session/1/facts")).contents[0].text
         )
+        for subject, part in (
+            ("1/verdict", "can be launched"),
+            ("1/registers", "per thread"),
+            ("why", "in this capture"),
+        ):
+            page = (await agent.client.read_resource(f"irscope://session/{subject}")).contents[0].text
+            assert part in page
         with pytest.raises(MCPError, match="no such"):
             await agent.client.read_resource("irscope://session/1/2/3")
 

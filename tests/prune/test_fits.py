@@ -16,8 +16,8 @@ from irscope.compiling.toolchain import allocation
 from irscope.compiling.toolchain.compiler import StageMemory, compile_source
 from irscope.jobs.prune import pruning_result
 from irscope.jobs.prune.candidate_worker import allocation_of
-from irscope.jobs.prune.candidates import call_with, candidates_of
-from irscope.jobs.prune.pruning_result import CANNOT_LAUNCH, DUPLICATE, Drop, PruningResult, summary
+from irscope.jobs.prune.candidates import CANNOT_LAUNCH, DUPLICATE, Drop, call_with, candidates_of
+from irscope.jobs.prune.pruning_result import PruningResult, summary
 from irscope.jobs.prune.worker_pool import pool
 from irscope.model import UserError
 from tests.prune.conftest import Tune

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import ast
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from irscope.compiling.standalone import Call, parse_call
 from irscope.compiling.standalone.builder import FileBuilder
 from irscope.compiling.standalone.references import references
 from irscope.compiling.standalone.values import CannotWriteError, expression
-from irscope.jobs.reproduce.recorded import Call, _call, specification, unaligned
+from irscope.jobs.reproduce.recorded import specification, unaligned
 from irscope.jobs.reproduce.reductions import KernelProgram, reductions, without_unused
 from irscope.model import UserError
 from tests.reproduce import project
@@ -166,7 +166,6 @@ def test_unused_definitions_are_removed() -> None:
      b'{"kernel": "k", "gluon": 0, "parameters": [], "signature": "1", "constexprs": {"f()": "1"}}'],
 )  # fmt: skip
 def test_a_damaged_call_is_one_line(content: bytes) -> None:
-    kernel = SimpleNamespace(name="k")
     with pytest.raises(UserError, match=r"#1 \(k\)") as raised:
-        _call(content, SimpleNamespace(id=1, kernel=kernel))  # type: ignore[arg-type]
+        parse_call(content, "#1 (k)")
     assert "\n" not in str(raised.value)

@@ -139,12 +139,12 @@ from irscope.serve import guard
 from irscope.tui.settings import config_path
 from irscope.compiling.processes.child_process import irscope_command, python_command
 from irscope.workspace import Workspace
-from irscope.workspace.variant_layouts import DrawingOptions, VariantLayouts
+from irscope.workspace.variant_layouts import DrawingOptions, VariantLayouts, ask_triton_for_layouts
 
 with Workspace(Path(sys.argv[1])) as workspace:
     guard.install(Path(sys.argv[1]), config_path())
     variant = workspace.variants[0]
-    workspace.ask_triton_for_layouts(variant)
+    ask_triton_for_layouts(workspace, variant)
     layouts = VariantLayouts(workspace, variant)
     print(layouts.draw(layouts.tensors[0][0], DrawingOptions()).sentences[-1])
 """

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from irscope.document.comparison_content import diff_content
 from irscope.document.json.records import Records, json_pieces, json_text
 from irscope.document.report_content import pair_report
-from irscope.document.terminal.comparison_text import DiffOptions, diff_text
-from irscope.document.terminal.styles import Paint
+from irscope.document.terminal.render import text_lines
 from irscope.facts.fact import FactRow
 from irscope.facts.measure import measure, to_json
 from irscope.model import UserError, Variant
@@ -85,7 +85,7 @@ def test_a_capture_that_changed_since_is_noticed(capture):
 def test_opening_a_large_capture_reads_no_variant(capture, monkeypatch):
     monkeypatch.setattr(CaptureReader, "summaries", lambda self: pytest.fail("read all variants"))
     with Workspace(capture) as workspace:
-        assert workspace.variant("#1").id == workspace.by_id(1).id == 1
+        assert workspace.variant("#1").id == workspace.live.by_id(1).id == 1
         assert workspace.text(workspace.variant("#1"), "ttir")
 
 
@@ -105,9 +105,9 @@ def test_stored_facts_are_rows_with_the_values_that_were_measured(capture):
     with Workspace(capture) as workspace:
         workspace.store_facts()
     with Workspace(capture) as workspace:
-        stored = workspace.stored_facts()
+        stored = workspace.contents.facts(workspace.variants)
         for variant in workspace.variants:
-            measured = measure(variant, lambda stage, v=variant: workspace.read(v, stage))
+            measured = measure(variant, lambda stage, v=variant: workspace.contents.read(v, stage))
             row = stored[variant.id]
             assert isinstance(row, FactRow) and list(row) == list(measured)
             assert to_json(row) == to_json(measured)
@@ -161,5 +161,5 @@ def test_a_pair_of_a_large_capture_is_printed_after_it_was_closed(capture):
     with Workspace(capture) as workspace:
         a, *_, b = workspace.variants
         report = pair_report(workspace.compare(a, b), "none")
-    lines = list(diff_text(report, DiffOptions(None, 3, 10, False), Paint(False, False)))
+    lines = list(text_lines(diff_content(report, rows=10)))
     assert lines[0].startswith(f"A  #{a.id} ")

@@ -11,8 +11,7 @@ from textual.pilot import Pilot
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.targets import parse_target
-from irscope.tui.live_connection import Publish
-from irscope.workspace.live import Event, StageMade, Started, VariantFinished
+from irscope.workspace.live import Event, Publish, StageMade, Started, VariantFinished
 
 TARGET = parse_target("cuda:90")
 TEXT = "@triton.jit\ndef matmul_kernel(a_ptr):\n    pid = tl.program_id(0)\n    tl.store(a_ptr, pid)\n"

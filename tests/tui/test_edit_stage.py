@@ -12,11 +12,10 @@ from textual.pilot import Pilot
 from irscope.model import Variant
 from irscope.model.variant import EDIT, Edit, edit_to_json
 from irscope.tui.app import IrscopeApp
-from irscope.tui.live_connection import Publish
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen
 from irscope.workspace import Workspace
-from irscope.workspace.live import Added, EditRejected, VariantFinished
+from irscope.workspace.live import Added, EditRejected, Publish, VariantFinished
 from irscope.workspace.what_if import StageEdit
 from tests.tui.compiling import until
 from tests.tui.driving import settled, tab

@@ -11,13 +11,14 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from irscope.glossary.glossary import entries_in_line
 from irscope.model import UserError
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import export
 from irscope.tui.screens.dialogs import PromptScreen
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.workspace import Workspace, entries_in_line
+from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, settled, texts
 

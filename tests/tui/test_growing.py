@@ -44,7 +44,7 @@ async def test_rows_appear_and_what_the_user_chose_stays(tmp_path: Path) -> None
     path = tmp_path / "k.irscope"
     with OtherWriter(path, 4, {"ttir": _TTIR}) as writer, Workspace(path) as workspace:
         writer.add(64, 16)
-        workspace.reread()
+        workspace.live.reread()
         app = IrscopeApp(workspace)
         async with app.run_test(size=WIDE) as pilot:
             await until(pilot, lambda: "2 of 4 variants, still compiling" in _title(app))

@@ -251,7 +251,7 @@ async def test_findings_are_those_of_the_workspace(app: IrscopeApp, matmul: Path
         view.action_all_findings()
         every = [row.finding for row in view.findings]
     with Workspace(matmul) as workspace:
-        comparison = workspace.compare(workspace.by_id(1), workspace.by_id(2))
+        comparison = workspace.compare(workspace.live.by_id(1), workspace.live.by_id(2))
         assert (main, every) == (list(comparison.main_findings), list(comparison.findings))
 
 

@@ -27,10 +27,9 @@ from textual.pilot import Pilot
 
 from irscope.tui import keys
 from irscope.tui.app import IrscopeApp
-from irscope.tui.live_connection import Publish
 from irscope.tui.widgets.bars import StageTabs
 from irscope.workspace import Workspace
-from irscope.workspace.live import NotAdded, PassesRefused
+from irscope.workspace.live import NotAdded, PassesRefused, Publish
 from irscope.workspace.what_if import PassRequest, StageEdit, WhatIf
 from tests import recorded_passes
 from tests.tui import captures

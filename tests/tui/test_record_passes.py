@@ -10,8 +10,8 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.pilot import Pilot
 
-from irscope.cli.what_if import OwnCapture, WhatIfCompiler
 from irscope.compiling.toolchain.triton_layouts import installed_triton
+from irscope.jobs.variant_compiler import WhatIfCompiler, own_capture
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen
@@ -48,7 +48,7 @@ def capture(irscope: Irscope, kernel_file: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def compiler(capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[WhatIfCompiler]:
     monkeypatch.setenv("IRSCOPE_CACHE", str(tmp_path / "irscope-cache"))
-    made = WhatIfCompiler(OwnCapture(capture), 60.0)
+    made = WhatIfCompiler(own_capture(capture), 60.0)
     yield made
     made.stop()
 
@@ -94,7 +94,7 @@ async def test_only_the_variant_without_passes_is_compiled(app: IrscopeApp) -> N
         await press(pilot, "enter")
         await until(pilot, lambda: isinstance(app.screen, PassesScreen))
         await press(pilot, "escape")
-        app.screen.compare(app.screen.pair.a, app._workspace.by_id(2))
+        app.screen.compare(app.screen.pair.a, app._workspace.live.by_id(2))
         await ask(pilot)
         assert "No passes of #2 were recorded" in labels(app)
         await press(pilot, "escape")
@@ -139,9 +139,9 @@ async def test_what_cannot_be_compiled_is_said_in_one_line(
         await settled(pilot)
         first, second = app._workspace.variants
         older = replace(first.toolchain, versions={**first.toolchain.versions, "triton": "3.0.0"})
-        app._workspace.put(replace(first, toolchain=older))
+        app._workspace.live.put(replace(first, toolchain=older))
         bare = replace(second.kernel, source=replace(second.kernel.source, text=""))
-        app._workspace.put(replace(second, kernel=bare))
+        app._workspace.live.put(replace(second, kernel=bare))
         app.screen.compare(*app._workspace.variants)
         await press(pilot, "p")
         await settled(pilot)

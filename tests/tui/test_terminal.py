@@ -71,6 +71,24 @@ def add(x_ptr, n, BLOCK: tl.constexpr):
 
 
 @pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
+def test_p_asks_whether_to_record_the_passes_of_a_capture(tmp_path: Path) -> None:
+    file, capture = tmp_path / "kernel.py", tmp_path / "k.irscope"
+    file.write_text(KERNEL)
+    options = "--signature", "*fp32:16, i32:16", "--config", "BLOCK=64,128", "-o", str(capture)
+    subprocess.run([sys.executable, "-m", "irscope", "compile", str(file), *options], check=True)
+    terminal = Terminal(tmp_path / "t", [sys.executable, "-m", "irscope", str(capture)], (80, 24))
+    try:
+        terminal.wait(lambda screen: "BLOCK=128" in screen)
+        terminal.press("p")
+        shown = terminal.wait(lambda screen: "Compile once more, with passes?" in screen)
+        assert "No passes of #1 and #2 were recorded." in shown
+        terminal.press("Enter")
+        terminal.wait(lambda screen: "diverge in pass" in screen)
+    finally:
+        terminal.close()
+
+
+@pytest.mark.skipif(find_spec("triton") is None, reason="triton is not installed")
 def test_compile_in_the_app_edit_and_compile_again(tmp_path: Path) -> None:
     file = tmp_path / "kernel.py"
     file.write_text(KERNEL)

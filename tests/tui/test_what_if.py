@@ -10,12 +10,11 @@ from textual.pilot import Pilot
 from irscope.model import Failure, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant
 from irscope.tui.app import IrscopeApp
-from irscope.tui.live_connection import Publish
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
-from irscope.workspace.live import Added, NotAdded, StageMade, Started, VariantFinished
+from irscope.workspace.live import Added, NotAdded, Publish, StageMade, Started, VariantFinished
 from irscope.workspace.variant_texts import ERROR
 from irscope.workspace.what_if import WhatIf
 from tests.tui import captures
@@ -175,7 +174,7 @@ async def test_a_what_if_is_compared_while_it_compiles(
         await until(pilot, lambda: app.screen.pair.notes.get("ttir") not in (None, "…"))
         compiler.publish(VariantFinished(compiler.finish(planned, {"ttir": TTIR}), compiler.path))
         await until(pilot, lambda: not app._workspace.in_progress)
-        assert app._workspace.content(app._workspace.by_id(5), "ttir") == TTIR
+        assert app._workspace.content(app._workspace.live.by_id(5), "ttir") == TTIR
         table = app.screen.query_one("#variants", VariantTable)
         assert table.current is not None and table.current.id == 5
         await settled(pilot)

@@ -22,9 +22,7 @@ def cache(tmp_path, monkeypatch):
 
 def installer(monkeypatch, script):
     """Replaces uv and pip by a script, which gets the folder as the argument after --target."""
-    monkeypatch.setattr(
-        packages, "_installers", lambda part: (each for each in [[sys.executable, "-c", script]])
-    )
+    monkeypatch.setattr(packages, "_installers", lambda: [[sys.executable, "-c", script]])
 
 
 REQUIREMENT = Requirement("triton==3.7.1", "triton/__init__.py")
@@ -53,7 +51,7 @@ def printed(python, code, **environment):
 
 def test_the_version_of_this_interpreter_needs_no_environment(cache):
     environment = prepare(metadata.version("triton"))
-    assert environment.own and environment.python == Path(sys.executable)
+    assert environment.python == Path(sys.executable)
     assert not cache.exists()
 
 
@@ -127,7 +125,7 @@ def test_a_version_that_cannot_be_had_is_one_line(monkeypatch, said, words):
     [
         ("x", None, "not a version such as 3.8.0"),
         ("3.5.1", None, "3.6 and later"),
-        ("/nowhere", None, "has no package triton"),
+        ("/nowhere", None, "neither a Python nor a folder with one"),
         ("3.9.0", "/nowhere/ptxas", "no such file"),
         ("3.9.0", sys.executable, "prints no version of ptxas"),
     ],

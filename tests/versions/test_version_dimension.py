@@ -6,7 +6,8 @@ import pytest
 
 from irscope.document.json.capture import versions_document
 from irscope.document.terminal.list_text import list_text
-from irscope.document.terminal.variant_text import versions_text
+from irscope.document.terminal.render import text_lines
+from irscope.document.variant_content import versions_content
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target
@@ -90,7 +91,7 @@ def test_the_summary_names_the_version_that_made_a_fact_worse(capture):
 
 def test_text_and_json_have_every_step(capture):
     summaries = version_summaries(capture)
-    lines = "\n".join(versions_text(summaries))
+    lines = "\n".join(text_lines(versions_content(summaries)))
     assert "Triton 3.8.0 -> 3.9.0  2 of 2 configs worse" in lines
     assert "first real difference: ttgir in 2" in lines
     document = json.loads(json.dumps(versions_document(summaries, "v.irscope", ["triton 9: no"])))
@@ -102,7 +103,7 @@ def test_text_and_json_have_every_step(capture):
 
 
 def test_another_version_of_tritons_library_is_no_edit(capture):
-    assert {capture.age(variant) for variant in capture.variants} == {""}
+    assert {capture.live.age(variant) for variant in capture.variants} == {""}
     lines = "".join(list_text(capture.variants, capture.names, None)).splitlines()
     assert [line for line in lines if line.startswith("add_kernel")] == [
         "add_kernel  8 variants, 1 failed  add.py:3"
@@ -115,7 +116,7 @@ def test_the_version_is_in_names_columns_and_differences(capture):
     (section,) = capture.sections(sort="triton")
     assert [column.name for column in table_view(section).configs] == ["BLOCK", "triton", "ptxas"]
     assert (
-        capture.compare(capture.by_id(3), capture.by_id(7)).config_text
+        capture.compare(capture.live.by_id(3), capture.live.by_id(7)).config_text
         == "triton 3.8.0 -> 3.9.0, ptxas unset -> 12.9.86"
     )
     assert capture.table()[0]["triton"] == "3.10.0"
@@ -133,8 +134,8 @@ def test_the_first_pair_is_one_config_under_two_versions(capture):
 
 
 def test_the_timeline_steps_through_versions(capture):
-    timeline = Timeline(capture, capture.by_id(3))
-    step = timeline.step(capture.by_id(3), capture.by_id(3), 1)
+    timeline = Timeline(capture, capture.live.by_id(3))
+    step = timeline.step(capture.live.by_id(3), capture.live.by_id(3), 1)
     assert "Shared" in step.changes and "edited" not in step.label
 
 

@@ -13,11 +13,11 @@ from irscope.compiling.toolchain.launch_stubs import BuiltStub
 from irscope.compiling.toolchain.local_keys import LocalKeys
 from irscope.jobs.warm import build as building
 from irscope.jobs.warm import verify as verifying
-from irscope.jobs.warm.build import WarmBuild, WarmResult
+from irscope.jobs.warm.build import WarmResult, library_dirs
 from irscope.jobs.warm.cache_folder import folder_name, is_whole, locked
-from irscope.jobs.warm.launch_build import WarmOptions, library_dirs
+from irscope.jobs.warm.compile_input import parse_program
+from irscope.jobs.warm.launch_plans import WarmOptions
 from irscope.jobs.warm.manifest import MANIFEST, HashedFunction, read_manifest
-from irscope.jobs.warm.run_program import parse_program
 from irscope.jobs.warm.verify import DIFFERS, OK, find_changes, verify
 from irscope.model import Argument, Benchmark, Config, SourceFunction, UserError
 from irscope.store import CaptureWriter, NewVariant
@@ -68,14 +68,13 @@ def capture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def build(capture: Path, folder: Path, **options: object) -> WarmResult:
-    with WarmBuild(folder, WarmOptions(**options)) as warm:  # type: ignore[arg-type]
-        warm.add_capture(capture)
-        return warm.finish("irscope warm")
+    warm = WarmOptions(**options)  # type: ignore[arg-type]
+    return building.build(folder, {str(capture): capture}, warm, "irscope warm")
 
 
 def test_entries_of_a_capture_are_in_tritons_layout(capture: Path, tmp_path: Path) -> None:
     result = build(capture, tmp_path / "warm")
-    assert (result.written, result.problems) == (3, ())
+    assert (result.written, result.problems) == (3, [])
     entry = tmp_path / "warm" / folder_name(HASH.format(1))
     assert (entry / "scale.cubin").read_bytes() == b"\x01"
     assert json.loads((entry / "scale.json").read_text())["hash"] == HASH.format(1)
@@ -105,8 +104,8 @@ def test_new_entries_are_those_that_the_folder_lacked(capture: Path, tmp_path: P
 
 
 def test_a_capture_without_benchmarks_cannot_be_pruned(capture: Path, tmp_path: Path) -> None:
-    with WarmBuild(tmp_path / "warm", WarmOptions(prune=True)) as warm, pytest.raises(UserError, match="GPU"):
-        warm.finish()
+    with pytest.raises(UserError, match="GPU"):
+        building.build(tmp_path / "warm", {}, WarmOptions(prune=True))
 
 
 def test_kernels_of_another_triton_have_no_stubs(

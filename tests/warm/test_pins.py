@@ -120,7 +120,7 @@ def test_an_edited_pin_needs_only_four_lines(tmp_path: Path):
         ),
         (
             'version = 1\n[[pin]]\nkernel="k"\nkey="()"\ntarget="cuda:90"\nconfig="B=1"\nms={"B=1"="x"}',
-            "the values of ms must be numbers",
+            "ms must be a table of numbers",
         ),
     ],
 )

@@ -36,7 +36,7 @@ def test_a_plan_has_the_launches_that_were_written(tmp_path: Path):
     [
         ("", "not a plan of version 1"),
         ("version = 1\nkernel = 3", "'kernel' must be"),
-        ("version = 1\n[[kernel]]\nname = 3", "kernel 1: name, file and target must be strings"),
+        ("version = 1\n[[kernel]]\nname = 3", "kernel 1: name must be a string"),
         ('version = 1\n[[kernel]]\nname = "k"\nfiles = "k.py"', "kernel 1: unknown key 'files'"),
         ('version = 1\n[[kernel]]\nname="k"\nfile="k.py"\ntarget="gpu"', "kernel k: unknown target 'gpu'"),
     ],
@@ -51,11 +51,11 @@ def test_what_is_wrong_with_a_plan_is_named(tmp_path: Path, text: str, problem: 
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ('vary = "n=1"', "kernel k: vary must be a list"),
+        ('vary = "n=1"', "kernel 1: vary must be a list"),
         ('vary = ["n"]', "'n' is not NAME=VALUES"),
-        ("launch = 3", "kernel k: 'launch' must be"),
-        ("launch = [{ arguments = 3 }]", "kernel k: arguments and constants must be tables"),
-        ("launch = [{ arguments = { x = [1] } }]", "must be strings or numbers"),
+        ("launch = 3", "kernel 1: launch must be"),
+        ("launch = [{ arguments = 3 }]", "launch: arguments must be a table of strings"),
+        ("launch = [{ arguments = { x = [1] } }]", "arguments must be a table of strings or numbers"),
         ("launch = [{ grid = 3 }]", "launch: unknown key 'grid'"),
     ],
 )

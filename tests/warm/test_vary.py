@@ -114,8 +114,8 @@ def test_several_launches_decide():
 
 def test_an_argument_with_an_axis_of_its_own_stays():
     recorded = [case(**MATMUL)]
-    (move,) = linked_axes(parse_axes("k:K=16,17;stride_am=same"), recorded)
-    assert (move.axis.name, move.dependents) == ("K", ())
+    (axis,) = linked_axes(parse_axes("k:K=16,17;stride_am=same"), recorded)
+    assert (axis.name, axis.dependents) == ("K", ())
 
 
 def test_one_value_per_specialization_is_kept():

@@ -16,9 +16,8 @@ from irscope.compiling.toolchain.patching import variable_set
 from irscope.jobs.warm.cache_folder import write_files
 from irscope.jobs.warm.launch_plans import (
     CompiledLaunches,
-    LaunchOptions,
+    WarmOptions,
     compile_launches,
-    kernels_to_expand,
     launches_of,
 )
 from irscope.model import Config, Tuning, Variant
@@ -52,10 +51,12 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "tuned.irscope"
 
 
-def warmed(capture: Path, cache: Path, options: LaunchOptions) -> CompiledLaunches:
+def warmed(capture: Path, cache: Path, options: WarmOptions) -> CompiledLaunches:
     with variable_set("TRITON_CACHE_DIR", str(cache)):
         varied = compile_launches(
-            kernels_to_expand(launches_of(capture, options), options), cache.with_suffix(".irscope"), options
+            [kernel for kernel in launches_of(capture, options) if options.expands(kernel)],
+            cache.with_suffix(".irscope"),
+            options,
         )
     write_files(cache, varied.files)
     return varied
@@ -79,7 +80,7 @@ def variants_of(capture: Path) -> list[Variant]:
 
 
 def test_recorded_launches_need_exactly_the_recorded_variants(capture: Path, tmp_path: Path):
-    options = LaunchOptions(axes=parse_axes("*:n=512;rows=64"), prices=False)
+    options = WarmOptions(axes=parse_axes("*:n=512;rows=64"), prices=False)
     varied = warmed(capture, tmp_path / "cache", options)
     assert (varied.problems, varied.failed) == ((), 0)
     assert {plan.kernel for plan in varied.plans} == {"pruned", "scaled", "hooked"}
@@ -99,7 +100,7 @@ def test_with_pins_only_winners_are_compiled_and_production_measures_nothing(cap
     again = pin("pruned", small, "(100, 'relu', 'torch.float32', 'torch.float32')")
     pins = (pin("pruned", configs=4), again, pin("scaled"), pin("hooked"))
     cache = tmp_path / "cache"
-    varied = warmed(capture, cache, LaunchOptions(pins=pins, prices=False))
+    varied = warmed(capture, cache, WarmOptions(pins=pins, prices=False))
     assert {plan.kernel: len(plan.warm.plan.jobs) for plan in varied.plans} == {
         "pruned": 2, "scaled": 1, "hooked": 2,
     }  # fmt: skip
@@ -115,7 +116,7 @@ def test_with_pins_only_winners_are_compiled_and_production_measures_nothing(cap
 def test_pins_that_do_not_fit_are_named_and_everything_is_compiled(capture: Path, tmp_path: Path):
     gone = Config((("BLOCK", 512), ("num_warps", 4), ("num_stages", 3)))
     pins = (pin("pruned", gone), pin("scaled", key="(64, 512, 'torch.bfloat16')"))
-    varied = warmed(capture, tmp_path / "cache", LaunchOptions(pins=pins, prices=False))
+    varied = warmed(capture, tmp_path / "cache", WarmOptions(pins=pins, prices=False))
     notes = "\n".join(varied.lines)
     assert f"no config is {gone} any more, so all 4 are compiled" in notes
     assert "scaled: no pin for 1 tuning key" in notes
@@ -135,7 +136,7 @@ def test_varied_launches_are_warm_for_values_that_were_never_launched(capture: P
         f"if True:\n    out = torch.zeros(65536, device='cuda', dtype=torch.float32)\n{calls}\n"
     )
     cache = tmp_path / "cache"
-    varied = warmed(capture, cache, LaunchOptions(axes=parse_axes("pruned:n=1..4096"), prices=False))
+    varied = warmed(capture, cache, WarmOptions(axes=parse_axes("pruned:n=1..4096"), prices=False))
     assert varied.failed == 0
     counts = produced(program, cache, tmp_path)
     assert counts["compiled"] == 0
@@ -143,7 +144,7 @@ def test_varied_launches_are_warm_for_values_that_were_never_launched(capture: P
 
 
 def test_the_price_of_not_specializing_is_measured(capture: Path, tmp_path: Path):
-    options = LaunchOptions(axes=parse_axes("hooked:n=1..4096"))
+    options = WarmOptions(axes=parse_axes("hooked:n=1..4096"))
     varied = warmed(capture, tmp_path / "cache", options)
     (line,) = [line for line in varied.lines if "do_not_specialize" in line]
     assert "do_not_specialize=['n'] would save 4 of 6 compilations, at this price for n=" in line
@@ -151,7 +152,7 @@ def test_the_price_of_not_specializing_is_measured(capture: Path, tmp_path: Path
 
 
 def test_code_that_only_shows_the_price_is_not_in_the_folder(capture: Path, tmp_path: Path):
-    varied = warmed(capture, tmp_path / "cache", LaunchOptions(axes=parse_axes("hooked:n=1,16")))
+    varied = warmed(capture, tmp_path / "cache", WarmOptions(axes=parse_axes("hooked:n=1,16")))
     (line,) = [line for line in varied.lines if "do_not_specialize" in line]
     assert "do_not_specialize=['n'] would save 2 of 4 compilations, at " in line
     assert len(variants_of(tmp_path / "cache.irscope")) == 4
@@ -160,10 +161,11 @@ def test_code_that_only_shows_the_price_is_not_in_the_folder(capture: Path, tmp_
 
 def test_amd_targets(tmp_path: Path, capture: Path):
     target = parse_target("hip:gfx942")
-    options = LaunchOptions(axes=parse_axes("hooked:n=1..64"), prices=False)
+    options = WarmOptions(axes=parse_axes("hooked:n=1..64"), prices=False)
     kernels = tuple(
         type(each)(each.kernel, each.file, target, each.cases, each.axes)
-        for each in kernels_to_expand(launches_of(capture, options), options)
+        for each in launches_of(capture, options)
+        if options.expands(each)
     )
     with variable_set("TRITON_CACHE_DIR", str(tmp_path / "cache")):
         varied = compile_launches(kernels, tmp_path / "out.irscope", options)

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
+from irscope.document.terminal.table_text import table_text
 
 from irscope.api import _html_table
 from irscope.document.html.facts_table import facts_table
 from irscope.document.markdown.reports import table_markdown
 from irscope.document.terminal.styles import PLAIN
-from irscope.document.terminal.table_text import table_text
 from irscope.facts.measure import FACTS_VERSION, to_json
 from irscope.store import CaptureWriter
 from irscope.store.merge_captures import merge_captures
@@ -63,7 +63,7 @@ def workspace(tmp_path: Path):
 
 def in_app(workspace: Workspace) -> Cells:
     model = TableModel()
-    model.load(workspace, workspace.stored_facts())
+    model.load(workspace, workspace.contents.facts(workspace.variants))
     return {
         (variant.id, column.name)
         for place, column in enumerate(model.columns)

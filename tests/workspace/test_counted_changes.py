@@ -7,7 +7,7 @@ from itertools import combinations
 import pytest
 
 from irscope.diff.rows import Change, StageDiff
-from irscope.document.json.comparison import _stage
+from irscope.document.json.comparison import _rows
 from irscope.document.terminal.row_text import side_by_side, unified
 from irscope.tui.page import Page, PageSide
 from irscope.tui.row_painter import pieces
@@ -80,7 +80,7 @@ def test_a_constant_that_the_lines_do_not_show_has_a_row_and_a_name(make, opcode
     assert lines[-1].endswith(f" {note}")
     assert any(line.strip() == note for line in side_by_side(diff, 0, 160))
     assert not any(line.startswith("?") for line in unified(diff, 0, strict=True))
-    records = _stage(diff, 0)["rows"]
+    records = _rows(diff, 0)["rows"]
     assert [record["operands"] for record in records if "operands" in record] == [note]
     sides = [PageSide(side.lines, side.language) for side in (diff.left, diff.right)]
     page = Page(*sides, rows_in_place(diff), compared=True, operands=OperandNotes(diff))

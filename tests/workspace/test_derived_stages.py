@@ -90,7 +90,7 @@ def test_a_capture_that_cannot_be_written_stays_as_it_is(capture, made, monkeypa
 
     monkeypatch.setattr(CaptureWriter, "resume", resume)
     with Workspace(capture, writable=True) as workspace:
-        assert workspace.find_content(workspace.variants[0], "sass") == b"MOV R1 ;\n"
+        assert workspace.contents.find(workspace.variants[0], "sass") == b"MOV R1 ;\n"
     with CaptureReader(capture) as reader:
         assert "sass" not in reader.variants()[0].artifacts
 
@@ -107,9 +107,9 @@ def test_no_disassembler_is_one_line(capture, monkeypatch):
 def test_a_missing_stage_is_an_error(capture):
     with Workspace(capture) as workspace:
         first, *_, failed = workspace.variants
-        assert workspace.find_content(first, "ptx") is None
-        assert workspace.find_content(failed, "sass") is None
+        assert workspace.contents.find(first, "ptx") is None
+        assert workspace.contents.find(failed, "sass") is None
         with pytest.raises(UserError, match="binary"):
             workspace.text(first, "cubin")
         with pytest.raises(ValueError, match="ptxx"):
-            workspace.find_content(first, "ptxx")
+            workspace.contents.find(first, "ptxx")

@@ -46,15 +46,15 @@ def test_the_writer_cannot_change_the_file_under_a_reader(
                 assert main(["show", str(path), "#1", "--stage", "ttir"]) == 0
                 # The error that a failed attempt to open it raises.
                 assert isinstance(connection._unreadable(path, None), UserError)
-                assert app.reread(whole=False) == {block}
-                assert app.content(app.by_id(block), "ttir").startswith(_TTIR.read_bytes())
+                assert app.live.reread(whole=False) == {block}
+                assert app.content(app.live.by_id(block), "ttir").startswith(_TTIR.read_bytes())
             writer.close()
             assert _journal_mode(path) == 2, "the reader's locks are still held"
             with OtherWriter(path, 1, {"ttir": _TTIR}) as second:
                 second.add(12)
                 second.close()
-            assert app.reread(whole=False) == {12}
-            assert app.reread() == set()
+            assert app.live.reread(whole=False) == {12}
+            assert app.live.reread() == set()
             assert {app.content(variant, "ttir")[:9] for variant in app.variants} == {_TTIR.read_bytes()[:9]}
     assert capsys.readouterr().err == ""
 

@@ -47,13 +47,13 @@ def test_facts_measured_while_the_variant_is_compiled_are_not_kept(
     with Workspace(captures.matmul(tmp_path / "x.irscope")) as workspace:
         whole = workspace.variants[0]
         partial = replace(whole, artifacts={"ttir": whole.artifacts["ttir"]})
-        workspace.put(partial)
+        workspace.live.put(partial)
 
         original = measure.measure
 
         def slow(variant: Variant, read: Callable[[str], bytes | None]) -> Mapping[str, Fact]:
             found = original(variant, read)
-            workspace.put(whole)
+            workspace.live.put(whole)
             return found
 
         with monkeypatch.context() as patch:

@@ -20,5 +20,5 @@ def test_variants_whose_stored_facts_lack_a_fact_are_measured_again(tmp_path: Pa
         for id_, facts in values.items():
             writer.add_facts(id_, FACTS_VERSION, facts)
     with Workspace(path) as workspace:
-        assert list(workspace.stored_facts()) == [complete.id]
+        assert list(workspace.contents.facts(workspace.variants)) == [complete.id]
         assert "registers" in workspace.all_facts()[lacking.id]

@@ -21,7 +21,7 @@ def matmul(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 def _marks(workspace: Workspace, stage: str) -> LineMarks:
-    return line_marks(workspace, workspace.by_id(1), stage)
+    return line_marks(workspace, workspace.live.by_id(1), stage)
 
 
 @pytest.mark.parametrize("stage", ["ttir", "ttgir", "ptx", "sass"])
@@ -29,13 +29,13 @@ def test_the_hot_loop_has_the_matrix_instructions_in_every_stage(matmul: Workspa
     marks = _marks(matmul, stage)
     assert marks.matrix
     assert any(line in lines for lines in marks.hot for line in marks.matrix)
-    assert 0 < sum(map(len, marks.hot)) < len(matmul.lines(matmul.by_id(1), stage))
+    assert 0 < sum(map(len, marks.hot)) < len(matmul.lines(matmul.live.by_id(1), stage))
     assert marks.loop.startswith("line ")
 
 
 @pytest.mark.parametrize("stage", ["ptx", "sass"])
 def test_the_pressure_is_that_of_the_register_report(matmul: Workspace, stage: str) -> None:
-    variant = matmul.by_id(1)
+    variant = matmul.live.by_id(1)
     report, pressure = matmul.registers(variant, stage), _marks(matmul, stage).pressure
     assert pressure is not None
     assert pressure.by_line[pressure.peak_line] == report.peak
@@ -71,7 +71,7 @@ def test_the_loop_of_llvm_ir(tmp_path: Path) -> None:
     from irscope.facts.loops.kernel_loops import loop_lines
     from irscope.facts.loops.scf import scf_loops
 
-    variant = workspace.by_id(1)
+    variant = workspace.live.by_id(1)
     documents = [workspace.document(variant, stage) for stage in ("llir", "ttgir")]
     chain = scf_loops(documents[1])[0].chain
     assert loop_lines(*documents, chain) == (range(4, 8),)

@@ -72,7 +72,7 @@ def test_a_variant_is_followed_through_captures(paths: list[Path]) -> None:
 
 def test_a_version_without_the_variant_is_left_out(paths: list[Path]) -> None:
     with Workspace(paths[0], also=paths[1:]) as workspace:
-        second = workspace.by_id(2)
+        second = workspace.live.by_id(2)
         step = Timeline(workspace, second).step(second, second, 1)
         assert isinstance(step, TimelineStep)
         assert (step.a.id, step.b.id) == (2, 4)
@@ -103,7 +103,7 @@ def test_joined_captures_have_the_stages_and_facts_of_each(paths: list[Path]) ->
                     assert workspace.facts(own).keys() == alone.facts(other).keys()
                     assert own.kernel.source == other.kernel.source
         assert len({variant.kernel.id for variant in workspace.variants}) == 3
-        assert workspace.reread() == set()
+        assert workspace.live.reread() == set()
 
 
 def test_a_later_capture_that_is_none_is_refused(paths: list[Path], tmp_path: Path) -> None:

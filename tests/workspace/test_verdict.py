@@ -78,8 +78,8 @@ def capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Pat
 
 def verdict_on(capture: Path, number: int, against: int | None = None, launch: str | None = None) -> Verdict:
     with Workspace(capture) as workspace:
-        other = None if against is None else workspace.by_id(against)
-        return workspace.verdict(workspace.by_id(number), other, launch)
+        other = None if against is None else workspace.live.by_id(against)
+        return workspace.verdict(workspace.live.by_id(number), other, launch)
 
 
 def test_a_spill_has_its_line_and_the_variant_that_does_not_spill(capture: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_spill_has_its_line_and_the_variant_that_does_not_spill(capture: Path)
 def test_the_spilled_value_is_named_by_the_order_in_which_it_is_chosen(capture: Path) -> None:
     for number, in_loops in ((1, False), (7, True)):
         with Workspace(capture) as workspace:
-            found = workspace.registers(workspace.by_id(number)).spills
+            found = workspace.registers(workspace.live.by_id(number)).spills
         known = [one for one in found if one.value.line]
         accesses = [one.loop_loads + one.loop_stores for one in known]
         first = known[0]

@@ -47,7 +47,7 @@ def measurements(judged: Spaces, device: DeviceRates, configs: int) -> list[Row]
     for key, timed in judged.items():
         chosen = random.Random(1).sample(list(timed), min(configs, len(timed)))
         for one in chosen:
-            artifacts = VariantArtifacts(one.variant, partial(one.workspace.read, one.variant))
+            artifacts = VariantArtifacts(one.variant, partial(one.workspace.contents.read, one.variant))
             try:
                 work = work_of(artifacts, one.launch, device.multiprocessors)
             except UserError as error:

@@ -28,8 +28,9 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from irscope.estimating.estimate import Estimate, estimate
+from irscope.estimating.estimate import estimate
 from irscope.estimating.ranking import rank
+from irscope.estimating.terms import Estimate
 from irscope.facts.fact import ReadStage
 from irscope.model import Launch, UserError, Variant
 from irscope.workspace import Workspace
@@ -181,7 +182,7 @@ def _fits(variant: Variant, launch: Launch) -> bool:
 
 def read_of(timed: Timed) -> ReadStage:
     """Reads the stages of a variant, SASS included."""
-    return partial(timed.workspace.find_content, timed.variant)
+    return partial(timed.workspace.contents.find, timed.variant)
 
 
 def rank_space(timed: Sequence[Timed]) -> tuple[list[Timed], list[float], list[float]]:

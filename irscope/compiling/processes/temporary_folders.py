@@ -20,14 +20,19 @@ _KEEPER = Path(__file__).with_name("folder_keeper.py")
 
 
 @contextmanager
-def temporary_folder(prefix: str) -> Iterator[str]:
-    """Make a temporary folder for the block."""
-    with tempfile.TemporaryDirectory(prefix=prefix, ignore_cleanup_errors=True) as folder:
+def temporary_folder(prefix: str, parent: Path | None = None) -> Iterator[str]:
+    """Make a temporary folder for the block; in `parent`, not with other temporary files, if there is one."""
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent, ignore_cleanup_errors=True) as folder:
         _keeper.tell(b"+", folder)
         try:
             yield folder
         finally:
             _keeper.tell(b"-", folder)
+
+
+def remove_at_end(folder: str) -> None:
+    """Have a folder removed once this process has ended."""
+    _keeper.tell(b"+", folder)
 
 
 class _Keeper:

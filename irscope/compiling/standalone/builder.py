@@ -50,7 +50,10 @@ class FileBuilder:
     def text(self) -> str:
         """Return the text of the file."""
         blocks = "\n\n\n".join(block.strip("\n") for block in self._definitions)
-        return "\n".join(sorted(self._imports, key=_import_order)) + f"\n\n\n{blocks}\n"
+        imports = sorted(
+            self._imports, key=lambda line: ("triton" in line or "torch" in line, line.split()[1])
+        )
+        return "\n".join(imports) + f"\n\n\n{blocks}\n"
 
     def kernel(self, function: Any, name: str) -> str:
         """Add a `@triton.jit` kernel, which has its own name in the file; `name` is its name in the binary.
@@ -71,7 +74,9 @@ class FileBuilder:
         self._alive.append(value)  # so that no other object gets its id
         if isinstance(value, ModuleType):
             return self._module(value, preferred)
-        if isinstance(inner := getattr(value, "fn", None), FunctionType) and not _is_public_object(value):
+        if isinstance(inner := getattr(value, "fn", None), FunctionType) and not is_public(
+            getattr(value, "__module__", "") or ""
+        ):
             return self._jit(value, preferred or inner.__name__)
         if public_import := imported_from(value):
             return self._imported(value, *public_import, preferred)
@@ -109,7 +114,9 @@ class FileBuilder:
         if name != function.fn.__name__:
             body = body.replace(f"def {function.fn.__name__}", f"def {name}", 1)
         self._definitions.append(f"{self._decorator(function, binary_name)}\n{body}")
-        self.places[name] = function.fn.__code__.co_filename, _line_of_def(function)
+        definitions = (n for n, line in enumerate(function.raw_src) if line.strip().startswith("def "))
+        line = int(function.starting_line_number) + next(definitions, 0)
+        self.places[name] = function.fn.__code__.co_filename, line
         return name
 
     def _decorator(self, function: Any, binary_name: str) -> str:
@@ -175,7 +182,7 @@ class FileBuilder:
     ) -> tuple[ast.expr, str] | None:
         """Return the expression of a reference to replace, and by what, or None if the reference stays."""
         value = scope.get(reference.path[0], _MISSING)
-        if value is _MISSING or _is_builtin(reference.path[0], value):
+        if value is _MISSING or vars(builtins).get(reference.path[0], _MISSING) is value:
             return None
         value, depth = _followed(value, reference.path)
         name = self._global(value, reference.path[depth], jit and reference.evaluated)
@@ -188,10 +195,12 @@ class FileBuilder:
 
         `jit`: Triton reads it in a function that it compiles, which may read only constexpr constants.
         """
-        if _has_name(value):
-            return self._name(value, preferred)
+        is_jit = isinstance(getattr(value, "fn", None), FunctionType)
+        if is_jit or isinstance(value, ModuleType | FunctionType | type) or imported_from(value) is not None:
+            return self._name(value, preferred)  # others have an expression that makes an equal one
         text = expression(value, self._name)
-        if jit and _needs_constexpr(value):
+        is_tritons = type(value).__module__.startswith("triton.") or hasattr(value, "_fields")
+        if jit and not is_tritons:  # Triton refuses the global unless it is a constexpr
             text = f"{self._name(sys.modules['triton.language'], 'tl')}.constexpr({text})"
         key = (preferred, text)
         if key not in self._known:
@@ -218,7 +227,7 @@ class FileBuilder:
 
 
 def _followed(value: Any, path: tuple[str, ...]) -> tuple[Any, int]:
-    """Follows a path through modules, no further than into a public one; returns the object and its index."""
+    """Follow a path through modules, no further than into a public one; return the object and its index."""
     depth = 0
     while isinstance(value, ModuleType) and depth + 1 < len(path):
         inner = getattr(value, path[depth + 1], _MISSING)
@@ -230,22 +239,12 @@ def _followed(value: Any, path: tuple[str, ...]) -> tuple[Any, int]:
     return value, depth
 
 
-def _import_order(line: str) -> tuple[bool, str]:
-    return "triton" in line or "torch" in line, line.split()[1]
-
-
 def _annotations(tree: ast.AST) -> list[ast.expr]:
     """Return the annotations of the function's parameters and of its result."""
     function = tree.body[0]  # type: ignore[attr-defined] # a module of one function
     every = [node for node in ast.walk(function.args) if isinstance(node, ast.arg)]
     candidates = [node.annotation for node in every] + [function.returns]
     return [node for node in candidates if node is not None]
-
-
-def _line_of_def(function: Any) -> int:
-    lines = enumerate(function.raw_src)
-    skipped = next((index for index, line in lines if line.strip().startswith("def ")), 0)
-    return int(function.starting_line_number) + skipped
 
 
 def _nonlocals(function: Any) -> dict[str, Any]:
@@ -267,33 +266,9 @@ def _scope(value: Any) -> dict[str, Any]:
     return scope
 
 
-def _is_builtin(name: str, value: Any) -> bool:
-    return vars(builtins).get(name, _MISSING) is value
-
-
-def _is_public_object(value: Any) -> bool:
-    return is_public(getattr(value, "__module__", "") or "")
-
-
 def _belongs_to_user(value: Any) -> bool:
     """Return True if somebody else put an object into a public module."""
     module = getattr(value, "__module__", None)
     return (
         isinstance(module, str) and callable(value) and not is_public(module) and public_name(value) is None
     )
-
-
-def _has_name(value: Any) -> bool:
-    """Return True if the file has an object by its name.
-
-    Otherwise an expression makes an equal one.
-    """
-    if isinstance(value, ModuleType) or isinstance(getattr(value, "fn", None), FunctionType):
-        return True
-    return isinstance(value, FunctionType | type) or imported_from(value) is not None
-
-
-def _needs_constexpr(value: Any) -> bool:
-    """Return True if Triton refuses the global unless it is a constexpr."""
-    module = type(value).__module__
-    return not (module.startswith("triton.") or isinstance(value, type) or hasattr(value, "_fields"))

@@ -54,7 +54,8 @@ def _of(node: ast.AST, hidden: frozenset[str], evaluated: bool) -> Iterator[Glob
             yield from _of(child, hidden if isinstance(child, _FUNCTIONS) else class_hidden, False)
         return
     if isinstance(node, _COMPREHENSIONS):
-        hidden |= {name for part in node.generators for name in _stored(part.target)}
+        targets = (target for part in node.generators for target in ast.walk(part.target))
+        hidden |= {target.id for target in targets if isinstance(target, ast.Name)}
     for child in ast.iter_child_nodes(node):
         yield from _of(child, hidden, evaluated)
 
@@ -105,10 +106,6 @@ def _assigned(node: ast.AST) -> Iterator[str]:
         yield node.name
     for child in ast.iter_child_nodes(node):
         yield from _assigned(child)
-
-
-def _stored(node: ast.AST) -> Iterator[str]:
-    return (name_node.id for name_node in ast.walk(node) if isinstance(name_node, ast.Name))
 
 
 def rewritten(text: str, tree: ast.AST, edits: Mapping[ast.expr, str]) -> str:

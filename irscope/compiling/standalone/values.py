@@ -79,7 +79,7 @@ def expression(value: Any, name: Name, depth: int = 0) -> str:
     def inner(item: Any) -> str:
         return expression(item, name, depth + 1)
 
-    text = _constant(value, name) or _object(value, name, inner)
+    text = _scalar(value, name) or _object(value, name, inner)
     if text is None and callable(value):
         text = _member(value, name)
     if text is None:
@@ -88,32 +88,12 @@ def expression(value: Any, name: Name, depth: int = 0) -> str:
     return text
 
 
-def _constant(value: Any, name: Name) -> str | None:
+def _scalar(value: Any, name: Name) -> str | None:
     """Return the text of an enum's member, a number, a string or a module; None for anything else."""
     if isinstance(value, enum.Enum):
         return f"{name(type(value), type(value).__name__)}.{value.name}"
     if isinstance(value, ModuleType):
         return name(value, value.__name__.rpartition(".")[2])
-    return _scalar(value)
-
-
-def _object(value: Any, name: Name, inner: Callable[[Any], str]) -> str | None:
-    """Return the text of a container, an element type or a dataclass instance, else None."""
-    if type(value).__name__ == "constexpr":
-        return f"{_member(type(value), name)}({inner(value.value)})"
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{inner(key)}: {inner(item)}" for key, item in value.items()) + "}"
-    fields: Any = getattr(type(value), "_fields", None)
-    if isinstance(value, tuple) and fields is not None:
-        return _call(value, fields, name, inner)
-    if type(value) in (list, tuple, set, frozenset) or _is_triton_tuple(value):
-        return _collection(value, [inner(item) for item in value])
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return _call(value, [field.name for field in dataclasses.fields(value) if field.init], name, inner)
-    return _type(value, name, inner)
-
-
-def _scalar(value: Any) -> str | None:
     if value is None or value is Ellipsis or isinstance(value, bool | str | bytes):
         return "..." if value is Ellipsis else repr(value)
     if isinstance(value, int):
@@ -123,22 +103,25 @@ def _scalar(value: Any) -> str | None:
     return None
 
 
-def _collection(value: Any, items: list[str]) -> str:
-    text = ", ".join(items)
-    if isinstance(value, list):
-        return f"[{text}]"
-    if isinstance(value, set | frozenset):
-        return f"{type(value).__name__}([{text}])"
-    return f"({text},)" if len(items) == 1 else f"({text})"
-
-
-def _is_triton_tuple(value: Any) -> bool:
-    return type(value).__name__ == "tuple" and type(value).__module__.startswith("triton.language")
-
-
-def _call(value: Any, fields: Any, name: Name, inner: Callable[[Any], str]) -> str:
-    arguments = ", ".join(f"{field}={inner(getattr(value, field))}" for field in fields)
-    return f"{_member(type(value), name)}({arguments})"
+def _object(value: Any, name: Name, inner: Callable[[Any], str]) -> str | None:
+    """Return the text of a container, an element type or a dataclass instance, else None."""
+    if type(value).__name__ == "constexpr":
+        return f"{_member(type(value), name)}({inner(value.value)})"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{inner(key)}: {inner(item)}" for key, item in value.items()) + "}"
+    fields: Any = getattr(type(value), "_fields", None) if isinstance(value, tuple) else None
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [field.name for field in dataclasses.fields(value) if field.init]
+    if fields is not None:
+        arguments = ", ".join(f"{field}={inner(getattr(value, field))}" for field in fields)
+        return f"{_member(type(value), name)}({arguments})"
+    is_tritons = type(value).__name__ == "tuple" and type(value).__module__.startswith("triton.language")
+    if not (type(value) in (list, tuple, set, frozenset) or is_tritons):
+        return _type(value, name, inner)
+    items = ", ".join(map(inner, value))
+    if isinstance(value, list | set | frozenset):
+        return f"[{items}]" if isinstance(value, list) else f"{type(value).__name__}([{items}])"
+    return f"({items},)" if len(value) == 1 else f"({items})"
 
 
 def _member(value: Any, name: Name) -> str:

@@ -97,16 +97,12 @@ class _Captured(BaseException):
 def build_stubs(request: StubRequest) -> list[BuiltStub]:
     """Build every stub of the request that its folder lacks, in a process of its own. Raises OSError."""
     from irscope.compiling.processes.child_process import python_command
+    from irscope.compiling.processes.run_tool import run_tool
 
-    done = subprocess.run(
-        python_command(__name__),
-        input=json.dumps(asdict(request)),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_tool(python_command(__name__), json.dumps(asdict(request)).encode())
     if done.returncode:
-        raise OSError((done.stderr.strip().splitlines() or ["the process ended"])[-1])
+        errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise OSError((errors or ["the process ended"])[-1])
     return [BuiltStub(**{**stub, "folders": tuple(stub["folders"])}) for stub in json.loads(done.stdout)]
 
 

@@ -12,9 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from irscope.document.ci.github import github_lines
-from irscope.document.ci.junit import junit_lines
-from irscope.document.ci.markdown import markdown_lines
+from irscope.document.ci.formats import github_lines, junit_lines, markdown_lines, sarif_document
 from irscope.document.ci.problems import (
     WARNING,
     CiProblem,
@@ -26,9 +24,8 @@ from irscope.document.ci.problems import (
     rows_of,
     subject_of,
 )
-from irscope.document.ci.sarif import sarif_document
 from irscope.document.json.records import to_json
-from irscope.document.terminal.variant_text import lint_text
+from irscope.document.variant_content import lint_summary
 from irscope.model.text import one_line
 from irscope.workspace import Diagnostic, GateResult, LintResult, Rule
 from irscope.workspace.conditions import CheckResult
@@ -145,7 +142,7 @@ def lint_report(result: LintResult, rules: Sequence[Rule]) -> CiReport:
             )
             for diagnostic in result.problems
         ],
-        summary=list(lint_text(result))[-1],
+        summary=lint_summary(result),
         errors=[(one_line(relative_file(file)), one_line(reason)) for file, reason in result.unread],
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-from irscope.document.html.markup import Html, element, joined
+from irscope.document.html.markup import Html, element, joined, table
 from irscope.model.text import pluralize
 from irscope.workspace import FactColumn, FactKind, TableCell, TableEntry, TableSection, TableView
 from irscope.workspace.table import table_view
@@ -49,12 +49,7 @@ def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]], whole
             _tools(section, any(minor(column.kind) for column in columns)),
             element(
                 "div",
-                element(
-                    "table",
-                    element("thead", element("tr", *heading)),
-                    element("tbody", *rows),
-                    class_="facts",
-                ),
+                table(heading, rows, "facts"),
                 class_="scroll",
                 tabindex=0,
                 role="region",
@@ -180,12 +175,12 @@ def _one_variant(view: TableView, pairs: Sequence[int]) -> Html:
     nothing = [column.kind.title for column in view.facts if column.cells[0].text in _NOTHING]
     main = [_fact_row(column) for column in facts if not minor(column.kind)]
     minor_rows = [_fact_row(column) for column in facts if minor(column.kind)]
-    table, more = (
+    main_table, more = (
         element("table", element("tbody", *part), class_="one") for part in ((*rows, *main), minor_rows)
     )
     return joined(
         [
-            element("div", table, class_="scroll", id=variant_anchor(entry.variant.id)),
+            element("div", main_table, class_="scroll", id=variant_anchor(entry.variant.id)),
             element("p", f"0 or none: {', '.join(nothing)}", class_="quiet") if nothing else Html(),
             element("details", element("summary", "Times and sizes"), more) if minor_rows else Html(),
         ]

@@ -41,6 +41,12 @@ def element(name: str, /, *children: str, **attributes: Attribute) -> Html:
     return Html(start) if name in _VOID else Html(f"{start}{joined(children)}</{name}>")
 
 
+def table(heading: Iterable[Html], rows: Iterable[Html], class_: str | None = None) -> Html:
+    """Return a table with one row of headings."""
+    head = element("thead", element("tr", *heading))
+    return element("table", head, element("tbody", *rows), class_=class_)
+
+
 def joined(children: Iterable[str]) -> Html:
     """Concatenate markup and texts."""
     return Html("".join(child if isinstance(child, Html) else _escaped(child) for child in children))

@@ -1,14 +1,6 @@
-"""`irscope table --format json`; docs/json-schemas.md describes it.
+"""`table`, `list`, `check`, `lint`, `explain` and `versions` with --format json.
 
-`irscope list --format json`; docs/json-schemas.md describes it.
-
-`irscope check --format json`; docs/json-schemas.md describes it.
-
-`irscope lint --format json`; docs/json-schemas.md describes it.
-
-`irscope explain --format json`; docs/json-schemas.md describes it.
-
-`irscope versions --format json`; docs/json-schemas.md describes it.
+docs/json-schemas.md describes them.
 """
 
 from __future__ import annotations
@@ -18,19 +10,31 @@ from functools import partial
 from typing import Any
 
 from irscope.document.json.records import (
+    Projection,
     Records,
+    each,
     json_value,
     kernel_record,
+    known,
+    of,
+    optional,
+    tuples,
     variant_record,
     variants_by_source,
 )
+from irscope.glossary.glossary import GlossaryEntry
 from irscope.model import Variant
-from irscope.workspace import FactKind, GlossaryEntry, LintResult, TableEntry, TableSection
+from irscope.workspace import Diagnostic, FactKind, LintResult, TableEntry, TableSection
 from irscope.workspace.compiler_version import CompilerVersion
 from irscope.workspace.conditions import CheckResult
 from irscope.workspace.timeline import FactMovement, VersionStep, VersionSummary
 
 TABLE_SCHEMA = "irscope.table/1"
+LIST_SCHEMA = "irscope.list/1"
+CHECK_SCHEMA = "irscope.check/1"
+LINT_SCHEMA = "irscope.lint/1"
+EXPLAIN_SCHEMA = "irscope.explain/1"
+VERSIONS_SCHEMA = "irscope.versions/1"
 
 
 def table_document(
@@ -56,9 +60,6 @@ def _entry(entry: TableEntry, kinds: Sequence[FactKind]) -> dict[str, Any]:
     }
 
 
-LIST_SCHEMA = "irscope.list/1"
-
-
 def list_document(variants: Sequence[Variant], names: Mapping[int, str], capture: str) -> dict[str, Any]:
     """Return the JSON document.
 
@@ -80,73 +81,91 @@ def list_document(variants: Sequence[Variant], names: Mapping[int, str], capture
     return {"schema": LIST_SCHEMA, "capture": capture, "kernels": kernels}
 
 
-CHECK_SCHEMA = "irscope.check/1"
+_FAILURE = Projection[Any](
+    variant=lambda failure: variant_record(failure.variant, failure.name),
+    expectation="unmet.comparison.text",
+    fact="unmet.comparison.fact",
+    value=of("unmet.value", json_value),
+    reason="unmet.reason",
+)
+_CHECK: Projection[CheckResult] = Projection(
+    capture="capture",
+    variants="variants",
+    comparisons="comparisons",
+    failures=each("failures", _FAILURE),
+)
 
 
 def check_document(result: CheckResult) -> dict[str, Any]:
     """Return the JSON document."""
-    return {
-        "schema": CHECK_SCHEMA,
-        "capture": result.capture,
-        "variants": result.variants,
-        "comparisons": result.comparisons,
-        "failures": [
-            {
-                "variant": variant_record(failure.variant, failure.name),
-                "expectation": failure.unmet.comparison.text,
-                "fact": failure.unmet.comparison.fact,
-                "value": json_value(failure.unmet.value),
-                "reason": failure.unmet.reason,
-            }
-            for failure in result.failures
-        ],
-    }
+    return {"schema": CHECK_SCHEMA, **_CHECK(result)}
 
 
-LINT_SCHEMA = "irscope.lint/1"
+_DIAGNOSTIC: Projection[Diagnostic] = Projection(
+    code="rule.code",
+    rule="rule.name",
+    file="file",
+    line="line",
+    column="column",
+    message="message",
+    fix="fix",
+)
+_LINT: Projection[LintResult] = Projection(
+    files="files", unread=tuples("unread", "file", "reason"), problems=each("problems", _DIAGNOSTIC)
+)
 
 
 def lint_document(result: LintResult) -> dict[str, Any]:
     """Return the JSON document."""
-    return {
-        "schema": LINT_SCHEMA,
-        "files": result.files,
-        "unread": [{"file": file, "reason": reason} for file, reason in result.unread],
-        "problems": [
-            {
-                "code": problem.rule.code,
-                "rule": problem.rule.name,
-                "file": problem.file,
-                "line": problem.line,
-                "column": problem.column,
-                "message": problem.message,
-                "fix": problem.fix,
-            }
-            for problem in result.problems
-        ],
-    }
+    return {"schema": LINT_SCHEMA, **_LINT(result)}
 
 
-EXPLAIN_SCHEMA = "irscope.explain/1"
+_GLOSSARY_ENTRY: Projection[GlossaryEntry] = Projection(
+    word="word",
+    names="names",
+    stages="stages",
+    text="text",
+    related="related",
+    see=optional("see", Projection[Any](title="title", url=known("url"))),
+)
 
 
 def explain_document(entries: Sequence[GlossaryEntry]) -> dict[str, Any]:
     """Return the JSON document."""
-    return {"schema": EXPLAIN_SCHEMA, "entries": list(map(_glossary_entry, entries))}
+    return {"schema": EXPLAIN_SCHEMA, "entries": list(map(_GLOSSARY_ENTRY, entries))}
 
 
-def _glossary_entry(entry: GlossaryEntry) -> dict[str, Any]:
-    return {
-        "word": entry.word,
-        "names": list(entry.names),
-        "stages": list(entry.stages),
-        "text": entry.text,
-        "related": list(entry.related),
-        "see": {"title": entry.see.title, "url": entry.see.url or None} if entry.see else None,
-    }
-
-
-VERSIONS_SCHEMA = "irscope.versions/1"
+_VERSION: Projection[CompilerVersion] = Projection(triton="triton", ptxas=known("ptxas"))
+_MOVEMENT: Projection[FactMovement] = Projection(
+    fact="name",
+    pairs=each(
+        "changes",
+        lambda moved: {
+            "old": moved[0].a.id,
+            "new": moved[0].b.id,
+            "from": json_value(moved[1].a),
+            "to": json_value(moved[1].b),
+        },
+    ),
+)
+_STEP: Projection[VersionStep] = Projection(
+    old=of("old", _VERSION),
+    new=of("new", _VERSION),
+    pairs=each("pairs", Projection[Any](old="a.id", new="b.id", same_machine_code="identical")),
+    only_new="unmatched",
+    worse=lambda step: [_MOVEMENT(movement) for movement in step.movements if movement.worse],
+    better=lambda step: [_MOVEMENT(movement) for movement in step.movements if not movement.worse],
+    first_difference=Projection[VersionStep](examined="examined", stages="stages"),
+)
+_SUMMARY: Projection[VersionSummary] = Projection(
+    kernel="kernel",
+    target="target",
+    versions=lambda summary: [
+        {**_VERSION(version), "variants": [variant.id for variant in variants]}
+        for version, variants in summary.versions.items()
+    ],
+    steps=each("steps", _STEP),
+)
 
 
 def versions_document(
@@ -157,44 +176,5 @@ def versions_document(
         "schema": VERSIONS_SCHEMA,
         "capture": capture,
         "unavailable": list(unavailable),
-        "kernels": [
-            {
-                "kernel": summary.kernel,
-                "target": summary.target,
-                "versions": [
-                    {**_version(version), "variants": [variant.id for variant in variants]}
-                    for version, variants in summary.versions.items()
-                ],
-                "steps": [_step(step) for step in summary.steps],
-            }
-            for summary in summaries
-        ],
-    }
-
-
-def _version(version: CompilerVersion) -> dict[str, Any]:
-    return {"triton": version.triton, "ptxas": version.ptxas or None}
-
-
-def _step(step: VersionStep) -> dict[str, Any]:
-    return {
-        "old": _version(step.old),
-        "new": _version(step.new),
-        "pairs": [
-            {"old": pair.a.id, "new": pair.b.id, "same_machine_code": pair.identical} for pair in step.pairs
-        ],
-        "only_new": step.unmatched,
-        "worse": [_movement(movement) for movement in step.movements if movement.worse],
-        "better": [_movement(movement) for movement in step.movements if not movement.worse],
-        "first_difference": {"examined": step.examined, "stages": dict(step.stages)},
-    }
-
-
-def _movement(movement: FactMovement) -> dict[str, Any]:
-    return {
-        "fact": movement.name,
-        "pairs": [
-            {"old": pair.a.id, "new": pair.b.id, "from": json_value(change.a), "to": json_value(change.b)}
-            for pair, change in movement.changes
-        ],
+        "kernels": list(map(_SUMMARY, summaries)),
     }

@@ -1,18 +1,11 @@
-"""`irscope layout --format json`; docs/json-schemas.md describes it.
-
-`irscope registers --format json`; docs/json-schemas.md describes it.
-
-`irscope passes --format json`; docs/json-schemas.md describes it.
-
-`irscope passes --llvm --format json`; docs/json-schemas.md describes it.
-"""
+"""`layout`, `registers` and `passes` with --format json; docs/json-schemas.md describes them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from irscope.document.json.records import variant_record
+from irscope.document.json.records import Projection, each, from_one, known, of, optional, variant_record
 from irscope.model import Variant
 from irscope.workspace import (
     AccessConflicts,
@@ -33,6 +26,53 @@ from irscope.workspace.diff_rows import change_names
 from irscope.workspace.pass_comparison import LlvmReport, PassReport
 
 LAYOUT_SCHEMA = "irscope.layout/1"
+REGISTERS_SCHEMA = "irscope.registers/1"
+PASSES_SCHEMA = "irscope.passes/2"
+LLVM_SCHEMA = "irscope.llvm-passes/1"
+
+_TENSOR: Projection[Tensor] = Projection(
+    value="name",
+    variable=known("python"),
+    line=known("line"),
+    stage_line=from_one("index"),
+    kind="kind",
+    shape="shape",
+    whole_shape="whole",
+    element="element",
+    alias="alias",
+    layout="attribute.text",
+)
+_CONFLICTS: Projection[BankConflicts] = Projection(
+    by="kind",
+    bytes_a_thread="width",
+    ways="ways",
+    turns_a_warp="wavefronts",
+    least_turns_a_warp="ideal_wavefronts",
+)
+_ACCESS: Projection[AccessConflicts] = Projection(
+    operation="access.opcode",
+    alike="times",
+    line=known("access.line"),
+    stage_line=from_one("access.index"),
+    buffer="access.buffer.type",
+    conflicts=optional("conflicts", _CONFLICTS),
+    without_swizzle=optional("plain", _CONFLICTS),
+    not_known=known("why_not"),
+)
+_CONVERSION: Projection[Conversion] = Projection(
+    line=known("line"),
+    stage_line=from_one("index"),
+    **{"from": "source.attribute.text"},
+    to="target.attribute.text",
+    shape="source.shape",
+    moves=lambda conversion: conversion.cost.name.lower() if conversion.cost else None,
+    not_known=known("why_not"),
+)
+_PICTURE: Projection[Picture] = Projection(
+    tensor=of("tensor", _TENSOR),
+    linear_layout=Projection[Picture](shape="layout.shape", bases="layout.bases", source="source"),
+    sentences="sentences",
+)
 
 
 def layout_document(
@@ -48,146 +88,83 @@ def _side(layouts: VariantLayouts, picture: Picture | None) -> dict[str, Any]:
     side: dict[str, Any] = {
         "variant": variant_record(layouts.variant, layouts.name),
         "stage": layouts.stage,
-        "accesses": [_access(entry) for entry in accesses],
+        "accesses": list(map(_ACCESS, accesses)),
     }
-    if picture is None:
-        side["tensors"] = [_tensor(group[0]) | {"alike": len(group)} for group in layouts.tensors]
-        side["conversions"] = [_conversion(entry) for entry in layouts.kernel.conversions]
-        return side
-    side["tensor"] = _tensor(picture.tensor)
-    side["linear_layout"] = {
-        "shape": list(picture.layout.shape),
-        "bases": {name: [list(v) for v in rows] for name, rows in picture.layout.bases.items()},
-        "source": picture.source,
-    }
-    side["sentences"] = list(picture.sentences)
+    if picture is not None:
+        return side | _PICTURE(picture)
+    side["tensors"] = [_TENSOR(group[0]) | {"alike": len(group)} for group in layouts.tensors]
+    side["conversions"] = list(map(_CONVERSION, layouts.kernel.conversions))
     return side
-
-
-def _tensor(tensor: Tensor) -> dict[str, Any]:
-    return {
-        "value": tensor.name,
-        "variable": tensor.python or None,
-        "line": tensor.line or None,
-        "stage_line": tensor.index + 1,
-        "kind": tensor.kind,
-        "shape": list(tensor.shape),
-        "whole_shape": list(tensor.whole),
-        "element": tensor.element,
-        "alias": tensor.alias,
-        "layout": tensor.attribute.text,
-    }
-
-
-def _access(one: AccessConflicts) -> dict[str, Any]:
-    access = one.access
-    return {
-        "operation": access.opcode,
-        "alike": one.times,
-        "line": access.line or None,
-        "stage_line": access.index + 1,
-        "buffer": access.buffer.type,
-        "conflicts": _conflicts(one.conflicts),
-        "without_swizzle": _conflicts(one.plain),
-        "not_known": one.why_not or None,
-    }
-
-
-def _conflicts(found: BankConflicts | None) -> dict[str, Any] | None:
-    if found is None:
-        return None
-    return {
-        "by": found.kind,
-        "bytes_a_thread": found.width,
-        "ways": found.ways,
-        "turns_a_warp": found.wavefronts,
-        "least_turns_a_warp": found.ideal_wavefronts,
-    }
-
-
-def _conversion(one: Conversion) -> dict[str, Any]:
-    return {
-        "line": one.line or None,
-        "stage_line": one.index + 1,
-        "from": one.source.attribute.text,
-        "to": one.target.attribute.text,
-        "shape": list(one.source.shape),
-        "moves": one.cost.name.lower() if one.cost else None,
-        "not_known": one.why_not or None,
-    }
-
-
-REGISTERS_SCHEMA = "irscope.registers/1"
-
-
-def registers_document(capture: str, variant: Variant, name: str, report: RegisterReport) -> dict[str, Any]:
-    """Return the JSON document."""
-    return {
-        "schema": REGISTERS_SCHEMA,
-        "capture": capture,
-        "variant": variant_record(variant, name),
-        "allocated": report.allocated,
-        "stage": report.stage,
-        "estimate": report.estimate,
-        "peak": None if report.peak is None else _number(report.peak),
-        "stage_line": report.stage_line + 1 if report.stage_line >= 0 else None,
-        "place": _line(report.place),
-        "in_loop": report.in_loop,
-        "values": [_value(value) for value in report.values],
-        "spills": [_spill(spill) for spill in report.spills],
-        "tensors": [_live_tensor(tensor) for tensor in report.tensors],
-        "tensor_registers": report.tensor_registers,
-        "tensor_place": _line(report.tensor_place),
-    }
-
-
-def _value(value: LiveValue) -> dict[str, Any]:
-    return {
-        "name": value.name or None,
-        "registers": _number(value.registers),
-        "lines": [_line(line) for line in value.lines],
-    }
-
-
-def _spill(spill: SpilledValue) -> dict[str, Any]:
-    return {
-        "value": _line(spill.value),
-        "words": spill.words,
-        "stores": [{"place": _line(line), "count": count} for line, count in spill.stores],
-        "loads": [{"place": _line(line), "count": count} for line, count in spill.loads],
-        "loop_stores": spill.loop_stores,
-        "loop_loads": spill.loop_loads,
-    }
-
-
-def _live_tensor(one: TensorInRegisters) -> dict[str, Any]:
-    tensor = one.tensor
-    return {
-        "name": one.name,
-        "value": tensor.value,
-        "shape": list(tensor.shape),
-        "element": tensor.element,
-        "layout": tensor.layout,
-        "threads": tensor.threads,
-        "ctas": tensor.ctas,
-        "registers": tensor.registers,
-        "carried_by_loop": tensor.loop,
-        "place": _line(one.line),
-    }
 
 
 def _line(line: SourceLine | None) -> dict[str, Any] | None:
     """Return a line of the user's Python, or null if it is unknown."""
-    if line is None or not line.line:
-        return None
-    return {"file": line.file, "line": line.line, "name": line.name or None}
+    return _LINE(line) if line is not None and line.line else None
 
 
 def _number(value: float) -> int | float:
     return int(value) if value == int(value) else value
 
 
-PASSES_SCHEMA = "irscope.passes/2"
+def _line_counts(counts: Sequence[tuple[SourceLine, int]]) -> list[dict[str, Any]]:
+    return [{"place": _line(line), "count": count} for line, count in counts]
+
+
+_LINE: Projection[SourceLine] = Projection(file="file", line="line", name=known("name"))
+_VALUE: Projection[LiveValue] = Projection(
+    name=known("name"), registers=of("registers", _number), lines=each("lines", _line)
+)
+_SPILL: Projection[SpilledValue] = Projection(
+    value=of("value", _line),
+    words="words",
+    stores=of("stores", _line_counts),
+    loads=of("loads", _line_counts),
+    loop_stores="loop_stores",
+    loop_loads="loop_loads",
+)
+_LIVE_TENSOR: Projection[TensorInRegisters] = Projection(
+    name="name",
+    value="tensor.value",
+    shape="tensor.shape",
+    element="tensor.element",
+    layout="tensor.layout",
+    threads="tensor.threads",
+    ctas="tensor.ctas",
+    registers="tensor.registers",
+    carried_by_loop="tensor.loop",
+    place=of("line", _line),
+)
+_REGISTERS: Projection[RegisterReport] = Projection(
+    allocated="allocated",
+    stage="stage",
+    estimate="estimate",
+    peak=optional("peak", _number),
+    stage_line=of("stage_line", lambda index: index + 1 if index >= 0 else None),
+    place=of("place", _line),
+    in_loop="in_loop",
+    values=each("values", _VALUE),
+    spills=each("spills", _SPILL),
+    tensors=each("tensors", _LIVE_TENSOR),
+    tensor_registers="tensor_registers",
+    tensor_place=of("tensor_place", _line),
+)
+
+
+def registers_document(capture: str, variant: Variant, name: str, report: RegisterReport) -> dict[str, Any]:
+    """Return the JSON document."""
+    head = {"schema": REGISTERS_SCHEMA, "capture": capture, "variant": variant_record(variant, name)}
+    return head | _REGISTERS(report)
+
+
+_STEP = Projection[Any](
+    number="number",
+    stage="stage",
+    name="name",
+    options="options",
+    seconds="seconds",
+    changed="changed",
+    failed="failed",
+)
 
 
 def passes_document(report: PassReport) -> dict[str, Any]:
@@ -228,23 +205,22 @@ def _pass(line: PassLine, index: int) -> dict[str, Any] | None:
     step = (line.a, line.b)[index]
     if step is None:
         return None
-    record: dict[str, Any] = {
-        "number": step.number,
-        "stage": step.stage,
-        "name": step.name,
-        "options": step.options,
-        "seconds": step.seconds,
-        "changed": step.changed,
-        "failed": step.failed,
-        "summary": line.effects[index] if line.effects else "",
-    }
+    record = _STEP(step) | {"summary": line.effects[index] if line.effects else ""}
     if line.touched is not None:
         touched = line.touched[index]
         record["touched"] = {name: n for kind, n in touched.items() for name in change_names(kind)}
     return record
 
 
-LLVM_SCHEMA = "irscope.llvm-passes/1"
+_LLVM_PASS = Projection[Any](
+    stage="stage",
+    name="name",
+    flag=known("flag"),
+    changed="changed",
+    instructions="instructions",
+    effect=of("effect", dict),
+    seconds="seconds",
+)
 
 
 def llvm_document(report: LlvmReport, capture: str) -> dict[str, Any]:
@@ -253,18 +229,6 @@ def llvm_document(report: LlvmReport, capture: str) -> dict[str, Any]:
         "schema": LLVM_SCHEMA,
         "capture": capture,
         "variant": variant_record(report.variant, report.name),
-        "passes": [
-            {
-                "number": number,
-                "stage": llvm_pass.stage,
-                "name": llvm_pass.name,
-                "flag": llvm_pass.flag or None,
-                "changed": llvm_pass.changed,
-                "instructions": llvm_pass.instructions,
-                "effect": dict(llvm_pass.effect),
-                "seconds": llvm_pass.seconds,
-            }
-            for number, llvm_pass in report.passes
-        ],
+        "passes": [{"number": number} | _LLVM_PASS(llvm_pass) for number, llvm_pass in report.passes],
         "ptxas": {"functions": dict(report.functions), "advice": list(report.advice)},
     }

@@ -1,120 +1,20 @@
-"""`irscope diff --format markdown`: for an issue or a pull request.
-
-`irscope diff OLD NEW --format markdown`: for an issue or a pull request.
-
-`irscope why --format markdown`: for an issue or a pull request.
-
-The comparison table as Markdown: every column, regardless of width.
+"""The comparison table as Markdown: every column, regardless of width.
 
 `irscope report --format markdown`: for an issue or a pull request, within the limits of a comment.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
+from irscope.document.comparison_content import pair_content
+from irscope.document.markdown.render import folded, markdown_lines, table_row
 from irscope.document.report_content import CaptureReport, PairReport
-from irscope.document.terminal.comparison_text import DiffOptions, more_rows
 from irscope.document.terminal.row_text import unified
 from irscope.model.text import clipped, code, markdown_escaped, pluralize
-from irscope.workspace import (
-    CaptureComparison,
-    Comparison,
-    Compilations,
-    FactColumn,
-    TableCell,
-    TableEntry,
-    TableSection,
-    TableView,
-    TextLine,
-    summarize,
-)
+from irscope.workspace import FactColumn, TableCell, TableEntry, TableSection, TableView
 from irscope.workspace.table import table_view
 from irscope.workspace.table_sections import default_kinds, varying_kinds
-from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
-
-
-def diff_markdown(pair: PairReport, options: DiffOptions) -> Iterator[str]:
-    """Yield the lines of the report; the rows are in a diff block, which a page can fold."""
-    yield from pair_summary(pair, options.all_findings)
-    for name in pair.shown:
-        rows = list(unified(pair.diffs[name], options.context, strict=True))
-        first_rows = rows[: options.rows]
-        yield from folded(name, [*first_rows, *more_rows(len(rows) - len(first_rows))])
-
-
-def pair_summary(pair: PairReport, all_findings: bool = False) -> Iterator[str]:
-    """Yield the two variants, the findings, and a line per stage.
-
-    Findings that are not shown by default are folded.
-    """
-    comparison = pair.comparison
-    for index, side in enumerate("AB"):
-        variant = comparison.variants[index]
-        heading = code(comparison.heading(index))
-        yield f"- {side}: {heading} {code(variant.kernel.name)} {variant.target}"
-    yield from (f"- {markdown_escaped(origin)}" for origin in comparison.origins)
-    yield ""
-    items = [f"{number}. {markdown_escaped(f.text)}" for number, f in enumerate(comparison.findings, 1)]
-    main_count = len(items) if all_findings else len(comparison.main_findings)
-    yield from items[:main_count]
-    if rest := items[main_count:]:
-        yield from ("", f"<details><summary>{pluralize(len(rest), 'more finding')}</summary>", "")
-        yield from (*rest, "", "</details>")
-    yield ""
-    yield "| stage | A to B |"
-    yield "| --- | --- |"
-    for name, diff in pair.diffs.items():
-        yield f"| {name} | {markdown_escaped(summarize(diff))} |"
-
-
-def folded(title: str, lines: Sequence[str]) -> Iterator[str]:
-    """Yield a unified diff in a block that a page can fold, fenced so that no line can end the block."""
-    longest = max((len(run) for line in lines for run in re.findall("`+", line)), default=0)
-    fence = "`" * max(3, longest + 1)
-    yield from ("", f"<details><summary>{title}</summary>", "", f"{fence}diff", *lines, fence)
-    yield from ("", "</details>")
-
-
-def captures_markdown(comparison: CaptureComparison, most: int) -> Iterator[str]:
-    """Yield the lines of the report, with at most `most` pairs in each list."""
-    for index, side in enumerate(("OLD", "NEW")):
-        yield f"- {side}: {markdown_escaped(comparison.summary(index))}"
-    yield from ("", f"Matched: {comparison.matched}", "")
-    yield from (f"- {markdown_escaped(line)}" for line in (*comparison.counts, *comparison.unmatched))
-    for title, pairs in (("Worse", comparison.worse), ("Only better", comparison.better)):
-        if pairs:
-            yield from ("", f"### {title}", "")
-            yield from (f"- {markdown_escaped(comparison.pair_text(pair))}" for pair in pairs[:most])
-            if len(pairs) > most:
-                yield f"- {len(pairs) - most} more"
-
-
-def why_markdown(comparison: Comparison, all_findings: bool) -> Iterator[str]:
-    """Yield the lines of the report on two variants, with all findings or the most important ones."""
-    for index, side in enumerate("AB"):
-        variant = comparison.variants[index]
-        heading = code(comparison.heading(index))
-        yield f"- {side}: {heading} {code(variant.kernel.name)} {variant.target}"
-    yield ""
-    lines = pair_lines(comparison)
-    yield from _list(lines if all_findings else without_rest(lines, ": --all-findings"))
-
-
-def compilations_markdown(kernels: Sequence[Compilations]) -> Iterator[str]:
-    """Yield the lines of the report on a whole capture."""
-    yield from _list(compilation_lines(kernels))
-
-
-def _list(lines: Iterable[TextLine]) -> Iterator[str]:
-    """Yield a bold line for each title, and a nested list for the sentences below it."""
-    for index, line in enumerate(lines):
-        text = markdown_escaped(line.text)
-        if line.title:
-            yield from (*([""] if index else []), f"**{text}**", "")
-        else:
-            yield f"{'  ' * (line.level - 1)}- {text}"
 
 
 def table_markdown(view: TableView) -> Iterator[str]:
@@ -125,14 +25,14 @@ def table_markdown(view: TableView) -> Iterator[str]:
         f"### {code(view.section.kernel)} {view.section.target}",
         "",
         *([markdown_escaped(view.section.origin), ""] if view.section.origin else ()),
-        _row(heading),
-        _row(["---"] * len(heading)),
+        table_row(heading),
+        table_row(["---"] * len(heading)),
     )
     for index, entry in enumerate(view.entries):
         cells = [code(f"#{entry.variant.id}")]  # GitHub would link a bare #1 to an issue
         cells += [code(cell.text) if cell.text else "" for cell in (c.cells[index] for c in view.configs)]
         cells += [_fact(column, column.cells[index]) for column in view.facts]
-        yield _row([*cells, _note(entry)])
+        yield table_row([*cells, _note(entry)])
 
 
 def _fact(column: FactColumn, cell: TableCell) -> str:
@@ -144,10 +44,6 @@ def _note(entry: TableEntry) -> str:
     if entry.problem:
         return code(entry.problem)
     return f"code of {code(f'#{entry.duplicate_of}')}" if entry.duplicate_of is not None else ""
-
-
-def _row(cells: Sequence[str]) -> str:
-    return f"| {' | '.join(cells)} |"
 
 
 # The maximum length of a comment on GitHub, in characters.
@@ -177,7 +73,7 @@ def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
     for section in report.sections:
         lines += _table(section, limit // _TABLE_SHARE // len(report.sections))
     pairs = [
-        ["", f"## Pair {number}: {code(title)}", "", *pair_summary(pair)]
+        ["", f"## Pair {number}: {code(title)}", "", *markdown_lines(pair_content(pair))]
         for number, (title, pair) in enumerate(zip(report.pair_titles, report.pairs, strict=True), 1)
     ]
     pair_count = len(pairs)
@@ -245,7 +141,7 @@ def _block(pair: PairReport, name: str, room: int) -> list[str]:
         fitting.append(line)
     more = len(every) - len(fitting)
     note = ["", f"{pluralize(more, 'more line')} omitted; irscope diff shows them."] if more else []
-    return [*folded(name, fitting), *note] if fitting else []
+    return ["", *folded(name, fitting), *note] if fitting else []
 
 
 def _size(*blocks: Sequence[str]) -> int:

@@ -1,8 +1,8 @@
-"""Layouts on a terminal: grids of cells, the list of a kernel's tensors, accesses and conversions."""
+"""Drawings of layouts on a terminal: grids of cells."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 
 from rich.color import Color, ColorSystem
@@ -11,15 +11,9 @@ from rich.style import Style
 from irscope.document.terminal.styles import Paint
 from irscope.model.text import one_line
 from irscope.workspace import (
-    AccessConflicts,
-    Conversion,
     Grid,
     GridCell,
-    Tensor,
-    VariantLayouts,
-    conflicts_text,
     ruler,
-    ways_text,
 )
 
 # Background colors (of 256) by group and shade; the text on them is black.
@@ -35,29 +29,6 @@ _BACKGROUNDS = (
 )
 _INK = Color.from_ansi(0)
 _MOST_ROWS = 64
-
-
-def layout_list(
-    variants: Sequence[VariantLayouts], written: Sequence[VariantLayouts | None], paint: Paint
-) -> str:
-    """Return the tensors, accesses to shared memory and layout conversions of each variant.
-
-    `written` are the layouts of the same variants as Gluon kernels write them.
-    """
-    lines: list[str] = []
-    for layouts, first in zip(variants, written, strict=True):
-        lines += [paint(one_line(layouts.title), "heading"), ""]
-        if first is not None:
-            title = f"Tensors as written ({first.stage}), the first of each variable, shape and layout"
-            lines += [title, *_tensor_rows(_by_layout(first.tensors)), ""]
-        title = f"Tensors as lowered ({layouts.stage})" if first is not None else "Tensors"
-        lines += [title, *_tensor_rows(layouts.tensors)]
-        if layouts.accesses:
-            lines += ["", "Accesses to shared memory", *_access_rows(layouts.accesses)]
-        if layouts.kernel.conversions:
-            lines += ["", "Layout conversions", *_conversion_rows(layouts.kernel.conversions)]
-        lines.append("")
-    return "\n".join(lines[:-1]) + "\n"
 
 
 def layout_drawings(
@@ -143,12 +114,6 @@ def _filled(text: str, group: int, shade: int) -> str:
     return style.render(text, color_system=ColorSystem.EIGHT_BIT)
 
 
-def difference_list(title: str, rows: Sequence[tuple[str, str]], paint: Paint) -> str:
-    """Return the values whose layouts differ, and how each differs."""
-    lines = [paint(title, "heading"), *_aligned([(one_line(name), one_line(how)) for name, how in rows])]
-    return "\n".join(lines) + "\n"
-
-
 def _side_by_side(left: Sequence[str], right: Sequence[str], width: int) -> list[str]:
     """Two blocks of lines next to each other; the left one is `width` columns wide."""
     lines = []
@@ -170,57 +135,3 @@ def _visible(text: str) -> int:
         elif char == "m":
             inside = False
     return count
-
-
-def _by_layout(groups: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
-    """Join the groups that differ only in the element type.
-
-    Gluon's front end checks integers for overflow, in i64 and i1, and no pass has removed that
-    yet.
-    """
-    joined: dict[tuple[object, ...], list[Tensor]] = {}
-    for group in groups:
-        first = group[0]
-        key = (first.python, first.kind, first.shape, first.key) if first.python else (first.key, first.name)
-        joined.setdefault(key, []).extend(group)
-    return list(joined.values())
-
-
-def _tensor_rows(groups: Sequence[Sequence[Tensor]]) -> Iterator[str]:
-    """Yield a line per group of equal tensors."""
-    rows = [("value", "variable", "lines", "type")]
-    for group in groups:
-        first, more = group[0], len(group) - 1
-        lines = dict.fromkeys(str(tensor.line) for tensor in group if tensor.line)
-        name = one_line(first.name) + (f" +{more}" if more else "")
-        rows.append((name, one_line(first.python), ", ".join(lines), one_line(first.type)))
-    yield from _aligned(rows)
-
-
-def _access_rows(accesses: Sequence[AccessConflicts]) -> Iterator[str]:
-    """Yield the accesses to shared memory, with their conflicts as compiled and without the swizzle."""
-    rows = [("", "operation", "line", "buffer", "conflicts", "without the swizzle")]
-    for number, conflicts in enumerate(accesses, 1):
-        access = conflicts.access
-        real = conflicts_text(conflicts.conflicts) if conflicts.conflicts else conflicts.why_not
-        plain = ways_text(conflicts.plain) if conflicts.plain else ""
-        line = str(access.line) if access.line else ""
-        name = access.opcode + (f" x{conflicts.times}" if conflicts.times > 1 else "")
-        rows.append((str(number), name, line, one_line(access.buffer.type), real, plain))
-    yield from _aligned(rows)
-
-
-def _conversion_rows(conversions: Sequence[Conversion]) -> Iterator[str]:
-    """Yield a line per layout conversion that says which data it moves."""
-    for conversion in conversions:
-        how = conversion.cost.value if conversion.cost else conversion.why_not
-        line = f"line {conversion.line}: " if conversion.line else ""
-        yield f"  {line}{one_line(conversion.source.alias)} -> {one_line(conversion.target.alias)}: {how}"
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    """Rows of text in aligned columns."""
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (text.ljust(width) for text, width in zip(row, widths, strict=True))
-        yield ("  " + "  ".join(cells)).rstrip()

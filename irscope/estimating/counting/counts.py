@@ -4,16 +4,13 @@
 
 The integer part of the PTX is interpreted for some programs of the grid, which are spread over it; counts are
 their mean. What depends on data is stated as an assumption; what cannot be interpreted, as unknown.
-
-Classes of PTX instructions by the unit of the GPU that executes them.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -22,13 +19,12 @@ from numpy.typing import NDArray
 from irscope.estimating.counting.interpreter import Interpreter, Run
 from irscope.estimating.counting.lanes import Array
 from irscope.estimating.counting.launch_arguments import LaunchArguments, launch_arguments
-from irscope.estimating.counting.launch_counts import AccessCount, LaunchCounts, LoopCount, TensorCopyCount
 from irscope.estimating.counting.memory_requests import LINES, SECTORS, THREADS, WARP, WARPS, ExecutedAccess
 from irscope.estimating.counting.memory_traffic import AccessSectors, TensorTraffic, memory_traffic
 from irscope.estimating.counting.programs import ProgramStarts, other_programs, sampled_programs
 from irscope.estimating.counting.ptx_program import PtxProgram
 from irscope.estimating.counting.steady_loops import carried_registers, data_registers
-from irscope.estimating.counting.translate import Space, Steps, constant, steps_of
+from irscope.estimating.counting.translate import Space, Steps, Translator, constant
 from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
@@ -36,46 +32,115 @@ from irscope.model.process import cycles_not_collected
 from irscope.targets.cuda_instructions import PTX
 from irscope.targets.instructions import InstructionKind
 
-_BY_MNEMONIC = {
-    **dict.fromkeys(("bra", "brx", "ret", "exit", "call", "trap"), "branch"),
-    **dict.fromkeys(("bar", "barrier", "mbarrier", "fence", "membar"), "barrier"),
-    **dict.fromkeys(("ex2", "lg2", "sin", "cos", "rcp", "sqrt", "rsqrt", "tanh"), "special function"),
-    **dict.fromkeys(("mma", "wmma", "wgmma", "tcgen05"), "matrix"),
-    **dict.fromkeys(("shfl", "redux", "vote", "match", "elect"), "warp"),
-    **dict.fromkeys(("ldmatrix", "stmatrix"), "shared"),
-    **dict.fromkeys(("atom", "red"), "atomic"),
-    **dict.fromkeys(("setp", "selp", "slct"), "select"),
-    "mov": "move",
-    "cvt": "conversion",
-    "cvta": "move",
-    "cp": "copy",
-}
-_SPACES = ("global", "shared", "local", "param", "const")
-CLASSES = tuple(dict.fromkeys((*_BY_MNEMONIC.values(), *_SPACES, "float", "integer")))
 
+@dataclass(frozen=True, slots=True)
+class AccessCount:
+    """One instruction that accesses memory, per program.
 
-@lru_cache(maxsize=4096)
-def class_of(opcode: str) -> str:
-    """Return the class of an opcode: "float", "integer", "global", "shared", "special function", ...
-
-    A division of floats that is not exact is a special function: it uses the reciprocal.
+    `line` is the index (from 0) of its line in the PTX. `space` is "global" or "shared"; `name` "load",
+    "store", "atomic" or "copy" (cp.async, once for each side). `tensor` is the argument that it accesses ("":
+    unknown, or shared memory), `width` the bytes per thread. `warps` are the warp instructions with an active
+    thread, `threads` their active threads. `sectors` (32 bytes) and `lines` (128 bytes) are those of all
+    requests; `wavefronts` those of shared memory.
     """
-    parts = opcode.split(".")
-    mnemonic_class = _BY_MNEMONIC.get(parts[0])
-    if (
-        parts[:2] == ["wgmma", "mma_async"]
-        or parts[:2] == ["tcgen05", "mma"]
-        or mnemonic_class not in ("matrix", None)
-    ):
-        return mnemonic_class or "matrix"
-    if mnemonic_class == "matrix":
-        return "matrix" if parts[0] in ("mma", "wmma") else "barrier"
-    if parts[0] in ("ld", "st"):
-        spaces = [part.partition("::")[0] for part in parts]
-        return next((space for space in _SPACES if space in spaces), "global")
-    if parts[-1].startswith(("f", "bf")):
-        return "special function" if parts[0] == "div" else "float"
-    return "integer"
+
+    line: int
+    space: str
+    name: str
+    opcode: str
+    tensor: str
+    width: int
+    warps: float
+    threads: float
+    sectors: float = 0.0
+    lines: float = 0.0
+    wavefronts: float = 0.0
+
+    @property
+    def bytes(self) -> float:
+        """Return the bytes that its threads request per program."""
+        return self.threads * self.width
+
+
+@dataclass(frozen=True, slots=True)
+class TensorCopyCount:
+    """One copy of the TMA unit, per program: how many blocks, and the bytes of each (0: unknown)."""
+
+    line: int
+    stores: bool
+    copies: float
+    block_bytes: int
+
+    @property
+    def bytes(self) -> float:
+        """Return the bytes that it copies per program."""
+        return self.copies * self.block_bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LoopCount:
+    """One loop of the PTX, per program.
+
+    `header` is the index (from 0) of the line at which an iteration starts. `iterations` are those per entry
+    (of the average warp), `passes` those of all warps, and `instructions` those of one, without inner loops.
+    """
+
+    header: int
+    iterations: float
+    passes: float
+    instructions: int
+
+
+@dataclass(frozen=True)
+class LaunchCounts:
+    """The counts of a launch per average program; multiply by `programs` for the launch.
+
+    `programs` is the number of programs in the grid, `warps` those of a program. `kinds` are the warp
+    instructions of PTX that access memory, copy, or multiply matrices. `blocks` are the warps that execute
+    each basic block of the PTX. `instructions_of` are the instructions of every sampled program; `sampled`
+    their numbers in the grid. `assumptions` are decisions that data would make, `unknown` what could not be
+    interpreted: counts are then too low.
+    """
+
+    programs: int
+    warps: int
+    kinds: Mapping[InstructionKind, float] = field(default_factory=dict)
+    loops: tuple[LoopCount, ...] = ()
+    accesses: tuple[AccessCount, ...] = ()
+    copies: tuple[TensorCopyCount, ...] = ()
+    traffic: tuple[TensorTraffic, ...] = ()
+    blocks: tuple[float, ...] = ()
+    instructions_of: tuple[float, ...] = ()
+    sampled: tuple[tuple[int, int, int], ...] = ()
+    assumptions: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def total_instructions(self) -> float:
+        """Return the warp instructions of PTX per program."""
+        return sum(self.instructions_of) / max(1, len(self.instructions_of))
+
+    @property
+    def longest(self) -> float:
+        """Return the ratio of the longest sampled program's instructions to the average one's."""
+        mean = self.total_instructions
+        return max(self.instructions_of) / mean if mean else 1.0
+
+    def sectors(self, *names: str) -> float:
+        """Return the sectors of global memory that accesses of these names request per program."""
+        return sum(
+            access.sectors for access in self.accesses if access.space == "global" and access.name in names
+        )
+
+    def wavefronts(self, *names: str) -> float:
+        """Return the wavefronts of shared memory that accesses of these names need per program."""
+        return sum(
+            access.wavefronts for access in self.accesses if access.space == "shared" and access.name in names
+        )
+
+    def matrix(self) -> Mapping[str, float]:
+        """Return the matrix instructions per program by kind and shape ("wgmma.m64n128k16")."""
+        return {kind.name: count for kind, count in self.kinds.items() if kind.kind == "matrix"}
 
 
 # Programs times threads that are interpreted, as far as there are at least four programs.
@@ -98,11 +163,10 @@ class PreparedProgram:
 
     def __init__(self, document: Document) -> None:
         self.program = PtxProgram(document)
-        self.steps: Steps = steps_of(self.program)
+        self.steps: Steps = Translator(self.program).run()
         self.steps.carried = carried_registers(self.program, self.steps)
         self.scattered = data_registers(self.steps)
         instructions, lines = self.program.instructions, document.lines
-        self.classes = [class_of(instruction.opcode) for instruction in instructions]
         self.kinds = [
             PTX.kinds(instruction.opcode, lines[document.operations[instruction.index].line])
             if _counted(instruction.opcode)
@@ -110,8 +174,6 @@ class PreparedProgram:
             for instruction in instructions
         ]
 
-
-__all__ = ["AccessCount", "LaunchCounts", "LoopCount", "TensorCopyCount", "count_launch"]
 
 _prepared: OrderedDict[str, PreparedProgram] = OrderedDict()
 
@@ -302,7 +364,6 @@ def _counts(
 ) -> LaunchCounts:
     run = interpreter.run
     blocks = run.blocks.mean(axis=1)
-    classes: dict[str, float] = {}
     kinds: dict[InstructionKind, float] = {}
     totals = np.zeros(len(sampled))
     for block_number, block in enumerate(prepared.program.tree.graph.blocks):
@@ -311,8 +372,6 @@ def _counts(
             continue
         totals += run.blocks[block_number] * (block.end - block.start)
         for index in range(block.start, block.end):
-            name = prepared.classes[index]
-            classes[name] = classes.get(name, 0.0) + executed
             for kind in prepared.kinds[index]:
                 kinds[kind] = kinds.get(kind, 0.0) + executed
     unknown = [run.stopped] if run.stopped else []
@@ -320,7 +379,6 @@ def _counts(
     return LaunchCounts(
         programs=programs,
         warps=warps,
-        instructions=classes,
         kinds=kinds,
         loops=_loops(prepared, run),
         accesses=_accesses(prepared, interpreter, arguments),
@@ -343,14 +401,13 @@ def _accesses(
     means = interpreter.run.accesses.mean(axis=2)
     counts = []
     for number, access in enumerate(prepared.steps.accesses):
-        operation, mean = operations[access.index], means[number]
+        mean = means[number]
         shared = access.space is Space.SHARED
         address = interpreter.first_addresses.get(number)
         tensor = None if address is None else arguments.tensor(int(address.flat[0]))
         counts.append(
             AccessCount(
-                line=operation.line,
-                location=operation.location,
+                line=operations[access.index].line,
                 space=access.space.value,
                 name=access.name,
                 opcode=access.opcode,
@@ -368,21 +425,11 @@ def _accesses(
 
 def _copies(prepared: PreparedProgram, run: Run) -> tuple[TensorCopyCount, ...]:
     operations = prepared.program.document.operations
-    means = run.copies.mean(axis=1)
     counts = []
-    for number, copy in enumerate(prepared.steps.copies):
-        operation, tensor = operations[copy.index], run.copied.get(number)
-        counts.append(
-            TensorCopyCount(
-                line=operation.line,
-                location=operation.location,
-                opcode=copy.opcode,
-                tensor=tensor.name if tensor else "",
-                stores=copy.stores,
-                copies=float(means[number]),
-                block_bytes=prod(tensor.block) * tensor.size if tensor and tensor.block else 0,
-            )
-        )
+    for number, (copy, mean) in enumerate(zip(prepared.steps.copies, run.copies.mean(axis=1), strict=True)):
+        tensor = run.copied.get(number)
+        block_bytes = prod(tensor.block) * tensor.size if tensor and tensor.block else 0
+        counts.append(TensorCopyCount(operations[copy.index].line, copy.stores, float(mean), block_bytes))
     return tuple(counts)
 
 
@@ -392,23 +439,12 @@ def _loops(prepared: PreparedProgram, run: Run) -> tuple[LoopCount, ...]:
     counts = []
     for number, loop in enumerate(tree.loops):
         entries, passes = float(run.entries[number].mean()), float(run.blocks[loop.header].mean())
-        kinds: dict[InstructionKind, int] = {}
-        for body in tree.bodies[number]:
-            for index in range(blocks[body].start, blocks[body].end):
-                for kind in prepared.kinds[index]:
-                    kinds[kind] = kinds.get(kind, 0) + 1
-        latch = max(loop.latches, default=loop.header)
         counts.append(
             LoopCount(
                 header=operations[blocks[loop.header].start].line,
-                location=operations[blocks[latch].end - 1].location,
-                parent=loop.parent,
-                depth=loop.depth,
-                entries=entries,
                 iterations=passes / entries if entries else 0.0,
                 passes=passes,
                 instructions=sum(blocks[body].end - blocks[body].start for body in tree.bodies[number]),
-                kinds=kinds,
             )
         )
     return tuple(counts)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,58 +33,47 @@ from irscope.estimating.counting.steady_loops import SteadyLoops
 from irscope.estimating.counting.translate import Access, Exit, Space, Step, StepKind, Steps
 from irscope.languages.control_flow import NONE
 
-if TYPE_CHECKING:
-    pass
 
-
-def warp_operation(
-    parts: Sequence[str], sources: Sequence[Value], state: Interpreter, active: Mask | None
-) -> list[Value]:
+def _warp_operation(parts: Sequence[str], sources: Sequence[Value], threads: int) -> Sequence[Value]:
     """Execute `shfl`, `elect`, `vote`, or a wait for an mbarrier, which always succeeds."""
     match parts[0]:
         case "shfl":
-            return _shuffle(parts, sources, state)
+            return _shuffle(parts, sources, threads)
         case "elect":
-            leader = (np.arange(state.threads) % WARP == 0)[None, :]
-            return [np.zeros((1, 1), np.int32), leader]
+            return np.zeros((1, 1), np.int32), (np.arange(threads) % WARP == 0)[None, :]
         case "mbarrier":
-            return [np.ones((1, 1), bool)]
+            return (np.ones((1, 1), bool),)
         case "activemask":
-            return [np.full((1, 1), -1, np.int32)]
+            return (np.full((1, 1), -1, np.int32),)
         case "vote":
-            return _vote(parts, sources, state)
-    return [None, None]
+            return (_vote(parts, sources[0], threads),)
+    return None, None
 
 
-def _shuffle(parts: Sequence[str], sources: Sequence[Value], state: Interpreter) -> list[Value]:
+def _shuffle(parts: Sequence[str], sources: Sequence[Value], threads: int) -> Sequence[Value]:
     """Execute `shfl.sync.MODE.b32` within the whole warp: value, lane or distance, clamp."""
     value, by = sources[0], sources[1]
-    if value is None or by is None:
-        return [None, np.ones((1, 1), bool)]
-    if value.shape[1] == 1:
-        return [value, np.ones((1, 1), bool)]
-    lane = np.arange(state.threads) % WARP
-    amount = np.broadcast_to(by, (by.shape[0], state.threads))[0]
+    if value is None or by is None or value.shape[1] == 1:
+        return None if by is None else value, np.ones((1, 1), bool)
+    lane = np.arange(threads) % WARP
+    amount = np.broadcast_to(by, (by.shape[0], threads))[0]
     target = {
         "idx": amount & 31, "bfly": lane ^ amount, "up": lane - amount, "down": lane + amount,
     }[parts[2] if parts[1] == "sync" else parts[1]]  # fmt: skip
     inside = (target >= 0) & (target < WARP)
-    source = np.arange(state.threads) - lane + np.where(inside, target, lane)
-    shuffled: Array = value[:, source]
-    return [shuffled, inside[None, :]]
+    source = np.arange(threads) - lane + np.where(inside, target, lane)
+    return value[:, source], inside[None, :]
 
 
-def _vote(parts: Sequence[str], sources: Sequence[Value], state: Interpreter) -> list[Value]:
-    condition = sources[0]
+def _vote(parts: Sequence[str], condition: Value, threads: int) -> Value:
     if condition is None:
-        return [None]
-    wide = np.broadcast_to(condition, (condition.shape[0], state.threads))
+        return None
+    wide = np.broadcast_to(condition, (condition.shape[0], threads))
     by_warp = wide.reshape(condition.shape[0], -1, WARP)
     if "ballot" in parts:
-        bits = (by_warp.astype(np.int64) << np.arange(WARP)).sum(axis=2).astype(np.uint32).view(np.int32)
-        return [np.repeat(bits, WARP, axis=1)]
-    both = by_warp.all(axis=2) if "all" in parts else by_warp.any(axis=2)
-    return [np.repeat(both, WARP, axis=1)]
+        ballots = (by_warp.astype(np.int64) << np.arange(WARP)).sum(axis=2).astype(np.uint32).view(np.int32)
+        return np.repeat(ballots, WARP, axis=1)
+    return np.repeat(by_warp.all(axis=2) if "all" in parts else by_warp.any(axis=2), WARP, axis=1)
 
 
 _SIZE = 1 << 18  # bytes: more than any block can have
@@ -320,7 +308,7 @@ class Interpreter:
             self._tensor_copy(step, active)
             return ()
         if access is None:
-            return self._computed(step, active)
+            return self._computed(step)
         note = self._count(access, active)
         if note:
             self.run.assumptions.setdefault(step.index, note)
@@ -328,11 +316,11 @@ class Interpreter:
             self._store(access, active)
         return self._loaded(step, access, active) if step.results else ()
 
-    def _computed(self, step: Step, active: Mask | None) -> Sequence[Value]:
+    def _computed(self, step: Step) -> Sequence[Value]:
         sources = [self.registers[register] for register in step.sources]
         try:
             if step.kind is StepKind.LANES:
-                return warp_operation(step.parts, sources, self, active)
+                return _warp_operation(step.parts, sources, self.threads)
             result = step.function(*sources)
         except Exception:  # noqa: BLE001 - an unknown value, or an instruction that is not interpreted
             return [None] * len(step.results)
@@ -435,17 +423,13 @@ class Interpreter:
         last = self.program.tree.graph.blocks[block].end - 1
         position = self._position.get(block, 0)
         back = self._position.get(ending.taken, 0) <= position
-        forward_exit = ending.otherwise != NONE and self._position.get(
-            ending.otherwise, 0
-        ) <= self._position.get(block, 0)
-        if back:
-            self.run.assumptions[last] = "a loop's end depends on data: taken to run once"
-            return False
-        if forward_exit:
-            self.run.assumptions[last] = "a loop's end depends on data: taken to run once"
-            return True
-        self.run.assumptions[last] = "a branch depends on data: taken to enter the code that it can skip"
-        return False
+        leaves = ending.otherwise != NONE and self._position.get(ending.otherwise, 0) <= position
+        self.run.assumptions[last] = (
+            "a loop's end depends on data: taken to run once"
+            if back or leaves
+            else "a branch depends on data: taken to enter the code that it can skip"
+        )
+        return leaves and not back
 
 
 def _add(places: dict[_Place, Mask], place: _Place, mask: Mask) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
 
@@ -89,38 +89,29 @@ class _ArgumentReader:
     def __init__(self, variant: Variant, launch: Launch, parameters: Sequence[Parameter]) -> None:
         self._arguments = [argument for argument in variant.specialization if argument.type != "constexpr"]
         self._recorded = dict(launch.arguments)
-        self._parameters = list(parameters)
-        self._at = 0
+        self._parameters = iter(parameters)
         self._values: dict[str, int] = {}
         self._tensors: dict[int, TensorArgument] = {}
         self._missing: list[str] = []
         meta = variant.metadata.get("tensordesc_meta")
-        self._boxes = list(meta) if isinstance(meta, (list, tuple)) else []
+        self._boxes = iter(meta if isinstance(meta, (list, tuple)) else ())
 
     def read(self) -> LaunchArguments:
-        for argument in self._arguments:
-            if argument.type.startswith("tensordesc"):
-                self._descriptor(argument)
-            else:
-                self._argument(argument, self._recorded.get(argument.name, ""))
-        while (parameter := self._next()) is not None:  # the scratch memory that Triton adds
+        # A kernel may have fewer parameters than arguments: those that are not used are left out.
+        for argument, parameter in zip(self._arguments, self._parameters, strict=False):
+            self._argument(argument, parameter)
+        for parameter in self._parameters:  # the scratch memory that Triton adds
             self._pointer(TensorArgument(parameter.name, 0, 1, bytes=0), parameter)
         return LaunchArguments(self._values, self._tensors, tuple(self._missing))
 
-    def _next(self) -> Parameter | None:
-        self._at += 1
-        return self._parameters[self._at - 1] if self._at <= len(self._parameters) else None
-
-    def _argument(self, argument: Argument, recorded: str) -> None:
-        parameter = self._next()
-        if parameter is None:
-            return
-        if argument.type.startswith("*"):
+    def _argument(self, argument: Argument, parameter: Parameter) -> None:
+        recorded = self._recorded.get(argument.name, "")
+        if argument.type.startswith("tensordesc"):
+            self._descriptor(tensor_of(argument.name, recorded, argument.type), parameter)
+        elif argument.type.startswith("*"):
             tensor = tensor_of(argument.name, recorded, argument.type)
             self._pointer(tensor, parameter, aligned="D" in (argument.key or ""))
-            return
-        number = integer(recorded)
-        if number is not None:
+        elif (number := integer(recorded)) is not None:
             self._values[parameter.name] = number
         elif not argument.type.startswith(("fp", "bf", "f")):
             self._missing.append(argument.name)
@@ -128,33 +119,25 @@ class _ArgumentReader:
     def _pointer(self, tensor: TensorArgument, parameter: Parameter, aligned: bool = True) -> int:
         number = len(self._tensors) + 1
         address = (number << SPACING_BITS) + (1 << (SPACING_BITS - 1)) + (0 if aligned else tensor.size)
-        self._tensors[number] = TensorArgument(
-            tensor.name, address, tensor.size, tensor.shape, tensor.strides, tensor.bytes, tensor.block
-        )
+        self._tensors[number] = replace(tensor, address=address)
         self._values[parameter.name] = address
         return number
 
-    def _descriptor(self, argument: Argument) -> None:
+    def _descriptor(self, tensor: TensorArgument, parameter: Parameter) -> None:
         """Read the address of a descriptor (without TMA: a pointer), then its shape, then its strides."""
-        parameter = self._next()
-        if parameter is None:
-            return
-        tensor = tensor_of(argument.name, self._recorded.get(argument.name, ""), argument.type)
-        box = self._boxes.pop(0) if self._boxes else None
+        box = next(self._boxes, None)
         if isinstance(box, Mapping) and isinstance(box.get("block_size"), (list, tuple)):
-            block = tuple(int(size) for size in box["block_size"])
             size = box.get("elem_size")
-            tensor = TensorArgument(
-                tensor.name, 0, size if isinstance(size, int) else tensor.size, tensor.shape,
-                tensor.strides, tensor.bytes, block,
-            )  # fmt: skip
+            tensor = replace(
+                tensor,
+                size=size if isinstance(size, int) else tensor.size,
+                block=tuple(int(length) for length in box["block_size"]),
+            )
         number = self._pointer(tensor, parameter)
         if parameter.size == _DESCRIPTOR_BYTES:
             self._values[parameter.name] = _DESCRIPTORS + number * _DESCRIPTOR_BYTES
-        for number in (*tensor.shape, *tensor.strides):
-            following = self._next()
-            if following is not None:
-                self._values[following.name] = number
+        for length, following in zip((*tensor.shape, *tensor.strides), self._parameters, strict=False):
+            self._values[following.name] = length
 
 
 def tensor_of(name: str, recorded: str, kind: str) -> TensorArgument:

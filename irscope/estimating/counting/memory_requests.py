@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,7 +88,7 @@ def _in_pairs(addresses: Integers, active: Mask | None, parts: int) -> Mask:
 
 
 def copied_wavefronts(
-    sources: Integers, targets: Integers, width: int, active: Mask | None, reading: Mask | None
+    sources: Integers, targets: Integers, active: Mask | None, reading: Mask | None, width: int
 ) -> Integers:
     """Count the wavefronts in which the async copies of each warp are written to shared memory.
 
@@ -107,16 +108,14 @@ def _number_of_passes(width: int) -> int:
     return min(4, max(1, width // 4))
 
 
-def _words(addresses: Integers, width: int, active: Mask | None) -> Integers:
-    """Return the words that each thread accesses, -1 if it is not active: (rows, lanes, words)."""
-    words: Integers = (addresses[:, :, None] >> 2) + np.arange(max(1, width // 4))
-    return words if active is None else np.where(active[:, :, None], words, -1)
-
-
 def _passes(addresses: Integers, width: int, active: Mask | None, passes: int) -> Integers:
     """Count the wavefronts of each pass: the most words that a bank serves; (rows, passes)."""
     rows = len(addresses)
-    ordered = np.sort(_words(addresses, width, active).reshape(rows * passes, -1), axis=-1)
+    # The words that each thread accesses, -1 if it is not active: (rows, lanes, words).
+    words = (addresses[:, :, None] >> 2) + np.arange(max(1, width // 4))
+    if active is not None:
+        words = np.where(active[:, :, None], words, -1)
+    ordered = np.sort(words.reshape(rows * passes, -1), axis=-1)
     first = np.ones(ordered.shape, bool)
     first[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
     first &= ordered >= 0
@@ -238,14 +237,7 @@ class Requests:
         self.touch(number, address[:1], None if active is None else active[:1])
         # The copies of one pass are merged, those of several passes are not: each is for another place.
         lanes = WARP if access.name != "copy" else max(1, WARP * 4 // max(4, access.width))
-
-        def count(rows: Integers, own: Mask | None) -> Integers:
-            shape = (len(rows), -1, lanes)
-            counts = sectors(rows.reshape(shape), None if own is None else own.reshape(shape))
-            result: Integers = np.stack([metric.sum(axis=1) for metric in counts])
-            return result
-
-        counts = self._by_shape(("sectors", lanes), [address], [active], count)
+        counts = self._by_shape(("sectors", lanes), sectors, [address], [active], lanes)
         self._add(access, SECTORS, counts[0])
         self._add(access, LINES, counts[1])
 
@@ -258,42 +250,31 @@ class Requests:
         merged = access.opcode.startswith("ld.")
 
         def count(rows: Integers, own: Mask | None) -> Integers:
-            flat = rows.reshape(-1, WARP)
-            mask = None if own is None else own.reshape(-1, WARP)
             if access.lanes < WARP:
-                first = np.broadcast_to(np.arange(WARP) < access.lanes, flat.shape)
-                mask = first if mask is None else mask & first
-            result: Integers = (
-                wavefronts(flat, access.width, mask, merged).reshape(1, len(rows), -1).sum(axis=2)
-            )
-            return result
+                first = np.broadcast_to(np.arange(WARP) < access.lanes, rows.shape)
+                own = first if own is None else own & first
+            return wavefronts(rows, access.width, own, merged)
 
-        counts = self._by_shape(("shared", access.width, access.lanes, merged), [address], [active], count)
-        result: Integers = counts[0]
-        return result
+        return self._by_shape(("shared", access.width, access.lanes, merged), count, [address], [active])[0]
 
     def _copied(
         self, access: Access, source: Array, target: Array, active: Mask | None, reading: Mask | None
     ) -> Integers:
-        def count(from_: Integers, to: Integers, own: Mask | None, reads: Mask | None) -> Integers:
-            flat = [rows.reshape(-1, WARP) for rows in (from_, to)]
-            masks = [None if row_mask is None else row_mask.reshape(-1, WARP) for row_mask in (own, reads)]
-            counts = copied_wavefronts(flat[0], flat[1], access.width, masks[0], masks[1])
-            result: Integers = counts.reshape(1, len(from_), -1).sum(axis=2)
-            return result
-
-        counts = self._by_shape(("copy", access.width), [source, target], [active, reading], count)
-        result: Integers = counts[0]
-        return result
+        count = partial(copied_wavefronts, width=access.width)
+        return self._by_shape(("copy", access.width), count, [source, target], [active, reading])[0]
 
     def _by_shape(
         self,
         kind: tuple[object, ...],
+        count: Callable[..., Integers | tuple[Integers, ...]],
         addresses: Sequence[Array],
         masks: Sequence[Mask | None],
-        count: Callable[..., Integers],
-    ) -> Integers:
-        """Return the counts of requests with these addresses, reusing those of an equal shape."""
+        lanes: int = WARP,
+    ) -> Sequence[Integers]:
+        """Return the counts of requests with these addresses, reusing those of an equal shape.
+
+        `count` takes the addresses and masks of requests as rows of `lanes`. `kind` identifies it.
+        """
         running = _running(masks)
         if running is not None:
             addresses = [array if len(array) == 1 else array[running] for array in addresses]
@@ -309,12 +290,14 @@ class Requests:
         key = (*kind, *texts)
         counts = self._known.get(key)
         if counts is None:
-            counts = self._known[key] = count(*relative, *masks)
+            requests = (None if array is None else array.reshape(-1, lanes) for array in (*relative, *masks))
+            counted = np.atleast_2d(count(*requests))
+            counts = self._known[key] = counted.reshape(len(counted), rows, -1).sum(axis=2)
         if running is None:
-            return counts
+            return list(counts)
         spread = np.zeros((len(counts), self._programs), np.int64)
         spread[:, running] = counts
-        return spread
+        return list(spread)
 
 
 def _running(masks: Sequence[Mask | None]) -> Mask | None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -221,8 +222,7 @@ class TensorTraffic:
         return max(1.0, (self.tensor_bytes or 0.0) * min(1.0, float(np.interp(programs, sizes, shares))))
 
 
-@dataclass(frozen=True, slots=True)
-class AccessSectors:
+class AccessSectors(NamedTuple):
     """An access or tensor copy for its traffic: its direction, and the mean sectors of all programs.
 
     `mean` is how many sectors the average program accesses, `first` how many the examined one does, `largest`

@@ -6,8 +6,8 @@ Programs of a grid that represent it: spread evenly in every dimension.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,8 +141,7 @@ def _fraction(at: int, sequence: int) -> float:
     return (0.5 + at * _IRRATIONAL[sequence]) % 1
 
 
-@dataclass(frozen=True)
-class Others:
+class Others(NamedTuple):
     """Programs to compare one with: their numbers in the grid, ascending; `own` is the place of the program.
 
     `around` are those in one row of consecutive numbers with it; `lines` those along each axis of the grid

@@ -15,6 +15,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 from irscope.languages.control_flow import LoopTree, find_loops
 from irscope.languages.document import Document, Operation
@@ -66,8 +67,7 @@ def names(operand: str) -> list[str]:
     return _NAME.findall(operand)
 
 
-@dataclass(frozen=True, slots=True)
-class Parameter:
+class Parameter(NamedTuple):
     """A parameter of the kernel in PTX: its type ("b8" for a tensor descriptor), name and size in bytes."""
 
     type: str

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,9 @@ from numpy.typing import NDArray
 from irscope.estimating.counting.lanes import Array, Value, bits_of, unsigned
 from irscope.estimating.counting.ptx_program import PtxProgram
 from irscope.estimating.counting.translate import Space, Step, Steps
+from irscope.facts.registers.liveness import bits, effect, live_out
 from irscope.languages.control_flow import NONE, LoopTree
+from irscope.languages.registers import RegisterAccess
 
 if TYPE_CHECKING:
     from irscope.estimating.counting.interpreter import Interpreter
@@ -39,8 +41,7 @@ _MOST_KEPT = 2 * _PERIODS[-1] + 1
 _FEWEST = 2
 
 
-@dataclass(slots=True)
-class _Iteration:
+class _Iteration(NamedTuple):
     """The state at the start of an iteration; what came before ends at these places of the lists."""
 
     values: list[Value]
@@ -49,11 +50,10 @@ class _Iteration:
     touched: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Comparison:
+class _Comparison(NamedTuple):
     """An executed comparison: the difference of its operands, in the active threads (None: all)."""
 
-    index: int
+    step: int
     difference: Array
     active: NDArray[np.bool_] | None
 
@@ -90,8 +90,9 @@ class SteadyLoops:
         first, second = (registers[register] for register in step.sources[:2])
         if first is None or second is None or first.dtype == np.bool_:
             return
-        if step.parts[-1][0] == "u" and (bits := bits_of(step.parts[-1])) < 64:
-            first, second = unsigned(first, bits), unsigned(second, bits)
+        width = bits_of(step.parts[-1])
+        if step.parts[-1][0] == "u" and width < 64:
+            first, second = unsigned(first, width), unsigned(second, width)
         difference = first.astype(np.int64) - second.astype(np.int64)
         self._compared.append(_Comparison(step.index, difference, active))
 
@@ -109,10 +110,7 @@ class SteadyLoops:
         iterations = history.iterations
         iterations.append(_Iteration(values, run.counters.copy(), len(self._compared), len(run.touches)))
         del iterations[:-_MOST_KEPT]
-        if len(iterations) < 3:
-            return
-        times = self._repeat(iterations, carried, mask, run)
-        if times:
+        if len(iterations) >= 3 and self._repeat(iterations, carried, mask, run):
             # The values of skipped iterations are not known, but those that follow continue the series.
             self._history.pop(block)
 
@@ -129,37 +127,31 @@ class SteadyLoops:
         among = None if mask.all() else mask
         programs = mask.any(axis=1)
         counted = [(newer.counters - older.counters) * programs for newer, older in _pairs(iterations)]
-        window = next(
-            (
-                period
-                for period in _PERIODS
-                if 2 * period <= len(counted)
-                and all(
-                    np.array_equal(counted[-1 - number], counted[-1 - number - period])
-                    for number in range(period)
-                )
-            ),
-            0,
-        )
+
+        def repeats(period: int) -> bool:
+            last, before = counted[-period:], counted[-2 * period : -period]
+            return 2 * period <= len(counted) and all(map(np.array_equal, last, before))
+
+        window = next(filter(repeats, _PERIODS), 0)
         if not window:
             return 0
         times = self._repeatable(iterations, mask)
         times -= times % window
         if not _FEWEST <= times < _UNBOUNDED:
             return 0
-        moved = []
-        for position in range(len(carried)):
-            series = [iteration.values[position] for iteration in iterations]
-            final_value = _after(series, times, among)
-            if final_value is False:
+        moved: dict[int, Value] = {}
+        for position, register in enumerate(carried):
+            after = _after([iteration.values[position] for iteration in iterations], times, among)
+            if after is False:
                 return 0
-            moved.append(final_value)
-        for number, value in zip(carried, moved, strict=True):
-            old = run.registers[number]
-            if not isinstance(value, bool):
-                run.registers[number] = (
-                    value if among is None or old is None or value is None else np.where(among, value, old)
-                )
+            if not isinstance(after, bool):
+                old = run.registers[register]
+                if among is None or old is None or after is None:
+                    moved[register] = after
+                else:
+                    moved[register] = np.where(among, after, old)
+        for register, value in moved.items():
+            run.registers[register] = value
         run.counters += (times // window) * sum(counted[-window:])
         _repeat_touches(run, iterations, window, times)
         return times
@@ -167,9 +159,9 @@ class SteadyLoops:
     def _repeatable(self, iterations: Sequence[_Iteration], mask: Mask) -> int:
         """Count the iterations that can pass until a comparison gives another result; 0 if unknown."""
         traces = [self._compared[before.compared : after.compared] for after, before in _pairs(iterations)]
-        newest = [comparison.index for comparison in traces[-1]]
+        newest = [comparison.step for comparison in traces[-1]]
         same = 1
-        while same < len(traces) and [comparison.index for comparison in traces[-1 - same]] == newest:
+        while same < len(traces) and [comparison.step for comparison in traces[-1 - same]] == newest:
             same += 1
         if same < 2:
             return 0
@@ -272,14 +264,42 @@ def carried_registers(program: PtxProgram, steps: Steps) -> Mapping[int, Sequenc
     tree = program.tree
     if not tree.loops:
         return {}
-    live, writes = _live_registers(program, steps)
+    accesses = [[*map(_access, block)] for block in steps.blocks]
+    for block, ending in zip(accesses, steps.exits, strict=True):
+        block.append(RegisterAccess(_mask([ending.condition]), 0, True))
+    effects = [effect(block) for block in accesses]
+    after = live_out(tree.graph, effects)
     carried = {}
     for number, loop in enumerate(tree.loops):
-        loop_writes = 0
-        for block in tree.body(number):
-            loop_writes |= writes[block]
-        carried[loop.header] = _members(loop_writes & live[loop.header])
+        written = 0
+        for access in (access for block in tree.body(number) for access in accesses[block]):
+            written |= access.writes
+        reads, certain = effects[loop.header]
+        live = written if after is None else reads | (after[loop.header] & ~certain)
+        carried[loop.header] = list(bits(written & live))
     return carried
+
+
+def _access(step: Step) -> RegisterAccess:
+    """Return the registers that a step reads and writes; one with a guard may keep its results."""
+    read = [*step.sources, step.guard]
+    for access in (step.access, step.access and step.access.source):
+        if access is not None:
+            read += [access.address, access.size]
+    if step.copy is not None:
+        read += [step.copy.descriptor, *step.copy.coordinates]
+    results = _mask(step.results)
+    always = step.guard == NONE
+    return RegisterAccess(_mask(read) | (0 if always else results), results, always)
+
+
+def _mask(registers: Iterable[int]) -> int:
+    """Return a bit set of some registers; NONE is none."""
+    mask = 0
+    for register in registers:
+        if register != NONE:
+            mask |= 1 << register
+    return mask
 
 
 def data_registers(steps: Steps) -> frozenset[int]:
@@ -297,66 +317,3 @@ def data_registers(steps: Steps) -> frozenset[int]:
             if loaded or not registers.isdisjoint(step.sources):
                 registers.update(step.results)
     return frozenset(registers)
-
-
-def _live_registers(program: PtxProgram, steps: Steps) -> tuple[list[int], list[int]]:
-    """Return bit sets: the registers that are read from the start of each block on, and its writes.
-
-    Backward data flow (Aho et al., Compilers, 9.2.5).
-    """
-    blocks = program.tree.graph.blocks
-    reads, kills, writes = [], [], []
-    for block_steps, ending in zip(steps.blocks, steps.exits, strict=True):
-        read = killed = block_writes = 0
-        for step in block_steps:
-            read |= _bits(_read(step)) & ~killed
-            results = _bits(step.results)
-            block_writes |= results
-            if step.guard == NONE:
-                killed |= results
-        if ending.condition != NONE:
-            read |= _bits([ending.condition]) & ~killed
-        reads.append(read)
-        kills.append(killed)
-        writes.append(block_writes)
-    live = list(reads)
-    changed = True
-    while changed:
-        changed = False
-        for block in reversed(program.tree.graph.reverse_postorder):
-            after = 0
-            for following in blocks[block].successors:
-                after |= live[following]
-            before = reads[block] | (after & ~kills[block])
-            if before != live[block]:
-                live[block] = before
-                changed = True
-    return live, writes
-
-
-def _bits(registers: Iterable[int]) -> int:
-    bits = 0
-    for register in registers:
-        bits |= 1 << register
-    return bits
-
-
-def _members(bits: int) -> list[int]:
-    registers = []
-    while bits:
-        registers.append((bits & -bits).bit_length() - 1)
-        bits &= bits - 1
-    return registers
-
-
-def _read(step: Step) -> set[int]:
-    read = set(step.sources)
-    if step.guard != NONE:
-        read.add(step.guard)
-        read.update(step.results)
-    for access in (step.access, step.access and step.access.source):
-        if access is not None:
-            read.update(register for register in (access.address, access.size) if register != NONE)
-    if step.copy is not None:
-        read.update((step.copy.descriptor, *step.copy.coordinates))
-    return read

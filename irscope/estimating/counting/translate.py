@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from functools import lru_cache
-from typing import Any
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -98,8 +98,7 @@ class Step:
     parts: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Exit:
+class Exit(NamedTuple):
     """How a block ends: the block if the condition holds, and if not; NONE ends the program.
 
     `condition` is a register (NONE: it always holds), or the index into `table` of an indirect branch.
@@ -145,18 +144,16 @@ _ADDRESS = re.compile(r"\[\s*([%$\w.]+)\s*(?:\+\s*(-?\w+))?\s*")
 _COORDINATES = re.compile(r"\{([^}]*)\}")
 
 
-def steps_of(program: PtxProgram) -> Steps:
-    """Translate a program to its steps: those of its slice, and its accesses."""
-    return _Translator(program).run()
+class Translator:
+    """Translates a program to its steps: those of its slice, and its accesses."""
 
-
-class _Translator:
     def __init__(self, program: PtxProgram) -> None:
         self._program = program
         self._needed = program.needed
         self._steps = Steps()
 
     def run(self) -> Steps:
+        """Return the steps."""
         for block in self._program.tree.graph.blocks:
             steps: list[Step] = []
             for index in range(block.start, block.end):
@@ -192,37 +189,23 @@ class _Translator:
             return []
         return [self._compute(instruction)]
 
-    def _guarded(self, instruction: Instruction) -> tuple[int, bool]:
+    def _base(self, kind: StepKind, instruction: Instruction) -> Step:
+        """Return a step with the guard of an instruction."""
         guard = self._steps.register(instruction.guard) if instruction.guard else NONE
-        return guard, instruction.negated
+        return Step(kind, instruction.index, guard=guard, negated=instruction.negated)
 
     def _compute(self, instruction: Instruction) -> Step:
-        register = self._steps.register
-        guard, negated = self._guarded(instruction)
-        results = tuple(register(name) for name in instruction.results)
-        base = Step(StepKind.COMPUTE, instruction.index, results, (), guard, negated)
+        parts, operands = instruction.parts, instruction.operands
+        results = tuple(map(self._steps.register, instruction.results))
+        base = replace(self._base(StepKind.COMPUTE, instruction), results=results)
         if instruction.is_float:
             return base
-        parts = instruction.parts
         if parts[0] in _LANE_OPERATIONS:
-            sources = tuple(self._operand(text, "b32") for text in instruction.operands[1:])
-            return Step(StepKind.LANES, instruction.index, results, sources, guard, negated, parts=parts)
+            sources = tuple(self._operand(text, "b32") for text in operands[1:])
+            return replace(base, kind=StepKind.LANES, sources=sources, parts=parts)
         if parts[0] == "ld":
-            source = self._parameter(instruction)
-            return Step(
-                StepKind.COMPUTE,
-                instruction.index,
-                results,
-                (source,),
-                guard,
-                negated,
-                lanes.unchanged,
-            )
-        if (
-            parts[0] in ("mov", "cvta")
-            and parts[-1] in ("b64", "b32")
-            and "{" in "".join(instruction.operands)
-        ):
+            return replace(base, sources=(self._parameter(instruction),), function=lanes.unchanged)
+        if parts[0] in ("mov", "cvta") and parts[-1] in ("b64", "b32") and "{" in "".join(operands):
             return self._vector_move(instruction, base)
         try:
             function = lanes.operation(parts)
@@ -232,13 +215,10 @@ class _Translator:
             return base
         kinds = _operand_types(parts)
         sources = tuple(
-            self._operand(text, kinds[min(index, len(kinds) - 1)])
-            for index, text in enumerate(instruction.operands[1:])
+            self._operand(text, kinds[min(index, len(kinds) - 1)]) for index, text in enumerate(operands[1:])
         )
         compared = parts if parts[0] == "setp" else ()
-        return Step(
-            StepKind.COMPUTE, instruction.index, results, sources, guard, negated, function, parts=compared
-        )
+        return replace(base, sources=sources, function=function, parts=compared)
 
     def _parameter(self, instruction: Instruction) -> int:
         match = _ADDRESS.match(instruction.operands[1])
@@ -255,24 +235,14 @@ class _Translator:
         if target.startswith("{"):
             parts = [part.strip() for part in target.strip("{} ").split(",")]
             register = self._operand(source, instruction.parts[-1])
-            used_parts = [(index, name) for index, name in enumerate(parts) if name != "_"]
-            results = tuple(self._steps.register(name) for _, name in used_parts)
-            function = _unpack(bits, len(parts), [index for index, _ in used_parts])
-            return Step(
-                StepKind.COMPUTE, base.index, results, (register,), base.guard, base.negated, function
-            )
+            wanted = [index for index, name in enumerate(parts) if name != "_"]
+            results = tuple(self._steps.register(parts[index]) for index in wanted)
+            function = partial(lanes.unpacked, bits=bits // len(parts), wanted=wanted)
+            return replace(base, results=results, sources=(register,), function=function)
         parts = [part.strip() for part in source.strip("{} ").split(",")]
-        kind = f"b{bits // len(parts)}"
-        sources = tuple(self._operand(part, kind) for part in parts)
-        return Step(
-            StepKind.COMPUTE,
-            base.index,
-            base.results,
-            sources,
-            base.guard,
-            base.negated,
-            _pack(bits, len(parts)),
-        )
+        part_bits = bits // len(parts)
+        sources = tuple(self._operand(part, f"b{part_bits}") for part in parts)
+        return replace(base, sources=sources, function=partial(lanes.packed, bits=bits, part_bits=part_bits))
 
     def _operand(self, text: str, kind: str) -> int:
         """Return the register of an operand; constants get one."""
@@ -292,19 +262,18 @@ class _Translator:
         parts, operands = instruction.parts, instruction.operands
         if parts[0] == "cp":
             return self._copies(instruction)
+        needed = instruction.index in self._needed
         kind = next((candidate for candidate in PTX.kinds(instruction.opcode, "") if candidate.width), None)
-        if kind is None:
-            return [self._compute(instruction)] if instruction.index in self._needed else []
-        space = Space.SHARED if kind.kind.startswith("shared") else Space.GLOBAL
-        if kind.kind.startswith("local"):
-            return [self._compute(instruction)] if instruction.index in self._needed else []
+        if kind is None or kind.kind.startswith("local"):
+            return [self._compute(instruction)] if needed else []
         where = next((text for text in operands if text.startswith("[")), None)
         if where is None:
             return []
+        space = Space.SHARED if kind.kind.startswith("shared") else Space.GLOBAL
         matrix = parts[0] in ("ldmatrix", "stmatrix")
-        needed = instruction.index in self._needed
-        stored = operands[-1] if parts[0] == "st" else ""
+        stored = operands[-1].strip("{} ").split(",") if parts[0] == "st" else []
         address, offset = self._address(where)
+        loads = needed and instruction.results and not matrix
         access = Access(
             index=instruction.index,
             space=space,
@@ -314,33 +283,29 @@ class _Translator:
             offset=offset,
             width=16 if matrix else kind.width,
             lanes=min(32, 2 * kind.width) if matrix else 32,
-            data=tuple(self._operand(text, parts[-1]) for text in stored.strip("{} ").split(","))
-            if stored
-            else (),
+            data=tuple(self._operand(text, parts[-1]) for text in stored),
+            register=_register_type(instruction.results[0]) if loads else "b32",
         )
         self._steps.accesses.append(access)
-        if needed and instruction.results and not matrix:
-            access = self._steps.accesses[-1] = replace(
-                access, register=_register_type(instruction.results[0])
-            )
         results = tuple(map(self._steps.register, instruction.results)) if needed else ()
         if results and space is Space.SHARED and parts[0] == "ld":
             self._steps.loads_shared = True
-        guard, negated = self._guarded(instruction)
-        return [
-            Step(StepKind.ACCESS, instruction.index, results, (), guard, negated, access=access, parts=parts)
-        ]
+        base = self._base(StepKind.ACCESS, instruction)
+        return [replace(base, results=results, access=access, parts=parts)]
 
     def _copies(self, instruction: Instruction) -> list[Step]:
         opcode, operands = instruction.opcode, instruction.operands
-        guard, negated = self._guarded(instruction)
         addresses = [text for text in operands if text.startswith("[")]
         if opcode.startswith("cp.async.c") and len(addresses) == 2:
             size = self._operand(operands[3], "b32") if len(operands) > 3 else NONE
             width = _constant(operands[2]) or 16
-            read = self._copy_side(instruction, Space.GLOBAL, addresses[1], width, size)
-            target = self._copy_side(instruction, Space.SHARED, addresses[0], width, size, read)
-            return [Step(StepKind.ACCESS, instruction.index, (), (), guard, negated, access=target)]
+            sides = [
+                Access(instruction.index, space, "copy", opcode, *self._address(text), width, size=size)
+                for space, text in ((Space.GLOBAL, addresses[1]), (Space.SHARED, addresses[0]))
+            ]
+            target = replace(sides[1], source=sides[0])
+            self._steps.accesses += [sides[0], target]
+            return [replace(self._base(StepKind.ACCESS, instruction), access=target)]
         described = next((text for text in addresses if "{" in text), None)
         if "bulk" in instruction.parts and described is not None:
             coordinates = _COORDINATES.search(described)
@@ -355,23 +320,8 @@ class _Translator:
                 stores=addresses[0] == described,
             )
             self._steps.copies.append(copy)
-            return [Step(StepKind.TENSOR_COPY, instruction.index, (), (), guard, negated, copy=copy)]
+            return [replace(self._base(StepKind.TENSOR_COPY, instruction), copy=copy)]
         return []
-
-    def _copy_side(
-        self,
-        instruction: Instruction,
-        space: Space,
-        text: str,
-        width: int,
-        size: int,
-        source: Access | None = None,
-    ) -> Access:
-        address, offset = self._address(text)
-        index, opcode = instruction.index, instruction.opcode
-        access = Access(index, space, "copy", opcode, address, offset, width, size=size, source=source)
-        self._steps.accesses.append(access)
-        return access
 
     def _address(self, text: str) -> tuple[int, int]:
         match = _ADDRESS.match(text)
@@ -427,26 +377,3 @@ def constant(number: int, kind: str) -> lanes.Array:
     bits = np.dtype(store).itemsize * 8
     low = number & ((1 << bits) - 1)
     return np.array([[low - (1 << bits) if low >> (bits - 1) else low]], store)
-
-
-def _unpack(bits: int, count: int, wanted: Sequence[int]) -> lanes.Operation:
-    kind = np.dtype(f"i{bits // count // 8}").type
-
-    def unpack(value: lanes.Array) -> Any:
-        unpacked = tuple((value >> (index * (bits // count))).astype(kind) for index in wanted)
-        return unpacked[0] if len(unpacked) == 1 else unpacked
-
-    return unpack
-
-
-def _pack(bits: int, count: int) -> lanes.Operation:
-    kind, part_bits = np.dtype(f"i{bits // 8}").type, bits // count
-
-    def pack(*values: lanes.Array) -> lanes.Array:
-        result: lanes.Array = np.zeros((1, 1), kind)
-        mask = (1 << part_bits) - 1
-        for index, value in enumerate(values):
-            result = result | ((value.astype(kind) & kind(mask)) << kind(index * part_bits))
-        return result
-
-    return pack

@@ -1,68 +1,79 @@
 """Axis info: how contiguous, divisible and constant the values of a tensor are along each dimension.
 
 Implements Triton's AxisInfoAnalysis (lib/Analysis/AxisInfo.cpp) and its rule for each operation.
+Axis info of every value of a TTIR module: a forward data-flow analysis, with fixed points for loops.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import gcd
+from typing import NamedTuple
 
+from irscope.diff.def_use import Definition, definitions
+from irscope.languages.document import Document, Operation
 from irscope.model.records import FrozenValue
 
 _TENSOR = re.compile(r"tensor<((?:\d{1,9}x)+)")
 _POINTEE = re.compile(r"ptr<(?:(!)|[a-z]{1,2}(\d{1,3}))")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AxisInfo(FrozenValue):
-    """One entry per dimension (one for a scalar).
+class Axis(NamedTuple):
+    """One dimension of a tensor, or a scalar.
 
     Runs of `contiguity` elements count up by one; the first of each run, or each element if there are no
     runs, is a multiple of `divisibility` (bytes for pointers); runs of `constancy` elements are equal.
+    """
+
+    size: int
+    contiguity: int = 1
+    divisibility: int = 1
+    constancy: int = 1
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AxisInfo(FrozenValue):
+    """The dimensions of a value (one for a scalar).
+
     `constant` is the value if all elements have the same known value.
     """
 
-    shape: tuple[int, ...]
-    contiguity: tuple[int, ...]
-    divisibility: tuple[int, ...]
-    constancy: tuple[int, ...]
+    axes: tuple[Axis, ...]
     constant: int | None = None
 
-    def hinted(self, name: str, given: Sequence[int]) -> AxisInfo:
-        """Add the "contiguity", "divisibility" or "constancy" that the author of the kernel asserts."""
-        properties = {
-            "contiguity": self.contiguity,
-            "divisibility": self.divisibility,
-            "constancy": self.constancy,
-        }
-        properties[name] = tuple(map(max, properties[name], given))
-        return AxisInfo(self.shape, constant=self.constant, **properties)
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Return the size of each dimension."""
+        return tuple(axis.size for axis in self.axes)
 
     def join(self, other: AxisInfo) -> AxisInfo:
         """Return the info that holds for either of two values."""
         if self.shape != other.shape:
             return unknown(self.shape)
-        return AxisInfo(
-            self.shape,
-            gcds(self.contiguity, other.contiguity),
-            gcds(self.divisibility, other.divisibility),
-            gcds(self.constancy, other.constancy),
-            self.constant if self.constant == other.constant else None,
-        )
+        return self.with_other(other, _joined, self.constant if self.constant == other.constant else None)
+
+    def with_other(
+        self, other: AxisInfo, rule: Callable[[Axis, Axis], Axis], constant: int | None = None
+    ) -> AxisInfo:
+        """Combine two values of one shape, dimension by dimension."""
+        return AxisInfo(tuple(map(rule, self.axes, other.axes)), constant)
+
+
+def _joined(x: Axis, y: Axis) -> Axis:
+    return Axis(x.size, *map(gcd, x[1:], y[1:]))
 
 
 def unknown(shape: tuple[int, ...]) -> AxisInfo:
     """Return the info of a value if only its shape is known."""
-    ones = (1,) * len(shape)
-    return AxisInfo(shape, ones, ones, ones)
+    return AxisInfo(tuple(map(Axis, shape)))
 
 
 def scalar(divisibility: int) -> AxisInfo:
     """Return the info of a scalar with this divisibility."""
-    return AxisInfo((1,), (1,), (divisibility,), (1,))
+    return AxisInfo((Axis(1, divisibility=divisibility),))
 
 
 def shape_of(text: str) -> tuple[int, ...]:
@@ -82,11 +93,6 @@ def pointee_bytes(text: str) -> int:
     if match is None:
         return 1
     return 8 if match[1] else max(1, int(match[2]) // 8)
-
-
-def gcds(a: Sequence[int], b: Sequence[int]) -> tuple[int, ...]:
-    """Return the greatest common divisors, dimension by dimension."""
-    return tuple(map(gcd, a, b))
 
 
 # The divisibility of 0, and the maximum that is distinguished.
@@ -112,13 +118,15 @@ def transfer(opcode: str, text: str, operands: Sequence[AxisInfo | None]) -> Axi
 
 def _with_hints(text: str, info: AxisInfo) -> AxisInfo:
     """Apply the attributes that `tl.multiple_of`, `tl.max_contiguous` and `tl.max_constancy` leave."""
-    if "tt." not in text:
-        return info
-    for name, numbers in _HINT.findall(text):
+    for name, numbers in _HINT.findall(text) if "tt." in text else ():
         values = [int(number) for number in numbers.split(",") if number.strip()]
-        hint_values = values * len(info.shape) if len(values) == 1 else values
-        if len(hint_values) == len(info.shape):
-            info = info.hinted(name, hint_values)
+        hints = values * len(info.axes) if len(values) == 1 else values
+        if len(hints) == len(info.axes):
+            axes = (
+                axis._replace(**{name: max(getattr(axis, name), hint)})
+                for axis, hint in zip(info.axes, hints, strict=True)
+            )
+            info = AxisInfo(tuple(axes), info.constant)
     return info
 
 
@@ -145,14 +153,14 @@ def _constant(text: str, shape: tuple[int, ...], _: Sequence[AxisInfo]) -> AxisI
     value = integer_constant(text)
     if value is None:
         return None
-    return AxisInfo(shape, (1,) * len(shape), (_power_of_two(value),) * len(shape), shape, value)
+    return AxisInfo(tuple(Axis(size, 1, _power_of_two(value), size) for size in shape), value)
 
 
 def _range(text: str, shape: tuple[int, ...], _: Sequence[AxisInfo]) -> AxisInfo | None:
     match = _NUMBER["start"].search(text)
     if match is None or len(shape) != 1:
         return None
-    return AxisInfo(shape, shape, (_power_of_two(int(match[1])),), (1,))
+    return AxisInfo((Axis(shape[0], shape[0], _power_of_two(int(match[1]))),))
 
 
 def _same(_: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo | None:
@@ -160,43 +168,29 @@ def _same(_: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo | None:
 
 
 def _splat(_: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo:
-    ones = (1,) * len(shape)
-    return AxisInfo(shape, ones, source.divisibility[:1] * len(shape), shape, source.constant)
+    divisibility = source.axes[0].divisibility
+    return AxisInfo(tuple(Axis(size, 1, divisibility, size) for size in shape), source.constant)
 
 
 def _expand(text: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo | None:
     match = _NUMBER["axis"].search(text)
-    axis = int(match[1]) if match else -1
-    if not 0 <= axis < len(shape) or len(shape) != len(source.shape) + 1:
+    position = int(match[1]) if match else -1
+    if not 0 <= position < len(shape) or len(shape) != len(source.axes) + 1:
         return None
-    divisors = [
-        1 if run > 1 else divisor for run, divisor in zip(source.contiguity, source.divisibility, strict=True)
-    ]
+    divisors = [1 if axis.contiguity > 1 else axis.divisibility for axis in source.axes]
     divisor = gcd(*divisors) if source.constant is None else _power_of_two(source.constant)
-
-    def inserted(values: tuple[int, ...], new: int) -> tuple[int, ...]:
-        return (*values[:axis], new, *values[axis:])
-
-    return AxisInfo(
-        shape,
-        inserted(source.contiguity, 1),
-        inserted(source.divisibility, divisor),
-        inserted(source.constancy, 1),
-        source.constant,
-    )
+    added = Axis(shape[position], divisibility=divisor)
+    return AxisInfo((*source.axes[:position], added, *source.axes[position:]), source.constant)
 
 
 def _broadcast(_: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo | None:
-    if len(shape) != len(source.shape):
+    if len(shape) != len(source.axes):
         return None
-    spread = [size == 1 for size in source.shape]
-    return AxisInfo(
-        shape,
-        tuple(1 if new else run for new, run in zip(spread, source.contiguity, strict=True)),
-        source.divisibility,
-        tuple(size if new else run for new, size, run in zip(spread, shape, source.constancy, strict=True)),
-        source.constant,
+    axes = (
+        Axis(size, 1, axis.divisibility, size) if axis.size == 1 else axis._replace(size=size)
+        for axis, size in zip(source.axes, shape, strict=True)
     )
+    return AxisInfo(tuple(axes), source.constant)
 
 
 def _unary(rule: Callable[[str, tuple[int, ...], AxisInfo], AxisInfo | None]) -> _Rule:
@@ -221,16 +215,16 @@ def _binary(rule: Callable[[str, AxisInfo, AxisInfo], AxisInfo]) -> _Rule:
 
 def _add(text: str, a: AxisInfo, b: AxisInfo, sign: int = 1) -> AxisInfo:
     unit = pointee_bytes(text) if text.startswith("tt.addptr") else 1
-    contiguity = gcds(a.contiguity, b.constancy)
-    if sign > 0:
-        contiguity = tuple(map(max, contiguity, gcds(a.constancy, b.contiguity)))
-    return AxisInfo(
-        a.shape,
-        contiguity,
-        tuple(gcd(x, y * unit) for x, y in zip(a.divisibility, b.divisibility, strict=True)),
-        gcds(a.constancy, b.constancy),
-        None if a.constant is None or b.constant is None else _bounded(a.constant + sign * b.constant * unit),
-    )
+
+    def sums(x: Axis, y: Axis) -> Axis:
+        runs = gcd(x.contiguity, y.constancy)
+        if sign > 0:
+            runs = max(runs, gcd(x.constancy, y.contiguity))
+        return Axis(x.size, runs, gcd(x.divisibility, y.divisibility * unit), gcd(x.constancy, y.constancy))
+
+    if a.constant is None or b.constant is None:
+        return a.with_other(b, sums)
+    return a.with_other(b, sums, _bounded(a.constant + sign * b.constant * unit))
 
 
 def _subtract(text: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
@@ -239,23 +233,22 @@ def _subtract(text: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
 
 def _multiply(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
     """Multiply: by anything but 1, runs break, and only the first element of a run is divisible."""
-    ones = (1,) * len(a.shape)
-    contiguity = a.contiguity if b.constant == 1 else b.contiguity if a.constant == 1 else ones
 
-    def divisors(x: AxisInfo, other: AxisInfo) -> list[int]:
-        return [
-            1 if run > 1 and other.constant != 1 else divisor
-            for run, divisor in zip(x.contiguity, x.divisibility, strict=True)
-        ]
+    def products(x: Axis, y: Axis) -> Axis:
+        runs = x.contiguity if b.constant == 1 else y.contiguity if a.constant == 1 else 1
+        left = 1 if x.contiguity > 1 and b.constant != 1 else x.divisibility
+        right = 1 if y.contiguity > 1 and a.constant != 1 else y.divisibility
+        return Axis(x.size, runs, min(left * right, _MOST), gcd(x.constancy, y.constancy))
 
-    products = (x * y for x, y in zip(divisors(a, b), divisors(b, a), strict=True))
-    return AxisInfo(
-        a.shape,
-        contiguity,
-        tuple(min(product, _MOST) for product in products),
-        gcds(a.constancy, b.constancy),
-        None if a.constant is None or b.constant is None else _bounded(a.constant * b.constant),
-    )
+    if a.constant is None or b.constant is None:
+        return a.with_other(b, products)
+    return a.with_other(b, products, _bounded(a.constant * b.constant))
+
+
+def _common(x: Axis, y: Axis) -> int:
+    """Return how many elements of a run a divisor that is equal along the whole axis treats alike."""
+    whole = x.contiguity > 1 and y.constancy == x.size
+    return gcd(x.contiguity, x.divisibility, y.divisibility) if whole else 1
 
 
 def _divide(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
@@ -263,82 +256,222 @@ def _divide(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
         return a
     divisor = b.constant or 0
     power = divisor > 0 and _power_of_two(divisor) == divisor
-    equal = [
-        max(gcd(same, divisor_run), gcd(run, x, y) if run > 1 and divisor_run == size else 1)
-        for run, same, divisor_run, x, y, size in zip(
-            a.contiguity, a.constancy, b.constancy, a.divisibility, b.divisibility, a.shape, strict=True
-        )
-    ]
-    divisibility = [
-        max(1, x // divisor) if power and run == 1 else 1
-        for run, x in zip(a.contiguity, a.divisibility, strict=True)
-    ]
-    return AxisInfo(a.shape, (1,) * len(a.shape), tuple(divisibility), tuple(equal))
+
+    def quotients(x: Axis, y: Axis) -> Axis:
+        divisibility = max(1, x.divisibility // divisor) if power and x.contiguity == 1 else 1
+        return Axis(x.size, 1, divisibility, max(gcd(x.constancy, y.constancy), _common(x, y)))
+
+    return a.with_other(b, quotients)
 
 
 def _remainder(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
-    runs = [
-        gcd(run, x, y) if run > 1 and divisor_run == size else 1
-        for run, divisor_run, x, y, size in zip(
-            a.contiguity, b.constancy, a.divisibility, b.divisibility, a.shape, strict=True
-        )
-    ]
-    return AxisInfo(
-        a.shape, tuple(runs), gcds(a.divisibility, b.divisibility), gcds(a.constancy, b.constancy)
-    )
+    return a.with_other(b, lambda x, y: _joined(x, y)._replace(contiguity=_common(x, y)))
 
 
 def _compare(text: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
     """Compare: a run and a constant change the result only at or next to a common multiple of both."""
     match = _PREDICATE.match(text)
     predicate = match[1][-2:] if match else ""
-    constancy = []
-    for dim, size in enumerate(a.shape):
-        same = gcd(a.constancy[dim], b.constancy[dim])
-        common = gcd(a.divisibility[dim], b.divisibility[dim])
-        if a.contiguity[dim] == b.constancy[dim] == size and predicate in ("lt", "ge"):
-            same = max(same, gcd(size, common))
-        if a.constancy[dim] == b.contiguity[dim] == size and predicate in ("gt", "le"):
-            same = max(same, gcd(size, common))
-        constancy.append(same)
-    ones = (1,) * len(a.shape)
-    return AxisInfo(a.shape, ones, ones, tuple(constancy))
+
+    def results(x: Axis, y: Axis) -> Axis:
+        same = gcd(x.constancy, y.constancy)
+        common = gcd(x.size, x.divisibility, y.divisibility)
+        if x.contiguity == y.constancy == x.size and predicate in ("lt", "ge"):
+            same = max(same, common)
+        if x.constancy == y.contiguity == x.size and predicate in ("gt", "le"):
+            same = max(same, common)
+        return Axis(x.size, constancy=same)
+
+    return a.with_other(b, results)
 
 
 def _logic(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
-    ones = (1,) * len(a.shape)
-    return AxisInfo(a.shape, ones, ones, gcds(a.constancy, b.constancy))
+    return a.with_other(b, lambda x, y: Axis(x.size, constancy=gcd(x.constancy, y.constancy)))
 
 
 def _extreme(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
-    ones = (1,) * len(a.shape)
-    return AxisInfo(a.shape, ones, gcds(a.divisibility, b.divisibility), gcds(a.constancy, b.constancy))
+    return a.with_other(b, lambda x, y: _joined(x, y)._replace(contiguity=1))
 
 
-_ADD, _MULTIPLY, _DIVIDE = _binary(_add), _binary(_multiply), _binary(_divide)
-_REMAINDER, _LOGIC, _EXTREME = _binary(_remainder), _binary(_logic), _binary(_extreme)
 _RULES: dict[str, _Rule] = {
     "arith.constant": _constant,
     "tt.make_range": _range,
     "tt.splat": _unary(_splat),
     "tt.expand_dims": _unary(_expand),
     "tt.broadcast": _unary(_broadcast),
-    "arith.addi": _ADD,
-    "tt.addptr": _ADD,
+    **dict.fromkeys(("arith.addi", "tt.addptr"), _binary(_add)),
     "arith.subi": _binary(_subtract),
-    "arith.muli": _MULTIPLY,
-    "arith.divsi": _DIVIDE,
-    "arith.divui": _DIVIDE,
-    "arith.remsi": _REMAINDER,
-    "arith.remui": _REMAINDER,
+    "arith.muli": _binary(_multiply),
+    **dict.fromkeys(("arith.divsi", "arith.divui"), _binary(_divide)),
+    **dict.fromkeys(("arith.remsi", "arith.remui"), _binary(_remainder)),
     "arith.cmpi": _binary(_compare),
-    "arith.andi": _LOGIC,
-    "arith.ori": _LOGIC,
-    "arith.xori": _LOGIC,
-    **dict.fromkeys(("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"), _EXTREME),
+    **dict.fromkeys(("arith.andi", "arith.ori", "arith.xori"), _binary(_logic)),
+    **dict.fromkeys(("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"), _binary(_extreme)),
     **dict.fromkeys(
-        ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui"),
+        (
+            "arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui",
+            "tt.bitcast", "tt.ptr_to_int", "tt.int_to_ptr",
+        ),
         _unary(_same),
     ),
-    **dict.fromkeys(("tt.bitcast", "tt.ptr_to_int", "tt.int_to_ptr"), _unary(_same)),
-}
+}  # fmt: skip
+
+
+# The divisibility that the JIT detects in an argument that it specializes: `tt.divisibility = 16`.
+ALIGNED = 16
+# Each iteration lowers a gcd, so a few are enough; if not, loop-carried values are unknown.
+_MAX_ITERATIONS = 10
+_DIVISIBILITY = re.compile(r"tt\.divisibility = (\d{1,9})\b")
+_TYPE = re.compile(r": (!tt\.ptr|i\d+\b)?")
+# Operands before the loop-carried ones in `scf.for %i = %from to %to step %by iter_args(%x = %first, ...)`.
+_BOUNDS = 3
+
+_Infos = dict[Definition, AxisInfo]
+# The parameters that are taken to be divisible by 16, and the one that is taken to be 1.
+_Assumed = tuple[frozenset[Definition], Definition | None]
+
+
+class ParameterAxis(NamedTuple):
+    """A parameter of a function in TTIR: its name, kind and known divisibility."""
+
+    name: str
+    pointer: bool
+    integer: bool
+    divisibility: int
+
+
+class AxisFlow:
+    """The axis info of a TTIR document, as it is or as if more parameters were aligned."""
+
+    def __init__(self, ttir: Document) -> None:
+        self.document = ttir
+        self.operations = ttir.operations
+        self.sources = definitions(ttir)
+        self._lines = ttir.lines
+        self._known: dict[_Assumed, Mapping[Definition, AxisInfo]] = {}
+
+    @cached_property
+    def parameters(self) -> Mapping[Definition, ParameterAxis]:
+        """Return the parameters of all functions."""
+        by_definition: dict[Definition, ParameterAxis] = {}
+        for index, operation in enumerate(self.operations):
+            if operation.opcode == "tt.func":
+                read = _parameters(operation, self._lines[operation.line])
+                by_definition.update(
+                    {Definition(index, True, position): parameter for position, parameter in enumerate(read)}
+                )
+        return by_definition
+
+    def infos(
+        self, aligned: frozenset[Definition] = frozenset(), one: Definition | None = None
+    ) -> Mapping[Definition, AxisInfo]:
+        """Return the axis info by value; values without one are unknown.
+
+        It is as if the parameters `aligned` were divisible by 16, and as if the parameter `one` were 1.
+        """
+        if (aligned, one) not in self._known:
+            self._known[aligned, one] = self._flow(aligned, one)
+        return self._known[aligned, one]
+
+    def origins(self, value: Definition, pointer: bool = False) -> frozenset[Definition]:
+        """Return the parameters that a value depends on; `pointer`: only those a pointer points into."""
+        met, pending = {value}, [value]
+        while pending:
+            current = pending.pop()
+            opcode = self.operations[current.owner].opcode
+            if pointer and opcode == "tt.load":
+                continue
+            before = self._leading_to(current)
+            for source in before[:1] if pointer and opcode == "tt.addptr" else before:
+                if source is not None and source not in met:
+                    met.add(source)
+                    pending.append(source)
+        return frozenset(met & self.parameters.keys())
+
+    def _leading_to(self, value: Definition) -> tuple[Definition | None, ...]:
+        """Return the values that a value is computed from; for a loop-carried value, its initial value."""
+        before = tuple(self.sources[value.owner])
+        if self.operations[value.owner].opcode != "scf.for":
+            return before
+        carried = value.position - value.argument
+        return before[:_BOUNDS] if carried < 0 else before[_BOUNDS + carried : _BOUNDS + carried + 1]
+
+    def _flow(self, aligned: frozenset[Definition], one: Definition | None) -> Mapping[Definition, AxisInfo]:
+        parameter_infos = {
+            value: scalar(ALIGNED if value in aligned else parameter.divisibility)
+            for value, parameter in self.parameters.items()
+        }
+        if one is not None:
+            parameter_infos[one] = AxisInfo(scalar(1).axes, constant=1)
+        carried: _Infos = {}  # loop-carried values, as far as the iterations so far know them
+        infos: _Infos = {}
+        for number in range(_MAX_ITERATIONS):
+            before = dict(carried)
+            infos = dict(parameter_infos)
+            for index in range(len(self.operations)):
+                self._step(index, infos, carried)
+            if carried == before:
+                break
+            if number == _MAX_ITERATIONS - 2:
+                carried |= {value: unknown(info.shape) for value, info in carried.items()}
+        return infos
+
+    def _step(self, index: int, infos: _Infos, carried: _Infos) -> None:
+        operation = self.operations[index]
+        operands = [None if source is None else infos.get(source) for source in self.sources[index]]
+        if operation.opcode == "scf.for":
+            _enter_loop(index, operation, operands, infos, carried)
+        elif operation.opcode == "scf.yield" and operation.parent >= 0:
+            self._yield(operation.parent, operands, infos, carried)
+        elif len(operation.results) == 1 and not operation.opcode.startswith("scf."):
+            text = operation.normalized.partition(" = ")[2]
+            infos[Definition(index, False, 0)] = transfer(operation.opcode, text, operands)
+
+    def _yield(self, owner: int, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos) -> None:
+        """Propagate values to the head and the results of a loop, or to the results of an `scf.if`."""
+        opcode = self.operations[owner].opcode
+        for number, info in enumerate(operands):
+            result = Definition(owner, False, number)
+            if opcode == "scf.for":
+                argument = Definition(owner, True, number + 1)
+                start = carried.get(argument)
+                if start is not None:
+                    carried[argument] = infos[result] = start.join(info or unknown(start.shape))
+            elif opcode == "scf.if":
+                yielded = info or unknown((1,))
+                infos[result] = infos[result].join(yielded) if result in infos else yielded
+
+
+def _enter_loop(
+    index: int, loop: Operation, operands: list[AxisInfo | None], infos: _Infos, carried: _Infos
+) -> None:
+    """Initialize the loop's counter and carried values, joined with what earlier iterations found."""
+    first, step = (operands[0], operands[2]) if len(operands) >= _BOUNDS else (None, None)
+    if loop.arguments and first and step:
+        infos[Definition(index, True, 0)] = scalar(first.join(step).axes[0].divisibility)
+    for number, info in enumerate(operands[_BOUNDS:], 1):
+        argument = Definition(index, True, number)
+        if info is not None:
+            infos[argument] = carried[argument] = info.join(carried.get(argument, info))
+
+
+def _parameters(function: Operation, header: str) -> list[ParameterAxis]:
+    """Parse the parameters of a `tt.func` from its line: `%n: i32 {tt.divisibility = 16 : i32} ...`."""
+    starts = []
+    position = 0
+    for name in function.arguments:
+        position = header.find(f"{name}:", position)
+        if position < 0:
+            break
+        position += len(name)
+        starts.append(position)
+    parameters = []
+    for name, start, end in zip(function.arguments, starts, [*starts[1:], len(header)], strict=False):
+        text = header[start:end]
+        kind, divisor = _TYPE.match(text), _DIVISIBILITY.search(text)
+        word = (kind and kind[1]) or ""
+        divisibility = int(divisor[1]) if divisor else 1
+        parameters.append(
+            ParameterAxis(name.lstrip("%"), word == "!tt.ptr", word.startswith("i"), divisibility)
+        )
+    return parameters

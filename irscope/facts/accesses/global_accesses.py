@@ -15,10 +15,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
+from typing import NamedTuple
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_flow import ALIGNED, AxisFlow
-from irscope.facts.accesses.axis_info import AxisInfo, pointee_bytes, shape_of
+from irscope.facts.accesses.axis_info import ALIGNED, AxisFlow, AxisInfo, pointee_bytes, shape_of
 from irscope.facts.instruction_mix import InstructionMix, KernelPlace
 from irscope.facts.occupancy import threads_of
 from irscope.facts.source.map import kernel_place
@@ -48,8 +48,7 @@ class GlobalAccess(FrozenValue):
     size: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class WidthLimits(FrozenValue):
+class WidthLimits(NamedTuple):
     """How many elements one thread can access at once: by the pointer, by the mask, and by its share."""
 
     pointer: int
@@ -62,8 +61,7 @@ class WidthLimits(FrozenValue):
         return min(self.pointer, self.mask, self.share)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Blame(FrozenValue):
+class Blame(NamedTuple):
     """The parameters whose unknown divisibility narrows an access, of the pointer and of the mask."""
 
     pointer: tuple[str, ...]
@@ -106,15 +104,15 @@ def width_limits(
     if info is None:
         return None
     # The dimension that is first in the layout's order: the most contiguous, the last of equals.
-    dimension = max(range(len(info.shape)), key=lambda at: (info.contiguity[at], at))
-    aligned = max(1, info.divisibility[dimension] // access.size)
-    run = min(info.contiguity[dimension], info.shape[dimension])
+    dimension, axis = max(enumerate(info.axes), key=lambda item: (item[1].contiguity, item[0]))
+    aligned = max(1, axis.divisibility // access.size)
+    run = min(axis.contiguity, axis.size)
     mask = infos.get(access.mask) if access.mask is not None else None
     if access.mask is not None and (mask is None or mask.shape != info.shape):
         return None
     return WidthLimits(
         pointer=max(1, min(aligned, run, WIDEST // access.size)),
-        mask=WIDEST if mask is None else mask.constancy[dimension],
+        mask=WIDEST if mask is None else mask.axes[dimension].constancy,
         share=max(1, prod(info.shape) // threads),
     )
 

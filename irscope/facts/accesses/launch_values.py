@@ -13,11 +13,10 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_flow import AxisFlow
-from irscope.facts.accesses.axis_info import integer_constant, shape_of
+from irscope.facts.accesses.axis_info import AxisFlow, integer_constant, shape_of
 from irscope.languages.document import Operation
 from irscope.model import Launch
 from irscope.model.records import FrozenValue
@@ -100,29 +99,32 @@ class _Evaluation:
             for source in self._flow.sources[index]
         ]
         if operation.opcode == "scf.for":
-            self._loop(index, operation, operands)
+            self._loop(index, operands)
         elif len(operation.results) == 1 and not operation.opcode.startswith("scf."):
             text = operation.normalized.partition(" = ")[2]
-            self._values[Definition(index, False, 0)] = self._result(index, operation.opcode, text, operands)
+            rank = len(shape_of(text)) if "tensor<" in text else 0
+            value = self._result(index, operation.opcode, text, rank, operands)
+            if value is None or len(value.steps) != rank:
+                value = LaunchValue(steps=(None,) * rank)
+            self._values[Definition(index, False, 0)] = _bounded(value)
 
-    def _result(self, index: int, opcode: str, text: str, operands: Sequence[LaunchValue]) -> LaunchValue:
-        shape = shape_of(text) if "tensor<" in text else ()
+    def _result(
+        self, index: int, opcode: str, text: str, rank: int, operands: Sequence[LaunchValue]
+    ) -> LaunchValue | None:
         if opcode in ("tt.get_program_id", "tt.get_num_programs"):
             return self._program(text)
         if opcode == "arith.constant":
             number = integer_constant(text)
-            if number is None:
-                return replace(UNKNOWN, steps=(None,) * len(shape))
-            return replace(single(number), steps=(0,) * len(shape))
+            return None if number is None else replace(single(number), steps=(0,) * rank)
         if opcode == "tt.make_range":
             start, end = (_RANGE[name].search(text) for name in ("start", "end"))
             if start and end:
                 return LaunchValue(int(start[1]), int(end[1]) - 1, True, frozenset([(index, 0)]), (1,))
-        rule = _RULES.get(opcode)
-        result = rule(text, shape, operands) if rule is not None and operands else None
-        if result is None or len(result.steps) != len(shape):
-            return LaunchValue(steps=(None,) * len(shape))
-        return _bounded(result)
+        if (unary := _UNARY.get(opcode)) is not None and operands:
+            return unary(text, rank, operands[0])
+        if (binary := _BINARY.get(opcode)) is not None and len(operands) == 2:
+            return binary(*operands) if len(operands[0].steps) == len(operands[1].steps) else None
+        return None
 
     def _program(self, text: str) -> LaunchValue:
         match = _AXIS.match(text)
@@ -131,10 +133,10 @@ class _Evaluation:
             return UNKNOWN
         return single(self._grid[axis] - (match[1] == "program_id"))
 
-    def _loop(self, index: int, loop: Operation, operands: Sequence[LaunchValue]) -> None:
+    def _loop(self, index: int, operands: Sequence[LaunchValue]) -> None:
         """Set the counter, the values carried by the loop, and its results."""
         first, last, step = ([bound.single for bound in operands[:3]] + [None] * 3)[:3]
-        trips = None
+        trips = 0  # or unknown
         if first is not None and last is not None and step is not None and step > 0:
             trips = max(0, -(-(last - first) // step))
             # In a loop that never runs, nothing is known of its body.
@@ -142,34 +144,22 @@ class _Evaluation:
                 counter = LaunchValue(first, first + (trips - 1) * step, True, frozenset([(index, _LOOP)]))
                 self._values[Definition(index, True, 0)] = counter
         for position, initial in enumerate(operands[3:]):
-            added = self._added(index, position)
+            increment = self._increment(index, position)
+            added = increment.single if increment else None
             varying = initial.varying | {(index, _LOOP)}
             if added is not None and trips and (index, _LOOP) not in initial.varying:
-                within = _moved(initial, 0, added * (trips - 1))
+                within = replace(_moved(initial, 0, added * (trips - 1)), varying=varying)
                 after = _moved(initial, added * trips, added * trips)
-                self._values[Definition(index, True, position + 1)] = replace(within, varying=varying)
-                self._values[Definition(index, False, position)] = after
             else:
-                steps = initial.steps if self._keeps_steps(index, position) else (None,) * len(initial.steps)
-                value = LaunchValue(steps=steps, base=initial.base, varying=varying)
-                self._values[Definition(index, True, position + 1)] = value
-                self._values[Definition(index, False, position)] = value
+                steps = initial.steps if increment else (None,) * len(initial.steps)
+                within = after = LaunchValue(steps=steps, base=initial.base, varying=varying)
+            self._values[Definition(index, True, position + 1)] = within
+            self._values[Definition(index, False, position)] = after
 
-    def _added(self, loop: int, position: int) -> int | None:
-        """Return the number that each iteration adds to a carried value, or None if that is unknown."""
-        increment = self._increment(loop, position)
-        value = self._values.get(increment) if increment is not None else None
-        return value.single if value is not None and value.uniform else None
-
-    def _keeps_steps(self, loop: int, position: int) -> bool:
-        increment = self._increment(loop, position)
-        value = self._values.get(increment) if increment is not None else None
-        return value is not None and value.uniform
-
-    def _increment(self, loop: int, position: int) -> Definition | None:
-        """Return the step of each iteration of a carried value, if it is computed before the loop."""
-        yielded = self._yields.get(loop)
-        source = yielded[position] if yielded is not None and position < len(yielded) else None
+    def _increment(self, loop: int, position: int) -> LaunchValue | None:
+        """Return what each iteration adds to all elements of a carried value, if that is computed before."""
+        yielded = self._yields.get(loop, ())
+        source = yielded[position] if position < len(yielded) else None
         if source is None or self._flow.operations[source.owner].opcode not in ("arith.addi", "tt.addptr"):
             return None
         terms = self._flow.sources[source.owner]
@@ -177,7 +167,8 @@ class _Evaluation:
         if len(terms) != 2 or carried not in terms:
             return None
         addend = terms[1] if terms[0] == carried else terms[0]
-        return addend if addend is not None and addend.owner < loop else None
+        value = self._values.get(addend) if addend is not None and addend.owner < loop else None
+        return value if value is not None and value.uniform else None
 
     @cached_property
     def _yields(self) -> Mapping[int, Sequence[Definition | None]]:
@@ -200,11 +191,8 @@ def _argument(text: str) -> LaunchValue:
 def _bounded(value: LaunchValue) -> LaunchValue:
     """Drop ranges that grow without end."""
     ends = [end for end in (value.low, value.high) if end is not None]
-    return (
-        value
-        if all(abs(end).bit_length() <= _MAX_BITS for end in ends)
-        else replace(value, low=None, high=None)
-    )
+    fits = all(abs(end).bit_length() <= _MAX_BITS for end in ends)
+    return value if fits else replace(value, low=None, high=None)
 
 
 def _moved(value: LaunchValue, low: int, high: int) -> LaunchValue:
@@ -214,136 +202,111 @@ def _moved(value: LaunchValue, low: int, high: int) -> LaunchValue:
     return replace(value, low=value.low + min(low, high), high=value.high + max(low, high))
 
 
-_Operands = Sequence[LaunchValue]
-_Rule = Callable[[str, tuple[int, ...], _Operands], LaunchValue | None]
+def _same(_: str, rank: int, value: LaunchValue) -> LaunchValue:
+    return value
 
 
-def _same(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue:
-    return operands[0]
-
-
-def _if_it_fits(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue:
+def _if_it_fits(_: str, rank: int, value: LaunchValue) -> LaunchValue:
     """Return the value if no conversion changes it, signed or not."""
-    low, high = operands[0].low, operands[0].high
+    low, high = value.low, value.high
     fits = low is not None and high is not None and low >= 0 and high < 1 << 31
-    return operands[0] if fits else LaunchValue(steps=operands[0].steps)
+    return value if fits else LaunchValue(steps=value.steps)
 
 
-def _splat(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue:
-    return replace(operands[0], steps=(0,) * len(shape))
+def _splat(_: str, rank: int, value: LaunchValue) -> LaunchValue:
+    return replace(value, steps=(0,) * rank)
 
 
-def _expand(text: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | None:
+def _expand(text: str, rank: int, value: LaunchValue) -> LaunchValue | None:
     match = _RANGE["axis"].search(text)
-    if match is None or not 0 <= int(match[1]) < len(shape):
+    axis = int(match[1]) if match else -1
+    if not 0 <= axis < rank:
         return None
-    steps, axis = operands[0].steps, int(match[1])
-    varying = frozenset((owner, dimension + (dimension >= axis)) for owner, dimension in operands[0].varying)
-    return replace(operands[0], varying=varying, steps=(*steps[:axis], 0, *steps[axis:]))
+    varying = frozenset((owner, dimension + (dimension >= axis)) for owner, dimension in value.varying)
+    return replace(value, varying=varying, steps=(*value.steps[:axis], 0, *value.steps[axis:]))
 
 
-def _ends(operands: _Operands) -> tuple[int, int, int, int] | None:
+def _ends(a: LaunchValue, b: LaunchValue) -> tuple[int, int, int, int] | None:
     """Return the ends of the ranges of two operands."""
-    a, b = operands
     if a.low is None or a.high is None or b.low is None or b.high is None:
         return None
     return a.low, a.high, b.low, b.high
 
 
-def _combined(operands: _Operands, ends: Sequence[int] | None, steps: tuple[int | None, ...]) -> LaunchValue:
-    a, b = operands
+def _combined(
+    a: LaunchValue, b: LaunchValue, ends: Sequence[int] | None, steps: tuple[int | None, ...]
+) -> LaunchValue:
     exact = a.exact and b.exact and not a.varying & b.varying
     low, high = (min(ends), max(ends)) if ends else (None, None)
     return LaunchValue(low, high, exact, a.varying | b.varying, steps, a.base or b.base)
 
 
-def _sum(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | None:
-    if len(operands) != 2 or len(operands[0].steps) != len(operands[1].steps):
-        return None
-    ends = _ends(operands)
-    pairs = zip(operands[0].steps, operands[1].steps, strict=True)
+def _sum(a: LaunchValue, b: LaunchValue) -> LaunchValue:
+    ends, pairs = _ends(a, b), zip(a.steps, b.steps, strict=True)
+    steps = tuple(None if x is None or y is None else x + y for x, y in pairs)
+    return _combined(a, b, ends and (ends[0] + ends[2], ends[1] + ends[3]), steps)
+
+
+def _difference(a: LaunchValue, b: LaunchValue) -> LaunchValue:
+    low, high = (None if end is None else -end for end in (b.high, b.low))
+    steps = tuple(None if step is None else -step for step in b.steps)
+    return _sum(a, replace(b, low=low, high=high, steps=steps))
+
+
+def _product(a: LaunchValue, b: LaunchValue) -> LaunchValue:
+    uniform, other = (a, b) if a.uniform else (b, a)
+    factor = uniform.single
     steps = tuple(
-        None if left_step is None or right_step is None else left_step + right_step
-        for left_step, right_step in pairs
+        0 if step == 0 and uniform.uniform else None if step is None or factor is None else step * factor
+        for step in other.steps
     )
-    return _combined(operands, ends and (ends[0] + ends[2], ends[1] + ends[3]), steps)
-
-
-def _difference(text: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | None:
-    if len(operands) != 2:
-        return None
-    subtrahend = operands[1]
-    negated = replace(
-        subtrahend,
-        low=None if subtrahend.high is None else -subtrahend.high,
-        high=None if subtrahend.low is None else -subtrahend.low,
-        steps=tuple(None if step is None else -step for step in subtrahend.steps),
-    )
-    return _sum(text, shape, (operands[0], negated))
-
-
-def _product(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | None:
-    if len(operands) != 2 or len(operands[0].steps) != len(operands[1].steps):
-        return None
-    a, b = operands
-    if not a.uniform:
-        a, b = b, a
-    factor = a.single
-    steps = tuple(
-        0 if step == 0 and a.uniform else None if step is None or factor is None else step * factor
-        for step in b.steps
-    )
-    ends = _ends(operands)
+    ends = _ends(a, b)
     products = ends and [left_end * right_end for left_end in ends[:2] for right_end in ends[2:]]
-    return _combined(operands, products, steps)
+    return _combined(uniform, other, products, steps)
 
 
-def _division(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | None:
+def _uniform_steps(a: LaunchValue, b: LaunchValue) -> tuple[int | None, ...]:
+    """Return the steps of a result that is equal where both operands are, and unknown elsewhere."""
+    return (0 if a.uniform and b.uniform else None,) * len(a.steps)
+
+
+def _division(a: LaunchValue, b: LaunchValue) -> LaunchValue:
     """Divide numbers that are not negative by a known positive one: others round differently."""
-    ends, steps = _divided(operands)
-    by = operands[1].single if len(operands) == 2 else None
+    ends, by, steps = _ends(a, b), b.single, _uniform_steps(a, b)
     if ends is None or by is None or by <= 0 or ends[0] < 0:
         return LaunchValue(steps=steps)
-    return replace(_combined(operands, (ends[0] // by, ends[1] // by), steps), varying=operands[0].varying)
+    return replace(_combined(a, b, (ends[0] // by, ends[1] // by), steps), varying=a.varying)
 
 
-def _remainder(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | None:
-    ends, steps = _divided(operands)
-    by = operands[1].single if len(operands) == 2 else None
+def _remainder(a: LaunchValue, b: LaunchValue) -> LaunchValue:
+    ends, by, steps = _ends(a, b), b.single, _uniform_steps(a, b)
     if ends is None or by is None or by <= 0 or ends[0] < 0:
         return LaunchValue(steps=steps)
     if ends[0] // by == ends[1] // by:
-        return replace(operands[0], low=ends[0] % by, high=ends[1] % by)
-    return LaunchValue(0, by - 1, False, operands[0].varying, steps)
+        return replace(a, low=ends[0] % by, high=ends[1] % by)
+    return LaunchValue(0, by - 1, False, a.varying, steps)
 
 
-def _divided(operands: _Operands) -> tuple[tuple[int, int, int, int] | None, tuple[int | None, ...]]:
-    if len(operands) != 2:
-        return None, ()
-    uniform = all(operand.uniform for operand in operands)
-    return _ends(operands), tuple(0 if uniform else None for _ in operands[0].steps)
+def _extreme(choose: Callable[[int, int], int], a: LaunchValue, b: LaunchValue) -> LaunchValue:
+    ends, steps = _ends(a, b), _uniform_steps(a, b)
+    if ends is None:
+        return LaunchValue(steps=steps)
+    return _combined(a, b, (choose(ends[0], ends[2]), choose(ends[1], ends[3])), steps)
 
 
-def _extreme(choose: Callable[[int, int], int]) -> _Rule:
-    def rule(_: str, shape: tuple[int, ...], operands: _Operands) -> LaunchValue | None:
-        ends, steps = _divided(operands)
-        if ends is None:
-            return LaunchValue(steps=steps)
-        return _combined(operands, (choose(ends[0], ends[2]), choose(ends[1], ends[3])), steps)
-
-    return rule
-
-
-_RULES: Mapping[str, _Rule] = {
+# Of operations with one operand; the arguments are the operation, the rank of its result, and the operand.
+_UNARY: Mapping[str, Callable[[str, int, LaunchValue], LaunchValue | None]] = {
     "tt.splat": _splat,
     "tt.expand_dims": _expand,
     **dict.fromkeys(("tt.broadcast", "arith.extsi", "arith.index_cast"), _same),
     **dict.fromkeys(("arith.extui", "arith.index_castui", "arith.trunci"), _if_it_fits),
+}
+_BINARY: Mapping[str, Callable[[LaunchValue, LaunchValue], LaunchValue]] = {
     **dict.fromkeys(("arith.addi", "tt.addptr"), _sum),
     "arith.subi": _difference,
     "arith.muli": _product,
     **dict.fromkeys(("arith.divsi", "arith.divui"), _division),
     **dict.fromkeys(("arith.remsi", "arith.remui"), _remainder),
-    **dict.fromkeys(("arith.minsi", "arith.minui"), _extreme(min)),
-    **dict.fromkeys(("arith.maxsi", "arith.maxui"), _extreme(max)),
+    **dict.fromkeys(("arith.minsi", "arith.minui"), partial(_extreme, min)),
+    **dict.fromkeys(("arith.maxsi", "arith.maxui"), partial(_extreme, max)),
 }

@@ -1,447 +1,92 @@
-"""The loops of a kernel in its assembly: which Python loop each is, and what runs before, in and after it.
+"""The loops of an assembly or machine code text: their sizes, which of them only wait, and the hot one.
 
-    for k in range(...):         $L__BB0_2:  cp.async ...       in the loop of line 16
-        x = tl.load(...)         above it:   cp.async ...       before the loop of line 16
-
-`scf.for` and `scf.while` of TTGIR say which loops Python has. A loop of the assembly belongs to one of them
-if its own instructions have the location of the statement, its last branch first. Compilers add loops: those
-that wait for a barrier, those that dispatch warp-specialized work, and the remainder of an unrolled loop.
-
-How many iterations of the Python loop one pass through a loop of the assembly runs.
-
-Triton unrolls on request (`tl.range(loop_unroll_factor=4)`): TTGIR then has two loops of one statement, the
-second of which starts where the first ends, with steps in the ratio of the factor. LLVM and ptxas unroll
-without any mark. The factor follows from the work: a load of tensor<1024xf32> in a layout that gives each
-thread 8 elements moves 32 bytes per thread and iteration, so a pass that moves 128 bytes is four iterations.
+`irscope.facts.loops.kernel_loops` says which Python loop each is.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
-from enum import Enum
-from functools import cached_property
-from math import prod
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from irscope.facts.loops.scf import Chain, IntegerEvaluator, ScfLoop, location_chain, loops_around, scf_loops
-from irscope.languages.control_flow import NONE, LoopTree, find_loops
-from irscope.languages.document import Document, Layout, Operation
+from irscope.languages.control_flow import LoopTree, find_loops
+from irscope.languages.document import Document, Operation
 from irscope.languages.language import language_named
-from irscope.languages.mlir.value_types import ShapedType, operand_types
-from irscope.model.records import FrozenValue
-from irscope.targets import backend_with_assembly, instructions_of
-from irscope.targets.instructions import InstructionKind, scan
+from irscope.targets import instructions_of, stage_named
+from irscope.targets.instructions import Scan
 
 # A loop that polls has its test, a branch, and few instructions that compute addresses.
-_MOST_POLLING = 12
-# Each search visits all blocks; kernels have a few loops whose lines are also outside of them.
-_MOST_SEARCHES = 64
+MOST_POLLING = 12
 
 
-class Where(Enum):
-    """The place of an instruction relative to the loop that its Python line is in."""
+class HotLoop(NamedTuple):
+    """The hot loop: its instructions and accesses of local memory per pass, and the line of its header."""
 
-    BEFORE = "before"
-    IN = "in"
-    REMAINDER = "remainder"
-    AFTER = "after"
-    OUTSIDE = ""
+    instructions: int
+    spills: int
+    line: int
 
 
-class Region(NamedTuple):
-    """A part of a kernel: before, in or after a loop. `loop` is the position of its statement in Python.
+NO_LOOP = HotLoop(0, 0, -1)
 
-    `around` is that of the loop in which this part is before or after `loop`; () if it runs once.
+
+def hot_loop(text: str, stage: str, scanned: Scan) -> HotLoop | None:
+    """Return the hot loop of an assembly or machine code text.
+
+    Returns NO_LOOP if it has none, None if that is unknown. It is the most deeply nested loop with
+    matrix instructions; without any, the longest of the most deeply nested ones that do more than
+    wait. Takes time nearly linear in the text: only its instructions and labels are read, since facts
+    are measured for every variant, and parsing takes several times as long.
     """
-
-    where: Where
-    loop: Chain = ()
-    around: Chain = ()
-
-
-OUTSIDE = Region(Where.OUTSIDE)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class KernelLoop(FrozenValue):
-    """A loop of the assembly that is a loop of the kernel.
-
-    `natural` is its index in the loop tree, `scf` one of the TTGIR loops of its statement; `remainder` says
-    that it runs the iterations that are left over by an unrolled loop.
-    """
-
-    natural: int
-    scf: int
-    chain: Chain
-    remainder: bool = False
-
-
-class LoopRegions:
-    """The loops and regions of an assembly stage. `ttgir` is the TTGIR that it was made from."""
-
-    def __init__(self, document: Document, ttgir: Document) -> None:
-        self.document = document
-        self.tree: LoopTree = find_loops(document)
-        self.ttgir = ttgir
-        self.scf: Sequence[ScfLoop] = scf_loops(ttgir)
-        self._regions: dict[tuple[int, Chain], Region] = {}
-        self._reached: dict[tuple[int, ...], tuple[Set[int], Set[int]]] = {}
-        self._by_chain: dict[Chain, list[int]] = {}
-        for index, loop in enumerate(self.scf):
-            self._by_chain.setdefault(loop.chain, []).append(index)
-
-    @property
-    def known(self) -> bool:
-        """Return True if the loops of all functions are known."""
-        return not self.tree.unknown
-
-    @cached_property
-    def chains(self) -> Sequence[Chain]:
-        """Return the loop statements of the kernel, in the order of TTGIR."""
-        return list(self._by_chain)
-
-    @cached_property
-    def loops(self) -> Sequence[KernelLoop]:
-        """Return the loops of the assembly that are loops of the kernel, outer ones first."""
-        naturals: dict[Chain, list[int]] = {}
-        for natural, chain in self._assign().items():
-            naturals.setdefault(chain, []).append(natural)
-        kernel_loops: list[KernelLoop] = []
-        for chain, statement_loops in naturals.items():
-            scf, remainders = self._by_chain[chain], self._remainders(chain, statement_loops)
-            for position, natural in enumerate(statement_loops):
-                index = scf[position] if len(statement_loops) == len(scf) else scf[0]
-                kernel_loops.append(KernelLoop(natural, index, chain, natural in remainders))
-        return sorted(kernel_loops, key=lambda loop: loop.natural)
-
-    @cached_property
-    def _loop_of_natural(self) -> Mapping[int, KernelLoop]:
-        return {loop.natural: loop for loop in self.loops}
-
-    def _around(self, natural: int) -> Iterator[KernelLoop]:
-        """Yield the loops of the kernel around (and including) a natural loop, innermost first."""
-        while natural != NONE:
-            if natural in self._loop_of_natural:
-                yield self._loop_of_natural[natural]
-            natural = self.tree.loops[natural].parent
-
-    def instructions(self, loop: KernelLoop, inner: bool = True) -> int:
-        """Count the instructions of a loop, those of loops inside of it once."""
-        blocks = self.tree.graph.blocks
-        loop_blocks = self.tree.body(loop.natural) if inner else self.tree.bodies[loop.natural]
-        return sum(blocks[block].end - blocks[block].start for block in loop_blocks)
-
-    def main(self, chain: Chain) -> Sequence[KernelLoop]:
-        """Return the loops of a statement without remainders: several if several groups of warps run it."""
-        return [loop for loop in self.loops if loop.chain == chain and not loop.remainder]
-
-    def loop_of(self, operation: int) -> KernelLoop | None:
-        """Return the innermost loop of the kernel that an operation is in."""
-        return next(self._around(self.tree.loop_of(operation)), None)
-
-    def region(self, operation: int) -> Region:
-        """Return the region of an operation."""
-        block = self.tree.graph.block_of(operation)
-        home = self.home(location_chain(self.document.operations[operation].location))
-        if (block, home) not in self._regions:
-            self._regions[block, home] = self._region(block, home)
-        return self._regions[block, home]
-
-    def _region(self, block: int, home: Chain) -> Region:
-        """Return the region of an instruction in `block` whose Python line is in the loop `home`."""
-        around = list(self._around(self.tree.innermost[block]))
-        if home and home not in [loop.chain for loop in around] and home in self._headers:
-            headers = self._headers[home]
-            if around:
-                headers = [
-                    header for header in headers if around[0] in self._around_header(header)
-                ] or headers
-            earlier, later = self._before_and_after(tuple(headers))
-            if block in later or block in earlier:
-                outer = around[0].chain if around else ()
-                return Region(Where.AFTER if block in later else Where.BEFORE, home, outer)
-        if not around:
-            return OUTSIDE
-        return Region(Where.REMAINDER if around[0].remainder else Where.IN, around[0].chain)
-
-    def _before_and_after(self, headers: tuple[int, ...]) -> tuple[Set[int], Set[int]]:
-        """Return the blocks that reach a header without an edge back to a loop, and those reached so.
-
-        Others run instead of the loops: a path around them, or another group of warps, since all
-        groups are in the loop that dispatches work to them. Unknown, so empty, for the headers after
-        the first `_MOST_SEARCHES`.
-        """
-        if headers not in self._reached and len(self._reached) < _MOST_SEARCHES:
-            into, out_of = self._forward_edges
-            self._reached[headers] = _reachable(headers, into), _reachable(headers, out_of)
-        return self._reached.get(headers, (frozenset(), frozenset()))
-
-    @cached_property
-    def _forward_edges(self) -> tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]]:
-        """Return each block's predecessors and successors along the edges that do not repeat a loop."""
-        blocks = self.tree.graph.blocks
-        latches = {(latch, loop.header) for loop in self.tree.loops for latch in loop.latches}
-        out_of = [
-            [successor for successor in block.successors if (number, successor) not in latches]
-            for number, block in enumerate(blocks)
-        ]
-        into: list[list[int]] = [[] for _ in blocks]
-        for number, successors in enumerate(out_of):
-            for successor in successors:
-                into[successor].append(number)
-        return into, out_of
-
-    def _around_header(self, header: int) -> list[KernelLoop]:
-        return list(self._around(self.tree.innermost[header]))
-
-    @cached_property
-    def _headers(self) -> Mapping[Chain, Sequence[int]]:
-        """Map each statement to the headers of its loops."""
-        by_statement: dict[Chain, list[int]] = {}
-        for loop in self.loops:
-            by_statement.setdefault(loop.chain, []).append(self.tree.loops[loop.natural].header)
-        return by_statement
-
-    def home(self, chain: Chain) -> Chain:
-        """Return the statement of the innermost loop that has operations of a Python position in TTGIR."""
-        return self._homes.get(chain, ())
-
-    @cached_property
-    def _homes(self) -> Mapping[Chain, Chain]:
-        innermost_loops: dict[Chain, int] = {}
-        for operation, loop in zip(self.ttgir.operations, self._scf_around, strict=True):
-            if loop != NONE:
-                chain = location_chain(operation.location)
-                if (
-                    chain not in innermost_loops
-                    or self.scf[innermost_loops[chain]].depth < self.scf[loop].depth
-                ):
-                    innermost_loops[chain] = loop
-        return {chain: self.scf[loop].chain for chain, loop in innermost_loops.items()}
-
-    @cached_property
-    def _scf_around(self) -> Sequence[int]:
-        return loops_around(self.ttgir, list(self.scf))
-
-    @cached_property
-    def _position(self) -> Mapping[int, int]:
-        return {block: position for position, block in enumerate(self.tree.graph.reverse_postorder)}
-
-    def _assign(self) -> dict[int, Chain]:
-        """Map each loop to its Python statement.
-
-        A loop around one of the same statement gets none.
-        """
-        statements: dict[int, Chain] = {}
-        inner_statements: list[set[Chain]] = [set() for _ in self.tree.loops]
-        for natural in range(len(self.tree.loops) - 1, -1, -1):
-            chain = self._statement(natural, inner_statements[natural])
-            if chain is not None:
-                statements[natural] = chain
-                inner_statements[natural].add(chain)
-            parent = self.tree.loops[natural].parent
-            if parent != NONE:
-                inner_statements[parent] |= inner_statements[natural]
-        return dict(sorted(statements.items()))
-
-    def _statement(self, natural: int, taken: set[Chain]) -> Chain | None:
-        """Return the statement that the own instructions of a loop are located at."""
-        blocks, operations = self.tree.graph.blocks, self.document.operations
-        operation_indices = [
-            index
-            for block in self.tree.bodies[natural]
-            for index in range(blocks[block].start, blocks[block].end)
-        ]
-        polls = language_named(self.document.language).polls
-        if len(operation_indices) <= _MOST_POLLING and any(
-            polls.search(operations[index].opcode) for index in operation_indices
-        ):
-            return None
-        located = Counter(location_chain(operations[index].location) for index in operation_indices)
-        candidates = [chain for chain in located if chain in self._by_chain and chain not in taken]
-        if not candidates:
-            return None
-        latches = {
-            location_chain(operations[blocks[block].end - 1].location)
-            for block in self.tree.loops[natural].latches
-        }
-        votes = Counter(self.home(chain) for chain in located.elements())
-        return max(candidates, key=lambda chain: (chain in latches, votes[chain], located[chain]))
-
-    def _remainders(self, chain: Chain, loops: Sequence[int]) -> set[int]:
-        """Return the loops that run what an unrolled loop of the same statement leaves over."""
-        scf = [self.scf[index] for index in self._by_chain[chain]]
-        remainders = sum(any(_follows(loop, candidate) for candidate in scf) for loop in scf)
-        statements = len(scf) - remainders
-        if statements != 1 or len(loops) == 1:
-            return set()  # several groups of warps run it
-        blocks = self.tree.graph.blocks
-        size = {
-            loop: sum(blocks[block].end - blocks[block].start for block in self.tree.body(loop))
-            for loop in loops
-        }
-        first = min(loops, key=lambda loop: self._position.get(self.tree.loops[loop].header, 0))
-        main = first if len(loops) == len(scf) else max(loops, key=lambda loop: size[loop])
-        return {loop for loop in loops if loop != main}
-
-
-def _follows(loop: ScfLoop, other: ScfLoop) -> bool:
-    """Check whether a loop goes on where another one ends, as the remainder of an unrolled loop does."""
-    return loop is not other and loop.lower is not None and loop.lower == other.upper
-
-
-def _reachable(starts: Iterable[int], edges: Sequence[Sequence[int]]) -> Set[int]:
-    """Return the blocks that a path of one or more edges leads to."""
-    reached: set[int] = set()
-    work = list(starts)
-    while work:
-        following = [target for target in edges[work.pop()] if target not in reached]
-        reached.update(following)
-        work += following
-    return reached
-
-
-_ACCESSES = {
-    "tt.load": "global load",
-    "amdg.buffer_load": "global load",
-    "amdgpu.buffer_load": "global load",
-    "ttg.async_copy_global_to_local": "global load",
-    "amdg.buffer_load_to_local": "global load",
-    "amdgpu.buffer_load_to_local": "global load",
-    "tt.store": "global store",
-    "amdg.buffer_store": "global store",
-    "amdgpu.buffer_store": "global store",
-}
-_POINTER = re.compile(r"!tt\.ptr<([a-z]+\d+)")
-_BITS = re.compile(r"[a-zA-Z]+(\d{1,3})")
-
-# Bytes per thread, by kind of access and position in Python; in SASS, all positions are ().
-Moved = Mapping[tuple[str, Chain], int]
-
-
-def unroll_factor(regions: LoopRegions, chain: Chain, stage: str) -> int | None:
-    """Count the iterations of a loop statement that one pass runs; None if that is not known.
-
-    `stage` is the name of the stage of `regions`.
-    """
-    if not regions.main(chain):
-        return None
-    # The line numbers of SASS count the lines of inline assembly, which the loads are made with.
-    by_line = backend_with_assembly(stage) is not None
-    ratios = _ratios(_expected(regions, chain, by_line), _moved(regions, chain, stage, by_line))
-    factor, ratio = _of_triton(regions, chain), next(iter(ratios), 0.0)
-    if factor is None or len(ratios) != 1 or not ratio.is_integer() or ratio < 1:
-        return None
-    return factor * int(ratio)
-
-
-def classified(document: Document, stage: str) -> Mapping[InstructionKind, Sequence[int]]:
-    """Return the lines of an assembly stage by what the instruction on them does."""
     instructions = instructions_of(stage)
-    return scan(document.text, instructions).lines if instructions else {}
+    if instructions is None:
+        return None
+    match_line = instructions.pattern.match
+    matches = ((line, match_line(code)) for line, code in enumerate(text.split("\n")))
+    operations = [Operation(line, line + 1, match[1], "", function=0) for line, match in matches if match]
+    document = Document(stage_named(stage).language or "", text, operations, ("",))
+    tree = find_loops(document)
+    if tree.unknown:
+        return None
+    index_of = document.operation_of_line
+    matrix, spills = set[int](), Counter[int]()
+    for kind, lines in scanned.lines.items():
+        if kind.kind == "matrix":
+            matrix.update(tree.loop_of(index_of[line]) for line in lines if line in index_of)
+        elif kind.kind.startswith("local "):
+            spills.update(tree.loop_of(index_of[line]) for line in lines if line in index_of)
+    sizes = loop_sizes(tree)
+    loops = [
+        loop
+        for loop, size in enumerate(sizes)
+        if size > MOST_POLLING or not polls(document, operations_in(tree, tree.body(loop)))
+    ]
+    hot = max(loops, key=lambda loop: (loop in matrix, tree.loops[loop].depth, sizes[loop]), default=None)
+    if hot is None:
+        return NO_LOOP
+    header = operations[tree.graph.blocks[tree.loops[hot].header].start].line
+    return HotLoop(sizes[hot], spills[hot], header)
 
 
-def _ratios(expected: Moved, moved: Moved) -> set[float]:
-    """Return how many times the bytes of one iteration a pass moves, by access."""
-    return {moved.get(key, 0) / size for key, size in expected.items() if size}
-
-
-def _of_triton(regions: LoopRegions, chain: Chain) -> int | None:
-    """Return the factor by which Triton unrolled a loop, or None if its steps do not say."""
-    loops = [loop for loop in regions.scf if loop.chain == chain]
-    evaluator = IntegerEvaluator(regions.ttgir, {})
-    factors = set()
-    for loop in loops:
-        after = [candidate for candidate in loops if candidate is not loop and _goes_on(loop, candidate)]
-        before = [candidate for candidate in loops if candidate is not loop and _goes_on(candidate, loop)]
-        if after:
-            step, rest = evaluator.integer(loop.step), evaluator.integer(after[0].step)
-            divides = step and rest and rest.value > 0 and step.value % rest.value == 0
-            factors.add(step.value // rest.value if step and rest and divides else None)
-        elif not before:
-            factors.add(1)
-    return next(iter(factors)) if len(factors) == 1 else None
-
-
-def _goes_on(loop: ScfLoop, other: ScfLoop) -> bool:
-    """Check whether `other` runs what a loop of the same statement leaves over."""
-    return other.chain == loop.chain and other.lower is not None and other.lower == loop.upper
-
-
-def _expected(regions: LoopRegions, chain: Chain, by_line: bool) -> Moved:
-    """Return the bytes that the accesses of a loop of TTGIR move per thread and iteration.
-
-    Without the keys that have an access in a branch or one whose layout is not blocked: its bytes are in the
-    same sum of `_moved`.
-    """
-    loops = list(regions.scf)
-    around = loops_around(regions.ttgir, loops)
-    mains = {
-        index
-        for index, loop in enumerate(loops)
-        if loop.chain == chain
-        and not any(_goes_on(candidate, loop) for candidate in loops if candidate is not loop)
-    }
-    sizes: Counter[tuple[str, Chain]] = Counter()
-    unknown = set()
-    for index, operation in enumerate(regions.ttgir.operations):
-        kind = _ACCESSES.get(operation.opcode)
-        if kind is None or around[index] not in mains:
-            continue
-        position = location_chain(operation.location)
-        if regions.home(position) != chain:
-            continue  # copied out of an inner loop
-        key = kind, position if by_line else ()
-        size = _bytes_per_thread(regions.ttgir, operation)
-        if size is None or operation.parent != loops[around[index]].operation:
-            unknown.add(key)
-        else:
-            sizes[key] += size
-    return {key: size for key, size in sizes.items() if key not in unknown}
-
-
-def _moved(regions: LoopRegions, chain: Chain, stage: str, by_line: bool) -> Moved:
-    """Return the bytes that one pass through the loop moves per thread, as `_expected` has them."""
-    sizes: Counter[tuple[str, Chain]] = Counter()
-    document = regions.document
-    for kind, lines in classified(document, stage).items():
-        if kind.kind in ("global load", "global store"):
-            for line in lines:
-                index = document.operation_of_line.get(line)
-                if index is not None and regions.region(index) == Region(Where.IN, chain):
-                    position = location_chain(document.operations[index].location) if by_line else ()
-                    sizes[kind.kind, position] += kind.width
+def loop_sizes(tree: LoopTree) -> list[int]:
+    """Count the instructions of each loop, those of inner loops included."""
+    blocks = tree.graph.blocks
+    sizes = [sum(blocks[block].end - blocks[block].start for block in body) for body in tree.bodies]
+    for loop in range(len(sizes) - 1, -1, -1):
+        if (parent := tree.loops[loop].parent) >= 0:
+            sizes[parent] += sizes[loop]
     return sizes
 
 
-def _bytes_per_thread(document: Document, operation: Operation) -> int | None:
-    """Return the bytes that one thread accesses, or None if the layout is not blocked."""
-    text = document.lines[operation.line]
-    for shaped in operand_types(text):
-        layout = document.layouts.get(shaped.encoding)
-        if shaped.kind == "tensor" and layout is not None and layout.kind == "ttg.blocked":
-            elements = _elements_per_thread(shaped, layout)
-            pointer = _POINTER.search(shaped.element)
-            bits = _BITS.fullmatch(pointer[1] if pointer else shaped.element)
-            return None if elements is None or bits is None else elements * int(bits[1]) // 8
-    return None
+def operations_in(tree: LoopTree, blocks: Iterable[int]) -> list[int]:
+    """Return the indices of the operations of some blocks."""
+    bounds = (tree.graph.blocks[block] for block in blocks)
+    return [index for block in bounds for index in range(block.start, block.end)]
 
 
-def _elements_per_thread(shaped: ShapedType, layout: Layout) -> int | None:
-    """Count the elements of each thread: sizePerThread of each tile that the threads cover at once."""
-    names = ("sizePerThread", "threadsPerWarp", "warpsPerCTA")
-    elements, lanes, warps = (_numbers(layout.fields.get(name, "")) for name in names)
-    if not all(size.isdecimal() for size in shaped.shape):
-        return None
-    shape = [int(size) for size in shaped.shape]
-    if not len(shape) == len(elements) == len(lanes) == len(warps) or 0 in (*elements, *lanes, *warps):
-        return None
-    tiles = [-(-size // (a * b * c)) for size, a, b, c in zip(shape, elements, lanes, warps, strict=True)]
-    return prod(elements) * prod(tiles)
-
-
-def _numbers(text: str) -> Sequence[int]:
-    return [int(number) for number in re.findall(r"\d{1,9}", text)]
+def polls(document: Document, operations: Sequence[int]) -> bool:
+    """Return True if a loop that consists of these operations only waits."""
+    pattern = language_named(document.language).polls
+    return len(operations) <= MOST_POLLING and any(
+        pattern.search(document.operations[index].opcode) for index in operations
+    )

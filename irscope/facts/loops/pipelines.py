@@ -17,11 +17,6 @@ is that much closer to the loads of the tiles that it reads.
 
 If the loads are not copied before the loop (warp specialization, where a group of warps only loads, or
 pipelines written by hand in Gluon), the depth is the number of buffers that asynchronous copies fill in turn.
-
-The hot loop of an assembly text: the innermost loop with most of the work, and its size.
-
-Reads only the instructions and labels of the text: facts are measured for every variant, and parsing takes
-several times as long. `irscope.facts.loops.kernel_loops` says which Python loop it is.
 """
 
 from __future__ import annotations
@@ -30,14 +25,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from irscope.languages.control_flow import LoopTree, find_loops
-from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named
 from irscope.languages.mlir.parser import opcode_of
 from irscope.model.records import FrozenValue
-from irscope.targets import instructions_of, stage_named
-from irscope.targets.instructions import Scan
 
 # The operations that load a tile from global memory, with how they do it.
 _LOADS = {
@@ -100,8 +91,7 @@ class Pipeline(FrozenValue):
     buffer_lines: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Buffer(FrozenValue):
+class _Buffer(NamedTuple):
     """A value that is one of `copies` copies of the tile `tile`, selected in `line`."""
 
     tile: str
@@ -109,8 +99,7 @@ class _Buffer(FrozenValue):
     line: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _TileUse(FrozenValue):
+class _TileUse(NamedTuple):
     """A load that fills the tiles `tiles`, or a matrix instruction that reads them. `how` is of a load."""
 
     identity: str
@@ -264,88 +253,3 @@ def _depth(region: _Region, before: Counter[str]) -> int:
         for load in region.loads
     ]
     return max(1 + max(distances), copied, 1)
-
-
-# A loop that polls has its test, a branch, and few instructions that compute addresses.
-_MOST_POLLING = 12
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class HotLoop(FrozenValue):
-    """The hot loop: its instructions and accesses of local memory per pass, and the line of its header."""
-
-    instructions: int
-    spills: int
-    line: int
-
-
-NO_LOOP = HotLoop(0, 0, -1)
-
-
-def hot_loop(text: str, stage: str, scanned: Scan) -> HotLoop | None:
-    """Return the hot loop of an assembly or machine code text.
-
-    Returns NO_LOOP if it has none, None if that is unknown. It is the most deeply nested loop with
-    matrix instructions; without any, the longest of the most deeply nested ones that do more than
-    wait. Takes time nearly linear in the text.
-    """
-    tree, operations = _loops(text, stage)
-    if tree is None:
-        return None
-    index_of = {operation.line: index for index, operation in enumerate(operations)}
-    matrix, spills = set[int](), Counter[int]()
-    for kind, lines in scanned.lines.items():
-        if kind.kind == "matrix":
-            matrix.update(tree.loop_of(index_of[line]) for line in lines if line in index_of)
-        elif kind.kind.startswith("local "):
-            spills.update(tree.loop_of(index_of[line]) for line in lines if line in index_of)
-    sizes = _sizes(tree)
-    loops = [
-        number for number in range(len(sizes)) if not _polls(tree, number, operations, sizes[number], stage)
-    ]
-    hot = max(loops, key=lambda loop: (loop in matrix, tree.loops[loop].depth, sizes[loop]), default=None)
-    if hot is None:
-        return NO_LOOP
-    header = operations[tree.graph.blocks[tree.loops[hot].header].start].line
-    return HotLoop(sizes[hot], spills[hot], header)
-
-
-def _loops(text: str, stage: str) -> tuple[LoopTree | None, list[Operation]]:
-    """Return the loops of the text, and its instructions with no more than line and opcode."""
-    instructions = instructions_of(stage)
-    if instructions is None:
-        return None, []
-    match_line = instructions.pattern.match
-    matches = ((line, match_line(code)) for line, code in enumerate(text.split("\n")))
-    operations = [Operation(line, line + 1, match[1], "", function=0) for line, match in matches if match]
-    tree = find_loops(Document(_language(stage), text, operations, ("",)))
-    return (None if tree.unknown else tree), operations
-
-
-def _language(stage: str) -> str:
-    return stage_named(stage).language or ""
-
-
-def _sizes(tree: LoopTree) -> list[int]:
-    """Count the instructions of each loop, those of inner loops included."""
-    blocks = tree.graph.blocks
-    sizes = [
-        sum(blocks[block].end - blocks[block].start for block in loop_blocks) for loop_blocks in tree.bodies
-    ]
-    for loop in range(len(sizes) - 1, -1, -1):
-        if (parent := tree.loops[loop].parent) >= 0:
-            sizes[parent] += sizes[loop]
-    return sizes
-
-
-def _polls(tree: LoopTree, loop: int, operations: list[Operation], size: int, stage: str) -> bool:
-    """Return True if a loop only waits."""
-    if size > _MOST_POLLING:
-        return False
-    polls = language_named(_language(stage)).polls
-    blocks = [tree.graph.blocks[number] for number in tree.body(loop)]
-    return any(
-        polls.search(operations[number].opcode)
-        for block in blocks
-        for number in range(block.start, block.end)
-    )

@@ -13,26 +13,37 @@ The source lines of HGMMA instructions, which ptxas often gives the line of anot
 On sm_90, a third of the HGMMA of SASS have the line of an instruction that ptxas scheduled next to them. The
 `wgmma.mma_async` of PTX have the right one. Both are volatile, so their order is the same unless ptxas
 copied some; then the shape decides, if only one line has it.
+
+The types of a kernel's variables, by TTIR.
+
+    acc = tl.dot(p.to(tl.float16), v, acc)    -> acc: 64x64 f32
+
+The compiler names all operations of an assignment after its variable: `p.to(tl.float16)` is called acc too.
+The values that another statement uses are the variable's.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from math import prod
 
+from irscope.diff.def_use import definitions
+from irscope.facts.loops.scf import LOOPS, location_chain, region_ends
+from irscope.facts.registers.live_values import in_library
 from irscope.languages.document import Document, Location, Operation
+from irscope.languages.mlir.value_types import shaped_values
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Span, flat
 from irscope.layouts.tensors import Layouts, Tensor, element_bits, tensors_of
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 
-_LOOPS = ("scf.for", "scf.while")
 # Operations whose result is their operand under another name or shape: it takes no registers of its own.
 _VIEWS = frozenset(
     [
@@ -143,6 +154,7 @@ class _Analysis:
 
     def __init__(self, document: Document, layouts: Layouts) -> None:
         self.document, self.operations, self.layouts = document, document.operations, layouts
+        self.ends = region_ends(self.operations)
         self.unknown = 0
         self._number: dict[tuple[int, str], int] = {}  # by operation and name
         self._operands: list[list[int]] = []
@@ -150,16 +162,6 @@ class _Analysis:
         self._defined: list[int] = []
         self._born: list[int] = []
         self._dies: list[int] = []
-
-    @cached_property
-    def ends(self) -> list[int]:
-        """Map each operation to the last operation inside of it; itself if it has no region."""
-        ends = list(range(len(self.operations)))
-        for index in range(len(ends) - 1, -1, -1):
-            parent = self.operations[index].parent
-            if parent >= 0:
-                ends[parent] = max(ends[parent], ends[index])
-        return ends
 
     @cached_property
     def scopes(self) -> list[int]:
@@ -188,7 +190,7 @@ class _Analysis:
         for index, operation in enumerate(self.operations):
             parent = operation.parent
             if parent >= 0:
-                innermost[index] = parent if self.operations[parent].opcode in _LOOPS else innermost[parent]
+                innermost[index] = parent if self.operations[parent].opcode in LOOPS else innermost[parent]
         return innermost
 
     def result(self) -> TensorPressure:
@@ -235,7 +237,7 @@ class _Analysis:
             for number in self._operands[-1]:
                 if number >= 0:
                     self._use(index, number)
-            for name in operation.arguments if operation.opcode in _LOOPS else ():
+            for name in operation.arguments if operation.opcode in LOOPS else ():
                 current[function, name] = self._define(index, name, index)
             for position, name in enumerate(operation.results):
                 number = current[function, name] = self._define(index, name, self.ends[index])
@@ -259,28 +261,18 @@ class _Analysis:
             loop = self.loops[loop]
         self._dies[number] = max(self._dies[number], last)
 
-    def _yielded(self, tensors: list[tuple[int, LiveTensor]]) -> dict[int, str]:
-        """Map each loop argument's number to the variable of what the loop passes to its next iteration."""
-        names = {self._defined_as(tensor): tensor.name for _, tensor in tensors if tensor.name}
-        names_of = {}
+    def _named(self, tensors: list[tuple[int, LiveTensor]]) -> list[tuple[int, LiveTensor]]:
+        """Return the tensors, with loop arguments named after what the loop passes to its next iteration."""
+        names = {number: tensor.name for number, tensor in tensors}
+        yielded: dict[int, str] = {}
         for index, operation in enumerate(self.operations):
             if operation.opcode != "scf.yield" or operation.parent < 0:
                 continue
             loop = self.operations[operation.parent]
             arguments = loop.arguments[-len(loop.results) :] if loop.results else ()
             for argument, number in zip(arguments, self._operands[index], strict=False):
-                carried = self._number.get((operation.parent, argument), -1)
-                if carried >= 0 and (name := names.get(number)):
-                    names_of[carried] = name
-        return names_of
-
-    def _defined_as(self, tensor: LiveTensor) -> int:
-        index = self.document.operation_of_line.get(tensor.line, -1)
-        return self._number.get((index, tensor.value), -1)
-
-    def _named(self, tensors: list[tuple[int, LiveTensor]]) -> list[tuple[int, LiveTensor]]:
-        """Return the tensors, with loop arguments named after what the loop assigns to them."""
-        yielded = self._yielded(tensors)
+                if name := names.get(number):
+                    yielded[self._number.get((operation.parent, argument), -1)] = name
         return [
             (number, tensor if tensor.name else replace(tensor, name=yielded.get(number, "")))
             for number, tensor in tensors
@@ -328,44 +320,70 @@ class _Analysis:
             tensor.alias,
             layout.size("lane") * layout.size("warp"),
             elements_per_thread(layout),
-            loop=operation.opcode in _LOOPS and tensor.name in operation.arguments,
-            ctas=_sharing_blocks(layout),
+            loop=operation.opcode in LOOPS and tensor.name in operation.arguments,
+            # The blocks of a cluster that hold different parts of the tensor.
+            ctas=1 << sum(any(basis) for basis in layout.bases.get("block", ())),
         )
 
 
-def _sharing_blocks(layout: LinearLayout) -> int:
-    """Return how many blocks of a cluster hold different parts of a tensor."""
-    return 1 << sum(any(basis) for basis in layout.bases.get("block", ()))
-
-
-_HGMMA = re.compile(r"[HIQB]GMMA\.(\d+x\d+x\d+)")
+_HGMMA = re.compile(r"[HIQB]GMMA\.(\d+)x(\d+)x(\d+)")
 _WGMMA = re.compile(r"wgmma\.mma_async\..*?\bm(\d+)n(\d+)k(\d+)")
 
 
 def matrix_locations(sass: Document, ptx: Document) -> dict[int, Location | None]:
     """Map each HGMMA of the SASS to its location, or None if the PTX does not determine it."""
     shapes = _shapes(sass, _HGMMA)
-    expected = [("x".join(match.groups()), index) for match, index in _matches(ptx, _WGMMA)]
+    expected = _shapes(ptx, _WGMMA)
     if [shape for shape, _ in shapes] == [shape for shape, _ in expected]:
         pairs = zip(shapes, expected, strict=True)
         return {index: ptx.operations[ptx_index].location for (_, index), (_, ptx_index) in pairs}
-    lines: dict[str, set[Location | None]] = {}
+    locations: dict[str, set[Location | None]] = defaultdict(set)
     for shape, index in expected:
-        lines.setdefault(shape, set()).add(ptx.operations[index].location)
-    return {index: _only(lines.get(shape, set())) for shape, index in shapes}
+        locations[shape].add(ptx.operations[index].location)
+    return {
+        index: next(iter(locations[shape])) if len(locations[shape]) == 1 else None for shape, index in shapes
+    }
 
 
 def _shapes(document: Document, pattern: re.Pattern[str]) -> list[tuple[str, int]]:
-    return [(match[1], index) for match, index in _matches(document, pattern)]
-
-
-def _matches(document: Document, pattern: re.Pattern[str]) -> list[tuple[re.Match[str], int]]:
-    """Return the operations whose opcode matches, in the order of the text."""
-    candidates = (
+    """Return the shape "64x128x16" and index of the operations whose opcode matches, in order."""
+    matches = (
         (pattern.match(operation.opcode), index) for index, operation in enumerate(document.operations)
     )
-    return [(match, index) for match, index in candidates if match]
+    return [("x".join(match.groups()), index) for match, index in matches if match]
 
 
-def _only(locations: set[Location | None]) -> Location | None:
-    return next(iter(locations)) if len(locations) == 1 else None
+_NUMBER = re.compile(r"_\d+$|#\d+$")
+
+# The shape and the element type.
+TensorType = tuple[tuple[int, ...], str]
+
+
+def variable_types(ttir: Document) -> Mapping[str, Set[TensorType]]:
+    """Map each variable of the user's functions that holds tensors to their types."""
+    operations = ttir.operations
+    users: dict[int, list[Operation]] = defaultdict(list)
+    for operation, sources in zip(operations, definitions(ttir), strict=True):
+        for source in sources:
+            if source is not None and not source.argument:
+                users[source.owner].append(operation)
+    types: dict[str, set[TensorType]] = defaultdict(set)
+    for value in shaped_values(ttir):
+        location = operations[value.operation].location
+        if not value.python or (location is not None and in_library(location.file)):
+            continue
+        parts = [_is_part(user, value.python, location) for user in users[value.operation]]
+        if not parts or not all(parts):
+            types[value.python].add((tuple(map(int, value.type.shape)), value.type.element))
+    return types
+
+
+def _is_part(user: Operation, variable: str, location: Location | None) -> bool:
+    """Check whether an operation belongs to the assignment of a variable at a location."""
+    if not user.results or user.opcode.startswith("scf."):
+        return False
+    if _NUMBER.sub("", user.results[0].lstrip("%")) == variable:
+        return True
+    return location is not None and any(
+        (place.file, place.line) == (location.file, location.line) for place in location_chain(user.location)
+    )

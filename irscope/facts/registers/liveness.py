@@ -102,8 +102,9 @@ def liveness(graph: ControlFlow, accesses: Sequence[RegisterAccess], file: Regis
     registers = sum(mask.bit_count() for mask, _ in file.weights)
     if len(graph.blocks) * registers > _MAX_BITS:
         return None
-    live_out = _live_out(graph, accesses)
-    return None if live_out is None else Liveness(graph, accesses, file, live_out)
+    effects = [effect(accesses[block.start : block.end]) for block in graph.blocks]
+    after = live_out(graph, effects)
+    return None if after is None else Liveness(graph, accesses, file, after)
 
 
 def _before(access: RegisterAccess, live: int) -> int:
@@ -111,12 +112,14 @@ def _before(access: RegisterAccess, live: int) -> int:
     return (live & ~access.writes if access.certain else live) | access.reads
 
 
-def _live_out(graph: ControlFlow, accesses: Sequence[RegisterAccess]) -> list[int] | None:
-    """Return the registers that are live after each block, or None after _MAX_PASSES passes."""
+def live_out(graph: ControlFlow, effects: Sequence[tuple[int, int]]) -> list[int] | None:
+    """Return the registers that are live after each block, or None if the control flow is too tangled.
+
+    `effects` are those of the blocks, as `effect` returns them.
+    """
     blocks = graph.blocks
-    effects = [_effect(accesses, block.start, block.end) for block in blocks]
     live_in = [0] * len(blocks)
-    live_out = [0] * len(blocks)
+    live_after = [0] * len(blocks)
     reached = set(graph.reverse_postorder)
     order = [
         *reversed(graph.reverse_postorder),
@@ -132,7 +135,7 @@ def _live_out(graph: ControlFlow, accesses: Sequence[RegisterAccess]) -> list[in
             out = 0
             for successor in blocks[block].successors:
                 out |= live_in[successor]
-            live_out[block] = out
+            live_after[block] = out
             reads, writes = effects[block]
             before = reads | (out & ~writes)
             if before != live_in[block]:
@@ -141,15 +144,14 @@ def _live_out(graph: ControlFlow, accesses: Sequence[RegisterAccess]) -> list[in
                 for predecessor in graph.predecessors[block]:
                     waiting[predecessor] = True
         if not changed:
-            return live_out
+            return live_after
     return None
 
 
-def _effect(accesses: Sequence[RegisterAccess], start: int, end: int) -> tuple[int, int]:
-    """Return the registers that a block reads before it writes them, and those it certainly writes."""
+def effect(accesses: Sequence[RegisterAccess]) -> tuple[int, int]:
+    """Return the registers that operations read before they write them, and those they certainly write."""
     reads = writes = 0
-    for index in range(end - 1, start - 1, -1):
-        access = accesses[index]
+    for access in reversed(accesses):
         if access.certain:
             reads &= ~access.writes
             writes |= access.writes

@@ -14,6 +14,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from irscope.facts.source.tokens import def_index
 from irscope.languages.document import Document, Location
@@ -76,13 +77,12 @@ def _subprogram(text: str) -> Iterator[IrFunction]:
         yield IrFunction("", True, file[1], int(match[2]), 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Span(FrozenValue):
+class _Span(NamedTuple):
     """The lines of a function in the IR's file, from its `def` to its end, and where they were captured."""
 
     file: str
     first: int
-    count: int
+    length: int
     function: SourceFunction
     captured_first: int
 
@@ -119,7 +119,7 @@ class SourceFrame:
         name = base_name(file)
         last = bisect_right(self._firsts.get(name, ()), line)
         near = self._spans.get(name, [])[max(0, last - _MOST_FILES) : last]
-        around = [span for span in near if line < span.first + span.count]
+        around = [span for span in near if line < span.first + span.length]
         if not around:
             return file, line
         span = max(around, key=lambda span: _common_suffix(span.file, file))

@@ -18,7 +18,7 @@ only do harm together, and no single one is at fault.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ from irscope.jobs.bisect.compiling import CompiledVariant
 from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.interruption import threads
 from irscope.jobs.bisect.layer_swap import Cut, Mixer
-from irscope.jobs.bisect.toolchains import Side
+from irscope.jobs.versions.environments import Environment
 from irscope.model.text import clipped, one_line
 from irscope.targets import CUDA, backend_of
 
@@ -114,7 +114,7 @@ _TOLERANCE = 0.1
 class Endpoint:
     """One end of a bisection: the toolchain, the variant as it compiled it, and what was read from that."""
 
-    side: Side
+    side: Environment
     compiled: CompiledVariant
     reading: Reading
 
@@ -157,7 +157,7 @@ class CutResult:
 
 @dataclass(frozen=True, slots=True)
 class LayerResult:
-    """The layer at fault (None: unknown, see `located.reason`) and the evidence.
+    """The layers that may be at fault, in order, and the evidence; `located.reason` says why there is none.
 
     `steps` are the names of the steps between cuts ("ttgir -> llir"), `located` indexes them.
     """
@@ -165,7 +165,12 @@ class LayerResult:
     cuts: tuple[CutResult, ...]
     steps: tuple[str, ...]
     located: Located
-    layer: str | None
+    layers: tuple[str, ...]
+
+    @property
+    def layer(self) -> str | None:
+        """The layer at fault; None if it is unknown."""
+        return self.layers[0] if len(self.layers) == 1 else None
 
     @property
     def step(self) -> str:
@@ -191,7 +196,7 @@ def attribute(
     mixer: Mixer,
     jobs: int,
     report: Callable[[str], None],
-    known: Callable[[LayerResult], None] = lambda _: None,
+    known: Callable[[LayerResult], object],
 ) -> LayerResult:
     """Build every stage of each side with the other side and say which layer is at fault.
 
@@ -228,15 +233,10 @@ def _layer_result(pair: Pair, cuts_by_stage: Mapping[str, CutResult]) -> LayerRe
     located = locate(*rows, steps)
     if located.span is None:
         located = _located_layer(rows, steps, stages, pair) or located
-    return LayerResult(cuts, steps, located, _layer(located, stages, pair))
-
-
-def _layer(located: Located, stages: Sequence[str], pair: Pair) -> str | None:
-    """The one layer of the steps that were located; None if there are several."""
-    if located.span is None:
-        return None
-    layers = {layer_of(stage, pair) for stage in stages[located.span.first : located.span.last]}
-    return layers.pop() if len(layers) == 1 else None
+    span = located.span
+    at_fault = () if span is None else stages[span.first : span.last]
+    layers = dict.fromkeys(layer_of(stage, pair) for stage in at_fault)
+    return LayerResult(cuts, steps, located, tuple(layers))
 
 
 def _located_layer(
@@ -251,13 +251,6 @@ def _located_layer(
     merged = [[None if index in inner else value for index, value in enumerate(row)] for row in rows]
     located = locate(merged[0], merged[1], steps)
     return located if inner and located.span is not None else None
-
-
-def layers_of(located: Located, stages: Sequence[str], pair: Pair) -> list[str]:
-    """The layers of the steps that were located, in order."""
-    span = located.span
-    chosen: Iterable[str] = () if span is None else stages[span.first : span.last]
-    return list(dict.fromkeys(layer_of(stage, pair) for stage in chosen))
 
 
 def _cut(pair: Pair, mixer: Mixer, stage: str, report: Callable[[str], None]) -> CutResult:

@@ -8,21 +8,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from threading import Lock
+from typing import Any
 
 from irscope.diff.rows import StageDiff, summarize
 from irscope.diff.stage_diff import diff_stage
 from irscope.facts.source.alignment import line_map
 from irscope.findings.passes import divergences
-from irscope.jobs.bisect.attribution import Endpoint, LayerResult, Pair, attribute, layers_of
+from irscope.jobs.bisect.attribution import Endpoint, LayerResult, Pair, attribute
 from irscope.jobs.bisect.changes import Changes, SourceEdit, changed_python, changes_of, source_edits
-from irscope.jobs.bisect.commits import CommitRequest, CommitSearch, CommitTester, search_commits
+from irscope.jobs.bisect.commits import CommitRequest, CommitSearch, CommitSearcher
 from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, Subject, compile_on
 from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.interruption import threads
 from irscope.jobs.bisect.layer_swap import Mixer
 from irscope.jobs.bisect.pass_search import PassResult, PassSearch
-from irscope.jobs.bisect.toolchains import Side
 from irscope.jobs.repository import Repository, checkouts
+from irscope.jobs.versions.environments import Environment
 from irscope.languages.language import parse
 from irscope.model import UserError
 from irscope.targets import stage_named
@@ -52,20 +53,26 @@ class VersionReading:
 class Cause:
     """Why one version is worse than another: the layer, the pass, the changed lines, and the evidence.
 
-    `good` and `bad` are labels; `stages` has the differences of each stage of the two in words. `candidates`
-    are the layers that it may be if it is not known which. `no_changes` says why a step was located, but its
-    changes cannot be shown.
+    `stages` has the differences of each stage of the two in words. `no_changes` says why a step was located,
+    but its changes cannot be shown.
     """
 
-    good: str
-    bad: str
     pair: Pair
     layers: LayerResult
-    stages: tuple[tuple[str, str], ...]
+    stages: tuple[tuple[str, str], ...] = ()
     passes: PassResult | None = None
     changes: Changes | None = None
     no_changes: str = ""
-    candidates: tuple[str, ...] = ()
+
+    @property
+    def good(self) -> str:
+        """The label of the last good version."""
+        return self.pair.good.side.label
+
+    @property
+    def bad(self) -> str:
+        """The label of the first bad version."""
+        return self.pair.bad.side.label
 
 
 @dataclass(frozen=True)
@@ -117,222 +124,162 @@ class Bisector:
     _lock: Lock = field(default_factory=Lock)
     _start: float = 0.0
 
-    def _know(self, change: Callable[[Bisection], Bisection]) -> None:
-        """Add to what is known so far; several threads do."""
-        with self._lock:
-            if self.latest is not None:
-                seconds = time.monotonic() - self._start
-                self.latest = replace(change(self.latest), built=self.kept.made, seconds=seconds)
-
-    def _begin(self, named: tuple[str, str, str], toolchain: str = "") -> None:
-        self._start = time.monotonic()
-        self.latest = Bisection(*named, self.criterion, toolchain=toolchain)
-
     def versions(
-        self, sides: Sequence[Side | UserError], labels: Sequence[str], subject: Subject, name: str
+        self, sides: Sequence[Environment | UserError], labels: Sequence[str], subject: Subject, name: str
     ) -> Bisection:
-        """The first version at which a variant gets worse, and why.
+        """Return the first version at which a variant gets worse, and why.
 
         Raises UserError if fewer than two compile.
         """
-        start = time.monotonic()
-        named = subject.kernel, str(subject.target), name
-        self._begin(named)
-        known: dict[int, VersionReading] = {}
+        self._begin(Bisection(subject.kernel, str(subject.target), name, self.criterion))
+        readings: dict[int, tuple[VersionReading, Endpoint | None]] = {}
 
-        def compile_(index: int, side: Side | UserError) -> CompiledVariant | UserError:
-            result = self._compile(side, subject)
-            known[index] = self._reading(side, labels[index], result)[0]
-            readings = tuple(known[number] for number in sorted(known))
-            self._know(lambda found: replace(found, versions=readings))
-            return result
+        def compile_(side: Environment) -> CompiledVariant:
+            self.report(f"compiling with {side.label}")
+            return compile_on(side, subject, self.kept, self.seconds)
+
+        def read(index: int) -> None:
+            readings[index] = self._read(sides[index], labels[index], compile_)
+            self._add(versions=tuple(readings[number][0] for number in sorted(readings)))
 
         with threads(self.jobs) as executor:
-            compiled = list(executor.map(compile_, range(len(sides)), sides))
-        return self._over_versions(sides, labels, compiled, named, start)
-
-    def _compile(self, side: Side | UserError, subject: Subject) -> CompiledVariant | UserError:
-        if isinstance(side, UserError):
-            return side
-        self.report(f"compiling with {side.label}")
-        try:
-            return compile_on(side, subject, self.kept, self.seconds)
-        except UserError as error:
-            return error
-
-    def _over_versions(
-        self,
-        sides: Sequence[Side | UserError],
-        labels: Sequence[str],
-        compiled: Sequence[CompiledVariant | UserError],
-        named: tuple[str, str, str],
-        start: float,
-    ) -> Bisection:
-        ends: list[Endpoint] = []
-        readings: list[VersionReading] = []
-        for side, label, result in zip(sides, labels, compiled, strict=True):
-            reading, end = self._reading(side, label, result)
-            readings.append(reading)
-            ends += [end] if end is not None else []
-        if len(ends) < 2:
-            problems = "; ".join(f"{one.label}: {one.problem}" for one in readings if one.problem)
-            raise UserError(f"fewer than two versions compile {named[0]}: {problems}")
-        worse = [(a, b) for a, b in pairwise(ends) if self.criterion.is_worse(a.reading, b.reading)]
-        labeled = tuple((a.side.label, b.side.label) for a, b in worse)
-        self._know(lambda found: replace(found, versions=tuple(readings), worse=labeled))
-        cause = self.cause(*worse[0]) if worse else None
-        return Bisection(
-            *named,
-            self.criterion,
-            tuple(readings),
-            labeled,
-            cause,
-            seconds=time.monotonic() - start,
-            built=self.kept.made,
-        )
-
-    def _reading(
-        self, side: Side | UserError, label: str, result: CompiledVariant | UserError
-    ) -> tuple[VersionReading, Endpoint | None]:
-        if isinstance(side, UserError) or isinstance(result, UserError):
-            return VersionReading(label, None, str(result)), None
-        tools = _tools(result)
-        reading = self.criterion.read(result.facts)
-        if reading is None:
-            return VersionReading(side.label, None, "the fact is unknown", tools), None
-        return VersionReading(side.label, reading, "", tools), Endpoint(side, result, reading)
-
-    def cause(self, good: Endpoint, bad: Endpoint) -> Cause:
-        """The layer and pass that make a variant worse with one toolchain than with another."""
-        pair, mixer = Pair(good, bad, self.criterion), Mixer(self.kept, self.seconds)
-
-        def know_layers(result: LayerResult) -> None:
-            self._know(lambda found: replace(found, cause=_cause(pair, result, ())))
-
-        layers = attribute(pair, mixer, self.jobs, self.report, know_layers)
-        known = _cause(pair, layers, stage_differences(good.compiled, bad.compiled))
-        self._know(lambda found: replace(found, cause=known))
-        search, passes = self._passes(pair, layers, mixer)
-        self.report("comparing")
-        changes = changes_of(pair, layers, mixer, search, passes)
-        return replace(
-            known,
-            passes=passes,
-            changes=None if isinstance(changes, str) else changes,
-            no_changes=changes if isinstance(changes, str) else "",
-        )
-
-    def _passes(
-        self, pair: Pair, layers: LayerResult, mixer: Mixer
-    ) -> tuple[PassSearch | None, PassResult | None]:
-        span = layers.located.span
-        if span is None or span.last - span.first != 1 or layers.cuts[span.last].name not in _WITH_PASSES:
-            return None, None
-        search = PassSearch(pair, mixer, layers.cuts[span.first].name, layers.cuts[span.last].name)
-        return search, search.run(self.report)
+            list(executor.map(read, range(len(sides))))
+        self._over_versions([readings[index][1] for index in range(len(sides))])
+        return self._add()
 
     def commits(
-        self, request: CommitRequest, sides: Sequence[Side | UserError], labels: Sequence[str]
+        self, request: CommitRequest, sides: Sequence[Environment | UserError], labels: Sequence[str]
     ) -> Bisection:
-        """The first bad commit with the good (first) toolchain; with several, then the first bad version.
+        """Return the first bad commit with the good (first) toolchain; with several, the first bad version.
 
         Raises UserError if an end cannot be compiled.
         """
-        start = time.monotonic()
         repository = Repository(request.request.file)
         first = sides[0]
         if isinstance(first, UserError):
             raise first
-        requested = request.request
-        self._begin((str(requested.kernel or ""), ", ".join(map(str, requested.targets)), ""), first.label)
+        kernel, targets = str(request.request.kernel or ""), ", ".join(map(str, request.request.targets))
+        self._begin(Bisection(kernel, targets, "", self.criterion, toolchain=first.label))
         with checkouts(repository) as check_out:
-            tester = CommitTester(repository, request, self.kept, check_out)
-            found = search_commits(tester, repository, request, first, self.report, self._know_commits)
-            if found.good is None or found.bad is None:
-                raise AssertionError(found)
-            variant = found.bad.compiled.variant
-            named = variant.kernel.name, str(variant.target), str(variant.config)
-            over = None
+            searcher = CommitSearcher(repository, request, first, self.kept, check_out, self.report)
+            search = searcher.run(lambda commits: self._add(commits=commits))
+            if search.good is None or search.bad is None:
+                raise AssertionError(search)
+            variant = search.bad.compiled.variant
+            self._add(
+                commits=search,
+                kernel=variant.kernel.name,
+                target=str(variant.target),
+                name=str(variant.config),
+            )
             if len(sides) > 1:
-                compiled = self._at_bad_end(tester, repository, request, sides)
-                over = self._over_versions(sides, labels, compiled, named, start)
-        source = self._source_cause(found) if found.first_bad or found.candidates else None
-        return Bisection(
-            *named,
-            self.criterion,
-            over.versions if over else (),
-            over.worse if over else (),
-            over.cause if over else None,
-            found,
-            source,
-            first.label,
-            seconds=time.monotonic() - start,
-            built=self.kept.made,
+                self._versions_at(searcher, sides, labels)
+        if search.first_bad or search.candidates:
+            self._add(source_cause=_source_cause(search.good.compiled, search.bad.compiled))
+        return self._add()
+
+    def _versions_at(
+        self, searcher: CommitSearcher, sides: Sequence[Environment | UserError], labels: Sequence[str]
+    ) -> None:
+        """Bisect over versions at the bad end of the commits."""
+        sha = searcher.bad_end
+
+        def compile_(side: Environment) -> CompiledVariant:
+            self.report(f"compiling {sha[:10]} with {side.label}")
+            return searcher.compile(sha, side)
+
+        readings = [self._read(side, label, compile_) for side, label in zip(sides, labels, strict=True)]
+        self._add(versions=tuple(reading for reading, _ in readings))
+        self._over_versions([end for _, end in readings])
+
+    def _begin(self, bisection: Bisection) -> None:
+        self._start = time.monotonic()
+        self.latest = bisection
+
+    def _add(self, **fields: Any) -> Bisection:
+        """Replace fields of what is known so far, and return it; several threads do."""
+        with self._lock:
+            if self.latest is None:
+                raise AssertionError("a bisection has begun")
+            seconds = time.monotonic() - self._start
+            self.latest = replace(self.latest, **fields, built=self.kept.made, seconds=seconds)
+            return self.latest
+
+    def _read(
+        self, side: Environment | UserError, label: str, compile_: Callable[[Environment], CompiledVariant]
+    ) -> tuple[VersionReading, Endpoint | None]:
+        """Compile with a side, and read the criterion."""
+        try:
+            if isinstance(side, UserError):
+                raise side
+            compiled = compile_(side)
+        except UserError as error:
+            return VersionReading(label, None, str(error)), None
+        tools = _tools(compiled)
+        reading = self.criterion.read(compiled.facts)
+        if reading is None:
+            return VersionReading(side.label, None, "the fact is unknown", tools), None
+        return VersionReading(side.label, reading, "", tools), Endpoint(side, compiled, reading)
+
+    def _over_versions(self, read_ends: Sequence[Endpoint | None]) -> None:
+        """Add the versions at which it gets worse, and why it does at the first of them."""
+        ends = [end for end in read_ends if end is not None]
+        if len(ends) < 2:
+            known = self._add()
+            problems = "; ".join(f"{one.label}: {one.problem}" for one in known.versions if one.problem)
+            raise UserError(f"fewer than two versions compile {known.kernel}: {problems}")
+        worse = [(a, b) for a, b in pairwise(ends) if self.criterion.is_worse(a.reading, b.reading)]
+        self._add(worse=tuple((a.side.label, b.side.label) for a, b in worse))
+        if worse:
+            self._find_cause(Pair(*worse[0], self.criterion))
+
+    def _find_cause(self, pair: Pair) -> None:
+        """Add the layer and pass that make a variant worse with one toolchain than with another."""
+        mixer = Mixer(self.kept, self.seconds)
+        layers = attribute(
+            pair, mixer, self.jobs, self.report, lambda result: self._add(cause=Cause(pair, result))
         )
-
-    def _know_commits(self, known: CommitSearch) -> None:
-        self._know(lambda found: replace(found, commits=known))
-
-    def _at_bad_end(
-        self,
-        tester: CommitTester,
-        repository: Repository,
-        request: CommitRequest,
-        sides: Sequence[Side | UserError],
-    ) -> list[CompiledVariant | UserError]:
-        sha = repository.resolve(request.range.partition("..")[2] or "HEAD")
-        found: list[CompiledVariant | UserError] = []
-        for side in sides:
-            if not isinstance(side, UserError):
-                self.report(f"compiling {sha[:10]} with {side.label}")
-            try:
-                if isinstance(side, UserError):
-                    raise side
-                found.append(tester.compile(sha, side))
-            except UserError as error:
-                found.append(error)
-        return found
-
-    def _source_cause(self, found: CommitSearch) -> SourceCause | None:
-        if found.good is None or found.bad is None:
-            return None
-        good, bad = found.good.compiled, found.bad.compiled
-        lines = line_map(good.variant.kernel, bad.variant.kernel)
-        diverging = divergences(good.steps, bad.steps, good.documents, bad.documents, lines).first
-        return SourceCause(
-            tuple(source_edits(good.variant, bad.variant)),
-            stage_differences(good, bad),
-            "" if diverging is None else f"{diverging.place}: {diverging.summary}",
-            self._source_changes(good, bad),
-        )
-
-    def _source_changes(self, good: CompiledVariant, bad: CompiledVariant) -> Changes | None:
-        """The diff of the first stage that differs."""
-        for stage in good.stages:
-            diff = _stage_diff(good, bad, stage)
-            if diff is not None and not diff.equal:
-                python = changed_python(diff.in_lines_of_b(), bad.variant.kernel)
-                return Changes(stage, "each commit's own Python", diff, python)
-        return None
+        cause = Cause(pair, layers, stage_differences(pair.good.compiled, pair.bad.compiled))
+        self._add(cause=cause)
+        search = passes = None
+        span = layers.located.span
+        if span is not None and span.last - span.first == 1 and layers.cuts[span.last].name in _WITH_PASSES:
+            search = PassSearch(pair, mixer, layers.cuts[span.first].name, layers.cuts[span.last].name)
+            passes = search.run(self.report)
+        self.report("comparing")
+        changes = changes_of(pair, layers, mixer, search, passes)
+        if isinstance(changes, str):
+            self._add(cause=replace(cause, passes=passes, no_changes=changes))
+        else:
+            self._add(cause=replace(cause, passes=passes, changes=changes))
 
 
-def _cause(pair: Pair, layers: LayerResult, stages: tuple[tuple[str, str], ...]) -> Cause:
-    """Return the cause as far as the layers say it."""
-    names = [cut.name for cut in layers.cuts[1:]]
-    return Cause(
-        pair.good.side.label,
-        pair.bad.side.label,
-        pair,
-        layers,
-        stages,
-        candidates=tuple(layers_of(layers.located, names, pair)),
+def _source_cause(good: CompiledVariant, bad: CompiledVariant) -> SourceCause:
+    lines = line_map(good.variant.kernel, bad.variant.kernel)
+    diverging = divergences(good.steps, bad.steps, good.module, bad.module, lines).first
+    return SourceCause(
+        tuple(source_edits(good.variant, bad.variant)),
+        stage_differences(good, bad),
+        "" if diverging is None else f"{diverging.place}: {diverging.summary}",
+        _source_changes(good, bad),
     )
+
+
+def _source_changes(good: CompiledVariant, bad: CompiledVariant) -> Changes | None:
+    """Return the diff of the first stage that differs."""
+    for stage in good.stages:
+        diff = _stage_diff(good, bad, stage)
+        if diff is not None and not diff.equal:
+            python = changed_python(diff.in_lines_of_b(), bad.variant.kernel)
+            return Changes(stage, "each commit's own Python", diff, python)
+    return None
 
 
 def _tools(compiled: CompiledVariant) -> tuple[tuple[str, str], ...]:
     """The versions of Triton and the assembler: (("triton", "3.8.0"), ("ptxas", "12.9"))."""
     names = ("triton", "ptxas")
-    found = [(name, compiled.versions[name]) for name in names if name in compiled.versions]
+    versions = compiled.variant.toolchain.versions
+    found = [(name, versions[name]) for name in names if name in versions]
     return tuple((name, match[1] if (match := _CUDA.match(text)) else text) for name, text in found)
 
 

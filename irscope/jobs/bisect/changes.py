@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pkgutil import resolve_name
 
 from irscope.diff.rows import Row, StageDiff
 from irscope.diff.stage_diff import diff_stage
@@ -63,16 +62,16 @@ def changes_of(
     changes = None if search is None or found is None else _of_pass(pair, mixer, search, found)
     if changes is not None:
         return changes
-    before, stage = layers.cuts[span.first].name, layers.cuts[span.last].name
-    good = pair.good
-    left, right, inputs = _from_one_input(pair, mixer, before)
+    left, right, inputs = _from_one_input(pair, mixer, layers.cuts[span.first].name)
+    variant, made = pair.good.compiled.variant, layers.cuts[span.last].name
+    # Machine code is shown as its disassembly.
+    stages = stages_for(variant.target.backend)
+    stage = next((stage.name for stage in stages if stage.derived_from == made), made)
     try:
-        documents = [document_of(compiled, stage) for compiled in (left, right)]
+        documents = [compiled.workspace.document(compiled.variant, stage) for compiled in (left, right)]
     except UserError as error:
         return str(error)
-    return _changes(
-        shown_stage(stage, pair), inputs, documents[0], documents[1], good.compiled.variant.kernel
-    )
+    return _changes(stage, inputs, documents[0], documents[1], variant.kernel)
 
 
 def _from_one_input(pair: Pair, mixer: Mixer, before: str) -> tuple[CompiledVariant, CompiledVariant, str]:
@@ -108,23 +107,6 @@ def _changes(stage: str, inputs: str, left: Document, right: Document, kernel: K
         return f"the {stage} of both sides is too large to compare"
     diff = diff_stage(stage, left, right)
     return Changes(stage, inputs, diff, changed_python(diff, kernel))
-
-
-def shown_stage(stage: str, pair: Pair) -> str:
-    """The stage whose text shows a stage: of machine code, its disassembly."""
-    stages = stages_for(pair.good.compiled.variant.target.backend)
-    return next((each.name for each in stages if each.derived_from == stage), stage)
-
-
-def document_of(compiled: CompiledVariant, stage: str) -> Document:
-    """A stage, parsed; of machine code, its disassembly. Raises UserError if that cannot be had."""
-    for each in stages_for(compiled.variant.target.backend):
-        if each.name == stage and each.language is not None:
-            return parse(compiled.text(stage), each.language)
-        if each.derived_from == stage and each.language is not None:
-            disassemble = resolve_name(each.disassembler)
-            return parse(disassemble(compiled.read(stage) or b""), each.language)
-    raise UserError(f"{stage} cannot be shown as text")
 
 
 def changed_python(diff: StageDiff, kernel: Kernel) -> tuple[PythonPlace, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from irscope.compiling.messages import SweepRequest
 from irscope.jobs.bisect.attribution import Endpoint
-from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, compile_on, compile_path, digest_of
+from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, compile_on, digest_of
 from irscope.jobs.bisect.criteria import Criterion, Reading
 from irscope.jobs.bisect.plans import choose, planned_subjects
-from irscope.jobs.bisect.toolchains import Side
 from irscope.jobs.repository import Commit, Repository
+from irscope.jobs.versions.environments import Environment
 from irscope.model import UserError
 from irscope.model.text import pluralize
 
@@ -66,53 +66,100 @@ def split_git_range(text: str) -> tuple[str, str]:
     return good or "HEAD", bad or "HEAD"
 
 
-class CommitTester:
-    """Compiles the kernel at commits, in one worktree, which is made when the first commit needs it."""
+class CommitSearcher:
+    """Finds the first bad commit with the toolchain `side`: one whose value is nearer to the bad end's.
+
+    `folder` checks a commit out. `tested` are the commits that were tested, in order.
+    """
 
     def __init__(
-        self, repository: Repository, request: CommitRequest, kept: KeptResults, folder: Callable[[str], Path]
+        self,
+        repository: Repository,
+        request: CommitRequest,
+        side: Environment,
+        kept: KeptResults,
+        folder: Callable[[str], Path],
+        report: Callable[[str], None],
     ) -> None:
-        self._repository, self._request, self._kept, self._folder = repository, request, kept, folder
+        self._repository, self._request, self._side = repository, request, side
+        self._kept, self._folder, self._report = kept, folder, report
         self._path = repository.relative_path(request.request.file)
+        self._good, self.bad_end = map(repository.resolve, split_git_range(request.range))
+        self._tested: dict[str, CommitReading] = {}
+        self._ends: dict[str, Endpoint] = {}
 
-    def compile(self, sha: str, side: Side) -> CompiledVariant:
-        """The kernel at a commit. Raises UserError if it does not compile there."""
-        key = digest_of(
-            "commit", self._repository.tree(sha), str(self._path), side.identity, self._settings()
+    def run(self, known: Callable[[CommitSearch], object]) -> CommitSearch:
+        """Search; `known` gets each commit's result. Raises UserError if an end does not compile."""
+        repository, criterion = self._repository, self._request.criterion
+        good, bad = self._good, self.bad_end
+        repository.check_ancestor(good, bad)
+        self._known = known
+        for sha in (good, bad):
+            if self._test(sha) is None:
+                raise UserError(f"commit {repository.commit(sha).short}: {self._tested[sha].problem}")
+        first, last = self._ends[good].reading, self._ends[bad].reading
+        if not criterion.is_worse(first, last):
+            return self._result(good, bad, reason="it did not get worse")
+        goods = [good]
+        while True:
+            candidates = repository.candidates(goods, bad)
+            next_sha = next((sha for sha in candidates if sha != bad and sha not in self._tested), None)
+            if next_sha is None:
+                break
+            self._report(f"{pluralize(len(candidates), 'commit')} left")
+            end = self._test(next_sha)
+            if end is None:
+                continue
+            badness = criterion.badness(end.reading, first, last)
+            if badness > _HALF if badness is not None else end.reading.value != first.value:
+                bad = next_sha
+            else:
+                goods.append(next_sha)
+        base = next(
+            sha for sha in (*repository.parents(bad), *reversed(goods)) if self._test(sha) is not None
         )
-        path = self._kept.path(key, ".json")
-        if not (path.exists() and _capture(path).exists()):
-            self._kept.put(key, partial(self._compile, sha, side), ".json")
-        return CompiledVariant(_capture(path))
+        result = replace(self._result(base, bad), good_commit=repository.commit(base))
+        if len(candidates) == 1:
+            return replace(result, first_bad=repository.commit(bad))
+        commits = tuple(map(repository.commit, candidates))
+        return replace(result, candidates=commits, reason="the commits between them do not compile")
 
-    def read(self, sha: str, side: Side) -> tuple[Endpoint | None, CommitReading]:
-        """The compilation at a commit and its reading; None and a reading that says why if it failed."""
-        commit = self._repository.commit(sha)
+    def _result(self, good: str, bad: str, reason: str = "") -> CommitSearch:
+        tested = tuple(self._tested.values())
+        return CommitSearch(tested, None, self._ends[good], self._ends[bad], reason=reason)
+
+    def _test(self, sha: str) -> Endpoint | None:
+        """Compile and read the kernel at a commit; None if it does not compile there."""
+        if sha not in self._tested:
+            commit = self._repository.commit(sha)
+            self._report(f"commit {commit.short}")
+            self._tested[sha] = self._read(sha, commit)
+            tested = tuple(self._tested.values())
+            self._known(CommitSearch(tested, None, reason="the search was interrupted"))
+        return self._ends.get(sha)
+
+    def _read(self, sha: str, commit: Commit) -> CommitReading:
         try:
-            compiled = self.compile(sha, side)
+            compiled = self.compile(sha, self._side)
         except UserError as error:
-            return None, CommitReading(commit, None, str(error))
+            return CommitReading(commit, None, str(error))
         reading = self._request.criterion.read(compiled.facts)
         if reading is None:
-            return None, CommitReading(commit, None, "the fact is unknown there")
-        return Endpoint(side, compiled, reading), CommitReading(commit, reading)
+            return CommitReading(commit, None, "the fact is unknown there")
+        self._ends[sha] = Endpoint(self._side, compiled, reading)
+        return CommitReading(commit, reading)
 
-    def _settings(self) -> str:
+    def compile(self, sha: str, side: Environment) -> CompiledVariant:
+        """Return the kernel at a commit. Raises UserError if it does not compile there."""
         request = self._request.request
         axes: Mapping[str, object] = request.axes
-        return repr(
-            (
-                request.kernel,
-                request.signature,
-                request.constants,
-                axes,
-                request.targets,
-                self._request.variant,
-            )
-        )
+        sweep = request.kernel, request.signature, request.constants, axes, request.targets
+        settings = repr((*sweep, self._request.variant))
+        key = digest_of("commit", self._repository.tree(sha), str(self._path), side.identity, settings)
+        return CompiledVariant(self._kept.get(key, partial(self._compile, sha, side)))
 
-    def _compile(self, sha: str, side: Side, path: Path) -> None:
-        """Write where the result is kept. Raises UserError if the commit does not compile."""
+    def _compile(self, sha: str, side: Environment, path: Path) -> None:
+        """Write the capture of a commit. Raises UserError if the commit does not compile."""
         folder = self._folder(sha)
         seconds = self._request.seconds
         try:
@@ -121,94 +168,7 @@ class CommitTester:
             request = replace(self._request.request, file=folder / self._path)
             subjects = planned_subjects(side, request, self._kept, seconds, folder)
             subject, _ = choose(subjects, self._request.variant)
-            compile_on(side, subject, self._kept, seconds, folder)
-            capture = compile_path(side, subject, self._kept, seconds, folder)
+            compiled = compile_on(side, subject, self._kept, seconds, folder)
         except UserError as error:
             raise UserError(str(error).replace(f"{folder}/", "")) from error
-        path.write_text(json.dumps({"capture": str(capture)}), encoding="utf-8")
-
-
-def _capture(path: Path) -> Path:
-    """The capture that a kept result names."""
-    return Path(json.loads(path.read_text(encoding="utf-8"))["capture"])
-
-
-def search_commits(
-    tester: CommitTester,
-    repository: Repository,
-    request: CommitRequest,
-    side: Side,
-    report: Callable[[str], None],
-    known: Callable[[CommitSearch], None] = lambda _: None,
-) -> CommitSearch:
-    """The first bad commit with one toolchain: one whose value is nearer to the bad end's.
-
-    `known` gets what is known after each commit. Raises UserError if an end does not compile.
-    """
-    good, bad = map(repository.resolve, split_git_range(request.range))
-    repository.check_ancestor(good, bad)
-    log = _Log(tester, repository, side, report, known)
-    first, last = log.must_test(good), log.must_test(bad)
-    if not request.criterion.is_worse(first.reading, last.reading):
-        return CommitSearch(tuple(log.tested.values()), None, first, last, reason="it did not get worse")
-    goods: list[str] = [good]
-    while True:
-        candidates = repository.candidates(goods, bad)
-        sha = next((sha for sha in candidates if sha != bad and sha not in log.tested), None)
-        if sha is None:
-            break
-        report(f"{pluralize(len(candidates), 'commit')} left")
-        end = log.test(sha)
-        if end is None:
-            continue
-        badness = request.criterion.badness(end.reading, first.reading, last.reading)
-        is_bad = badness > _HALF if badness is not None else end.reading.value != first.reading.value
-        if is_bad:
-            bad = sha
-        else:
-            goods.append(sha)
-    base = next(sha for sha in (*repository.parents(bad), *reversed(goods)) if log.test(sha) is not None)
-    one = len(candidates) == 1
-    return CommitSearch(
-        tuple(log.tested.values()),
-        repository.commit(bad) if one else None,
-        log.found[base],
-        log.found[bad],
-        repository.commit(base),
-        () if one else tuple(map(repository.commit, candidates)),
-        "" if one else "the commits between them do not compile",
-    )
-
-
-class _Log:
-    """The commits that were tested, in order."""
-
-    def __init__(
-        self,
-        tester: CommitTester,
-        repository: Repository,
-        side: Side,
-        report: Callable[[str], None],
-        known: Callable[[CommitSearch], None],
-    ) -> None:
-        self._tester, self._repository, self._side, self._report = tester, repository, side, report
-        self._known = known
-        self.tested: dict[str, CommitReading] = {}
-        self.found: dict[str, Endpoint] = {}
-
-    def test(self, sha: str) -> Endpoint | None:
-        """The kernel at a commit; None if it does not compile there."""
-        if sha not in self.tested:
-            self._report(f"commit {self._repository.commit(sha).short}")
-            compilation, self.tested[sha] = self._tester.read(sha, self._side)
-            if compilation is not None:
-                self.found[sha] = compilation
-            self._known(CommitSearch(tuple(self.tested.values()), None, reason="the search was interrupted"))
-        return self.found.get(sha)
-
-    def must_test(self, sha: str) -> Endpoint:
-        """The kernel at a commit. Raises UserError if it does not compile there."""
-        found = self.test(sha)
-        if found is None:
-            raise UserError(f"commit {self._repository.commit(sha).short}: {self.tested[sha].problem}")
-        return found
+        shutil.copyfile(compiled.path, path)

@@ -14,26 +14,25 @@ import ast
 import contextlib
 import hashlib
 import os
-import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from threading import get_ident
-from typing import IO
 
 import irscope
+from irscope.compiling.executor import started_workers
 from irscope.compiling.messages import Plan, SweepRequest, WhatIfRequest
-from irscope.compiling.pool import Process, Stop, Worker, run_jobs
-from irscope.compiling.processes.child_process import python_command
+from irscope.compiling.pool import Stop, run_jobs
 from irscope.facts.fact import Fact
-from irscope.facts.measure import measure
-from irscope.findings.passes import Documents, PassStep, documents, steps
-from irscope.jobs.bisect.toolchains import Side
-from irscope.model import Argument, Config, Target, UserError, Variant
-from irscope.store import CaptureReader, CaptureWriter
+from irscope.findings.passes import PassModule, PassStep
+from irscope.jobs.versions.environments import Environment
+from irscope.languages.document import Document
+from irscope.model import Argument, Config, Target, Toolchain, UserError, Variant
+from irscope.store import CaptureWriter
+from irscope.targets import is_source_stage, stages_of
+from irscope.workspace import Workspace
 
 # Beyond this, files are not followed: a package of the user's has fewer.
 _MOST_FILES = 400
@@ -125,25 +124,26 @@ class KeptResults:
         self._folder = folder or default_folder()
         self.made = 0
 
-    def path(self, key: str, suffix: str = ".irscope") -> Path:
-        """The file of a key, whether it exists or not; marks it as used."""
-        path = self._folder / f"{key}{suffix}"
-        with contextlib.suppress(OSError):
-            os.utime(path)
-        return path
+    def get(self, key: str, make: Callable[[Path], None], suffix: str = ".irscope") -> Path:
+        """Return the file of a key, which `make` writes if there is none. Raises what that raises.
 
-    def put(self, key: str, make: Callable[[Path], None], suffix: str = ".irscope") -> Path:
-        """Has `make` write the file of a key, which appears when it is complete. Raises what that raises."""
+        The file appears when it is complete.
+        """
+        path = self._folder / f"{key}{suffix}"
+        if path.exists():
+            with contextlib.suppress(OSError):
+                os.utime(path)  # the oldest are removed first
+            return path
         self._folder.mkdir(parents=True, exist_ok=True)
         part = self._folder / f"{key}.{os.getpid()}-{get_ident()}.part"
         try:
             make(part)
-            part.replace(self.path(key, suffix))
+            part.replace(path)
         finally:
             part.unlink(missing_ok=True)
         self.made += 1
-        self._remove_oldest(self.path(key, suffix))
-        return self.path(key, suffix)
+        self._remove_oldest(path)
+        return path
 
     def discard_unfinished(self) -> None:
         """Remove what threads of this process that were left behind have begun to write."""
@@ -165,7 +165,7 @@ class KeptResults:
                     total -= state.st_size
 
 
-_COMMAND = "irscope bisect"
+COMMAND = "irscope bisect"
 # Failures that another attempt may not have: the process was ended, or could not start.
 _MAYBE_PASSING = ("exited", "timeout")
 # Part of every key: results of another version of irscope are made again.
@@ -189,65 +189,51 @@ class Subject:
 
 
 class CompiledVariant:
-    """A variant as a side compiled it: its stages, passes and facts, read from a capture when asked for."""
+    """A variant as a side compiled it, in a capture of its own."""
 
     def __init__(self, path: Path) -> None:
-        self._reader = CaptureReader(path)
-        (self.variant,) = self._reader.variants()
-        self.documents: Documents = documents(self._reader.content)
-
-    @cached_property
-    def facts(self) -> Mapping[str, Fact]:
-        """Its facts by name."""
-        return measure(self.variant, self.read)
-
-    @cached_property
-    def steps(self) -> list[PassStep]:
-        """Its passes in order."""
-        return steps(self._reader.passes(self.variant))
+        self.path = path
+        self.workspace = Workspace(path)
+        (self.variant,) = self.workspace.variants
+        # In the order in which they were made; without those of a front end.
+        self.stages = pipeline(self.variant)
 
     @property
-    def stages(self) -> tuple[str, ...]:
-        """Its stages in the order in which they were made; without those of a front end."""
-        return pipeline(self.variant)
+    def facts(self) -> Mapping[str, Fact]:
+        """The facts by name."""
+        return self.workspace.facts(self.variant)
+
+    @property
+    def steps(self) -> list[PassStep]:
+        """The passes in order."""
+        return self.workspace.passes(self.variant)
 
     def read(self, stage: str) -> bytes | None:
-        """The content of a stage; None if it has none."""
-        return self._reader.read(self.variant, stage)
+        """Return the content of a stage; None if it has none."""
+        return self.workspace.contents.read(self.variant, stage)
 
     def text(self, stage: str) -> str:
-        """The text of a stage; "" if it has none."""
+        """Return the text of a stage; "" if it has none."""
         return (self.read(stage) or b"").decode("utf-8", "replace")
 
-    def module_text(self, step: PassStep) -> str | None:
-        """The module after a pass; None if the pass left none."""
-        if step.after is None:
-            return None
-        return self._reader.content(step.after.artifact).decode("utf-8", "replace")
-
-    @property
-    def versions(self) -> Mapping[str, str]:
-        """The versions of Triton, ptxas, Python, torch and irscope."""
-        return self.variant.toolchain.versions
+    def module(self, module: PassModule) -> Document:
+        """Parse a module between two passes."""
+        return self.workspace.module(module, self.variant)
 
 
 def pipeline(variant: Variant) -> tuple[str, ...]:
-    """The stages of a variant that Triton's backend makes one from the other, in order."""
-    from irscope.targets import is_source_stage, stages_of
+    """Return the stages of a variant that Triton's backend makes one from the other, in order."""
+    return tuple(
+        stage.name
+        for stage in stages_of(variant)
+        if stage.name in variant.artifacts and not is_source_stage(stage.name) and not stage.derived_from
+    )
 
-    own = [
-        stage for stage in stages_of(variant) if not is_source_stage(stage.name) and not stage.derived_from
-    ]
-    return tuple(stage.name for stage in own if stage.name in variant.artifacts)
 
-
-def plan_on(side: Side, request: SweepRequest | WhatIfRequest, seconds: float) -> Plan:
+def plan_on(side: Environment, request: SweepRequest | WhatIfRequest, seconds: float) -> Plan:
     """The plan of a request, made with a side's Triton. Raises UserError."""
-    worker = Worker(partial(spawn, side))
-    try:
+    with started_workers(1, side.spawner()) as (worker,):
         return worker.plan(request, Stop(), seconds)
-    finally:
-        worker.stop()
 
 
 def digest_of(*parts: str) -> str:
@@ -260,32 +246,12 @@ def digest_of(*parts: str) -> str:
 
 
 def compile_on(
-    side: Side, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
+    side: Environment, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
 ) -> CompiledVariant:
-    """The variant as a side compiles it; `root` is the folder that imports of the file may start in.
+    """Return the variant as a side compiles it; `root` is the folder that imports of the file may start in.
 
-    Raises UserError if the side cannot compile it, with the compiler's line.
+    Raises UserError if it cannot be planned or compiled there, with the compiler's line.
     """
-    compiled = opened(compile_path(side, subject, kept, seconds, root))
-    if compiled.variant.failure is not None:
-        failure = compiled.variant.failure
-        raise UserError(f"{subject.kernel} does not compile: {failure.kind}: {failure.summary}")
-    return compiled
-
-
-def opened(path: Path) -> CompiledVariant:
-    """The variant in a capture, which is removed if the failure may be of the machine and not of the code."""
-    compiled = CompiledVariant(path)
-    failure = compiled.variant.failure
-    if failure is not None and failure.kind in _MAYBE_PASSING:
-        path.unlink(missing_ok=True)
-    return compiled
-
-
-def compile_path(
-    side: Side, subject: Subject, kept: KeptResults, seconds: float, root: Path | None = None
-) -> Path:
-    """The capture with the variant as a side compiles it. Raises UserError if it cannot be planned there."""
     key = digest_of(
         "compile",
         side.identity,
@@ -295,42 +261,32 @@ def compile_path(
         repr(subject.specialization),
         repr(sorted(subject.config.values, key=lambda pair: pair[0])),
     )
-    path = kept.path(key)
-    return path if path.exists() else kept.put(key, partial(_compile, side, subject, seconds))
+    compiled = opened(kept.get(key, partial(_compile, side, subject, seconds)))
+    if compiled.variant.failure is not None:
+        failure = compiled.variant.failure
+        raise UserError(f"{subject.kernel} does not compile: {failure.kind}: {failure.summary}")
+    return compiled
 
 
-def _compile(side: Side, subject: Subject, seconds: float, path: Path) -> None:
+def opened(path: Path) -> CompiledVariant:
+    """Open a capture, and remove it if its failure may be of the machine and not of the code."""
+    compiled = CompiledVariant(path)
+    failure = compiled.variant.failure
+    if failure is not None and failure.kind in _MAYBE_PASSING:
+        path.unlink(missing_ok=True)
+    return compiled
+
+
+def _compile(side: Environment, subject: Subject, seconds: float, path: Path) -> None:
     """Compiles into a capture at `path`. A failed variant is kept too, unless it ran out of time."""
-    workers = [Worker(partial(spawn, side))]
-    try:
+    with started_workers(1, side.spawner()) as workers:
         plan = workers[0].plan(subject.request(), Stop(), seconds)
         job = plan.jobs[0]
         ((_, outcome),) = run_jobs([job], workers, seconds, lambda _: None)
-    finally:
-        for worker in workers:
-            worker.stop()
     if outcome.failure is not None and outcome.failure.kind == "timeout":
         raise UserError(f"{subject.kernel}: {outcome.failure.summary} (--timeout)")
     from irscope.compiling.sweep import unfinished_variant
 
     with CaptureWriter.create(path, force=True) as writer:
-        toolchain = writer.add_toolchain(plan.versions, _COMMAND)
-        kernel = writer.add_kernel(plan.source, plan.helpers, plan.parameters)
-        new = outcome.added_to(unfinished_variant(job))
-        writer.add_variant(kernel, toolchain, plan.versions["triton"], new)
-
-
-def spawn(side: Side, pipe: socket.socket, lifeline: socket.socket, printed: IO[bytes]) -> Process:
-    """Start a worker of the pool in a side's Python, with its environment variables."""
-    descriptors = [pipe.fileno(), lifeline.fileno()]
-    command = python_command("irscope.compiling.worker", *map(str, descriptors))
-    command[0] = str(side.python)
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=printed,
-        stderr=printed,
-        pass_fds=descriptors,
-        start_new_session=True,
-        env={**os.environ, **side.all_variables, "PYTHONDONTWRITEBYTECODE": "1"},
-    )
+        toolchain = Toolchain(0, plan.versions, COMMAND)
+        writer.add_compiled(plan.kernel(), toolchain, outcome.added_to(unfinished_variant(job)))

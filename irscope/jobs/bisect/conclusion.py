@@ -101,7 +101,7 @@ def _layer(cause: Cause) -> Iterator[str]:
         yield f"Layer: {layers.layer} ({layers.step}){share}."
         yield from _pass(cause)
     elif located.span is not None:
-        yield f"Layer: {UNKNOWN}, {' or '.join(cause.candidates)} ({layers.step}): {_why_unknown(cause)}"
+        yield f"Layer: {UNKNOWN}, {' or '.join(cause.layers.layers)} ({layers.step}): {_why_unknown(cause)}"
     else:
         yield f"Layer: {UNKNOWN}: {located.reason}."
 

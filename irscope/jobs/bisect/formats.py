@@ -8,10 +8,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from irscope.document.json.records import json_value
-from irscope.document.markdown.reports import folded
+from irscope.document.markdown.render import folded
 from irscope.document.terminal.row_text import unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.jobs.bisect.attribution import CutResult, Mixed
@@ -48,12 +49,10 @@ def bisect_text(found: Bisection, most_rows: int, width: int | None, paint: Pain
 
 def titled_changes(found: Bisection) -> Iterator[tuple[str, Changes]]:
     """The diffs to show, each with its title."""
-    if found.source_cause is not None and found.source_cause.changes is not None:
-        changes = found.source_cause.changes
-        yield f"Lines of {changes.stage} that changed ({changes.inputs}): {summarize(changes.diff)}", changes
-    if found.cause is not None and found.cause.changes is not None:
-        changes = found.cause.changes
-        yield f"Lines of {changes.stage} that changed ({changes.inputs}): {summarize(changes.diff)}", changes
+    for cause in (found.source_cause, found.cause):
+        if cause is not None and (changes := cause.changes) is not None:
+            title = f"Lines of {changes.stage} that changed ({changes.inputs}): {summarize(changes.diff)}"
+            yield title, changes
 
 
 def python_lines(changes: Changes) -> Iterator[str]:
@@ -95,9 +94,8 @@ def bisect_markdown(found: Bisection, most_rows: int) -> Iterator[str]:
         yield from ("", f"**{markdown_escaped(title)}**", "")
         yield from (f"- {markdown_escaped(line)}" for line in python_lines(changes))
         rows = list(unified(changes.diff, _CONTEXT, strict=True))
-        yield from folded(
-            f"{changes.stage}, good to bad", [*rows[:most_rows], *more_lines(len(rows) - most_rows)]
-        )
+        shown = [*rows[:most_rows], *more_lines(len(rows) - most_rows)]
+        yield from ("", *folded(f"{changes.stage}, good to bad", shown))
     yield from ("", f"Made by irscope bisect: {made_text(found)}.")
 
 
@@ -156,7 +154,7 @@ def _cause(cause: Cause, most_rows: int) -> dict[str, Any]:
         "bad": cause.bad,
         "values": [_reading(cause.pair.good.reading), _reading(cause.pair.bad.reading)],
         "layer": layers.layer,
-        "layers": list(cause.candidates),
+        "layers": list(cause.layers.layers),
         "step": layers.step or None,
         "share": None if span is None else round(span.share, 3),
         "reason": layers.located.reason or None,
@@ -206,10 +204,7 @@ def _changes(changes: Changes, most_rows: int) -> dict[str, Any]:
         "summary": summarize(changes.diff),
         "lines": rows[:most_rows],
         "more_lines": max(len(rows) - most_rows, 0),
-        "python": [
-            {"file": line.file, "line": line.line, "text": line.text, "operations": line.operations}
-            for line in changes.python
-        ],
+        "python": [asdict(line) for line in changes.python],
     }
 
 
@@ -234,10 +229,7 @@ def _commit(commit: Commit) -> dict[str, Any]:
 
 def _source(cause: SourceCause, most_rows: int) -> dict[str, Any]:
     return {
-        "edits": [
-            {"function": edit.function, "file": edit.file, "line": edit.line, "text": edit.text}
-            for edit in cause.edits
-        ],
+        "edits": [asdict(edit) for edit in cause.edits],
         "divergence": cause.divergence or None,
         "stages": dict(cause.stages),
         "changes": None if cause.changes is None else _changes(cause.changes, most_rows),

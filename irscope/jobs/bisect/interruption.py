@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,17 +16,9 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import Any
 
+from irscope.compiling.processes.temporary_folders import remove_at_end
+
 _Handler = Callable[[int, FrameType | None], Any] | int | None
-_REMOVE = """
-import os, shutil, sys, time
-folder, parent = sys.argv[1], int(sys.argv[2])
-for _ in range(600):
-    if os.getppid() != parent:
-        break
-    time.sleep(0.05)
-time.sleep(0.2)
-shutil.rmtree(folder, ignore_errors=True)
-"""
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -66,7 +56,7 @@ def interruptible() -> Iterator[None]:
         # timeout(1) sends its signal twice: the second must not cut off the report.
         handlers = dict.fromkeys(before, signal.SIG_IGN)
         # Threads that are left behind may still make files there.
-        _remove_later(own)
+        remove_at_end(own)
         raise
     except BaseException:
         tempfile.tempdir = outer
@@ -75,17 +65,6 @@ def interruptible() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         shutil.rmtree(own, ignore_errors=True)
-
-
-def _remove_later(folder: str) -> None:
-    """Start a process that removes a folder as soon as the compilers that write to it have ended with us."""
-    subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", _REMOVE, folder, str(os.getpid())],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

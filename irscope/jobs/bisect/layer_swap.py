@@ -13,9 +13,9 @@ from typing import Any
 from irscope.compiling.toolchain.rebuild import CompilerDiagnostic, PassEdits, RebuildError, Rebuilt, rebuild
 from irscope.findings.cache_key_diff import VARIABLE_OPTIONS
 from irscope.findings.passes import PassStep
-from irscope.jobs.bisect.compiling import CompiledVariant, KeptResults, digest_of, opened
-from irscope.jobs.bisect.toolchains import Side
-from irscope.model import Failure, Variant
+from irscope.jobs.bisect.compiling import COMMAND, CompiledVariant, KeptResults, digest_of, opened
+from irscope.jobs.versions.environments import Environment
+from irscope.model import Failure, Toolchain, Variant
 from irscope.model.stage import OPTIMIZE, TO_LLVM
 from irscope.model.variant import OPTION_VARIABLES
 from irscope.store import CaptureWriter, NewVariant
@@ -47,15 +47,12 @@ class Mixer:
     kept: KeptResults
     seconds: float
 
-    def build(self, above: CompiledVariant, cut: Cut, side: Side) -> CompiledVariant:
+    def build(self, above: CompiledVariant, cut: Cut, side: Environment) -> CompiledVariant:
         """The variant of `above` with what is below the cut built by `side`; a failure is in it."""
-        key = _key(above, cut, side)
-        path = self.kept.path(key)
-        if not path.exists():
-            self.kept.put(key, partial(self._write, above, cut, side))
-        return opened(path)
+        write = partial(self._write, above, cut, side)
+        return opened(self.kept.get(_key(above, cut, side), write))
 
-    def only_passes(self, above: CompiledVariant, cut: Cut, side: Side) -> str | None:
+    def only_passes(self, above: CompiledVariant, cut: Cut, side: Environment) -> str | None:
         """The module that `side` makes of the cut's text with the passes not skipped; None: failed."""
         try:
             rebuilt = self._rebuild(above.variant, cut.stage, cut.text, side, cut.skip, cut.inside)
@@ -63,16 +60,14 @@ class Mixer:
             return None
         return rebuilt.artifacts.get(cut.inside, b"").decode("utf-8", "replace") or None
 
-    def _write(self, above: CompiledVariant, cut: Cut, side: Side, path: Path) -> None:
+    def _write(self, above: CompiledVariant, cut: Cut, side: Environment, path: Path) -> None:
         variant = above.variant
         with CaptureWriter.create(path, force=True) as writer:
-            kernel = variant.kernel
-            id_ = writer.add_kernel(kernel.source, kernel.helpers, kernel.parameters)
-            versions = {**variant.toolchain.versions, "triton": side.environment.triton}
-            toolchain = writer.add_toolchain(versions, "irscope bisect")
-            writer.add_variant(id_, toolchain, side.environment.triton, self._built(above, cut, side))
+            versions = {**variant.toolchain.versions, "triton": side.triton}
+            toolchain = Toolchain(0, versions, COMMAND)
+            writer.add_compiled(variant.kernel, toolchain, self._built(above, cut, side))
 
-    def _built(self, above: CompiledVariant, cut: Cut, side: Side) -> NewVariant:
+    def _built(self, above: CompiledVariant, cut: Cut, side: Environment) -> NewVariant:
         variant = above.variant
         kept = _above(above, cut)
         base = NewVariant(variant.target, variant.specialization, variant.config, metadata=variant.metadata)
@@ -98,7 +93,13 @@ class Mixer:
         )
 
     def _rebuild(
-        self, variant: Variant, stage: str, text: str, side: Side, skip: Sequence[str] = (), until: str = ""
+        self,
+        variant: Variant,
+        stage: str,
+        text: str,
+        side: Environment,
+        skip: Sequence[str] = (),
+        until: str = "",
     ) -> Rebuilt:
         """Rebuilds from a text; if it is not accepted, from the text with renamed operations."""
         run = partial(
@@ -106,10 +107,10 @@ class Mixer:
             target=variant.target,
             options=_options_of_stages(variant),
             metadata=variant.metadata,
-            environment=side.all_variables,
+            environment=side.variables,
             edits=PassEdits(skip=tuple(skip)) if skip else None,
             python=side.python,
-            ptxas=side.environment.ptxas,
+            ptxas=side.ptxas,
             until=until or None,
             seconds=self.seconds,
         )
@@ -177,7 +178,7 @@ def _notes(made: Rebuilt) -> str:
     return "\n".join(one.message for one in made.diagnostics if one.severity in ("note", "remark"))
 
 
-def _key(above: CompiledVariant, cut: Cut, side: Side) -> str:
+def _key(above: CompiledVariant, cut: Cut, side: Environment) -> str:
     metadata = repr(sorted(above.variant.metadata.items(), key=lambda pair: pair[0]))
     parts = (side.identity, cut.stage, cut.text, cut.inside, *cut.skip, metadata, str(above.variant.target))
     return digest_of("mix", *parts)

@@ -199,11 +199,12 @@ class PassSearch:
         if place < 0:
             return None
         if place:
-            return compiled.module_text(passes[place - 1])
-        if self._before != SOURCE_CUT:
+            module = passes[place - 1].after
+        elif self._before != SOURCE_CUT:
             return compiled.text(self._before)
-        before = passes[0].before
-        return None if before is None else compiled.documents(before).text
+        else:
+            module = passes[0].before
+        return None if module is None else compiled.module(module).text
 
     def _control(self, first: int, last: int) -> str:
         """Why the boundaries around the pass do not count; "" if each side reproduces its own value there."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from irscope.compiling.messages import SweepRequest
 from irscope.jobs.bisect.compiling import KeptResults, Subject, digest_of, plan_on, source_state
-from irscope.jobs.bisect.toolchains import Side
+from irscope.jobs.versions.environments import Environment
 from irscope.model import Kernel, SourceFunction, Toolchain, UserError, Variant
 from irscope.model.variant import Target
 from irscope.store import find_variant, variant_names
@@ -22,16 +22,14 @@ from irscope.store.encoding import (
 
 
 def planned_subjects(
-    side: Side, request: SweepRequest, kept: KeptResults, seconds: float, root: Path | None = None
+    side: Environment, request: SweepRequest, kept: KeptResults, seconds: float, root: Path | None = None
 ) -> list[Subject]:
     """The variants of a request as a side plans them. Raises UserError if it does not fit the file."""
     state = source_state(request.file, root)
     settings = repr((request.kernel, request.signature, request.constants, request.axes, request.guess))
     targets = " ".join(map(str, request.targets))
     key = digest_of("plan", side.identity, state, settings, targets)
-    path = kept.path(key, ".json")
-    if not path.exists():
-        kept.put(key, partial(_write, side, request, seconds), ".json")
+    path = kept.get(key, partial(_write, side, request, seconds), ".json")
     document = json.loads(path.read_text(encoding="utf-8"))
     return [
         Subject(
@@ -66,7 +64,7 @@ def _variant(number: int, subject: Subject) -> Variant:
     return Variant(number, kernel, subject.target, subject.specialization, subject.config, toolchain)
 
 
-def _write(side: Side, request: SweepRequest, seconds: float, path: Path) -> None:
+def _write(side: Environment, request: SweepRequest, seconds: float, path: Path) -> None:
     """Write the plan. A request that does not fit is not kept: another package may be installed by then."""
     plan = plan_on(side, request, seconds)
     jobs = [

@@ -1,9 +1,8 @@
 """A process that compiles candidates of an autotuner from their texts; it never imports the program.
 
 `worker_pool.py` starts it with the numbers of two descriptors (see compiling/worker.py) and the folder of
-the program's Triton with its key, which takes a second to compute.
-
-A compiled candidate as a variant with facts, which irscope's analyses take.
+the program's Triton with its key, which takes a second to compute. A compiled candidate becomes a variant, so
+that irscope's analyses can measure it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,13 @@ from irscope.facts.artifacts import VariantArtifacts
 from irscope.facts.fact import ReadStage
 from irscope.facts.measure import measure, to_json
 from irscope.facts.occupancy import resource_problem
-from irscope.jobs.prune.candidates import CandidateJob, CandidateResult, CompiledCandidate
+from irscope.jobs.prune.candidates import (
+    CANNOT_LAUNCH,
+    CandidateJob,
+    CandidateResult,
+    CompiledCandidate,
+    Drop,
+)
 from irscope.model import Artifact, Failure, Kernel, SourceFunction, Toolchain, UserError, Variant
 from irscope.model.errors import error_line
 from irscope.model.plugins import silence
@@ -71,17 +76,19 @@ def _work(task: WorkerTask, memory: StageMemory, pipe: Connection) -> None:
     from triton.runtime import driver
 
     driver.set_active(StubDriver(task.target))
-    result = allocated(task) if task.launch is None else _compiled(task, memory)
+    if task.launch is None:
+        result: CandidateResult = _problem(
+            allocation_of(_text(task), task.options, gpu_target(task.target)), task
+        )
+    else:
+        result = _compiled(task, memory)
     send(pipe, MetadataReturned({RESULT: result}))
     send(pipe, JobDone())
 
 
-def allocated(job: CandidateJob) -> CandidateResult:
-    """Check whether a candidate can be launched, without LLVM and ptxas.
-
-    Raises whatever the compiler raises.
-    """
-    return CandidateResult(_problem(allocation_of(_text(job), job.options, gpu_target(job.target)), job))
+def _allocated(job: CandidateJob) -> CandidateResult:
+    """Check whether a candidate can be launched, without LLVM and ptxas."""
+    return _problem(allocation_of(_text(job), job.options, gpu_target(job.target)), job)
 
 
 def allocation_of(source: SourceText, options: Any, target: Any) -> Allocation:
@@ -110,7 +117,7 @@ def allocation_of(source: SourceText, options: Any, target: Any) -> Allocation:
 
 
 def _compiled(job: CandidateJob, memory: StageMemory) -> CandidateResult:
-    """Compiles a candidate into Triton's cache, unless it cannot be launched, which is known before LLVM."""
+    """Compile a candidate into Triton's cache, unless it cannot be launched, which is known before LLVM."""
     # Loads numpy, which `fits` does not need.
 
     memory.begin(job.file, job.kernel, job.target, job.group)
@@ -119,7 +126,7 @@ def _compiled(job: CandidateJob, memory: StageMemory) -> CandidateResult:
         with _stopping_early(job):
             compile_stages(as_source(_text(job)), job.options, gpu_target(job.target), memory, outcome.apply)
     except _CannotLaunchError as error:
-        return CandidateResult(str(error))
+        return Drop(CANNOT_LAUNCH, str(error))
     return measured(job, outcome)
 
 
@@ -139,8 +146,8 @@ def _stopping_early(job: CandidateJob) -> Iterator[None]:
 
         def checked(module: Any, metadata: dict[str, Any]) -> Any:
             copy = parse_module(str(module), module.context)
-            if problem := _problem(allocate(run, copy, backend, options), job):
-                raise _CannotLaunchError(problem)
+            if drop := _problem(allocate(run, copy, backend, options), job):
+                raise _CannotLaunchError(drop.reason)
             return run(module, metadata)
 
         stages[LLVM_STAGE] = checked
@@ -150,10 +157,10 @@ def _stopping_early(job: CandidateJob) -> Iterator[None]:
         yield
 
 
-def _problem(allocation: Allocation, job: CandidateJob) -> str | None:
+def _problem(allocation: Allocation, job: CandidateJob) -> Drop | None:
     threads = allocation.warps * job.target.warp_size
     problem = resource_problem(allocation.shared, threads, allocation.tensor_memory, job.most_shared)
-    return None if problem is None else in_words_of(job.target, problem)
+    return None if problem is None else Drop(CANNOT_LAUNCH, in_words_of(job.target, problem))
 
 
 def _text(job: CandidateJob) -> SourceText:
@@ -169,8 +176,8 @@ def measured(job: CandidateJob, outcome: Outcome) -> CandidateResult:
     if resident is not None and not resident.blocks:
         limits = " and ".join(resident.limits)
         problem = in_words_of(variant.target, "no block fits on a multiprocessor")
-        return CandidateResult(f"{problem}, limited by {limits}")
-    return CandidateResult(compiled=_estimated(job, variant, read))
+        return Drop(CANNOT_LAUNCH, f"{problem}, limited by {limits}")
+    return _estimated(job, variant, read)
 
 
 def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> CompiledCandidate:

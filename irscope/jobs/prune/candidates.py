@@ -1,23 +1,20 @@
-"""The call of an autotuner that is to be pruned: its kernel, configs, arguments and target.
+"""The candidates of an autotuner: what Triton would compile and launch for each of its configs.
 
 Triton calls `early_config_prune(configs, named_args, **kwargs)` with everything that the launch was given,
-`grid` and `warmup` included, but not with the kernel: the autotuner is found on the call stack.
-
-The jobs of the processes that compile for an autotuner, and their results, as plain data.
-
-The candidates of an autotuner: what Triton would compile and launch for each of its configs.
+`grid` and `warmup` included, but not with the kernel: the autotuner is found on the call stack. The jobs of
+the processes that compile candidates, and their results, are plain data.
 """
 
 from __future__ import annotations
 
 import copy
+import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from irscope.compiling.job import Job
@@ -30,9 +27,11 @@ from irscope.compiling.toolchain.requested_config import (
     specialization,
 )
 from irscope.compiling.worker import failure_of
-from irscope.model import Config, Failure, Launch, Target, UserError, Variant
+from irscope.model import Config, Failure, Launch, UserError, Variant
 from irscope.recording.launch_records import described
 
+# The kinds of reasons to drop a config, in the order in which they are reported.
+CANNOT_LAUNCH, NOT_COMPILED, DUPLICATE, SLOWER = "cannot launch", "not compiled", "duplicate", "slower"
 # Keyword arguments of a launch that are none of the kernel.
 _OF_LAUNCH = ("grid", "warmup")
 # Frames between the prune function and the autotuner: those of the user's own prune function.
@@ -124,20 +123,13 @@ def unwrapped(decorated: Any) -> tuple[Any, tuple[Mapping[str, Any], ...]]:
 def _autotuner_on_stack() -> Any:
     from triton.runtime.autotuner import Autotuner
 
-    for frame in _frames():
-        caller = frame.f_locals.get("self")
+    frame = sys._getframe(1).f_back
+    for _ in range(_MOST_FRAMES):
+        caller = frame.f_locals.get("self") if frame is not None else None
         if isinstance(caller, Autotuner):
             return caller
+        frame = frame.f_back if frame is not None else None
     return None
-
-
-def _frames() -> Iterator[FrameType]:
-    frame = sys._getframe(1)
-    for _ in range(_MOST_FRAMES):
-        if frame.f_back is None:
-            return
-        frame = frame.f_back
-        yield frame
 
 
 def call_with(kernel: Any, arguments: Sequence[Any], named: Mapping[str, Any], target: Any) -> AutotunerCall:
@@ -163,7 +155,7 @@ class DeferredText:
         self._generate = generate
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickles as the SourceText, or as the Failure of generating it."""
+        """Pickle as the SourceText, or as the Failure of generating it."""
         try:
             return _same, (self._generate(),)
         except Exception as error:  # noqa: BLE001 - the kernel's own code
@@ -190,6 +182,15 @@ class CandidateJob(Job):
 
 
 @dataclass(frozen=True, slots=True)
+class Drop:
+    """Why a config is dropped: the kind, and a line. `failure` is the kind of a failed compilation."""
+
+    kind: str
+    reason: str
+    failure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class CompiledCandidate:
     """A compiled candidate: the variant, its facts (`facts.measure.to_json`), and the estimated time.
 
@@ -204,16 +205,8 @@ class CompiledCandidate:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class CandidateResult:
-    """The result of checking or compiling a candidate.
-
-    `problem` says why it cannot be launched (None: it can), `failure` why it has no result.
-    """
-
-    problem: str | None = None
-    failure: Failure | None = None
-    compiled: CompiledCandidate | None = None
+# What is known of a candidate; None: nothing against it.
+CandidateResult = Drop | CompiledCandidate | None
 
 
 @dataclass(frozen=True)
@@ -231,14 +224,15 @@ class Candidate:
     launch: Launch | None
 
     @cached_property
-    def target(self) -> Target:
-        """Return the target."""
-        return requested_target(self.gpu)
-
-    @cached_property
     def key(self) -> str:
-        """Return the hash by which Triton's cache names the compilation."""
-        return compilation_key(self.source, self.options, self.gpu)
+        """Return the hash by which Triton's cache names the compilation (`triton.compile`)."""
+        from triton._C.libtriton import get_cache_invalidating_env_vars
+        from triton.compiler import make_backend
+        from triton.runtime.cache import get_cache_key
+
+        backend, variables = make_backend(self.gpu), get_cache_invalidating_env_vars()
+        text = get_cache_key(self.source, backend, self.options, variables)
+        return hashlib.sha256(text.encode()).hexdigest()
 
     @cached_property
     def values(self) -> Config:
@@ -255,7 +249,7 @@ class Candidate:
         return CandidateJob(
             Path(function.fn.__code__.co_filename),
             function.fn.__name__,
-            self.target,
+            requested_target(self.gpu),
             specialization(self.source, self.options, self._names, None),
             self.values,
             group,
@@ -271,29 +265,12 @@ class Candidate:
 
         It is empty if Triton's cache has the compilation and nothing else is needed.
         """
-        source = self.source
-        text = "" if full and is_cached(self.key, source.name) else texts.text(source, self.options, self.gpu)
+        from triton.runtime.cache import get_cache_manager
+
+        source, file = self.source, f"{self.source.name[:150]}.json"
+        is_cached = full and (get_cache_manager(self.key).get_group(file) or {}).get(file)
+        text = "" if is_cached else texts.text(source, self.options, self.gpu)
         return SourceText(source.name, source.hash(), source.ext, source.language.name, text)
-
-
-def compilation_key(source: Any, options: Any, target: Any) -> str:
-    """Return the hash by which Triton's cache names a compilation (`triton.compile`)."""
-    import hashlib
-
-    from triton._C.libtriton import get_cache_invalidating_env_vars
-    from triton.compiler import make_backend
-    from triton.runtime.cache import get_cache_key
-
-    text = get_cache_key(source, make_backend(target), options, get_cache_invalidating_env_vars())
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def is_cached(key: str, name: str) -> bool:
-    """Return True if Triton's cache has a compilation by its key, and the name of the kernel."""
-    from triton.runtime.cache import get_cache_manager
-
-    file = f"{name[:150]}.json"
-    return bool((get_cache_manager(key).get_group(file) or {}).get(file))
 
 
 def candidates_of(call: AutotunerCall, configs: Sequence[Any]) -> list[Candidate]:
@@ -303,40 +280,24 @@ def candidates_of(call: AutotunerCall, configs: Sequence[Any]) -> list[Candidate
     the compiler.
     """
     from triton import knobs
+    from triton.compiler import make_backend
+    from triton.runtime.jit import create_function_from_signature
 
     if knobs.runtime.add_stages_inspection_hook is not None:
         raise UserError("the program changes the compiler's stages (add_stages_inspection_hook)")
     if any(getattr(config, "ir_override", None) for config in configs):
         raise UserError("a config replaces the compiler's output (ir_override)")
-    bind = _binder(call)
-    return [_candidate(call, number, config, bind) for number, config in enumerate(configs)]
-
-
-# Binds the keyword arguments of a launch as Triton's JIT does.
-_Bind = Callable[..., tuple[dict[str, Any], list[Any], dict[str, Any]]]
-
-
-def _binder(call: AutotunerCall) -> _Bind:
-    from triton.compiler import make_backend
-    from triton.runtime.jit import create_function_from_signature
-
-    function = call.function
-    bind: _Bind = create_function_from_signature(
-        function.signature, function.params, make_backend(call.target)
-    )
-    return bind
-
-
-def _candidate(call: AutotunerCall, number: int, config: Any, bind: _Bind) -> Candidate:
-    from triton.compiler import make_backend
-
-    function = call.function
-    keywords = launch_options(function, call.values(config))
-    bound, specialized, options = bind(**keywords)
-    packed = function._pack_args(make_backend(call.target), keywords, bound, specialized, options)
-    parsed, signature, constants, attributes = packed
-    source = source_class(function)(function, signature, constants, attributes)
-    return Candidate(number, config, source, parsed, call.target, _launch(call, bound))
+    backend, function = make_backend(call.target), call.function
+    bind = create_function_from_signature(function.signature, function.params, backend)
+    candidates = []
+    for number, config in enumerate(configs):
+        keywords = launch_options(function, call.values(config))
+        bound, specialized, options = bind(**keywords)
+        packed = function._pack_args(backend, keywords, bound, specialized, options)
+        parsed, signature, constants, attributes = packed
+        source = source_class(function)(function, signature, constants, attributes)
+        candidates.append(Candidate(number, config, source, parsed, call.target, _launch(call, bound)))
+    return candidates
 
 
 def _launch(call: AutotunerCall, bound: dict[str, Any]) -> Launch | None:

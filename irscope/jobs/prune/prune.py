@@ -1,14 +1,13 @@
-"""`irscope.fits`: drops the configs that cannot be launched, without LLVM and ptxas.
+"""`irscope.fits` drops the configs that cannot be launched, without LLVM and ptxas.
 
-`irscope.fits(kernel, configs, ...)`: which configs can be launched, asked before any launch.
-
-`irscope.prune`: compiles the configs in parallel and keeps the few that are worth measuring.
+`irscope.prune` compiles the configs in parallel and keeps the few that are worth measuring.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,112 +21,123 @@ from irscope.estimating.ranking import measuring_order
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.measure import from_json
 from irscope.jobs.prune.candidates import (
+    DUPLICATE,
+    SLOWER,
     Candidate,
     CandidateResult,
     CompiledCandidate,
+    Drop,
     call_of_autotuner,
     call_with,
     candidates_of,
     groups,
     unwrapped,
 )
-from irscope.jobs.prune.pruning_result import (
-    DUPLICATE,
-    SLOWER,
-    Drop,
-    PruningResult,
-    StoredResult,
-    drop_of,
-    prune_or_keep_all,
-)
+from irscope.jobs.prune.pruning_result import PruningResult, prune_or_keep_all, remembered
 from irscope.jobs.prune.worker_pool import pool
 from irscope.model import Launch, Target, UserError
 from irscope.model.text import pluralize
 from irscope.targets import device_of
 
-# The default time limit per config, in seconds.
-TIMEOUT = 60.0
+PruneConfigs = Callable[..., list[Any]]
 
 
-class Fits:
-    """A function for `prune_configs_by={"early_config_prune": ...}`; it never raises."""
+@dataclass(frozen=True)
+class CompileLimits:
+    """How to compile candidates: processes (None: one per core), the seconds for each, and what may launch.
 
-    def __init__(self, jobs: int | None = None, timeout: float = TIMEOUT) -> None:
-        self._jobs, self._timeout = jobs, timeout
+    `most_shared` are the bytes of shared memory that a block may have (None: unknown).
+    """
 
-    def __call__(self, configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
-        """Return the configs that can be launched with these arguments.
+    processes: int | None
+    seconds: float
+    most_shared: int | None
 
-        Return all of them if that cannot be found out.
-        """
+    @classmethod
+    def of_device(cls, processes: int | None, seconds: float) -> CompileLimits:
+        """Return the limits on the current device; Triton checks its memory at launch."""
+        from triton.runtime import driver
 
+        device = driver.active.get_current_device()
+        properties = driver.active.utils.get_device_properties(device)
+        return cls(processes, seconds, int(properties["max_shared_mem"]))
+
+
+def fits_function(jobs: int | None, timeout: float) -> PruneConfigs:
+    """Return a function for `prune_configs_by` that drops configs that cannot be launched.
+
+    If that cannot be found out, it keeps all of them; it never raises.
+    """
+    return _prune_function(
+        "fits", lambda candidates: fitting(candidates, CompileLimits.of_device(jobs, timeout))
+    )
+
+
+def prune_function(top: float | int, jobs: int | None, timeout: float) -> PruneConfigs:
+    """Return a function for `prune_configs_by` that keeps the configs worth measuring, best first.
+
+    `top` is the part of the configs to keep (0.1) or their number (8). The function never raises. Raises
+    UserError if `top` is neither.
+    """
+    number = not isinstance(top, bool) and isinstance(top, int | float)
+    if not number or top <= 0 or (isinstance(top, float) and top > 1):
+        raise UserError(f"top={top!r}: give a part of the configs (0.1) or a number of them (8)")
+
+    def best_of(candidates: Sequence[Candidate]) -> PruningResult:
+        most = top if isinstance(top, int) else math.ceil(top * len(candidates))
+        return best(candidates, most, CompileLimits.of_device(jobs, timeout))
+
+    return _prune_function("prune", best_of)
+
+
+def _prune_function(command: str, find: Callable[[Sequence[Candidate]], PruningResult]) -> PruneConfigs:
+    def prune_configs(configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
         def prune() -> tuple[str, PruningResult]:
             call = call_of_autotuner(named_args, kwargs)
-            pruned = fitting(candidates_of(call, configs), limit_of_device(), self._jobs, self._timeout)
-            return call.function.__name__, pruned
+            return call.function.__name__, find(candidates_of(call, configs))
 
-        return prune_or_keep_all("fits", configs, prune)
+        return prune_or_keep_all(command, configs, prune)
+
+    return prune_configs
 
 
-def fitting(
-    candidates: Sequence[Candidate], most_shared: int | None, processes: int | None, seconds: float
-) -> PruningResult:
+def fitting(candidates: Sequence[Candidate], limits: CompileLimits) -> PruningResult:
     """Find the candidates that can be launched, and why the others cannot."""
-    learned = StoredResult("fits", str(most_shared), *(candidate.key for candidate in candidates))
-    cached = PruningResult.from_json(learned.read(), len(candidates))
-    if cached is not None:
-        return cached
-    results = results_of(candidates, most_shared, processes, seconds, compiled=False)
-    drops = {number: drop for number, result in results.items() if (drop := drop_of(result)) is not None}
-    pruned = PruningResult(tuple(number for number in results if number not in drops), drops)
-    if pruned.lasting:
-        learned.write(pruned.to_json())
-    return pruned
+
+    def find() -> PruningResult:
+        results = results_of(candidates, limits, compiled=False)
+        drops = {number: result for number, result in results.items() if isinstance(result, Drop)}
+        return PruningResult(tuple(number for number in results if number not in drops), drops)
+
+    keys = (candidate.key for candidate in candidates)
+    return remembered(len(candidates), find, "fits", str(limits.most_shared), *keys)
 
 
 def results_of(
-    candidates: Sequence[Candidate],
-    most_shared: int | None,
-    processes: int | None,
-    seconds: float,
-    compiled: bool,
+    candidates: Sequence[Candidate], limits: CompileLimits, compiled: bool
 ) -> dict[int, CandidateResult]:
     """Return the result of each candidate by its number, in order; equal compilations run once.
 
     Only allocates memory, or, if `compiled`, compiles those that can be launched into Triton's
     cache.
     """
+
+    def elements_per_warp(candidate: Candidate) -> float:
+        sizes = [value for value in candidate.config.kwargs.values() if type(value) is int and value > 1]
+        return float(math.prod(sizes) / candidate.options.num_warps)
+
     texts = GeneratedTexts()
     first: dict[str, int] = {}
     for candidate in candidates:
         first.setdefault(candidate.key, candidate.number)
+    # The largest compile longest, and start first.
     jobs = [
-        candidate.job(group, texts, most_shared, compiled)
-        for candidate, group in groups(sorted(candidates, key=_elements_per_warp, reverse=True))
+        candidate.job(group, texts, limits.most_shared, compiled)
+        for candidate, group in groups(sorted(candidates, key=elements_per_warp, reverse=True))
         if first[candidate.key] == candidate.number
     ]
-    results_by_number = dict(pool.results(jobs, processes, seconds))
-    return {candidate.number: results_by_number[first[candidate.key]] for candidate in candidates}
-
-
-def _elements_per_warp(candidate: Candidate) -> float:
-    """Return the product of a config's block sizes per warp.
-
-    The largest compile longest, and start first.
-    """
-    sizes = [value for value in candidate.config.kwargs.values() if type(value) is int and value > 1]
-    return float(math.prod(sizes) / candidate.options.num_warps)
-
-
-def limit_of_device() -> int | None:
-    """Return the bytes of shared memory that a block may have on the current device.
-
-    Triton checks this limit at launch.
-    """
-    from triton.runtime import driver
-
-    device = driver.active.get_current_device()
-    return int(driver.active.utils.get_device_properties(device)["max_shared_mem"])
+    results = dict(pool.results(jobs, limits.processes, limits.seconds))
+    return {candidate.number: results[first[candidate.key]] for candidate in candidates}
 
 
 def fitting_configs(
@@ -152,14 +162,13 @@ def fitting_configs(
         candidates = _candidates_of_signature(kernel, configs, signature, gpu, target)
     else:
         candidates = candidates_of(call_with(kernel, arguments, named, gpu), configs)
-    device = device_of(target) if target is not None else None
-    most_shared = limit_of_device() if target is None else device.block_shared if device else None
+    if target is None:
+        limits = CompileLimits.of_device(processes, seconds)
+    else:
+        device = device_of(target)
+        limits = CompileLimits(processes, seconds, device.block_shared if device else None)
     name = unwrapped(kernel)[0].__name__
-
-    def prune() -> tuple[str, PruningResult]:
-        return name, fitting(candidates, most_shared, processes, seconds)
-
-    return prune_or_keep_all("fits", configs, prune)
+    return prune_or_keep_all("fits", configs, lambda: (name, fitting(candidates, limits)))
 
 
 def _candidates_of_signature(
@@ -204,57 +213,24 @@ def _current_target() -> Any:
         raise UserError(f"there is no GPU: name a target, such as target='cuda:90' ({error})") from error
 
 
-class Prune:
-    """A function for `prune_configs_by={"early_config_prune": ...}`; it never raises.
-
-    `top` is the part of the configs to keep (0.1) or their number (8). Raises UserError if it is neither.
-    """
-
-    def __init__(self, top: float | int = 0.1, jobs: int | None = None, timeout: float = TIMEOUT) -> None:
-        number = not isinstance(top, bool) and isinstance(top, int | float)
-        if not number or top <= 0 or (isinstance(top, float) and top > 1):
-            raise UserError(f"top={top!r}: give a part of the configs (0.1) or a number of them (8)")
-        self._top, self._jobs, self._timeout = top, jobs, timeout
-
-    def __call__(self, configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
-        """Return the configs worth measuring for these arguments, best first.
-
-        See `Pruned` for what is dropped.
-        """
-
-        def prune() -> tuple[str, PruningResult]:
-            call = call_of_autotuner(named_args, kwargs)
-            candidates = candidates_of(call, configs)
-            most = self._top if isinstance(self._top, int) else math.ceil(self._top * len(configs))
-            pruned = best(candidates, most, limit_of_device(), self._jobs, self._timeout)
-            return call.function.__name__, pruned
-
-        return prune_or_keep_all("prune", configs, prune)
-
-
-def best(
-    candidates: Sequence[Candidate], most: int, most_shared: int | None, processes: int | None, seconds: float
-) -> PruningResult:
+def best(candidates: Sequence[Candidate], most: int, limits: CompileLimits) -> PruningResult:
     """Return the `most` candidates that are fastest by estimate, the others with their reasons.
 
     A candidate that cannot be estimated is kept.
     """
-    launches = (str(candidate.launch) for candidate in candidates)
+
+    def find() -> PruningResult:
+        results = results_of(candidates, limits, compiled=True)
+        drops = {number: result for number, result in results.items() if isinstance(result, Drop)}
+        compiled = {n: result for n, result in results.items() if isinstance(result, CompiledCandidate)}
+        drops |= _duplicates(candidates, compiled)
+        unjudged = tuple(number for number, result in results.items() if result is None)
+        ranked = _ranked({n: candidate for n, candidate in compiled.items() if n not in drops}, most)
+        return PruningResult((*ranked.keep, *unjudged), {**drops, **ranked.drops}, ranked.notes)
+
     keys = (candidate.key for candidate in candidates)
-    learned = StoredResult("prune", str(most), str(most_shared), *keys, *launches)
-    cached = PruningResult.from_json(learned.read(), len(candidates))
-    if cached is not None:
-        return cached
-    results = results_of(candidates, most_shared, processes, seconds, compiled=True)
-    drops = {number: drop for number, result in results.items() if (drop := drop_of(result)) is not None}
-    compiled = {n: result.compiled for n, result in results.items() if result.compiled is not None}
-    drops |= _duplicates([c for c in candidates if c.number not in drops], compiled)
-    unjudged = tuple(n for n in results if n not in drops and n not in compiled)
-    ranked = _ranked({n: pruned for n, pruned in compiled.items() if n not in drops}, most)
-    pruned = PruningResult((*ranked.keep, *unjudged), {**drops, **ranked.drops}, ranked.notes)
-    if pruned.lasting:
-        learned.write(pruned.to_json())
-    return pruned
+    launches = (str(candidate.launch) for candidate in candidates)
+    return remembered(len(candidates), find, "prune", str(most), str(limits.most_shared), *keys, *launches)
 
 
 def _duplicates(
@@ -262,7 +238,7 @@ def _duplicates(
 ) -> dict[int, Drop]:
     """Return the candidates whose machine code and launch equal those of an earlier one."""
     by_number = {candidate.number: candidate for candidate in candidates}
-    variants = [candidate_code.variant for number, candidate_code in compiled.items() if number in by_number]
+    variants = [candidate.variant for candidate in compiled.values()]
     facts = {v.id: from_json(compiled[v.id].facts, v.target.backend) for v in variants}
     drops = {}
     for group in duplicate_groups(variants, facts):
@@ -277,24 +253,18 @@ def _duplicates(
 def _ranked(compiled: Mapping[int, CompiledCandidate], most: int) -> PruningResult:
     """Return the `most` to measure first, then those that could not be estimated."""
     times = {n: result.microseconds for n, result in compiled.items() if result.microseconds is not None}
-    order = _measuring_order(times, compiled)
+    numbers = sorted(times, key=lambda number: (times[number], number))
+    settings = [compiled[number].variant.settings for number in numbers]
+    order = [numbers[index] for index in measuring_order([times[n] for n in numbers], settings)]
     unknown = [number for number in compiled if number not in times]
-    best_time = f"{min(times.values()):.1f} us" if times else ""
     slower = {
         number: Drop(
-            SLOWER, f"estimated {times[number]:.1f} us ({compiled[number].bound}), the best {best_time}"
+            SLOWER,
+            f"estimated {times[number]:.1f} us ({compiled[number].bound}), "
+            f"the best {min(times.values()):.1f} us",
         )
         for number in order[most:]
     }
     why = "".join(compiled[number].note for number in unknown[:1])
     notes = (f"{pluralize(len(unknown), 'config')} kept without an estimate: {why}",) if unknown else ()
     return PruningResult((*order[:most], *unknown), slower, notes)
-
-
-def _measuring_order(times: Mapping[int, float], compiled: Mapping[int, CompiledCandidate]) -> list[int]:
-    """Return the estimated candidates in the order to measure them; the first is the fastest."""
-    numbers = sorted(times, key=lambda number: (times[number], number))
-    if not numbers:
-        return []
-    settings = [compiled[number].variant.settings for number in numbers]
-    return [numbers[index] for index in measuring_order([times[number] for number in numbers], settings)]

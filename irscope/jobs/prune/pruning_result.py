@@ -1,6 +1,6 @@
 """The configs that pruning keeps, its reasons to drop the others, and the line that says so.
 
-Results of pruning, kept in Triton's cache: a program that runs again compiles nothing for them.
+Results are kept in Triton's cache: a program that runs again compiles nothing for them.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,25 +19,14 @@ from typing import Any
 
 import irscope
 from irscope.compiling.toolchain.triton_cache import digest
-from irscope.jobs.prune.candidates import CandidateResult
+from irscope.jobs.prune.candidates import CANNOT_LAUNCH, DUPLICATE, NOT_COMPILED, SLOWER, Drop
 from irscope.model.errors import error_line
 from irscope.model.text import pluralize, printable
 
-# The kinds of reasons, in the order in which they are reported.
-CANNOT_LAUNCH, NOT_COMPILED, DUPLICATE, SLOWER = "cannot launch", "not compiled", "duplicate", "slower"
 # The variable that makes pruning report: 1: a line per kernel, 2: also a line per dropped config.
 _VERBOSE = "IRSCOPE_VERBOSE"
 # Failures that Triton's autotuner takes for a config that is not to be used, without a word.
 _EXPECTED = ("CompileTimeAssertionFailure", "OutOfResources", "PTXASError")
-
-
-@dataclass(frozen=True, slots=True)
-class Drop:
-    """Why a config is dropped: the kind, and a line. `failure` is the kind of a failed compilation."""
-
-    kind: str
-    reason: str
-    failure: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,10 +40,15 @@ class PruningResult:
     @property
     def lasting(self) -> bool:
         """Return True if the next run would find the same: a failure may be this machine's."""
-        return not self.notes and all(d.failure in ("", *_EXPECTED) for d in self.drops.values())
+        return not self.notes and not self.unexpected
+
+    @property
+    def unexpected(self) -> dict[int, Drop]:
+        """Return the drops for failures of which the user should know."""
+        return {n: drop for n, drop in self.drops.items() if drop.failure not in ("", *_EXPECTED)}
 
     def to_json(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Return the result as JSON values."""
         drops = {str(number): asdict(drop) for number, drop in self.drops.items()}
         return {"keep": list(self.keep), "drops": drops}
 
@@ -66,18 +61,6 @@ class PruningResult:
         except (KeyError, TypeError, ValueError, AttributeError):
             return None
         return cls(keep, drops) if sorted((*keep, *drops)) == list(range(number)) else None
-
-
-def drop_of(result: CandidateResult) -> Drop | None:
-    """Return why a candidate with this result is dropped, or None if it is kept.
-
-    It is also kept if irscope cannot judge it.
-    """
-    if result.problem is not None:
-        return Drop(CANNOT_LAUNCH, result.problem)
-    if result.failure is not None and result.failure.kind != "UserError":
-        return Drop(NOT_COMPILED, f"{result.failure.kind}: {result.failure.summary}", result.failure.kind)
-    return None
 
 
 def prune_or_keep_all(
@@ -99,9 +82,9 @@ def prune_or_keep_all(
 
 
 def _report(command: str, kernel: str, configs: Sequence[Any], pruned: PruningResult, seconds: float) -> None:
-    failed = {n: drop for n, drop in pruned.drops.items() if drop.failure not in ("", *_EXPECTED)}
-    for number, drop in list(failed.items())[:1]:
-        more = f", and {len(failed) - 1} more" if len(failed) > 1 else ""
+    for number, drop in list(pruned.unexpected.items())[:1]:
+        others = len(pruned.unexpected) - 1
+        more = f", and {others} more" if others else ""
         _print(f"{command}: {kernel}: not compiled: {configs[number]}{more}: {drop.reason}")
     for note in pruned.notes:
         _print(f"{command}: {kernel}: {note}")
@@ -151,31 +134,24 @@ def _code() -> str:
     return "\n".join(f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states)
 
 
-class StoredResult:
-    """An entry of Triton's cache under everything that its content depends on.
+def remembered(number: int, find: Callable[[], PruningResult], *parts: str) -> PruningResult:
+    """Return the result for this number of configs from Triton's cache, or what `find` finds.
 
-    `parts` name that as text: the keys of the compilations, the launch, the limits of the device.
+    That is kept in the cache if the next run would find the same. `parts` name everything that it depends on:
+    the keys of the compilations, the launch, the limits of the device.
     """
+    from triton.runtime.cache import get_cache_manager
 
-    def __init__(self, *parts: str) -> None:
-        self._key = digest("irscope tuning 1", _code(), *parts)
-
-    def read(self) -> Mapping[str, Any] | None:
-        """Return the content, or None if there is none or it cannot be read."""
-        from triton.runtime.cache import get_cache_manager
-
-        try:
-            file = get_cache_manager(self._key).get_file(_FILE)
-            content = json.loads(Path(file).read_bytes()) if file else None
-        except (OSError, ValueError):
-            return None
-        return content if isinstance(content, dict) else None
-
-    def write(self, content: Mapping[str, Any]) -> None:
-        """Keep the content, if the cache can be written."""
-        from triton.runtime.cache import get_cache_manager
-
-        try:
-            get_cache_manager(self._key).put(json.dumps(content), _FILE, binary=False)
-        except OSError:
-            return
+    manager = get_cache_manager(digest("irscope tuning 1", _code(), *parts))
+    try:
+        file = manager.get_file(_FILE)
+        content = json.loads(Path(file).read_bytes()) if file else None
+    except (OSError, ValueError):
+        content = None
+    result = PruningResult.from_json(content, number)
+    if result is None:
+        result = find()
+        if result.lasting:
+            with suppress(OSError):
+                manager.put(json.dumps(result.to_json()), _FILE, binary=False)
+    return result

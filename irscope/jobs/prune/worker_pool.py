@@ -6,14 +6,14 @@ import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
-from irscope.compiling.job import Job, Outcome
+from irscope.compiling.job import Outcome
 from irscope.compiling.pool import Worker, run_jobs, spawn
 from irscope.jobs.prune.candidate_worker import RESULT
-from irscope.jobs.prune.candidates import CandidateJob, CandidateResult
+from irscope.jobs.prune.candidates import NOT_COMPILED, CandidateJob, CandidateResult, Drop
 from irscope.model.process import available_cores
 
 # The seconds after which a worker without a job ends: each has Triton in memory (about 150 MB).
@@ -42,13 +42,15 @@ class WorkerPool:
         with self._lock:
             self._prepare(min(processes or available_cores(), len(jobs)))
             try:
-                for job, outcome in run_jobs(jobs, self._workers, seconds, _ignore):
+                for job, outcome in run_jobs(jobs, self._workers, seconds, lambda _: None):
                     if isinstance(job, CandidateJob):
                         yield job.number, _result(outcome)
             except BaseException:
                 self._stop()  # jobs may still run
                 raise
-            self._stop_when_idle()
+            self._timer = threading.Timer(_IDLE_SECONDS, self.stop)
+            self._timer.daemon = True
+            self._timer.start()
 
     def stop(self) -> None:
         """End the workers."""
@@ -63,15 +65,20 @@ class WorkerPool:
         if _environment() != self._environment:
             self._stop()
             self._environment = _environment()
-        triton = _triton() if len(self._workers) < count else ()
-        with _uncaptured():
-            while len(self._workers) < count:
-                self._workers.append(Worker(partial(spawn, module=_WORKER, arguments=triton)))
+        if len(self._workers) < count:
+            self._start(count - len(self._workers))
 
-    def _stop_when_idle(self) -> None:
-        self._timer = threading.Timer(_IDLE_SECONDS, self.stop)
-        self._timer.daemon = True
-        self._timer.start()
+    def _start(self, count: int) -> None:
+        """Start workers, which irscope does not capture if it captures this process."""
+        import triton
+        from triton.runtime import cache
+
+        # The folder from which this process imported Triton, and Triton's own key.
+        arguments = str(Path(triton.__file__).parent.parent), cache.triton_key()
+        capturing = sys.modules.get("irscope.recording.subprocesses")
+        with capturing.uncaptured_subprocesses() if capturing is not None else nullcontext():
+            spawn_one = partial(spawn, module=_WORKER, arguments=arguments)
+            self._workers += [Worker(spawn_one) for _ in range(count)]
 
     def _stop(self) -> None:
         for worker in self._workers:
@@ -83,36 +90,15 @@ _WORKER = "irscope.jobs.prune.candidate_worker"
 pool = WorkerPool()
 
 
-def _ignore(job: Job) -> None:
-    """Take the start of a job."""
-
-
 def _result(outcome: Outcome) -> CandidateResult:
-    result = outcome.metadata.get(RESULT)
-    if isinstance(result, CandidateResult) and outcome.failure is None:
+    failure = outcome.failure
+    if failure is None:
+        result: CandidateResult = outcome.metadata.get(RESULT)
         return result
-    return CandidateResult(failure=outcome.failure)
+    if failure.kind == "UserError":  # irscope cannot judge it
+        return None
+    return Drop(NOT_COMPILED, f"{failure.kind}: {failure.summary}", failure.kind)
 
 
 def _environment() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name.startswith(_PREFIXES)}
-
-
-def _triton() -> tuple[str, str]:
-    """Return the folder from which this process imported Triton, and Triton's own key."""
-    import triton
-    from triton.runtime import cache
-
-    return str(Path(triton.__file__).parent.parent), cache.triton_key()
-
-
-def _uncaptured() -> ExitStack:
-    """Return a context in which the processes that start are not captured.
-
-    It matters only if irscope captures this one.
-    """
-    stack = ExitStack()
-    capturing = sys.modules.get("irscope.recording.subprocesses")
-    if capturing is not None:
-        stack.enter_context(capturing.uncaptured_subprocesses())
-    return stack

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +24,7 @@ from irscope.targets.elf import code_digest
 SCRIPT = "reproduce.py"
 DEFAULT_SECONDS = 300.0
 # A busy machine may take this many times as long to compile as the capture says.
-_SLOWER = 20
+SLOWER = 20
 # The environment variables that a process without the user's settings keeps.
 _KEPT = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "TMPDIR", "CC", "SSL_CERT_FILE")
 # Where a process that sees none of them imports the compiler from.
@@ -36,14 +36,12 @@ class CheckedReproducer:
     """The outcome of a reproducer's script: whether the machine code is that of the capture.
 
     `first_stage` is the first stage that differs, "" if none does or the script failed; `problem` says in a
-    line why there is no machine code. `artifacts` are what it compiled, `output` is what it printed.
+    line why there is no machine code to compare.
     """
 
     equal: bool
     first_stage: str = ""
     problem: str = ""
-    artifacts: Mapping[str, bytes] = field(default_factory=dict)
-    output: str = ""
 
 
 def check_reproducer(folder: Path, recorded: Recorded, python: str = "") -> CheckedReproducer:
@@ -51,7 +49,7 @@ def check_reproducer(folder: Path, recorded: Recorded, python: str = "") -> Chec
 
     `python` is another interpreter, with another Triton. Raises UserError if it cannot be started.
     """
-    seconds = max(DEFAULT_SECONDS, _SLOWER * sum(recorded.variant.seconds.values()))
+    seconds = max(DEFAULT_SECONDS, SLOWER * sum(recorded.variant.seconds.values()))
     with temporary_folder("irscope-reproduce-") as name:
         scratch = Path(name)
         copy, dumped = scratch / "repro", scratch / "stages"
@@ -62,10 +60,15 @@ def check_reproducer(folder: Path, recorded: Recorded, python: str = "") -> Chec
         code, output = _run(command, scratch, seconds)
         artifacts = dumped_stages(dumped, recorded.variant)
     if not artifacts:
-        if recorded.variant.failure is not None and code == 0:
-            return CheckedReproducer(True, output=output)
-        return CheckedReproducer(False, problem=_last_line(output), output=output)
-    return _compared(recorded, artifacts, output)
+        lines = [line.strip() for line in output.splitlines() if line.strip()]
+        failed_as_recorded = recorded.variant.failure is not None and code == 0
+        problem = "" if failed_as_recorded else (lines or ["the script printed nothing"])[-1]
+        return CheckedReproducer(failed_as_recorded, problem=problem)
+    binary = artifacts.get(backend_of(recorded.variant.target).binary)
+    if binary is not None and recorded.binary is not None and _code(recorded.binary) == _code(binary):
+        return CheckedReproducer(True)
+    problem = "" if recorded.binary is not None else "it compiles, but the capture has no machine code of it"
+    return CheckedReproducer(False, first_different_stage(recorded, artifacts), problem)
 
 
 def _run(command: Sequence[str], scratch: Path, seconds: float) -> tuple[int, str]:
@@ -73,9 +76,8 @@ def _run(command: Sequence[str], scratch: Path, seconds: float) -> tuple[int, st
     environment |= {"TRITON_CACHE_DIR": str(scratch / "cache"), "PYTHONDONTWRITEBYTECODE": "1"}
     if folders := _compiler_folders():
         environment["PYTHONPATH"] = os.pathsep.join(folders)
-    start = ["env", "-i", *(f"{name}={value}" for name, value in environment.items())]
     try:
-        done = run_tool([*start, *command], seconds=seconds)
+        done = run_tool(command, seconds=seconds, environment=environment)
     except subprocess.TimeoutExpired:
         return 1, f"the script took more than {seconds:g} s"
     except OSError as error:
@@ -85,16 +87,12 @@ def _run(command: Sequence[str], scratch: Path, seconds: float) -> tuple[int, st
 
 @cache
 def _compiler_folders() -> tuple[str, ...]:
-    """Folders with the compiler that only this process's path has, such as those of PYTHONPATH."""
-    entries = [entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry]
-    folders = []
-    for package in _PACKAGES:
-        spec = importlib.util.find_spec(package)
-        if spec is not None and spec.origin:
-            folder = Path(spec.origin).parents[1]
-            if any(Path(entry).resolve() == folder.resolve() for entry in entries):
-                folders.append(str(folder))
-    return tuple(dict.fromkeys(folders))
+    """Return the folders with the compiler that only this process's path has, such as those of PYTHONPATH."""
+    searched = os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    entries = {Path(entry).resolve() for entry in searched if entry}
+    specs = filter(None, map(importlib.util.find_spec, _PACKAGES))
+    folders = (Path(spec.origin).parents[1] for spec in specs if spec.origin)
+    return tuple(dict.fromkeys(str(folder) for folder in folders if folder.resolve() in entries))
 
 
 def dumped_stages(folder: Path, variant: Variant) -> dict[str, bytes]:
@@ -102,26 +100,9 @@ def dumped_stages(folder: Path, variant: Variant) -> dict[str, bytes]:
 
     The log of ptxas is "log", Triton's metadata "json".
     """
-    files = sorted(folder.glob("*.*")) if folder.is_dir() else []
     stage_names = {stage.name for stage in stages_of(variant)} | {"log", "json"}
+    files = sorted(folder.glob("*.*"))
     return {file.suffix[1:]: file.read_bytes() for file in files if file.suffix[1:] in stage_names}
-
-
-def _last_line(output: str) -> str:
-    """Return the line that says why a script failed: the last one of its traceback."""
-    lines = [line.strip() for line in output.splitlines() if line.strip()]
-    return lines[-1] if lines else "the script printed nothing"
-
-
-def _compared(recorded: Recorded, artifacts: Mapping[str, bytes], output: str) -> CheckedReproducer:
-    binary = backend_of(recorded.variant.target).binary
-    equal = recorded.binary is not None and binary in artifacts
-    equal = equal and _code(recorded.binary or b"") == _code(artifacts[binary])
-    if equal:
-        return CheckedReproducer(True, artifacts=artifacts, output=output)
-    problem = "" if recorded.binary is not None else "it compiles, but the capture has no machine code of it"
-    first = first_different_stage(recorded.variant, recorded.artifacts, artifacts)
-    return CheckedReproducer(False, first, problem, artifacts, output)
 
 
 def _code(content: bytes) -> str:
@@ -131,16 +112,18 @@ def _code(content: bytes) -> str:
         return ""
 
 
-def first_different_stage(variant: Variant, ours: Mapping[str, bytes], theirs: Mapping[str, bytes]) -> str:
+def first_different_stage(recorded: Recorded, artifacts: Mapping[str, bytes]) -> str:
     """Return the first stage that differs in more than names and locations, or "" if none does."""
-    for stage in stages_of(variant):
-        if is_source_stage(stage.name) or not (stage.name in ours and stage.name in theirs):
+    for stage in stages_of(recorded.variant):
+        contents = [stages.get(stage.name) for stages in (recorded.artifacts, artifacts)]
+        if is_source_stage(stage.name) or None in contents or contents[0] == contents[1]:
             continue
-        a, b = ours[stage.name], theirs[stage.name]
+        a, b = (content or b"" for content in contents)
         if stage.language is None:
-            if _code(a) != _code(b):
-                return stage.name
-        elif a != b and not _same_text(stage.name, stage.language, a, b):
+            is_equal = _code(a) == _code(b)
+        else:
+            is_equal = _same_text(stage.name, stage.language, a, b)
+        if not is_equal:
             return stage.name
     return ""
 

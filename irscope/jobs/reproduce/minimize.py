@@ -18,7 +18,7 @@ from irscope.compiling.processes.child_process import python_command
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
-from irscope.jobs.reproduce.clean_process import SCRIPT, dumped_stages
+from irscope.jobs.reproduce.clean_process import SCRIPT, SLOWER, dumped_stages
 from irscope.jobs.reproduce.recorded import Recorded
 from irscope.jobs.reproduce.reductions import KernelProgram, Reduction, reductions, without_unused
 from irscope.jobs.reproduce.script import KERNEL_FILE, script_text
@@ -26,10 +26,7 @@ from irscope.model import Artifact, UserError
 from irscope.model.process import available_cores
 from irscope.workspace.conditions import ALIASES, parse_expectation, unmet
 
-DEFAULT_SECONDS = 300.0
 _SECONDS_PER_COMPILATION = 60.0
-# A busy machine may take this many times as long as the capture says.
-_SLOWER = 20
 # Of a failing variant, the error's text without what moves with the kernel's lines.
 _NUMBERS = re.compile(r"\d+")
 _SPILLS = ("spills", "n_spills", "spill_words")
@@ -69,9 +66,7 @@ def fact_condition(name: str, recorded: Recorded) -> str:
     return f"{fact.kind.name} {'<=' if fact.kind.better == 'high' else '>='} {fact.value}"
 
 
-def minimize(
-    recorded: Recorded, condition: str, seconds: float = DEFAULT_SECONDS, processes: int = 0
-) -> Minimized:
+def minimize(recorded: Recorded, condition: str, seconds: float, processes: int) -> Minimized:
     """Return the smallest kernel found in `seconds` for which `condition` holds.
 
     `condition` is an expectation, or "" if the variant fails. `processes` of 0 starts one per
@@ -85,27 +80,23 @@ def minimize(
         runners = [_Runner(scratch / str(number), recorded) for number in range(count)]
         for runner in runners:
             stack.callback(runner.stop)
-        search = _Search(runners, _interesting(recorded, condition), started + seconds)
         program = KernelProgram(ast.parse(recorded.kernel), recorded.call)
-        first = search.best([lambda: without_unused(program)]) or search.best([lambda: program])
-        if first is None:
+        search = _Search(program, recorded, runners, _interesting(recorded, condition), started + seconds)
+        if search.accept([without_unused(program)]) is None and search.accept([program]) is None:
             what = condition or "the recorded error"
             raise UserError(f"--minimize: {what} does not hold for the variant itself: {search.last}")
-        best = search.run(first[1])
-        smallest = best or first
-    return Minimized(
-        smallest[2],
-        condition or "it fails as recorded",
-        search.tried,
-        time.monotonic() - started,
-        search.expired,
-    )
+        size = 0
+        while search.program.size != size and not search.expired:
+            size = search.program.size
+            for reduction in reductions():
+                search.reduce(reduction)
+    condition = condition or "it fails as recorded"
+    return Minimized(search.recorded, condition, search.tried, time.monotonic() - started, search.expired)
 
 
 # Whether a smaller program still shows the problem, from its artifacts with facts, or from its output if it
 # does not compile.
 Interesting = Callable[[Recorded, str], bool]
-_Found = tuple[int, KernelProgram, Recorded]
 
 
 def _interesting(recorded: Recorded, condition: str) -> Interesting:
@@ -119,72 +110,56 @@ def _interesting(recorded: Recorded, condition: str) -> Interesting:
 
 
 class _Search:
-    """Tries attempts in parallel, in order, until time runs out."""
+    """Tries programs in parallel, in order, until time runs out; `program` is the smallest so far."""
 
-    def __init__(self, runners: Sequence[_Runner], interesting: Interesting, deadline: float) -> None:
+    def __init__(
+        self,
+        program: KernelProgram,
+        recorded: Recorded,
+        runners: Sequence[_Runner],
+        interesting: Interesting,
+        deadline: float,
+    ) -> None:
+        self.program, self.recorded = program, recorded
         self._runners, self._interesting, self._deadline = runners, interesting, deadline
         self._pool = ThreadPoolExecutor(len(runners))
         self._known: set[str] = set()
         self.tried, self.last, self.expired = 0, "", False
 
-    def run(self, program: KernelProgram) -> _Found | None:
-        """Return the smallest program found, or None if none is smaller."""
-        best: _Found | None = None
-        while not self.expired:
-            before = program.size
-            for reduction in reductions():
-                if smaller := self._reduced(program, reduction):
-                    best, program = smaller, smaller[1]
-            if program.size == before:
-                break
-        return best
+    def reduce(self, reduction: Reduction) -> None:
+        """Take each step of one kind after which the problem is still there."""
+        index = 0
+        while index < len(attempts := reduction(self.program)) and not self.expired:
+            programs = [attempt() for attempt in attempts[index : index + len(self._runners)]]
+            accepted = self.accept([program and without_unused(program) for program in programs])
+            index += len(programs) if accepted is None else accepted
 
-    def _reduced(self, program: KernelProgram, reduction: Reduction) -> _Found | None:
-        best, index = None, 0
-        while index < len(attempts := reduction(program)):
-            batch = attempts[index : index + len(self._runners)]
-            smaller = self.best([lambda a=attempt: _cleaned(a()) for attempt in batch])  # type: ignore[misc]
-            if self.expired:
-                return best
-            if smaller is None:
-                index += len(batch)
-            else:
-                best, program = smaller, smaller[1]
-                index += smaller[0]
-        return best
-
-    def best(self, attempts: Sequence[Callable[[], KernelProgram | None]]) -> _Found | None:
-        """Return the first of these programs that is interesting."""
+    def accept(self, programs: Sequence[KernelProgram | None]) -> int | None:
+        """Take the first of these programs that is interesting, and return its index."""
         if time.monotonic() > self._deadline:
             self.expired = True
             return None
-        programs = [self._new(attempt()) for attempt in attempts]
-        pairs = zip(programs, self._runners, strict=False)
+        new_programs = [program if program and self._is_new(program) else None for program in programs]
+        pairs = zip(new_programs, self._runners, strict=False)
         results = list(self._pool.map(lambda pair: pair[0] and pair[1].compile(pair[0]), pairs))
-        for index, (program, result) in enumerate(zip(programs, results, strict=True)):
+        for index, (program, result) in enumerate(zip(new_programs, results, strict=True)):
             if program is None or result is None:
                 continue
             self.tried += 1
             recorded, printed = result
             last = printed.strip().rpartition("\n")[2] or "it took too long"
             self.last = "it compiles" if recorded.artifacts else last
-            if self._interesting(*result):
-                return index, program, recorded
+            if self._interesting(recorded, printed):
+                self.program, self.recorded = program, recorded
+                return index
         return None
 
-    def _new(self, program: KernelProgram | None) -> KernelProgram | None:
-        """Return the program, unless it was tried before."""
-        if program is None:
-            return None
+    def _is_new(self, program: KernelProgram) -> bool:
+        """Return True if the program was not tried before."""
         text = f"{program.text}{program.call}"
-        if text in self._known:
-            return None
+        is_new = text not in self._known
         self._known.add(text)
-        return program
-
-
-def _cleaned(program: KernelProgram | None) -> KernelProgram | None:
-    return None if program is None else without_unused(program)
+        return is_new
 
 
 class _Runner:
@@ -207,6 +182,8 @@ class _Runner:
 
         It has no artifacts if the program fails.
         """
+        if self._process.stdin is None or self._process.stdout is None:
+            return None
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
@@ -214,10 +191,8 @@ class _Runner:
         (folder / f"{KERNEL_FILE}.py").write_text(recorded.kernel)
         (folder / SCRIPT).write_text(script_text(recorded))
         dump, printed = folder / "stages", folder / "printed"
-        seconds = max(_SECONDS_PER_COMPILATION, _SLOWER * sum(self._recorded.variant.seconds.values()))
+        seconds = max(_SECONDS_PER_COMPILATION, SLOWER * sum(self._recorded.variant.seconds.values()))
         request = [str(folder / SCRIPT), str(dump), str(printed), seconds]
-        if self._process.stdin is None or self._process.stdout is None:
-            return None
         try:
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()

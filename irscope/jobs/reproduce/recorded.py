@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
-import re
 import struct
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,37 +10,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.standalone import CALL, KERNEL, VALUES
+from irscope.compiling.standalone import CALL, KERNEL, VALUES, Call, parse_call
 from irscope.compiling.toolchain.replay import DESCRIPTOR, TENSOR, contiguous, integers
 from irscope.facts.fact import Fact, value_named
 from irscope.facts.measure import measure
 from irscope.jobs.reproduce import scaffold
-from irscope.model import Launch, UserError, Variant
+from irscope.model import Launch, Variant
 from irscope.model.text import split_entries
 from irscope.store import CaptureReader
 from irscope.targets import backend_of, stage_named
 from irscope.targets.elf import code_digest
 
-_INDEX = re.compile(r"\(\d{1,4}(?:, \d{1,4})*,?\)")
 # A launch's argument as a literal of the script: a number, None, a tensor's or descriptor's description.
 Specification = object
-
-
-@dataclass(frozen=True)
-class Call:
-    """The arguments of triton.compile as Python expressions in the kernel's file, by parameter or index path.
-
-    See `compiling.standalone`. `places` has the file and line of each function that Triton compiles.
-    """
-
-    kernel: str
-    gluon: bool
-    parameters: tuple[str, ...]
-    signature: str
-    constexprs: Mapping[str, str]
-    attrs: Mapping[str, str]
-    options: Mapping[str, str]
-    places: Mapping[str, tuple[str, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -75,57 +55,10 @@ def read_recorded(path: Path, variant: Variant) -> Recorded:
     with CaptureReader(path) as reader:
         attached = {name: reader.content(artifact) for name, artifact in reader.attached(variant).items()}
         artifacts = {stage: reader.content(artifact) for stage, artifact in variant.artifacts.items()}
-    call = _call(attached.get(CALL), variant)
+    call = parse_call(attached.get(CALL), f"#{variant.id} ({variant.kernel.name})")
     kernel = attached.get(KERNEL, b"").decode("utf-8", "replace")
     facts = measure(variant, artifacts.get)
     return Recorded(variant, kernel, call, artifacts, facts, attached.get(VALUES))
-
-
-def _call(content: bytes | None, variant: Variant) -> Call:
-    what = f"#{variant.id} ({variant.kernel.name})"
-    if content is None:
-        raise UserError(
-            f"{what}: the capture has no stand-alone text of its kernel, because an older irscope or another "
-            "tool made it; compile or run it again, or import its folder on the machine that compiled it"
-        )
-    try:
-        values = dict(json.loads(content))
-        if problem := values.get("problem"):
-            raise UserError(f"{what} cannot be reproduced: {problem}")
-        return Call(
-            kernel=_identifier(values["kernel"]),
-            gluon=bool(values["gluon"]),
-            parameters=tuple(map(_identifier, values["parameters"])),
-            signature=_expression(values["signature"]),
-            constexprs={_path(k): _expression(v) for k, v in values["constexprs"].items()},
-            attrs={_path(k): _expression(v) for k, v in values["attrs"].items()},
-            options={_identifier(k): _expression(v) for k, v in values["options"].items()},
-            places={_identifier(k): (str(file), int(line)) for k, (file, line) in values["places"].items()},
-        )
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UserError(f"{what}: what the capture has of its compilation is damaged") from error
-
-
-def _identifier(text: Any) -> str:
-    if not (isinstance(text, str) and text.isidentifier()):
-        raise ValueError(text)
-    return text
-
-
-def _path(text: Any) -> str:
-    """`text`, if it is the index of a parameter, or of an item of a tuple: "(3,)". Raises ValueError."""
-    if not (isinstance(text, str) and _INDEX.fullmatch(text)):
-        raise ValueError(text)
-    return text
-
-
-def _expression(text: Any) -> str:
-    """`text`, if it is one Python expression. Raises ValueError."""
-    try:
-        ast.parse(text, mode="eval")
-    except (SyntaxError, MemoryError, RecursionError) as error:
-        raise ValueError(text) from error
-    return str(text)
 
 
 def recorded_facts(recorded: Recorded) -> dict[str, Any]:
@@ -151,12 +84,6 @@ class _Texts(dict[str, Any]):
     def __getitem__(self, stage: str) -> Any:
         content = super().__getitem__(stage)
         return content if stage_named(stage).binary else content.decode("utf-8", "replace")
-
-
-def arguments_of(call: Call, launch: Launch) -> dict[str, Specification]:
-    """Return each parameter of the kernel with what to launch it with, as a literal of the script."""
-    launch_arguments = dict(launch.arguments)
-    return {name: specification(launch_arguments.get(name, "None")) for name in call.parameters}
 
 
 def specification(text: str) -> Specification:
@@ -190,8 +117,9 @@ class _Infinite:
 
 def unaligned(call: Call) -> tuple[str, ...]:
     """Return the parameters whose pointers were not divisible by 16."""
-    aligned = set()
-    for path, attributes in call.attrs.items():
-        if "tt.divisibility" in attributes:
-            aligned.add(path.strip("()").partition(",")[0])
+    aligned = {
+        path.strip("()").partition(",")[0]
+        for path, attributes in call.attrs.items()
+        if "tt.divisibility" in attributes
+    }
     return tuple(name for index, name in enumerate(call.parameters) if str(index) not in aligned)

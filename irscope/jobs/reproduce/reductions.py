@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
-from irscope.jobs.reproduce.recorded import Call
+from irscope.compiling.standalone import Call
 
 _BLOCKS = ("body", "orelse", "finalbody")
 # Fewer statements are left out one by one.
@@ -40,18 +42,33 @@ class KernelProgram:
 Attempt = Callable[[], KernelProgram | None]
 # All attempts of one kind for a program, in their order.
 Reduction = Callable[[KernelProgram], Sequence[Attempt]]
+# Changes a node of a copy of the tree; False if it turns out to be impossible.
+_Edit = Callable[[Any], bool]
 
 
 def reductions() -> Iterator[Reduction]:
     """Yield each kind of step, the largest steps first."""
     size = _MOST_AT_ONCE
     while size:
-        yield lambda program, size=size: _removals(program, size)  # type: ignore[misc]
+        yield partial(_attempts, partial(_removals, size))
         size //= 2
-    yield _unwrapped_blocks
+    yield partial(_attempts, _unwrapped_blocks)
     yield _inlined_constants
     yield _unused_parameters
-    yield _simpler_expressions
+    yield partial(_attempts, _simpler_expressions)
+
+
+def _attempts(edits: Callable[[ast.AST], Iterator[_Edit]], program: KernelProgram) -> list[Attempt]:
+    """Return an attempt for each edit of each node."""
+    nodes = enumerate(ast.walk(program.tree))
+    return [partial(_edited, program, number, edit) for number, node in nodes for edit in edits(node)]
+
+
+def _edited(program: KernelProgram, number: int, edit: _Edit) -> KernelProgram | None:
+    """Return the program after `edit` of a copy of its node with this number."""
+    tree = copy.deepcopy(program.tree)
+    node = list(ast.walk(tree))[number]
+    return replace(program, tree=ast.fix_missing_locations(tree)) if edit(node) else None
 
 
 def without_unused(program: KernelProgram) -> KernelProgram:
@@ -61,9 +78,8 @@ def without_unused(program: KernelProgram) -> KernelProgram:
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
     while True:
-        used = _used_names(program.call) | {
-            n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_read(n)
-        }
+        read = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and _is_read(n)}
+        used = {program.call.kernel, *program.call.names} | read
         used_nodes = [node for node in tree.body if (names := _defined(node)) is None or names & used]
         if len(used_nodes) == len(tree.body):
             return replace(program, tree=tree)
@@ -72,12 +88,6 @@ def without_unused(program: KernelProgram) -> KernelProgram:
 
 def _is_read(node: ast.Name) -> bool:
     return isinstance(node.ctx, ast.Load)
-
-
-def _used_names(call: Call) -> set[str]:
-    texts = (call.signature, *call.constexprs.values(), *call.options.values())
-    trees = (ast.walk(ast.parse(text, mode="eval")) for text in texts)
-    return {call.kernel} | {node.id for nodes in trees for node in nodes if isinstance(node, ast.Name)}
 
 
 def _defined(node: ast.stmt) -> set[str] | None:
@@ -91,96 +101,60 @@ def _defined(node: ast.stmt) -> set[str] | None:
     return None
 
 
-def _edited(program: KernelProgram, place: int, edit: Callable[[ast.AST], bool]) -> KernelProgram | None:
-    """Return the program after `edit` of a copy of its node number `place`.
-
-    Return None if `edit` returns False.
-    """
-    tree = copy.deepcopy(program.tree)
-    node = _nodes(tree)[place]
-    return replace(program, tree=ast.fix_missing_locations(tree)) if edit(node) else None
-
-
-def _nodes(tree: ast.AST) -> list[ast.AST]:
-    return list(ast.walk(tree))
-
-
-def _removals(program: KernelProgram, size: int) -> list[Attempt]:
+def _removals(size: int, node: ast.AST) -> Iterator[_Edit]:
     """Without `size` consecutive statements of a function."""
-    attempts: list[Attempt] = []
-    for node_number, node in enumerate(_nodes(program.tree)):
-        if isinstance(node, ast.Module):
-            continue
-        for name in _BLOCKS:
-            block = getattr(node, name, None)
-            if (
-                not isinstance(block, list)
-                or len(block) < size
-                or all(isinstance(s, ast.Pass) for s in block)
-            ):
-                continue
-            attempts += [
-                lambda p=node_number, n=name, s=start: _without(program, p, n, s, size)  # type: ignore[misc]
-                for start in reversed(range(0, len(block), size))
-            ]
-    return attempts
+    for name in () if isinstance(node, ast.Module) else _BLOCKS:
+        block = getattr(node, name, None)
+        if isinstance(block, list) and not all(isinstance(statement, ast.Pass) for statement in block):
+            starts = range(0, len(block), size) if len(block) >= size else ()
+            yield from (partial(_remove, name, slice(start, start + size)) for start in reversed(starts))
 
 
-def _without(program: KernelProgram, place: int, name: str, start: int, size: int) -> KernelProgram | None:
-    def remove(node: ast.AST) -> bool:
-        block = getattr(node, name)
-        del block[start : start + size]
-        if not block and name == "body":
-            block.append(ast.Pass())
-        return True
-
-    return _edited(program, place, remove)
+def _remove(name: str, part: slice, node: ast.AST) -> bool:
+    block = getattr(node, name)
+    del block[part]
+    if not block and name == "body":
+        block.append(ast.Pass())
+    return True
 
 
-def _unwrapped_blocks(program: KernelProgram) -> list[Attempt]:
+def _unwrapped_blocks(node: ast.AST) -> Iterator[_Edit]:
     """With the body of a branch or a loop in its place."""
-    attempts: list[Attempt] = []
-    for node_number, node in enumerate(_nodes(program.tree)):
-        for name in _BLOCKS:
-            for index, child in enumerate(getattr(node, name, None) or () if hasattr(node, name) else ()):
-                if isinstance(child, ast.If | ast.For | ast.While | ast.With):
-                    bodies = ("body", "orelse") if isinstance(child, ast.If) else ("body",)
-                    for body in bodies:
-                        attempts.append(  # noqa: PERF401 - a comprehension of four loops
-                            lambda p=node_number, n=name, i=index, b=body: _unwrapped(program, p, n, i, b)  # type: ignore[misc]
-                        )
-    return attempts
+    for name in _BLOCKS:
+        block = getattr(node, name, None)
+        for index, child in enumerate(block if isinstance(block, list) else ()):
+            if isinstance(child, ast.If | ast.For | ast.While | ast.With):
+                yield partial(_unwrap, name, index, "body")
+            if isinstance(child, ast.If):
+                yield partial(_unwrap, name, index, "orelse")
 
 
-def _unwrapped(program: KernelProgram, place: int, name: str, index: int, body: str) -> KernelProgram | None:
-    def unwrap(node: ast.AST) -> bool:
-        block = getattr(node, name)
-        child = block[index]
-        inner = getattr(child, body)
-        if isinstance(child, ast.For):
-            inner = [ast.Assign([child.target], ast.Constant(0)), *inner]
-        block[index : index + 1] = inner or [ast.Pass()]
-        return bool(inner)
-
-    return _edited(program, place, unwrap)
+def _unwrap(name: str, index: int, body: str, node: ast.AST) -> bool:
+    block = getattr(node, name)
+    inner = getattr(block[index], body)
+    if isinstance(block[index], ast.For):
+        inner = [ast.Assign([block[index].target], ast.Constant(0)), *inner]
+    block[index : index + 1] = inner
+    return bool(inner)
 
 
-def _simpler_expressions(program: KernelProgram) -> list[Attempt]:
+def _simpler_expressions(node: ast.AST) -> Iterator[_Edit]:
     """With an operand or argument in place of an expression, and without a keyword argument."""
-    attempts: list[Attempt] = []
-    for node_number, node in enumerate(_nodes(program.tree)):
-        for field, value in ast.iter_fields(node):
-            items = value if isinstance(value, list) else [value]
-            for index, item in enumerate(items):
-                if isinstance(item, ast.keyword):
-                    attempts.append(lambda p=node_number, f=field, i=index: _dropped(program, p, f, i))  # type: ignore[misc]
-                elif isinstance(item, ast.expr) and field not in ("func", "decorator_list", "annotation"):
-                    count = len(_parts(item))
-                    attempts += [
-                        lambda p=node_number, f=field, i=index, n=n: _replaced(program, p, f, i, n)  # type: ignore[misc]
-                        for n in range(count)
-                    ]
-    return attempts
+    for field, value in ast.iter_fields(node):
+        for index, item in enumerate(value if isinstance(value, list) else [value]):
+            if isinstance(item, ast.keyword):
+                yield partial(_remove, field, slice(index, index + 1))
+            elif isinstance(item, ast.expr) and field not in ("func", "decorator_list", "annotation"):
+                yield from (partial(_put_part, field, index, part) for part in range(len(_parts(item))))
+
+
+def _put_part(field: str, index: int, part: int, node: ast.AST) -> bool:
+    value = getattr(node, field)
+    if isinstance(value, list):
+        value[index] = _parts(value[index])[part]
+    else:
+        setattr(node, field, _parts(value)[part])
+    return True
 
 
 def _parts(node: ast.expr) -> list[ast.expr]:
@@ -204,26 +178,6 @@ def _parts(node: ast.expr) -> list[ast.expr]:
     return parts
 
 
-def _dropped(program: KernelProgram, place: int, field: str, index: int) -> KernelProgram | None:
-    def drop(node: ast.AST) -> bool:
-        del getattr(node, field)[index]
-        return True
-
-    return _edited(program, place, drop)
-
-
-def _replaced(program: KernelProgram, place: int, field: str, index: int, part: int) -> KernelProgram | None:
-    def put(node: ast.AST) -> bool:
-        value = getattr(node, field)
-        if isinstance(value, list):
-            value[index] = _parts(value[index])[part]
-        else:
-            setattr(node, field, _parts(value)[part])
-        return True
-
-    return _edited(program, place, put)
-
-
 def _kernel(tree: ast.Module, call: Call) -> ast.FunctionDef:
     functions = (node for node in tree.body if isinstance(node, ast.FunctionDef))
     return next(node for node in functions if node.name == call.kernel)
@@ -234,7 +188,7 @@ def _unused_parameters(program: KernelProgram) -> list[Attempt]:
     kernel = _kernel(program.tree, program.call)
     read = {node.id for child in kernel.body for node in ast.walk(child) if isinstance(node, ast.Name)}
     unused = [name for name in program.call.parameters if name not in read]
-    return [lambda name=name: _without_parameter(program, name, None) for name in unused]  # type: ignore[misc]
+    return [partial(_without_parameter, program, name, None) for name in unused]
 
 
 def _inlined_constants(program: KernelProgram) -> list[Attempt]:
@@ -245,10 +199,7 @@ def _inlined_constants(program: KernelProgram) -> list[Attempt]:
         for path, text in paths.items()
         if len(path) == 1 and isinstance(ast.parse(text, mode="eval").body, ast.Constant | ast.UnaryOp)
     }
-    return [
-        lambda name=name, text=text: _without_parameter(program, name, text)  # type: ignore[misc]
-        for name, text in constants.items()
-    ]
+    return [partial(_without_parameter, program, name, text) for name, text in constants.items()]
 
 
 def _without_parameter(program: KernelProgram, name: str, value: str | None) -> KernelProgram | None:
@@ -266,20 +217,20 @@ def _without_parameter(program: KernelProgram, name: str, value: str | None) -> 
 
 def _remove_argument(arguments: ast.arguments, name: str) -> bool:
     """Remove a parameter and its default."""
-    every = [*arguments.posonlyargs, *arguments.args]
-    for block in (arguments.posonlyargs, arguments.args):
-        for index, parameter in enumerate(block):
-            if parameter.arg == name:
-                default = every.index(parameter) - (len(every) - len(arguments.defaults))
-                if default >= 0:
-                    del arguments.defaults[default]
-                del block[index]
-                return True
-    for index, parameter in enumerate(arguments.kwonlyargs):
-        if parameter.arg == name:
-            del arguments.kwonlyargs[index], arguments.kw_defaults[index]
-            return True
-    return False
+    positional = [*arguments.posonlyargs, *arguments.args]
+    names = [parameter.arg for parameter in positional]
+    if name in names:
+        default = names.index(name) - len(names) + len(arguments.defaults)
+        if default >= 0:
+            del arguments.defaults[default]
+        parameter = positional[names.index(name)]
+        (arguments.posonlyargs if parameter in arguments.posonlyargs else arguments.args).remove(parameter)
+        return True
+    keywords = [parameter.arg for parameter in arguments.kwonlyargs]
+    if name in keywords:
+        index = keywords.index(name)
+        del arguments.kwonlyargs[index], arguments.kw_defaults[index]
+    return name in keywords
 
 
 class _Inlined(ast.NodeTransformer):
@@ -292,26 +243,22 @@ class _Inlined(ast.NodeTransformer):
 
 
 def _call_without(call: Call, index: int) -> Call:
-    def moved(paths: dict[str, str]) -> dict[str, str]:
-        moved_paths = {}
-        for text, value in paths.items():
-            first, *rest = ast.literal_eval(text)
-            if first != index:
-                moved_paths[repr((first - (first > index), *rest))] = value
-        return moved_paths
+    def moved(paths: Mapping[str, str]) -> dict[str, str]:
+        split = ((*ast.literal_eval(path), text) for path, text in paths.items())
+        return {
+            repr((first - (first > index), *rest)): text for first, *rest, text in split if first != index
+        }
 
     name = call.parameters[index]
     signature = ast.parse(call.signature, mode="eval").body
     if isinstance(signature, ast.Dict):
         pairs = zip(signature.keys, signature.values, strict=True)
-        remaining = [
-            pair for pair in pairs if not (isinstance(pair[0], ast.Constant) and pair[0].value == name)
-        ]
-        signature = ast.Dict([key for key, _ in remaining], [value for _, value in remaining])
+        pairs_left = [(k, v) for k, v in pairs if not (isinstance(k, ast.Constant) and k.value == name)]
+        signature = ast.Dict([key for key, _ in pairs_left], [value for _, value in pairs_left])
     return replace(
         call,
-        parameters=(*call.parameters[:index], *call.parameters[index + 1 :]),
+        parameters=tuple(parameter for parameter in call.parameters if parameter != name),
         signature=ast.unparse(signature),
-        constexprs=moved(dict(call.constexprs)),
-        attrs=moved(dict(call.attrs)),
+        constexprs=moved(call.constexprs),
+        attrs=moved(call.attrs),
     )

@@ -1,18 +1,15 @@
-"""The text of a reproducer's script: what was recorded as constants, then the scaffold.
-
-The README.md of a reproducer.
-"""
+"""The texts of a reproducer: its script (what was recorded, then the scaffold) and its README.md."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
+from irscope.compiling.standalone import Call
 from irscope.jobs.reproduce import scaffold
-from irscope.jobs.reproduce.recorded import Call, Recorded, arguments_of, recorded_facts, unaligned
-from irscope.model import Variant
+from irscope.jobs.reproduce.recorded import Recorded, recorded_facts, specification, unaligned
 from irscope.model.text import code, markdown_escaped, one_line
 
 _LINE = "# ---\n"
@@ -23,22 +20,34 @@ KERNEL_FILE = "kernel"
 def script_text(recorded: Recorded) -> str:
     """Return the script for a variant."""
     variant, launch = recorded.variant, recorded.launch
-    arguments = None if launch is None else arguments_of(recorded.call, launch)
-    values = None if arguments is None else _dictionary({k: repr(v) for k, v in arguments.items()})
+    call, target = recorded.call, variant.target
+    triton_target = (
+        target.backend,
+        int(target.arch) if target.arch.isdigit() else target.arch,
+        target.warp_size,
+    )
+    arguments: dict[str, object] = {}
+    if launch is not None:
+        launched = dict(launch.arguments)
+        arguments = {name: specification(launched.get(name, "None")) for name in call.parameters}
+    # Options that have a variable are in the call.
+    variables = {name: text for name, text in variant.environment.items() if name.isupper()}
+    # device_assert prints its line: the machine code has the files and lines of functions.
+    module = recorded.artifacts.get("ttir") or recorded.artifacts.get("ttgir") or b""
     lines = [
         f'"""Compiles {recorded.call.kernel} for {variant.target} as recorded, without a GPU.',
         "",
         "Written by irscope reproduce. Needs Triton; --launch, which runs it, needs torch and a GPU.",
         '"""',
         "",
-        f"NAME, TARGET, GLUON = {recorded.call.kernel!r}, {_target(variant)!r}, {recorded.call.gluon}",
-        f"ENVIRONMENT = {_dictionary({k: repr(v) for k, v in _variables(variant).items()})}",
-        f"RECORDED = {_dictionary({k: repr(v) for k, v in recorded_facts(recorded).items()})}",
+        f"NAME, TARGET, GLUON = {call.kernel!r}, {triton_target!r}, {call.gluon}",
+        f"ENVIRONMENT = {_values(variables)}",
+        f"RECORDED = {_values(recorded_facts(recorded))}",
         f"GRID = {tuple((*launch.grid, 1, 1)[:3]) if launch else (1, 1, 1)}",
-        f"ARGUMENTS = {values}",
-        f"UNALIGNED = {tuple(name for name in unaligned(recorded.call) if _has_address(arguments, name))}",
-        f"PLACES = {_dictionary(_places(recorded))}",
-        *_call_function(recorded.call),
+        f"ARGUMENTS = {None if launch is None else _values(arguments)}",
+        f"UNALIGNED = {tuple(name for name in unaligned(call) if isinstance(arguments.get(name), dict))}",
+        f"PLACES = {_values(call.places if b'tt.assert' in module else {})}",
+        *_call_function(call),
     ]
     body = inspect.getsource(scaffold).partition(_LINE)[2]
     imports, _, code = body.partition("\n\n")
@@ -46,35 +55,8 @@ def script_text(recorded: Recorded) -> str:
     return "\n".join(lines[:4]) + f"\n\n{imports}\n{header}\n\n\n{code}"
 
 
-def _has_address(given: Mapping[str, object] | None, name: str) -> bool:
-    return isinstance((given or {}).get(name), dict)
-
-
-def _places(recorded: Recorded) -> dict[str, str]:
-    """Return the files and lines of functions, if the machine code has them.
-
-    device_assert prints its line.
-    """
-    module = recorded.artifacts.get("ttir") or recorded.artifacts.get("ttgir") or b""
-    return {k: repr(v) for k, v in recorded.call.places.items()} if b"tt.assert" in module else {}
-
-
-def _target(variant: Variant) -> tuple[str, int | str, int]:
-    target = variant.target
-    return target.backend, int(target.arch) if target.arch.isdigit() else target.arch, target.warp_size
-
-
-def _variables(variant: Variant) -> Mapping[str, str]:
-    """Return the environment variables that it was compiled with.
-
-    Options that have a variable are in the call.
-    """
-    return {name: text for name, text in variant.environment.items() if name.isupper()}
-
-
 def _call_function(call: Call) -> list[str]:
-    names = names_in([call.signature, *call.constexprs.values(), *call.options.values()])
-    imported = ", ".join([call.kernel, *sorted(names - {call.kernel})])
+    imported = ", ".join([call.kernel, *sorted(call.names - {call.kernel, *dir(builtins)})])
     return [
         "",
         "",
@@ -88,7 +70,7 @@ def _call_function(call: Call) -> list[str]:
         f'        "constexprs": {_literal(call.constexprs, "        ")},',
         f'        "attrs": {_literal(call.attrs, "        ")},',
         "    }",
-        f"    return source, {_dictionary(call.options, '    ')}",
+        f"    return source, {_literal({repr(key): text for key, text in call.options.items()}, '    ')}",
     ]
 
 
@@ -101,16 +83,8 @@ def _items(dictionary: str) -> dict[str, str]:
     return {ast.unparse(key): ast.unparse(value) for key, value in pairs if key is not None}
 
 
-def names_in(expressions: Iterable[str]) -> set[str]:
-    """Return the names of the kernel's file that expressions use."""
-    trees = (ast.walk(ast.parse(text, mode="eval")) for text in expressions)
-    names = {node.id for nodes in trees for node in nodes if isinstance(node, ast.Name)}
-    return names - set(dir(builtins))
-
-
-def _dictionary(values: Mapping[str, str], indent: str = "") -> str:
-    """Return a dictionary of expressions by text."""
-    return _literal({repr(key): text for key, text in values.items()}, indent)
+def _values(values: Mapping[str, object]) -> str:
+    return _literal({repr(key): repr(value) for key, value in values.items()})
 
 
 def _literal(values: Mapping[str, str], indent: str = "") -> str:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from irscope.jobs.reproduce.clean_process import SCRIPT, CheckedReproducer, check_reproducer
-from irscope.jobs.reproduce.minimize import DEFAULT_SECONDS, fact_condition, minimize
+from irscope.jobs.reproduce.clean_process import DEFAULT_SECONDS, SCRIPT, CheckedReproducer, check_reproducer
+from irscope.jobs.reproduce.minimize import fact_condition, minimize
 from irscope.jobs.reproduce.recorded import Recorded, read_recorded
 from irscope.jobs.reproduce.script import KERNEL_FILE, readme_text, script_text
 from irscope.model import Variant
@@ -20,29 +20,18 @@ README, VALUES_FILE = "README.md", "values.pt"
 
 @dataclass(frozen=True)
 class Reproducer:
-    """A reproducer's folder. `checked` is None if it was not run.
+    """A reproducer that was written.
 
     `kernel_lines` is the length of kernel.py, `scaffold_lines` that of everything else in Python; `findings`
-    are the sentences of the README, of which the last is about minimizing.
+    are the sentences of the README, of which the last is about minimizing. `equal` is true if it was checked
+    and has the recorded machine code (or fails as recorded); `outcome` is the result in one sentence.
     """
 
-    folder: Path
-    variant: Variant
     kernel_lines: int
     scaffold_lines: int
-    checked: CheckedReproducer | None = None
-    findings: tuple[str, ...] = ()
-    minimized: bool = False
-
-    @property
-    def equal(self) -> bool:
-        """Return True if it was checked and has the recorded machine code (or fails as recorded)."""
-        return self.checked is not None and self.checked.equal
-
-    @property
-    def outcome(self) -> str:
-        """Return the result of the check in one sentence."""
-        return outcome_text(self.variant, self.checked, self.minimized)
+    findings: tuple[str, ...]
+    equal: bool
+    outcome: str
 
 
 @dataclass(frozen=True)
@@ -70,7 +59,7 @@ def reproduce(
     variant: Variant,
     folder: Path,
     *,
-    name: str = "",
+    name: str,
     findings: Sequence[str] = (),
     check: bool = True,
     python: str = "",
@@ -89,56 +78,35 @@ def reproduce(
     if minimized is not None:
         smaller = minimize(recorded, minimized.expression(recorded), minimized.seconds, minimized.processes)
         recorded, findings = smaller.recorded, [*findings, smaller.text]
-    return write_reproducer(
-        recorded, folder, name or str(variant.config), findings, check, python, smaller=minimized is not None
-    )
-
-
-def write_reproducer(
-    recorded: Recorded,
-    folder: Path,
-    name: str,
-    findings: Sequence[str] = (),
-    check: bool = True,
-    python: str = "",
-    smaller: bool = False,
-) -> Reproducer:
-    """Write the files of a reproducer, and check it; see `reproduce`."""
     script = script_text(recorded)
-    _write(folder / f"{KERNEL_FILE}.py", recorded.kernel.encode())
-    _write(folder / SCRIPT, script.encode())
+    files = {f"{KERNEL_FILE}.py": recorded.kernel.encode(), SCRIPT: script.encode()}
     if recorded.values is not None:
-        _write(folder / VALUES_FILE, recorded.values)
+        files[VALUES_FILE] = recorded.values
     else:  # of an earlier reproducer in this folder
         (folder / VALUES_FILE).unlink(missing_ok=True)
+    for file, content in files.items():
+        write_output(folder / file, content, force=True)
     checked = check_reproducer(folder, recorded, python) if check else None
-    outcome = outcome_text(recorded.variant, checked, smaller)
-    _write(folder / README, readme_text(recorded, name, findings, outcome).encode())
+    outcome = _outcome(recorded.variant, checked, minimized is not None)
+    readme = readme_text(recorded, name, findings, outcome)
+    write_output(folder / README, readme.encode(), force=True)
     lines = recorded.kernel.count("\n"), script.count("\n")
-    return Reproducer(folder, recorded.variant, *lines, checked, tuple(findings), smaller)
+    return Reproducer(*lines, tuple(findings), checked is not None and checked.equal, outcome)
 
 
-def outcome_text(variant: Variant, checked: CheckedReproducer | None, smaller: bool = False) -> str:
+def _outcome(variant: Variant, checked: CheckedReproducer | None, smaller: bool) -> str:
     """Return the result of a check in one sentence; `smaller` if the kernel was minimized."""
-    code = "the machine code that minimizing found" if smaller else "the recorded machine code"
     if checked is None:
         return "Not checked: nothing of it was executed."
-    if checked.equal and variant.failure is not None:
-        return "Checked: it fails as recorded, in a process without the project."
     if checked.equal:
-        return f"Checked: it compiles to {code}, in a process without the project."
+        code = "the machine code that minimizing found" if smaller else "the recorded machine code"
+        what = "fails as recorded" if variant.failure is not None else f"compiles to {code}"
+        return f"Checked: it {what}, in a process without the project."
     if checked.problem:
         return f"NOT reproduced: {checked.problem}"
-    before = _stage_before(variant, checked.first_stage)
-    equal = f"; up to {before} all stages are equal" if before else ""
+    stages = [stage.name for stage in stages_of(variant) if not is_source_stage(stage.name)]
+    stages = [name for name in stages if name in variant.artifacts]
+    equal = ""
+    if checked.first_stage in stages[1:]:
+        equal = f"; up to {stages[stages.index(checked.first_stage) - 1]} all stages are equal"
     return f"NOT reproduced: the first stage that differs is {checked.first_stage or 'unknown'}{equal}."
-
-
-def _stage_before(variant: Variant, stage: str) -> str:
-    names = [stage_kind.name for stage_kind in stages_of(variant) if not is_source_stage(stage_kind.name)]
-    names = [name for name in names if name in variant.artifacts]
-    return names[names.index(stage) - 1] if stage in names[1:] else ""
-
-
-def _write(path: Path, content: bytes) -> None:
-    write_output(path, content, force=True)

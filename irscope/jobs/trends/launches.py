@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from irscope.compiling.launch_grid import LaunchCase
-from irscope.jobs.warm.launch_plans import KernelLaunches, LaunchOptions, launches_of
+from irscope.jobs.warm.launch_plans import KernelLaunches, WarmOptions, launches_of
 from irscope.jobs.warm.plan_file import plan_text, read_plan
 from irscope.model import OPTION_NAMES, Target, UserError
 
@@ -26,7 +26,7 @@ def read_launches(paths: Sequence[Path]) -> tuple[KernelLaunches, ...]:
     for path in paths:
         if not path.is_file():
             raise UserError(f"{path}: no such file; give a capture of irscope run, or a plan of --write-plan")
-        found += read_plan(path) if path.suffix == ".toml" else launches_of(path, LaunchOptions())
+        found += read_plan(path) if path.suffix == ".toml" else launches_of(path, WarmOptions())
     if not any(each.cases for each in found):
         raise UserError(f"{', '.join(map(str, paths))}: no launches; record some with irscope run")
     return tuple(found)

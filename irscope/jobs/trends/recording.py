@@ -6,30 +6,22 @@ that did not change comes from the Triton cache of the folder.
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from irscope.compiling.processes import child_process
-from irscope.compiling.processes.run_tool import run_tool
+from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.jobs.repository import Commit, Repository, checkouts
-from irscope.jobs.trends.child import ANSWER
 from irscope.jobs.trends.launches import at_commit, digest, import_roots, package_folders, relative_files
 from irscope.jobs.trends.trends import CAPTURES, Entry, History
 from irscope.jobs.versions.environments import Environment
-from irscope.jobs.warm.launch_plans import KernelLaunches
-from irscope.jobs.warm.plan_file import plan_text
+from irscope.jobs.warm.launch_plans import PLANNER, KernelLaunches, WarmOptions, compile_launches
 from irscope.model import UserError
 from irscope.model.text import one_line
 
 CACHE = "triton-cache"
 _HASH = 12
-# Importing a package takes a minute at worst; the limit per variant comes on top.
-_START_SECONDS = 600.0
 Report = Callable[[str], None]
 
 
@@ -106,44 +98,16 @@ def _compiled(
     if not kernels:
         return replace(entry, problems=tuple(problems))
     name = f"{entry.date[:10]}-{entry.commit[:_HASH]}-{environment.name}-{entry.launches[:6]}.irscope"
-    with tempfile.TemporaryDirectory(prefix=".compiling-", dir=history.folder) as temporary:
-        plan, output = Path(temporary) / "plan.toml", Path(temporary) / name
-        plan.write_text(plan_text(kernels, plan.parent), encoding="utf-8")
-        roots = import_roots([file.relative_to(tree) for file in {each.file for each in kernels}], tree)
-        problems += _run_child(recording, environment, (plan, output), roots, history)
-        problems = [problem.replace(f"{tree}{os.sep}", "") for problem in problems]
-        if not output.exists():
-            return replace(entry, problems=tuple(problems))
-        output.replace(history.folder / CAPTURES / name)
-    return replace(entry, capture=name, problems=tuple(problems))
-
-
-def _run_child(
-    recording: Recording,
-    environment: Environment,
-    paths: tuple[Path, Path],
-    roots: Sequence[Path],
-    history: History,
-) -> list[str]:
-    """Compiles a plan (`paths`: the plan, the capture) in a child process; returns lines about problems."""
-    words = [*map(str, paths), str(recording.jobs or 0), str(recording.seconds)]
+    roots = import_roots([file.relative_to(tree) for file in {each.file for each in kernels}], tree)
     variables = {
-        **environment.variables,
         "TRITON_CACHE_DIR": str((history.folder / CACHE / environment.name).absolute()),
-        "PYTHONPATH": os.pathsep.join([*map(str, roots), os.environ.get("PYTHONPATH", "")]).rstrip(
-            os.pathsep
-        ),
+        "PYTHONPATH": os.pathsep.join(filter(None, [*map(str, roots), os.environ.get("PYTHONPATH")])),
     }
-    command = ["env", *(f"{name}={value}" for name, value in variables.items())]
-    command += [str(environment.python), child_process.__file__, "irscope.jobs.trends.child", *words]
-    variants = sum(max(1, len(kernel.cases)) for kernel in recording.kernels)
-    try:
-        done = run_tool(command, seconds=_START_SECONDS + variants * recording.seconds)
-    except subprocess.TimeoutExpired:
-        return ["compiling was not done in time and was stopped"]
-    printed = done.stdout.decode("utf-8", "replace").splitlines()
-    answers = [line.removeprefix(ANSWER) for line in printed if line.startswith(ANSWER)]
-    if answers:
-        return [str(problem) for problem in json.loads(answers[-1])]
-    lines = done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no message"]
-    return [f"the compiling process failed (exit code {done.returncode}): {lines[-1]}"]
+    options = WarmOptions(processes=recording.jobs, seconds=recording.seconds, prices=False)
+    with temporary_folder(".compiling-", history.folder) as temporary:
+        output = Path(temporary) / name
+        start = environment.spawner(PLANNER, variables)
+        problems += compile_launches(kernels, output, options, "irscope trends", start).problems
+        output.replace(history.folder / CAPTURES / name)
+    problems = [problem.replace(f"{tree}{os.sep}", "") for problem in problems]
+    return replace(entry, capture=name, problems=tuple(problems))

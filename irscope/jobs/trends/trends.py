@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -215,107 +215,98 @@ class Trends:
         return f"{counts}; {targets or 'no target'}; triton {tritons or 'none'}"
 
 
-@dataclass
-class _Collected:
-    """The values of the captures that were read so far, by series and index of the commit."""
+@dataclass(frozen=True, slots=True)
+class _Point:
+    """A kernel at a commit: the largest value of each fact, and how many variants there are, and failed."""
 
-    values: dict[_SeriesKey, dict[int, dict[str, FactValue]]] = field(default_factory=dict)
-    variants: dict[_SeriesKey, dict[int, tuple[int, int]]] = field(default_factory=dict)
-    files: dict[str, str] = field(default_factory=dict)
+    values: Mapping[str, FactValue]
+    variants: int
+    failed: int
 
 
 def read_trends(folder: Path) -> Trends:
-    """The trends of a folder. Raises UserError if it has no captures, or if one is damaged."""
+    """Return the trends of a folder. Raises UserError if it has no captures, or if one is damaged."""
     history = read_history(folder)
     if not any(entry.capture for entry in history.entries):
         raise UserError(f"{folder}: has no captures of commits; make some with irscope trends --launches")
     commits = tuple({entry.commit: entry for entry in history.entries}.values())
-    place = {entry.commit: index for index, entry in enumerate(commits)}
-    collected = _Collected()
+    index = {entry.commit: number for number, entry in enumerate(commits)}
+    points: dict[_SeriesKey, dict[int, _Point]] = {}
+    files: dict[str, str] = {}
     steps: dict[int, list[TrendStep]] = {}
     for triton in dict.fromkeys(entry.triton for entry in history.entries):
         entries = [entry for entry in history.entries if entry.triton == triton and entry.capture]
-        _collect(history, entries, place, collected)
+        by_capture: dict[str, list[int]] = {}
+        for entry in entries:
+            by_capture.setdefault(entry.capture, []).append(index[entry.commit])
+        for capture, indices in by_capture.items():
+            with Workspace(history.folder / CAPTURES / capture) as workspace:
+                for (kernel, target), variants in _series(workspace).items():
+                    files[kernel] = _relative(variants[-1].kernel.source.file, history.name)
+                    point = _point(workspace, variants)
+                    points.setdefault((kernel, target, triton), {}).update(dict.fromkeys(indices, point))
         for before, after in pairwise(entries):
-            steps.setdefault(place[after.commit], []).append(_step(history, before, after, place))
-    joined = (_joined(index, found) for index, found in sorted(steps.items()))
+            if before.capture != after.capture:
+                number = index[after.commit]
+                steps.setdefault(number, []).append(_step(history, before, after, number))
+    joined = (_joined(number, steps[number]) for number in sorted(steps))
     problems = dict.fromkeys(
-        (place[entry.commit], f"triton {entry.triton}: {problem}")
+        (index[entry.commit], f"triton {entry.triton}: {problem}")
         for entry in history.entries
         for problem in entry.problems
     )
+    kernels = _kernels(points, files, len(commits))
     return Trends(
-        history,
-        commits,
-        tuple(_kernels(collected, len(commits))),
-        tuple(step for step in joined if not step.empty),
-        tuple(problems),
+        history, commits, tuple(kernels), tuple(step for step in joined if not step.empty), tuple(problems)
     )
 
 
-def _collect(
-    history: History, entries: Sequence[Entry], place: Mapping[str, int], collected: _Collected
-) -> None:
-    """Read the facts of captures; commits that share one get the same."""
-    by_capture: dict[str, list[Entry]] = {}
-    for entry in entries:
-        by_capture.setdefault(entry.capture, []).append(entry)
-    for same in by_capture.values():
-        with Workspace(history.capture(same[0])) as workspace:
-            facts = workspace.all_facts()
-            groups: dict[_SeriesKey, list[Variant]] = {}
-            for variant in workspace.variants:
-                key = variant.kernel.name, str(variant.target), same[0].triton
-                groups.setdefault(key, []).append(variant)
-                collected.files[variant.kernel.name] = _relative(variant.kernel.source.file, history.name)
-            for key, variants in groups.items():
-                largest = {
-                    kind.name: _largest(value_of(facts[variant.id], kind) for variant in variants)
-                    for kind in TRENDS
-                }
-                failed = sum(variant.failure is not None for variant in variants)
-                for entry in same:
-                    index = place[entry.commit]
-                    collected.values.setdefault(key, {})[index] = largest
-                    collected.variants.setdefault(key, {})[index] = len(variants), failed
+def _series(workspace: Workspace) -> dict[tuple[str, str], list[Variant]]:
+    """Return the variants of each kernel and target."""
+    groups: dict[tuple[str, str], list[Variant]] = {}
+    for variant in workspace.variants:
+        groups.setdefault((variant.kernel.name, str(variant.target)), []).append(variant)
+    return groups
 
 
-def _largest(values: Iterator[FactValue]) -> FactValue:
-    return max((value for value in values if isinstance(value, int | float)), default=None)
+def _point(workspace: Workspace, variants: Sequence[Variant]) -> _Point:
+    facts = workspace.all_facts(variants)
+    values: dict[str, FactValue] = {}
+    for kind in TRENDS:
+        numbers = (value_of(facts[variant.id], kind) for variant in variants)
+        values[kind.name] = max((value for value in numbers if isinstance(value, int | float)), default=None)
+    return _Point(values, len(variants), sum(variant.failure is not None for variant in variants))
 
 
 def _relative(file: str, repository: str) -> str:
-    """A file of an exported commit, relative to the top folder of the repository."""
-    _, found, inside = file.rpartition(f"/{repository}/") if repository else ("", "", file)
-    return inside if found else file
+    """Return a file of a commit's folder, relative to the top folder of the repository."""
+    _, folder, inside = file.rpartition(f"/{repository}/") if repository else ("", "", file)
+    return inside if folder else file
 
 
-def _kernels(collected: _Collected, commits: int) -> Iterator[KernelTrend]:
-    """The kernels by name, those that moved first."""
+def _kernels(
+    points: Mapping[_SeriesKey, Mapping[int, _Point]], files: Mapping[str, str], commits: int
+) -> list[KernelTrend]:
+    """Return the kernels by name, those that moved first."""
     by_kernel: dict[str, list[TrendSeries]] = {}
-    for key in sorted(collected.values):
-        name, target, triton = key
-        rows, counts = collected.values[key], collected.variants[key]
+    missing = _Point({}, 0, 0)
+    for kernel, target, triton in sorted(points):
+        known = points[kernel, target, triton]
+        row = [known.get(number, missing) for number in range(commits)]
         series = TrendSeries(
             target,
             triton,
-            {
-                kind.name: tuple(rows.get(index, {}).get(kind.name) for index in range(commits))
-                for kind in TRENDS
-            },
-            tuple(counts.get(index, (0, 0))[0] for index in range(commits)),
-            tuple(counts.get(index, (0, 0))[1] for index in range(commits)),
+            {kind.name: tuple(point.values.get(kind.name) for point in row) for kind in TRENDS},
+            tuple(point.variants for point in row),
+            tuple(point.failed for point in row),
         )
-        by_kernel.setdefault(name, []).append(series)
-    found = [KernelTrend(name, collected.files[name], tuple(series)) for name, series in by_kernel.items()]
-    yield from sorted(found, key=lambda kernel: not kernel.moved)
+        by_kernel.setdefault(kernel, []).append(series)
+    trends = [KernelTrend(name, files[name], tuple(series)) for name, series in by_kernel.items()]
+    return sorted(trends, key=lambda kernel: not kernel.moved)
 
 
-def _step(history: History, before: Entry, after: Entry, place: Mapping[str, int]) -> TrendStep:
-    """The changes between two captures with the same Triton."""
-    index = place[after.commit]
-    if before.capture == after.capture:
-        return TrendStep(index)
+def _step(history: History, before: Entry, after: Entry, index: int) -> TrendStep:
+    """Return the changes between two captures with the same Triton."""
     with Workspace(history.capture(before)) as old, Workspace(history.capture(after)) as new:
         comparison = compare_captures(old, new)
     return TrendStep(
@@ -328,7 +319,7 @@ def _step(history: History, before: Entry, after: Entry, place: Mapping[str, int
 
 
 def _lines(comparison: CaptureComparison, triton: str, worse: bool) -> Iterator[str]:
-    """A line per kernel and target that got worse, or only better, with its first variants."""
+    """Yield a line per kernel and target that got worse, or only better, with its first variants."""
     groups: dict[tuple[str, str], list[str]] = {}
     for pair in comparison.worse if worse else comparison.better:
         changes = ", ".join(change_text(change, pair) for change in (pair.worse if worse else pair.better))
@@ -341,7 +332,7 @@ def _lines(comparison: CaptureComparison, triton: str, worse: bool) -> Iterator[
 
 
 def _new_failures(comparison: CaptureComparison, triton: str) -> Iterator[str]:
-    """A line per variant that does not compile and has no counterpart before: `worse` has the others."""
+    """Yield a line per variant that does not compile and is new: `worse` has the others."""
     for variant in comparison.diff.only_b:
         if variant.failure is not None:
             place = f"{variant.kernel.name} on {variant.target}, triton {triton}"
@@ -349,7 +340,7 @@ def _new_failures(comparison: CaptureComparison, triton: str) -> Iterator[str]:
 
 
 def _joined(index: int, steps: Sequence[TrendStep]) -> TrendStep:
-    """The steps of one commit with several Tritons as one."""
+    """Join the steps of the commit with this index, one per Triton."""
 
     def lines(name: str) -> tuple[str, ...]:
         return tuple(dict.fromkeys(line for step in steps for line in getattr(step, name)))

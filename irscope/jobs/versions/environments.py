@@ -10,16 +10,21 @@ Assemblers other than Triton's own: a file, or a version from NVIDIA's wheels on
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from importlib import metadata, util
 from itertools import product
 from pathlib import Path
 
+from irscope.compiling.pool import WORKER, Start, spawn
 from irscope.compiling.processes.run_tool import run_tool
 from irscope.jobs.versions.packages import (
     Report,
@@ -74,12 +79,21 @@ def _check(path: Path) -> None:
     ptxas_release(path)
 
 
-__all__ = ["Environment", "VersionUnavailable", "own_triton", "prepare"]
-
+# The newest release of each minor version that irscope compiles with, oldest first.
+SUPPORTED = ("3.6.0", "3.7.1", "3.8.0", "3.9.0")
 _VERSION = re.compile(r"\d+(?:\.\d+)+(?:[-.+]?[a-zA-Z0-9.+]+)?")
 _ASSIGNED = re.compile(r"__version__\s*=\s*['\"]([^'\"]+)['\"]")
 _OLDEST = (3, 6)
 _IMPORT_SECONDS = 120.0
+_PROBE_SECONDS = 60.0
+_PROBE = """
+import importlib.util, json, sys
+found = importlib.util.find_spec("triton")
+print(json.dumps([list(sys.version_info[:2]), found and list(found.submodule_search_locations or [])]))
+"""
+# The files of a Triton that decide what it compiles to.
+_COMPILER_FILES = ("backends/**/*.py", "compiler/*.py", "language/**/*.py", "runtime/*.py")
+_LIBRARIES = ("_C/libtriton*.so", "backends/nvidia/bin/ptxas*")
 
 
 @dataclass(frozen=True)
@@ -88,7 +102,8 @@ class Environment:
 
     `triton` is its version and `package` the folder that has the package `triton`; `python` imports it.
     `ptxas` replaces Triton's own assembler, None: it does not; `ptxas_version` is its version (13.3.33), ""
-    for Triton's own. `own` is true if `python` is the running interpreter.
+    for Triton's own. `settings` are other environment variables to compile with, and `label` names it in the
+    report of a bisection.
     """
 
     triton: str
@@ -96,40 +111,71 @@ class Environment:
     package: Path
     ptxas: Path | None = None
     ptxas_version: str = ""
-    own: bool = False
+    settings: tuple[tuple[str, str], ...] = ()
+    label: str = ""
 
     @property
     def variables(self) -> Mapping[str, str]:
         """The environment variables to set in a child process: Triton runs the assemblers they name."""
-        if self.ptxas is None:
-            return {}
-        path = str(self.ptxas)
-        return {"TRITON_PTXAS_PATH": path, "TRITON_PTXAS_BLACKWELL_PATH": path}
+        names = ("TRITON_PTXAS_PATH", "TRITON_PTXAS_BLACKWELL_PATH") if self.ptxas is not None else ()
+        return dict.fromkeys(names, str(self.ptxas)) | dict(self.settings)
+
+    def spawner(self, module: str = WORKER, variables: Mapping[str, str] | None = None) -> Start:
+        """Return what starts the process of a pool.Worker here, with other `variables` besides its own."""
+        variables = {**self.variables, **(variables or {})}
+        return partial(spawn, module=module, python=str(self.python), variables=variables)
 
     @property
     def name(self) -> str:
         """A short name: `3.8.0`, or `3.8.0+ptxas12.9.86`."""
         return f"{self.triton}+ptxas{self.ptxas_version}" if self.ptxas_version else self.triton
 
+    @property
+    def identity(self) -> str:
+        """A digest of all that decides what it compiles to, without starting it."""
+        parts = [_package_state(self.package / "triton"), repr(sorted(self.variables.items()))]
+        if self.ptxas is not None:
+            parts.append(_file_state(self.ptxas))
+        return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _package_state(folder: Path) -> str:
+    """Return a digest of the compiler's files in a package: text by content, libraries by size and time."""
+    digest = hashlib.sha256()
+    for pattern in _COMPILER_FILES:
+        for file in sorted(folder.glob(pattern)):
+            digest.update(f"{file.relative_to(folder)}\0".encode())
+            digest.update(file.read_bytes())
+    for pattern in _LIBRARIES:
+        for file in sorted(folder.glob(pattern)):
+            digest.update(_file_state(file).encode())
+    return digest.hexdigest()
+
+
+def _file_state(file: Path) -> str:
+    state = file.stat()
+    return f"{file.name} {state.st_size} {state.st_mtime_ns}"
+
 
 def prepare(version: str, ptxas: str | Path | None = None, report: Report = lambda _: None) -> Environment:
     """The environment with a version of Triton, which is made if there is none yet.
 
-    `version` may also be a folder that has the package `triton` (built from source). `ptxas` is a path or a
-    version. `report` is called with a line before a download. Raises VersionUnavailable.
+    `version` may also be the path of a folder with the package `triton` (built from source), of a Python or
+    of a virtual environment. `ptxas` is a path or a version. `report` is called with a line before a
+    download. Raises VersionUnavailable.
     """
     assembler = None if ptxas is None else find_ptxas(str(ptxas), report)
     release = "" if assembler is None else ptxas_release(assembler)
-    if "/" in version:
-        package = Path(version).expanduser().resolve()
-        found = _version_in(package)
-        python = interpreter("folder", package)
-        return Environment(found, python, package, assembler, release)
+    path = Path(version).expanduser()
+    if "/" in version or path.exists():
+        package = _package_folder(path)
+        return Environment(_version_in(package), interpreter("folder", package), package, assembler, release)
     if not _VERSION.fullmatch(version):
         raise VersionUnavailable(f"triton {version}: not a version such as 3.8.0, nor a folder")
     own = own_triton()
     if own is not None and own[0] == version:
-        return Environment(version, Path(sys.executable), own[1], assembler, release, own=True)
+        return Environment(version, Path(sys.executable), own[1], assembler, release)
     if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < _OLDEST:
         raise VersionUnavailable(f"triton {version}: irscope compiles with Triton 3.6 and later")
     requirement = Requirement(f"triton=={version}", "triton/_C/libtriton.so")
@@ -147,6 +193,31 @@ def own_triton() -> tuple[str, Path] | None:
     except metadata.PackageNotFoundError:
         version = _version_in(Path(spec.origin).parents[1])
     return version, Path(spec.origin).parents[1]
+
+
+def _package_folder(path: Path) -> Path:
+    """Return the folder with the package `triton` of a Python or virtual environment, or this folder."""
+    if (path / "triton" / "__init__.py").is_file():
+        return path.resolve()
+    python = path / "bin" / "python" if path.is_dir() else path
+    if not (python.is_file() and os.access(python, os.X_OK)):
+        raise VersionUnavailable(
+            f"{path}: neither a Python nor a folder with one (bin/python) or with triton"
+        )
+    done = run_tool([python.absolute(), "-I", "-c", _PROBE], seconds=_PROBE_SECONDS)
+    try:
+        version, folders = json.loads(done.stdout)
+    except ValueError as error:
+        raise VersionUnavailable(f"{path}: is not a Python that starts") from error
+    if not folders:
+        raise VersionUnavailable(f"{path}: has no package triton")
+    own = list(sys.version_info[:2])
+    if version != own:
+        raise VersionUnavailable(
+            f"{path}: is Python {version[0]}.{version[1]}; install irscope there and run it with that Python "
+            f"(this one is {own[0]}.{own[1]})"
+        )
+    return Path(folders[0]).parent
 
 
 def _version_in(folder: Path) -> str:
@@ -176,8 +247,6 @@ def _check_import(folder: Path, version: str) -> None:
         raise VersionUnavailable(f"triton {version}: installed, but it cannot be imported here: {lines[-1]}")
 
 
-# The newest release of each minor version that irscope compiles with.
-SUPPORTED = ("3.6.0", "3.7.1", "3.8.0", "3.9.0")
 # The assembler that a version of Triton brings.
 OWN_PTXAS = "own"
 # Downloads at a time.

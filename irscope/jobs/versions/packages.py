@@ -23,18 +23,18 @@ import os
 import re
 import shutil
 import site
-import subprocess
 import sys
 import sysconfig
 import tempfile
 import venv
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 
 from irscope.compiling.processes.child_process import module_command
+from irscope.compiling.processes.run_tool import run_tool
 from irscope.model import UserError
 from irscope.model.text import clipped, one_line
 
@@ -152,36 +152,22 @@ def remove(folder: Path) -> None:
 def _install(requirement: Requirement, part: Path, check: Callable[[Path], None], report: Report) -> None:
     report(f"installing {requirement.text} into {versions_folder()}")
     problems = []
-    with closing(_installers(part)) as installers:
-        for command in installers:
-            done = subprocess.run(
-                [*command, "--target", part, "--no-deps", requirement.text],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                check=False,
-            )
-            if done.returncode == 0 and (part / requirement.evidence).exists():
-                check(part)
-                return
-            problems.append(done.stderr.decode("utf-8", "replace") + done.stdout.decode("utf-8", "replace"))
+    for command in _installers():
+        done = run_tool([*command, "--target", part, "--no-deps", requirement.text])
+        if done.returncode == 0 and (part / requirement.evidence).exists():
+            check(part)
+            return
+        problems.append(done.stderr.decode("utf-8", "replace") + done.stdout.decode("utf-8", "replace"))
     raise VersionUnavailable(_problem(requirement, problems))
 
 
-def _installers(part: Path) -> Generator[Sequence[str | Path], None, None]:
-    """The commands that install a package, uv first: pip may know an index that uv does not."""
+def _installers() -> Iterator[Sequence[str | Path]]:
+    """Yield the commands that install a package, uv first: pip may know an index that uv does not."""
     if uv := _uv():
         yield [*uv, "pip", "install", "--quiet", "--python", sys.executable]
-    options = ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
     if importlib.util.find_spec("pip") is not None:
+        options = ["install", "--quiet", "--no-input", "--disable-pip-version-check"]
         yield [*module_command(sys.executable, "pip"), *options]
-        return
-    builder = part.with_name(f"{part.name}-pip")
-    try:
-        with suppress(OSError, subprocess.CalledProcessError):  # Debian without python3-venv
-            venv.create(builder, with_pip=True, symlinks=True)
-            yield [*module_command(str(builder / "bin" / "python"), "pip"), *options]
-    finally:
-        remove(builder)
 
 
 def _uv() -> list[str] | None:

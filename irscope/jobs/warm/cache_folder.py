@@ -1,11 +1,10 @@
 """The files of a warm folder, in the layout of Triton's cache (FileCacheManager in runtime/cache.py).
 
 An entry is a folder, named by the base32 of the sha256 of its key. A kernel's entry has a file per stage,
-`NAME.json` with the metadata, and the group file that makes it count:
+`NAME.json` with the metadata, and the group file that makes it count; an autotuner's choice is one file:
 
     OQ7C.../add_kernel.ttir ... add_kernel.cubin  add_kernel.json  __grp__add_kernel.json
-
-The files in a warm folder from which Triton reads the autotuner's choices: KERNEL.autotune.json.
+    3M5A.../add_kernel.autotune.json
 """
 
 from __future__ import annotations
@@ -154,11 +153,6 @@ def locked(folder: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def iterate_entries(folder: Path) -> Iterator[Path]:
-    """Return the entries of a cache, in order."""
-    return (entry for entry in sorted(folder.iterdir()) if entry.is_dir())
-
-
 _SUFFIX = ".autotune.json"
 
 
@@ -177,11 +171,6 @@ def modified_times(folder: Path) -> dict[str, int]:
         with suppress(OSError):
             times[f"{file.parent.name}/{file.name}"] = file.stat().st_mtime_ns
     return times
-
-
-def written_since(folder: Path, before: Mapping[str, int]) -> frozenset[str]:
-    """Return the files that were written since `modified_times` returned `before`."""
-    return frozenset(path for path, time in modified_times(folder).items() if before.get(path) != time)
 
 
 def remove_files(folder: Path, unused: frozenset[str]) -> None:

@@ -49,7 +49,7 @@ class Reporter:
         self._write({"started": sys.argv})
 
     def forked(self) -> None:
-        """Begins a report of the forked process, which multiprocessing ends without `atexit`."""
+        """Begin a report of the forked process, which multiprocessing ends without `atexit`."""
         self._lock = threading.Lock()
         self._begin()
         if "multiprocessing.util" in sys.modules:

@@ -8,7 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ from typing import Any
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.jobs.warm.check_process import VARIABLE
 from irscope.jobs.warm.expecting import ColdStart
-from irscope.jobs.warm.manifest import Manifest, read_manifest
+from irscope.jobs.warm.manifest import read_manifest
 from irscope.model import UserError
 from irscope.recording.subprocesses import startup_path
 
@@ -36,14 +36,6 @@ class ProgramCheck:
     cold: tuple[ColdStart, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class _Report:
-    """The report of one process."""
-
-    hits: Mapping[str, str]
-    cold: tuple[ColdStart, ...]
-
-
 def check_program(command: Sequence[str], folder: Path | None) -> ProgramCheck:
     """Run a command with `folder` as Triton's cache (None: the cache as it is) and listens to its processes.
 
@@ -53,11 +45,23 @@ def check_program(command: Sequence[str], folder: Path | None) -> ProgramCheck:
         raise UserError(f"{folder}: no such folder; irscope warm -o {folder} builds it")
     manifest = None if folder is None else read_manifest(folder)
     with temporary_folder("irscope-check-") as reports:
-        code = _run(command, _environment(Path(reports), folder))
-        process_reports = list(_read_reports(Path(reports)))
-    hits = {hash_: name for report in process_reports for hash_, name in report.hits.items()}
-    cold = [cold_start for report in process_reports for cold_start in report.cold]
-    return ProgramCheck(code, len(process_reports), len(hits), (*cold, *_unlisted(hits, manifest)))
+        environment = dict(os.environ) | {VARIABLE: reports, "PYTHONPATH": startup_path()}
+        if folder is not None:
+            environment["TRITON_CACHE_DIR"] = str(folder.absolute())
+        code = _run(command, environment)
+        # Processes get increasing numbers, so the order is that in which they started.
+        files = sorted(Path(reports).glob("*.jsonl"), key=lambda file: int(file.stem))
+        process_reports = [_read_report(file) for file in files]
+    hits = {hash_: name for process_hits, _ in process_reports for hash_, name in process_hits.items()}
+    cold = [ColdStart(**fields) for _, process_cold in process_reports for fields in process_cold]
+    # An entry that the folder did not have when it was built.
+    listed = {entry.hash for entry in manifest.entries} if manifest is not None else hits.keys()
+    cold += [
+        ColdStart("unlisted", name, 0.0, missing="an earlier run compiled it", hash=hash_)
+        for hash_, name in hits.items()
+        if hash_ not in listed
+    ]
+    return ProgramCheck(code, len(process_reports), len(hits), tuple(cold))
 
 
 def command_of(text: str) -> list[str]:
@@ -73,14 +77,6 @@ def command_of(text: str) -> list[str]:
             raise UserError(f"{words[0]}: no such file")
         return [sys.executable, *words]
     return words
-
-
-def _environment(reports: Path, folder: Path | None) -> dict[str, str]:
-    environment = dict(os.environ) | {VARIABLE: str(reports)}
-    environment["PYTHONPATH"] = startup_path()
-    if folder is not None:
-        environment["TRITON_CACHE_DIR"] = str(folder.absolute())
-    return environment
 
 
 def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
@@ -99,25 +95,15 @@ def _run(command: Sequence[str], environment: Mapping[str, str]) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _unlisted(hits: Mapping[str, str], manifest: Manifest | None) -> Iterator[ColdStart]:
-    """Yield the kernels that were loaded from entries that the folder did not have when it was built."""
-    listed = {entry.hash for entry in manifest.entries} if manifest is not None else hits.keys()
-    for hash_, name in hits.items():
-        if hash_ not in listed:
-            yield ColdStart("unlisted", name, 0.0, missing="an earlier run compiled it", hash=hash_)
-
-
-def _read_reports(folder: Path) -> Iterator[_Report]:
-    """Yield the report of each process; of one that was killed, what it had written until then."""
-    # Processes get increasing numbers, so the order is that in which they started.
-    for file in sorted(folder.glob("*.jsonl"), key=lambda file: int(file.stem)):
-        hits: dict[str, str] = {}
-        cold: list[Any] = []
-        for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
-            with suppress(ValueError):  # cut off by the end of the process
-                record = json.loads(line)
-                if "hits" in record:
-                    hits, cold = record["hits"], record["cold"]
-                else:
-                    cold += record.get("cold", [])
-        yield _Report(hits, tuple(ColdStart(**fields) for fields in cold))
+def _read_report(file: Path) -> tuple[dict[str, str], list[Any]]:
+    """Return the hits and cold starts of a process; what a killed one had written until then."""
+    hits: dict[str, str] = {}
+    cold: list[Any] = []
+    for line in file.read_text(encoding="utf-8", errors="replace").splitlines():
+        with suppress(ValueError):  # cut off by the end of the process
+            record = json.loads(line)
+            if "hits" in record:
+                hits, cold = record["hits"], record["cold"]
+            else:
+                cold += record.get("cold", [])
+    return hits, cold

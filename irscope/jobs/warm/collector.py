@@ -1,17 +1,14 @@
 """Turns the events of a process into cold starts, and explains each by the warm folder's manifest.
 
-Why a compilation found no entry in a warm folder: the nearest entry, and the components that differ.
-
-How often Inductor compiled a graph or measured in this process, by its own counters.
-
-`torch._dynamo.utils.counters["inductor"]` of torch 2.11 to 2.13. Inductor compiles in worker processes, where
-Triton's listener of this process hears nothing. Imports no torch: without it, all counts are zero.
+A compilation is compared with the nearest entry of its kernel: the parts of the cache key that differ are the
+reason. Inductor compiles in worker processes, where Triton's listener of this process hears nothing; its
+own counters (`torch._dynamo.utils.counters["inductor"]` of torch 2.11 to 2.13) say how often it compiled a
+graph or measured. Imports no torch: without it, all counts are zero.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import json
 import sys
 import threading
@@ -36,8 +33,9 @@ from irscope.compiling.toolchain.requested_config import (
 )
 from irscope.compiling.toolchain.triton_cache import cache_key
 from irscope.findings.cache_key_diff import reason_text, recompilation
+from irscope.jobs.warm.cache_folder import file_stem
 from irscope.jobs.warm.expecting import ColdStart, Kind
-from irscope.jobs.warm.manifest import HashedFunction, Manifest, WarmEntry, read_manifest
+from irscope.jobs.warm.manifest import Manifest, WarmEntry, read_manifest, text_digest
 from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.model.text import pluralize
 from irscope.targets import parse_target
@@ -70,26 +68,6 @@ def requested_variant(event: TritonCompilation) -> Variant:
     )
 
 
-def arguments_text(variant: Variant) -> str:
-    """Return the specialization and the config: "x_ptr=*fp32:16, n=i32, BLOCK=1024,num_warps=4"."""
-    arguments = ", ".join(f"{argument.name}={argument}" for argument in variant.specialization)
-    return ", ".join(filter(None, (arguments, str(variant.config))))
-
-
-def entry_text(entry: WarmEntry) -> str:
-    """Return an entry by its folder in the cache, and the programs that asked for it."""
-    return f"entry {entry.folder[:12]}{' of ' + ', '.join(entry.inputs) if entry.inputs else ''}"
-
-
-def nearest_entry(cold: Variant, manifest: Manifest) -> WarmEntry | None:
-    """Return the entry of the same kernel with the fewest components that differ.
-
-    Return None if the kernel has no entry.
-    """
-    same = [entry for entry in manifest.entries if entry.kernel == cold.kernel.name]
-    return min(same, key=lambda entry: _distance(entry, cold), default=None)
-
-
 def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> str:
     """Return the components of a request that differ from the nearest entry, or why none exists."""
     if entry is None:
@@ -98,7 +76,14 @@ def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> 
         return f"no entry of this kernel among the {entries} of {pluralize(len(kernels), 'kernel')}"
     # Manifests have the values of the key only.
     requested = replace(cold, specialization=(), config=Config())
-    reasons = [reason_text(item) for item in recompilation(_stored(entry, cold, manifest), requested).reasons]
+    stored = replace(
+        requested,
+        kernel=_stored_kernel(entry, cold.kernel, manifest),
+        target=parse_target(entry.target),
+        toolchain=Toolchain(0, manifest.versions, ""),
+        cache_key=entry.components,
+    )
+    reasons = [reason_text(item) for item in recompilation(stored, requested).reasons]
     if not reasons:
         return "nothing: Triton could not use its files, see irscope warm --verify"
     more = len(reasons) - _MAX_REASONS
@@ -106,43 +91,22 @@ def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> 
     return f"{', '.join(reasons[:_MAX_REASONS])}{rest}"
 
 
-def _distance(entry: WarmEntry, cold: Variant) -> int:
-    """Return the number of components in which two keys differ."""
-    ours, theirs = entry.components, cold.cache_key
-    return sum(ours.get(name) != theirs.get(name) for name in ours.keys() | theirs.keys())
-
-
-def _stored(entry: WarmEntry, cold: Variant, manifest: Manifest) -> Variant:
-    """Return the entry as a variant, to compare with `cold`, which is of the same kernel."""
-    return Variant(
-        0,
-        _stored_kernel(entry, cold.kernel, manifest),
-        parse_target(entry.target),
-        (),
-        Config(),
-        Toolchain(0, manifest.versions, ""),
-        cache_key=entry.components,
-    )
-
-
 def _stored_kernel(entry: WarmEntry, kernel: Kernel, manifest: Manifest) -> Kernel:
     """Return the entry's kernel.
 
     The manifest has digests of its functions, so text that differs is unknown.
     """
-    lines = {function.name: function for function in map(manifest.sources.__getitem__, entry.sources)}
-    helpers = tuple(
-        _function(function, lines[function.name]) for function in kernel.helpers if function.name in lines
-    )
-    if kernel.source.name not in lines:
-        return replace(kernel, helpers=helpers)
-    return replace(kernel, source=_function(kernel.source, lines[kernel.source.name]), helpers=helpers)
+    stored = {function.name: function for function in map(manifest.sources.__getitem__, entry.sources)}
 
+    def as_stored(function: SourceFunction) -> SourceFunction:
+        same = stored[function.name]
+        is_equal = text_digest(function.text) == same.digest
+        text = function.text if is_equal else f"# another text: {same.digest}"
+        return replace(function, file=same.file, line=same.line, text=text)
 
-def _function(function: SourceFunction, stored: HashedFunction) -> SourceFunction:
-    same = hashlib.sha256(function.text.encode("utf-8", "replace")).hexdigest() == stored.digest
-    text = function.text if same else f"# another text: {stored.digest}"
-    return replace(function, file=stored.file, line=stored.line, text=text)
+    helpers = tuple(as_stored(function) for function in kernel.helpers if function.name in stored)
+    source = as_stored(kernel.source) if kernel.source.name in stored else kernel.source
+    return replace(kernel, source=source, helpers=helpers)
 
 
 GRAPHS, MEASUREMENTS = "Inductor's graph compiler", "Inductor's benchmark"
@@ -237,36 +201,39 @@ class Collector:
             return replace(cold, missing=f"cannot be explained ({type(error).__name__}: {error})")
 
     def _explained(self, cold: ColdStart, event: TritonCompilation) -> ColdStart:
-        # Imported only now: a process that compiles nothing does not pay for it.
-
         variant = requested_variant(event)
-        cold = replace(cold, arguments=arguments_text(variant))
+        arguments = [f"{argument.name}={argument}" for argument in variant.specialization]
+        cold = replace(cold, arguments=", ".join(filter(None, [*arguments, str(variant.config)])))
         if event.error is not None:
-            return replace(cold, missing=_error_text(event.error))
+            from irscope.compiling.worker import failure_of
+
+            failure = failure_of(event.error)
+            return replace(cold, missing=f"{failure.kind}: {failure.summary}")
         manifest = self._manifest
         if manifest is None:
             return replace(cold, missing=f"{self.folder} has no manifest: build it with irscope warm")
-        entry = nearest_entry(variant, manifest)
-        missing = missing_text(variant, entry, manifest)
-        return replace(cold, missing=missing, nearest="" if entry is None else entry_text(entry))
+
+        def distance(entry: WarmEntry) -> int:
+            ours, theirs = entry.components, variant.cache_key
+            return sum(ours.get(name) != theirs.get(name) for name in ours.keys() | theirs.keys())
+
+        entries = [entry for entry in manifest.entries if entry.kernel == variant.kernel.name]
+        entry = min(entries, key=distance, default=None)
+        cold = replace(cold, missing=missing_text(variant, entry, manifest))
+        if entry is None:
+            return cold
+        programs = f" of {', '.join(entry.inputs)}" if entry.inputs else ""
+        return replace(cold, nearest=f"entry {entry.folder[:12]}{programs}")
 
     def _why_built(self, name: str) -> str:
         """Return why Triton found no shared object; its keys have library folders and the Python version."""
-        stubs = [stub for stub in self._manifest.stubs if stub.name == name] if self._manifest else []
-        if not stubs:
+        if not any(stub.name == name for stub in (self._manifest.stubs if self._manifest else ())):
             return f"{self.folder} has none"
         return "the folder has it for other libraries, another Python or Triton: see irscope warm --verify"
 
     @functools.cached_property
     def _manifest(self) -> Manifest | None:
         return read_manifest(self.folder)
-
-
-def _error_text(error: BaseException) -> str:
-    from irscope.compiling.worker import failure_of
-
-    failure = failure_of(error)
-    return f"{failure.kind}: {failure.summary}"
 
 
 def _key_text(event: TritonBenchmark) -> str:
@@ -285,27 +252,19 @@ def _why_benchmarked(event: TritonBenchmark, folder: Path) -> str:
     if event.has_hooks or not event.key:
         unkept = "configs with a pre_hook" if event.key else "an empty key"
         return f"Triton keeps no tuning results of {unkept}"
-    keys = _pinned_keys(folder, event.kernel)
+    keys: list[list[str]] = []
+    for file in sorted(folder.glob(f"*/{file_stem(event.kernel)}.autotune.json")):
+        with suppress(OSError, ValueError, TypeError, KeyError):  # it is damaged
+            keys.append([str(value) for value in json.loads(file.read_bytes())["key"]])
     if not keys:
         return "the folder has no tuning result of this kernel"
-    key_texts = [str(value) for value in event.key]
-    if key_texts in keys:
+    requested = [str(value) for value in event.key]
+    if requested in keys:
         return "the folder has a result for this key, but for another source, environment or set of configs"
-    best = min(keys, key=lambda key: (len(key) != len(key_texts), _differing(key, key_texts)))
-    return f"no tuning result has this key; nearest of {pluralize(len(keys), 'key')}: {', '.join(best)}"
 
+    def distance(key: list[str]) -> tuple[bool, int]:
+        differing = sum(a != b for a, b in zip(key, requested, strict=False))
+        return len(key) != len(requested), differing
 
-def _differing(a: list[str], b: list[str]) -> int:
-    return sum(x != y for x, y in zip(a, b, strict=False))
-
-
-def _pinned_keys(folder: Path, kernel: str) -> list[list[str]]:
-    """Return the tuning keys of the kernel in the autotune files of a cache folder.
-
-    Damaged files are skipped.
-    """
-    pinned = []
-    for file in sorted(folder.glob(f"*/{kernel[:150]}.autotune.json")):
-        with suppress(OSError, ValueError, TypeError, KeyError):
-            pinned.append([str(value) for value in json.loads(file.read_bytes())["key"]])
-    return pinned
+    nearest = min(keys, key=distance)
+    return f"no tuning result has this key; nearest of {pluralize(len(keys), 'key')}: {', '.join(nearest)}"

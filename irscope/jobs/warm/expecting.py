@@ -3,15 +3,14 @@
     with irscope.expect_warm("/opt/warm"):
         serve()
 
-It costs nothing per launch: see process_hooks.py. A cold start is explained when it happens, which takes
-milliseconds after a compilation of hundreds, and raises nothing before the end of the block.
-
-A compilation, benchmark or build that a warm process should not do, and the error that lists them.
+It costs nothing per launch: see process_hooks.py. A cold start (`ColdStart`) is explained when it happens,
+which takes milliseconds after a compilation of hundreds, and raises nothing before the end of the block.
 """
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -31,13 +30,14 @@ if TYPE_CHECKING:
 
 
 Kind = Literal["compilation", "failure", "benchmark", "build", "graph", "unlisted"]
-_DID = {
-    "compilation": "was compiled",
-    "failure": "did not compile",
-    "benchmark": "benchmarked {configs}",
-    "build": "was built with the C compiler",
-    "graph": "ran {times}",
-    "unlisted": "was loaded from an entry that irscope warm did not build",
+# The noun of each kind, what the kernel did, and whether its time is known.
+_KINDS: dict[Kind, tuple[str, str, bool]] = {
+    "compilation": ("compilation", "was compiled", True),
+    "failure": ("failed compilation", "did not compile", True),
+    "benchmark": ("tuning run", "benchmarked {configs}", True),
+    "build": ("build", "was built with the C compiler", True),
+    "graph": ("Inductor run", "ran {times}", False),
+    "unlisted": ("unlisted entry", "was loaded from an entry that irscope warm did not build", False),
 }
 
 
@@ -69,11 +69,9 @@ class ColdStart:
 
         "add was compiled in 0.31 s (n=i32): differs from entry OQ7C in argument n: ..."
         """
-        did = _DID[self.kind].format(
-            configs=pluralize(self.count, "config"), times=pluralize(self.count, "time")
-        )
-        timed = self.kind in ("compilation", "failure", "benchmark", "build")
-        seconds = f" in {self.seconds:.2f} s" if timed else ""
+        _, did, is_timed = _KINDS[self.kind]
+        did = did.format(configs=pluralize(self.count, "config"), times=pluralize(self.count, "time"))
+        seconds = f" in {self.seconds:.2f} s" if is_timed else ""
         arguments = f" ({self.arguments})" if self.arguments else ""
         reason = f"differs from {self.nearest} in {self.missing}" if self.nearest else self.missing
         return one_line(f"{self.kernel} {did}{seconds}{arguments}{reason and ': ' + reason}")
@@ -90,16 +88,8 @@ class ColdStartError(UserError):
 
 def cold_sentence(cold: Sequence[ColdStart]) -> str:
     """Return how much happened: "2 compilations and 1 tuning run in 1.31 s"."""
-    nouns = {
-        "compilation": "compilation",
-        "failure": "failed compilation",
-        "benchmark": "tuning run",
-        "build": "build",
-        "graph": "Inductor run",
-        "unlisted": "unlisted entry",
-    }
-    counts = {noun: sum(cold_start.kind == kind for cold_start in cold) for kind, noun in nouns.items()}
-    parts = [pluralize(count, noun) for noun, count in counts.items() if count]
+    counts = Counter(cold_start.kind for cold_start in cold)
+    parts = [pluralize(counts[kind], noun) for kind, (noun, _, _) in _KINDS.items() if counts[kind]]
     text = " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
     return f"{text or 'nothing'} in {sum(cold_start.seconds for cold_start in cold):.2f} s"
 

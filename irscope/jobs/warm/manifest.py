@@ -7,19 +7,21 @@ stored once:
      "entries": [{"kernel": "add_kernel", "folder": "OQ7C...", "components": {"type n": "i32"}, ...}],
      "stubs": [{"name": "cuda_utils", "folders": ["5BXU..."], ...}], ...}
 
-Entries of a warm folder, from the variants of a capture.
+`write_from_capture` writes the entry of a variant, `launcher_of` reads what the launcher of one depends on.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from irscope.compiling.toolchain.launch_stubs import BuiltStub, Launcher
+from irscope.compiling.toolchain.launch_stubs import Launcher
 from irscope.jobs.warm import cache_folder
 from irscope.model import UserError, Variant
 from irscope.model.files import check_regular
@@ -28,6 +30,13 @@ from irscope.targets import backend_of, parse_target
 
 MANIFEST = "irscope-warm.json"
 _FORMAT = 1
+
+
+# Texts that name files and folders: what a file of somebody else may say is limited when it is read.
+KernelName = str
+EntryName = str
+FileName = str
+TargetName = str
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +61,11 @@ class WarmEntry:
     bytes.
     """
 
-    kernel: str
-    target: str
+    kernel: KernelName
+    target: TargetName
     specialization: tuple[str, ...]
     config: str
-    folder: str
+    folder: EntryName
     hash: str
     size: int
     types: tuple[str, ...] = ()
@@ -76,9 +85,9 @@ class WarmStub:
 
     name: str
     backend: str
-    file: str
+    file: FileName
     source: str
-    folders: tuple[str, ...]
+    folders: tuple[EntryName, ...]
     size: int
 
 
@@ -114,10 +123,24 @@ class Manifest:
         return tuple(dict.fromkeys(entry.target for entry in self.entries))
 
     @property
+    def backends(self) -> tuple[str, ...]:
+        """Return the backends of the entries, each once."""
+        return tuple(dict.fromkeys(target.partition(":")[0] for target in self.targets))
+
+    @property
     def folders(self) -> frozenset[str]:
         """Return the names of all cache entries that the manifest knows."""
         stubs = (folder for stub in self.stubs for folder in stub.folders)
         return frozenset([*(entry.folder for entry in self.entries), *stubs])
+
+    def foreign_entries(self, triton: str) -> list[WarmEntry]:
+        """Return the entries that another build of Triton compiled than the one with this key."""
+        return [entry for entry in self.entries if entry.components.get("triton", triton) != triton]
+
+
+def text_digest(text: str) -> str:
+    """Return the sha256 (hex) of a function's text."""
+    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 
 def read_manifest(folder: Path) -> Manifest | None:
@@ -136,14 +159,19 @@ def read_manifest(folder: Path) -> Manifest | None:
     try:
         if document["format"] != _FORMAT:
             raise UserError(f"{path}: made by another version of irscope; build the folder again")
-        return _manifest_from(document)
+        manifest, common = _record(Manifest, document), _texts(document["common"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UserError(f"{path}: not a manifest of irscope warm; build the folder again") from error
+    entries = (replace(e, components={**common, **e.components}) for e in manifest.entries)
+    return replace(manifest, entries=tuple(entries))
 
 
 def write_manifest(folder: Path, manifest: Manifest) -> None:
     """Write the manifest; a reader sees the old or the new one, whole."""
-    common = common_components(entry.components for entry in manifest.entries)
+    components = [entry.components for entry in manifest.entries]
+    common = dict(components[0]) if len(components) > 1 else {}
+    for entry_components in components:
+        common = {name: value for name, value in common.items() if entry_components.get(name) == value}
     entries = [
         replace(entry, components={n: v for n, v in entry.components.items() if common.get(n) != v})
         for entry in manifest.entries
@@ -155,65 +183,20 @@ def write_manifest(folder: Path, manifest: Manifest) -> None:
     temporary.replace(path)
 
 
-def common_components(components: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return the components that have one value in all of them; those of one entry are not common."""
-    maps = list(components)
-    if len(maps) < 2:
-        return {}
-    return {
-        n: v for n, v in maps[0].items() if all(entry_components.get(n) == v for entry_components in maps)
-    }
+_Record = TypeVar("_Record", HashedFunction, WarmEntry, WarmStub, Manifest)
 
 
-def _manifest_from(document: Mapping[str, Any]) -> Manifest:
-    common = _texts(document["common"])
-    return Manifest(
-        **{name: str(document[name]) for name in _TEXTS},
-        versions=_texts(document["versions"]),
-        library_dirs=tuple(tuple(map(str, dirs)) for dirs in document["library_dirs"]),
-        libhip=tuple(map(str, document["libhip"])),
-        sources=tuple(
-            HashedFunction(str(s["name"]), str(s["file"]), int(s["line"]), str(s["digest"]))
-            for s in document["sources"]
-        ),
-        entries=tuple(_entry(table, common) for table in document["entries"]),
-        stubs=tuple(_stub(table) for table in document["stubs"]),
-        choices={_choice_path(path): tuple(map(str, names)) for path, names in document["choices"].items()},
-    )
+def _record(kind: type[_Record], document: Mapping[str, Any]) -> _Record:
+    """Read a record. Raises KeyError, TypeError, ValueError or AttributeError if it is damaged."""
+    return kind(**{f.name: _READERS[str(f.type)](document[f.name]) for f in fields(kind)})
 
 
-_TEXTS = ("irscope", "created", "command", "at", "extension", "platform", "triton_path")
+def _all(read: Callable[[Any], Any]) -> Callable[[Any], tuple[Any, ...]]:
+    return lambda values: tuple(map(read, values))
 
 
 def _texts(values: Mapping[str, Any]) -> dict[str, str]:
     return {str(name): str(value) for name, value in values.items()}
-
-
-def _entry(of: Mapping[str, Any], common: Mapping[str, str]) -> WarmEntry:
-    return WarmEntry(
-        kernel=_kernel_name(of["kernel"]),
-        target=str(parse_target(str(of["target"]))),
-        specialization=tuple(map(str, of["specialization"])),
-        config=str(of["config"]),
-        folder=entry_name(of["folder"]),
-        hash=str(of["hash"]),
-        size=int(of["size"]),
-        types=tuple(map(str, of["types"])),
-        components={**common, **_texts(of["components"])},
-        sources=tuple(map(int, of["sources"])),
-        inputs=tuple(map(str, of["inputs"])),
-    )
-
-
-def _stub(of: Mapping[str, Any]) -> WarmStub:
-    return WarmStub(
-        name=str(of["name"]),
-        backend=str(of["backend"]),
-        file=_file_name(of["file"]),
-        source=str(of["source"]),
-        folders=tuple(map(entry_name, of["folders"])),
-        size=int(of["size"]),
-    )
 
 
 def entry_name(name: object) -> str:
@@ -246,6 +229,28 @@ def _kernel_name(name: object) -> str:
     return text
 
 
+# How a field is read, by its type.
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "str": str,
+    "int": int,
+    "KernelName": _kernel_name,
+    "TargetName": lambda text: str(parse_target(str(text))),
+    "EntryName": entry_name,
+    "FileName": _file_name,
+    "tuple[str, ...]": _all(str),
+    "tuple[int, ...]": _all(int),
+    "tuple[EntryName, ...]": _all(entry_name),
+    "tuple[tuple[str, ...], ...]": _all(_all(str)),
+    "tuple[HashedFunction, ...]": _all(partial(_record, HashedFunction)),
+    "tuple[WarmEntry, ...]": _all(partial(_record, WarmEntry)),
+    "tuple[WarmStub, ...]": _all(partial(_record, WarmStub)),
+    "Mapping[str, str]": _texts,
+    "Mapping[str, tuple[str, ...]]": lambda choices: {
+        _choice_path(path): _all(str)(names) for path, names in choices.items()
+    },
+}
+
+
 # The keys that irscope adds to Triton's metadata.
 _OWN_METADATA = frozenset(["origin"])
 
@@ -274,11 +279,6 @@ def write_from_capture(entry: Path, variant: Variant, reader: CaptureReader) -> 
     metadata = {k: v for k, v in variant.metadata.items() if k not in _OWN_METADATA}
     cache_folder.write_entry(entry, name, files | {"json": json.dumps(metadata).encode()})
     return ""
-
-
-def config_key(variant: Variant) -> tuple[Any, ...]:
-    """Return the config, in any order of its names."""
-    return tuple(sorted((name, str(value)) for name, value in variant.config.values))
 
 
 def parameter_types(variant: Variant) -> tuple[str, ...]:
@@ -314,8 +314,3 @@ def _type(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return text
-
-
-def warm_stub(stub: BuiltStub) -> WarmStub:
-    """Return a stub as the manifest has it."""
-    return WarmStub(stub.name, stub.backend, stub.file, stub.source, stub.folders, stub.size)

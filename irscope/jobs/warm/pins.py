@@ -1,37 +1,28 @@
-"""Pins of a capture that was made on a GPU, and how several sets of pins become one.
+"""Pins: the configs that autotuners chose on a GPU, in captures and in pin files, and how sets of them merge.
 
-Pin files: the configs that autotuners chose, as TOML that people read, review and merge.
+A pin file is TOML that people read, review and merge:
 
-[[pin]]
-kernel = "matmul"
-key = "(512, 64, 'torch.float16')"
-config = "BLOCK=64,num_warps=8,num_stages=3"
-...
+    [[pin]]
+    kernel = "matmul"
+    key = "(512, 64, 'torch.float16')"
+    config = "BLOCK=64,num_warps=8,num_stages=3"
+    ...
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from irscope.jobs.warm.plan_file import key_value, read_toml, text_value
+from irscope.jobs.warm.plan_file import TEXT, VERSION, KeyKind, key_value, read_tables, text_value
 from irscope.model import Benchmark, Config, Tuning, UserError, Variant, format_value, parse_value
 from irscope.model.config import torch_name
 from irscope.model.text import split_entries
 from irscope.model.tuning_pin import Pin, source_digest
 from irscope.store import CaptureReader
-
-
-def pins_of(variants: Iterable[Variant]) -> tuple[Pin, ...]:
-    """Return a pin per run of an autotuner, with the times of all configs that it measured."""
-    runs: dict[tuple[object, ...], list[tuple[Variant, Benchmark]]] = {}
-    for variant in variants:
-        for benchmark in variant.benchmarks:
-            run_key = variant.kernel.id, variant.target, benchmark.key, _dtypes(variant)
-            runs.setdefault(run_key, []).append((variant, benchmark))
-    return tuple(pin for run in runs.values() if (pin := _pin(run)) is not None)
 
 
 def pins_in(capture: Path) -> tuple[Pin, ...]:
@@ -40,11 +31,18 @@ def pins_in(capture: Path) -> tuple[Pin, ...]:
         return pins_of(reader.variants())
 
 
-def _pin(run: Sequence[tuple[Variant, Benchmark]]) -> Pin | None:
-    """Return the pin of a run, or None if the choice is not in the capture."""
+def pins_of(variants: Iterable[Variant]) -> tuple[Pin, ...]:
+    """Return a pin per run of an autotuner whose choice is known, with the times of all its configs."""
+    runs: dict[tuple[object, ...], list[tuple[Variant, Benchmark]]] = {}
+    for variant in variants:
+        for benchmark in variant.benchmarks:
+            run_key = variant.kernel.id, variant.target, benchmark.key, _dtypes(variant)
+            runs.setdefault(run_key, []).append((variant, benchmark))
+    return tuple(_pin(run) for run in runs.values() if any(benchmark.chosen for _, benchmark in run))
+
+
+def _pin(run: Sequence[tuple[Variant, Benchmark]]) -> Pin:
     chosen = [pair for pair in run if pair[1].chosen]
-    if not chosen:
-        return None
     # The same key may have been tuned again, by another process or program: the last run counts.
     variant, benchmark = max(chosen, key=lambda pair: pair[1].tuning.date if pair[1].tuning else "")
     timings: dict[Config, float] = {}
@@ -121,13 +119,10 @@ def _replaces(new: Pin, old: Pin) -> bool:
 
 
 def _conflict(winner: tuple[str, Pin], loser: tuple[str, Pin]) -> str:
-    name, pin = winner
-    dates = pin.tuning.date, loser[1].tuning.date
-    reason = "newer" if all(dates) and dates[0] != dates[1] else "faster"
-    return (
-        f"{pin.kernel}, key {pin.tuning.key}: {name} has {pin.config} ({_described(pin)}), {loser[0]} has "
-        f"{loser[1].config} ({_described(loser[1])}): kept the {reason} one"
-    )
+    pin, dates = winner[1], {winner[1].tuning.date, loser[1].tuning.date}
+    reason = "newer" if "" not in dates and len(dates) == 2 else "faster"
+    sides = ", ".join(f"{name} has {pin.config} ({_described(pin)})" for name, pin in (winner, loser))
+    return f"{pin.kernel}, key {pin.tuning.key}: {sides}: kept the {reason} one"
 
 
 def _described(pin: Pin) -> str:
@@ -135,14 +130,23 @@ def _described(pin: Pin) -> str:
     return ", ".join(filter(None, [time, pin.tuning.device, pin.tuning.date])) or "no times"
 
 
-VERSION = 1
 _HEADER = """\
 # The configs that Triton's autotuner chose, for irscope warm --pins. To choose another one, edit `config`.
 # `key` is Triton's tuning key; [pin.ms] are the medians of all measured configs in milliseconds.
 """
 _WORD = re.compile(r"\w[\w.+-]*")
-_TEXTS = ("kernel", "key", "target", "config", "source", "device", "driver", "triton", "torch", "date")
 _NEEDED = ("kernel", "key", "target", "config")
+_OPTIONAL = ("source", "device", "driver", "triton", "torch", "date")
+_PIN = {
+    **dict.fromkeys(_NEEDED, TEXT),
+    **dict.fromkeys(_OPTIONAL, replace(TEXT, default="")),
+    "configs": KeyKind("a number", lambda value: type(value) is int, 0),
+    "ms": KeyKind(
+        "a table of numbers",
+        lambda value: isinstance(value, Mapping) and all(type(ms) in (int, float) for ms in value.values()),
+        {},
+    ),
+}
 
 
 def pins_text(pins: Iterable[Pin]) -> str:
@@ -179,37 +183,22 @@ def _lines(pin: Pin) -> Iterator[str]:
 
 def read_pins(path: Path) -> tuple[Pin, ...]:
     """Read the pins in a file. Raises UserError that names the pin and what is wrong with it."""
-    document = read_toml(path)
-    if document.get("version") != VERSION:
-        raise UserError(
-            f"{path}: not a pin file of version {VERSION}: {document.get('version', 'no version')}"
-        )
-    tables = document.get("pin", [])
-    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
-        raise UserError(f"{path}: 'pin' must be [[pin]] tables")
+    tables = read_tables(path, "pin file", "pin", _PIN)
     return tuple(_written_pin(f"{path}: pin {number}", table) for number, table in enumerate(tables, 1))
 
 
 def _written_pin(where: str, table: Mapping[str, Any]) -> Pin:
-    known_keys = (*_TEXTS, "configs", "ms")
-    if unknown := [name for name in table if name not in known_keys]:
-        raise UserError(f"{where}: unknown key '{unknown[0]}'; known: {', '.join(known_keys)}")
-    texts = {name: table.get(name, "") for name in _TEXTS}
-    if wrong := [name for name, text in texts.items() if not isinstance(text, str)]:
-        raise UserError(f"{where}: {wrong[0]} must be a string")
-    if missing := [name for name in _NEEDED if not texts[name]]:
-        raise UserError(f"{where}: {missing[0]} is missing")
-    configs, times = table.get("configs", 0), table.get("ms", {})
-    if type(configs) is not int or not isinstance(times, Mapping):
-        raise UserError(f"{where}: configs must be a number and ms a table")
-    if not all(type(ms) in (int, float) for ms in times.values()):
-        raise UserError(f"{where}: the values of ms must be numbers")
-    timings = tuple((_config(where, text), float(ms)) for text, ms in times.items())
-    tuning = Tuning(texts["key"], configs, texts["device"], texts["driver"], texts["date"])
+    timings = ((_config(where, text), float(ms)) for text, ms in table["ms"].items())
     return Pin(
-        texts["kernel"], texts["source"], texts["target"], _config(where, texts["config"]), tuning, timings,
-        texts["triton"], texts["torch"],
-    )  # fmt: skip
+        kernel=table["kernel"],
+        source=table["source"],
+        target=table["target"],
+        config=_config(where, table["config"]),
+        tuning=Tuning(table["key"], table["configs"], table["device"], table["driver"], table["date"]),
+        timings=tuple(timings),
+        triton=table["triton"],
+        torch=table["torch"],
+    )
 
 
 def _config_text(config: Config) -> str:

@@ -1,16 +1,16 @@
 """Plan files: the kernels to compile, their launches and what to vary of these, as TOML in a repository.
 
-version = 1
-[[kernel]]
-name = "matmul"
-file = "kernels/matmul.py"
-target = "cuda:90"
-vary = ["M=1..8192", "bias=None,*fp32:16"]
-[[kernel.launch]]
-arguments = { a = "float16[512, 64]", M = 512, bias = "None" }
-constants = { ACTIVATION = "relu" }
+    version = 1
+    [[kernel]]
+    name = "matmul"
+    file = "kernels/matmul.py"
+    target = "cuda:90"
+    vary = ["M=1..8192", "bias=None,*fp32:16"]
+    [[kernel.launch]]
+    arguments = { a = "float16[512, 64]", M = 512, bias = "None" }
+    constants = { ACTIVATION = "relu" }
 
-The TOML that irscope writes and reads: strings, numbers and tables.
+Pin files (pins.py) are written and read with the same functions.
 """
 
 from __future__ import annotations
@@ -19,17 +19,20 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from irscope.compiling.launch_grid import LaunchCase, parse_axes
 from irscope.jobs.warm.launch_plans import KernelLaunches
-from irscope.model import Target, UserError, format_value, parse_argument
+from irscope.model import UserError, format_value, parse_argument
 from irscope.model.files import check_regular
 from irscope.model.text import printable
 from irscope.targets import parse_target
 
+VERSION = 1
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 # The largest file that is read: 100,000 pins are about half of it.
 _MAX_BYTES = 200_000_000
@@ -51,8 +54,22 @@ def key_value(name: str) -> str:
     return name if _BARE.fullmatch(name) else text_value(name)
 
 
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read the document in a file. Raises UserError if it cannot be read or is not TOML."""
+@dataclass(frozen=True, slots=True)
+class KeyKind:
+    """What the value of a key must be: in words, and as a test. A key without a default is needed."""
+
+    words: str
+    fits: Callable[[Any], bool]
+    default: Any = None
+
+
+def is_list_of(kind: type, value: Any) -> bool:
+    """Return True for a list of such values."""
+    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+
+
+def read_tables(path: Path, what: str, name: str, keys: Mapping[str, KeyKind]) -> Iterator[dict[str, Any]]:
+    """Yield the values of each [[name]] table of a TOML file with a version. Raises UserError."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -66,17 +83,33 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path}: not valid TOML: {error}") from error
-    return document
+    if document.get("version") != VERSION:
+        version = document.get("version", "no version")
+        raise UserError(f"{path}: not a {what} of version {VERSION}: {version}")
+    tables = document.get(name, [])
+    if not is_list_of(Mapping, tables):
+        raise UserError(f"{path}: '{name}' must be [[{name}]] tables")
+    for number, table in enumerate(tables, 1):
+        yield table_values(f"{path}: {name} {number}", table, keys)
 
 
-VERSION = 1
+def table_values(where: str, table: Mapping[str, Any], keys: Mapping[str, KeyKind]) -> dict[str, Any]:
+    """Return the values of all `keys` in a table. Raises UserError that names the one that is wrong."""
+    if unknown := [key for key in table if key not in keys]:
+        raise UserError(f"{where}: unknown key '{unknown[0]}'; known: {', '.join(keys)}")
+    for key, kind in keys.items():
+        if key in table and not kind.fits(table[key]):
+            raise UserError(f"{where}: {key} must be {kind.words}")
+    if missing := [key for key, kind in keys.items() if kind.default is None and not table.get(key)]:
+        raise UserError(f"{where}: {missing[0]} is missing")
+    return {key: table.get(key, kind.default) for key, kind in keys.items()}
+
+
 _HEADER = """\
 # The kernels that irscope warm --plan compiles. `vary` adds launches: see irscope warm --help.
 # `arguments` are those of a recorded launch; files are relative to this one.
 """
 _INTEGER = re.compile(r"-?\d{1,18}")
-_LAUNCH_KEYS = ("arguments", "constants", "unaligned")
-_KERNEL_KEYS = ("name", "file", "target", "vary", "launch")
 
 
 def plan_text(kernels: Sequence[KernelLaunches], folder: Path) -> str:
@@ -117,62 +150,53 @@ def _table(values: Mapping[str, str]) -> str:
     return f"{{ {', '.join(pairs)} }}"
 
 
+def _is_table_of_values(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(item, str | int | float) for item in value.values())
+
+
+TEXT = KeyKind("a string", lambda value: isinstance(value, str))
+_VALUES = KeyKind("a table of strings or numbers", _is_table_of_values, {})
+_KERNEL = {
+    "name": TEXT,
+    "file": TEXT,
+    "target": TEXT,
+    "vary": KeyKind('a list such as ["M=1..8192"]', partial(is_list_of, str), []),
+    "launch": KeyKind("[[kernel.launch]] tables", partial(is_list_of, Mapping), []),
+}
+_LAUNCH = {
+    "arguments": _VALUES,
+    "constants": _VALUES,
+    "unaligned": KeyKind("a list of names", partial(is_list_of, str), []),
+}
+
+
 def read_plan(path: Path) -> tuple[KernelLaunches, ...]:
     """Read the kernels in a plan file.
 
     Raises UserError that names the kernel and what is wrong with it.
     """
-    document = read_toml(path)
-    if document.get("version") != VERSION:
-        raise UserError(f"{path}: not a plan of version {VERSION}: {document.get('version', 'no version')}")
-    tables = document.get("kernel", [])
-    if not isinstance(tables, list) or not all(isinstance(table, Mapping) for table in tables):
-        raise UserError(f"{path}: 'kernel' must be [[kernel]] tables")
-    return tuple(_kernel(path, number, table) for number, table in enumerate(tables, 1))
+    return tuple(_kernel(path, table) for table in read_tables(path, "plan", "kernel", _KERNEL))
 
 
-def _kernel(path: Path, number: int, table: Mapping[str, Any]) -> KernelLaunches:
-    where = f"{path}: kernel {number}"
-    _check_keys(where, table, _KERNEL_KEYS)
-    name, file, target = (table.get(key) for key in ("name", "file", "target"))
-    if not (isinstance(name, str) and isinstance(file, str) and isinstance(target, str)):
-        raise UserError(f"{where}: name, file and target must be strings")
+def _kernel(path: Path, table: Mapping[str, Any]) -> KernelLaunches:
+    name = table["name"]
     where = f"{path}: kernel {name}"
-    entries, launches = table.get("vary", []), table.get("launch", [])
-    if not isinstance(entries, list) or not all(isinstance(entry, str) for entry in entries):
-        raise UserError(f'{where}: vary must be a list such as ["M=1..8192"]')
-    if not isinstance(launches, list) or not all(isinstance(launch, Mapping) for launch in launches):
-        raise UserError(f"{where}: 'launch' must be [[kernel.launch]] tables")
-    return KernelLaunches(
-        kernel=name,
-        file=path.parent / file,
-        target=_target(where, target),
-        cases=tuple(_case(where, launch) for launch in launches),
-        axes=tuple(axis for entry in entries for axis in parse_axes(f"{name}:{entry}")),
-    )
-
-
-def _target(where: str, text: str) -> Target:
     try:
-        return parse_target(text)
+        target = parse_target(table["target"])
     except ValueError as error:
         raise UserError(f"{where}: {error}") from error
-
-
-def _case(where: str, table: Mapping[str, Any]) -> LaunchCase:
-    _check_keys(f"{where}: launch", table, _LAUNCH_KEYS)
-    arguments, constants, unaligned = (table.get(key, {}) for key in _LAUNCH_KEYS)
-    if not (isinstance(arguments, Mapping) and isinstance(constants, Mapping)):
-        raise UserError(f"{where}: arguments and constants must be tables")
-    if not all(isinstance(value, str | int | float) for value in (*arguments.values(), *constants.values())):
-        raise UserError(f"{where}: the values of arguments and constants must be strings or numbers")
-    return LaunchCase(
-        tuple((name, str(value)) for name, value in arguments.items()),
-        tuple((name, parse_argument(str(value))) for name, value in constants.items()),
-        frozenset(map(str, unaligned)) if isinstance(unaligned, list) else frozenset(),
+    return KernelLaunches(
+        kernel=name,
+        file=path.parent / table["file"],
+        target=target,
+        cases=tuple(_case(table_values(f"{where}: launch", launch, _LAUNCH)) for launch in table["launch"]),
+        axes=tuple(axis for entry in table["vary"] for axis in parse_axes(f"{name}:{entry}")),
     )
 
 
-def _check_keys(where: str, table: Mapping[str, Any], known: Sequence[str]) -> None:
-    if unknown := [key for key in table if key not in known]:
-        raise UserError(f"{where}: unknown key '{unknown[0]}'; known: {', '.join(known)}")
+def _case(launch: Mapping[str, Any]) -> LaunchCase:
+    return LaunchCase(
+        tuple((name, str(value)) for name, value in launch["arguments"].items()),
+        tuple((name, parse_argument(str(value))) for name, value in launch["constants"].items()),
+        frozenset(launch["unaligned"]),
+    )

@@ -148,6 +148,15 @@ def _platform() -> str:
     return ",".join([platform.machine(), platform.system(), *platform.architecture()])
 
 
+def listed_folders(library: str) -> list[str] | None:
+    """Return the folders of a library, as Triton reads them from `ldconfig -p`; None without ldconfig."""
+    try:
+        printed = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
+    except OSError:  # macOS
+        return None
+    return [os.path.dirname(line.split()[-1]) for line in printed.splitlines() if library in line]  # noqa: PTH120
+
+
 def _libcuda_dirs() -> list[str]:
     """Return the folders in which Triton's driver finds libcuda here (`libcuda_dirs`).
 
@@ -155,13 +164,11 @@ def _libcuda_dirs() -> list[str]:
     """
     if configured := os.environ.get("TRITON_LIBCUDA_PATH"):
         return [configured]
-    try:
-        lines = subprocess.run(["/sbin/ldconfig", "-p"], capture_output=True, text=True, check=False).stdout
-    except OSError:
+    folders = listed_folders(_LIBCUDA)
+    if folders is None:
         return []
-    listed = [os.path.dirname(line.split()[-1]) for line in lines.splitlines() if _LIBCUDA in line]  # noqa: PTH120
     searched = os.environ.get("LD_LIBRARY_PATH", "").split(":")
-    return listed or [folder for folder in searched if folder and Path(folder, _LIBCUDA).exists()]
+    return folders or [folder for folder in searched if folder and Path(folder, _LIBCUDA).exists()]
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -178,7 +185,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def main() -> int:
-    """Relocates the folder that this file is in."""
+    """Relocate the folder that this file is in."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--at", metavar="PATH", default="", help="the folder's path in production")
     folder = Path(os.path.abspath(__file__)).parent  # noqa: PTH100

@@ -1,12 +1,11 @@
 """Compares a warm folder with this machine, component by component of Triton's keys, and compiles nothing.
 
-Compares the functions in a manifest with the files of this machine, as text: nothing is imported.
+The functions in the manifest are compared with the files of this machine as text: nothing is imported.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
 import inspect
 import os
 import re
@@ -20,9 +19,16 @@ from pathlib import Path
 from irscope.compiling.toolchain.launch_stubs import StubRequest, build_stubs
 from irscope.compiling.toolchain.local_keys import LocalKeys, local_keys
 from irscope.jobs.warm.cache_folder import file_stem, read_json
-from irscope.jobs.warm.manifest import MANIFEST, HashedFunction, Manifest, WarmEntry, read_manifest
+from irscope.jobs.warm.manifest import (
+    MANIFEST,
+    HashedFunction,
+    Manifest,
+    WarmEntry,
+    read_manifest,
+    text_digest,
+)
 from irscope.model import UserError
-from irscope.model.text import pluralize
+from irscope.model.text import pluralize, printable
 from irscope.model.variant import ENVIRONMENT, OPTION, variable_value
 from irscope.targets import backend_of, parse_target
 
@@ -43,8 +49,8 @@ def find_changes(source: HashedFunction) -> str | None:
         return None
     if _digest(lines, source.line) == source.digest:
         return ""
-    for first in _definitions(path, source.name):
-        if _digest(lines, first) == source.digest:
+    for name, first in _definitions(path):
+        if name == source.name and _digest(lines, first) == source.digest:
             return f"{path}: line {source.line} in the folder, {first} here (the key has the line number)"
     return f"{path}:{source.line}: the function's text differs"
 
@@ -54,12 +60,12 @@ def _local_file(name: str) -> Path | None:
     path = Path(name)
     if path.is_file():
         return path
-    for folder in _PACKAGES:
-        if folder in path.parts:
-            rest = path.parts[len(path.parts) - path.parts[::-1].index(folder) :]
-            candidates = (Path(entry, *rest) for entry in sys.path)
-            return next((candidate for candidate in candidates if candidate.is_file()), None)
-    return None
+    folder = next((folder for folder in _PACKAGES if folder in path.parts), None)
+    if folder is None:
+        return None
+    in_package = path.parts[len(path.parts) - path.parts[::-1].index(folder) :]
+    candidates = (Path(entry, *in_package) for entry in sys.path)
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
 
 
 @lru_cache(maxsize=256)
@@ -73,29 +79,24 @@ def _lines(path: Path) -> tuple[str, ...] | None:
 
 
 def _digest(lines: tuple[str, ...], first: int) -> str:
-    """sha256 (hex) of the function that begins at this line, decorators included, as `inspect` finds it."""
+    """Return the sha256 of the function at this line, decorators included, as `inspect` finds it."""
     try:
         text = "".join(inspect.getblock(list(lines[first - 1 :])))
     except (SyntaxError, IndexError):
         return ""
-    return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    return text_digest(text)
 
 
 @lru_cache(maxsize=256)
-def _tree(path: Path) -> ast.Module | None:
+def _definitions(path: Path) -> list[tuple[str, int]]:
+    """Return the functions of a file by their first lines, decorators included."""
     try:
-        return ast.parse("".join(_lines(path) or ()))
+        tree = ast.parse("".join(_lines(path) or ()))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return None
-
-
-def _definitions(path: Path, name: str) -> list[int]:
-    """Return the first lines of the functions called `name`, decorators included."""
-    tree = _tree(path)
+        return []
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     return [
-        min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-        for node in (ast.walk(tree) if tree else ())
-        if isinstance(node, ast.FunctionDef) and node.name == name
+        (f.name, min([f.lineno, *(decorator.lineno for decorator in f.decorator_list)])) for f in functions
     ]
 
 
@@ -107,16 +108,16 @@ _RELEASE = re.compile(r"\bV(\d+\.\d+\.\d+)")
 
 @dataclass(frozen=True, slots=True)
 class ComponentCheck:
-    """One component: its state, what the folder and this machine have, and what to do if they differ.
-
-    `entries` is the number of kernels (or stubs) that would be compiled because of it.
-    """
+    """One component: its state, what the folder and this machine have, and what to do if they differ."""
 
     component: str
     state: str
     text: str
     advice: str = ""
-    entries: int = 0
+
+
+def _difference(component: str, built: str, local: str, advice: str) -> ComponentCheck:
+    return ComponentCheck(component, DIFFERS, f"folder {built}, here {local}", advice)
 
 
 def verify(folder: Path) -> list[ComponentCheck]:
@@ -147,12 +148,9 @@ def verify(folder: Path) -> list[ComponentCheck]:
 
 
 def _triton(manifest: Manifest, local: LocalKeys) -> ComponentCheck:
-    built_version = manifest.versions.get("triton", "?")
-    foreign = [e for e in manifest.entries if e.components.get("triton", local.triton) != local.triton]
-    if not foreign:
+    built_version, python = (manifest.versions.get(name, "?") for name in ("triton", "python"))
+    if not manifest.foreign_entries(local.triton):
         return ComponentCheck("triton", OK, f"{local.version}, Python {local.python}")
-    python = manifest.versions.get("python", "?")
-    text = f"folder {built_version} (Python {python}), here {local.version} (Python {local.python})"
     if built_version != local.version:
         advice = f"install triton=={built_version}, or build the folder with {local.version}"
     elif _minor(python) != _minor(local.python):
@@ -161,7 +159,8 @@ def _triton(manifest: Manifest, local: LocalKeys) -> ComponentCheck:
         )
     else:
         advice = "another build of this version, or edited files: use the same wheel or image on both sides"
-    return ComponentCheck("triton", DIFFERS, text, advice, len(foreign))
+    built, here = f"{built_version} (Python {python})", f"{local.version} (Python {local.python})"
+    return _difference("triton", built, here, advice)
 
 
 def _minor(version: str) -> str:
@@ -171,20 +170,17 @@ def _minor(version: str) -> str:
 def _backends(manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
     """Yield a check per target: the version of ptxas, or of AMD's code generator."""
     for target in manifest.targets:
-        of_target = [entry for entry in manifest.entries if entry.target == target]
         local_backend = local.backends[target]
-        foreign = [e for e in of_target if e.components.get("backend", local_backend) != local_backend]
+        built = [e.components.get("backend", local_backend) for e in manifest.entries if e.target == target]
+        foreign = next((backend for backend in built if backend != local_backend), None)
         name = f"backend {target}"
-        if not foreign:
+        if foreign is None:
             yield ComponentCheck(name, OK, _release(local_backend))
             continue
-        built_release = _release(foreign[0].components["backend"])
         advice = "use the same wheel or image"
         if variables := backend_of(parse_target(target)).assembler_variables:
             advice += f", or set {' or '.join(variables)} to the same assembler"
-        yield ComponentCheck(
-            name, DIFFERS, f"folder {built_release}, here {_release(local_backend)}", advice, len(foreign)
-        )
+        yield _difference(name, _release(foreign), _release(local_backend), advice)
 
 
 def _release(backend: str) -> str:
@@ -196,33 +192,28 @@ def _release(backend: str) -> str:
 
 def _environment(manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
     """Yield a check per variable in the keys that is set there or here."""
-    built_values = {
-        name: [e.components.get(ENVIRONMENT + name, "") for e in manifest.entries]
-        for name in dict.fromkeys([*_variables(manifest.entries), *local.environment])
-    }
-    for name, values in built_values.items():
+    set_there = (
+        name.removeprefix(ENVIRONMENT)
+        for entry in manifest.entries
+        for name, value in entry.components.items()
+        if name.startswith(ENVIRONMENT) and value
+    )
+    names = list(dict.fromkeys([*set_there, *local.environment]))
+    for name in names:
+        built = Counter(entry.components.get(ENVIRONMENT + name, "") for entry in manifest.entries)
         local_value = local.environment.get(name, "")
-        foreign = [value for value in values if value != local_value]
-        if not foreign:
+        del built[local_value]
+        if not built:
             yield ComponentCheck(name, OK, f"{name}={variable_value(local_value)}")
             continue
-        built_value = Counter(foreign).most_common(1)[0][0]
-        texts = ["not set" if not value else variable_value(value) for value in (built_value, local_value)]
-        advice = (
-            f"set {name}={variable_value(built_value)}"
-            if built_value
-            else f"unset {name}, or build with it set"
+        built_value = built.most_common(1)[0][0]
+        built_text, local_text = (
+            variable_value(value) if value else "not set" for value in (built_value, local_value)
         )
-        yield ComponentCheck(name, DIFFERS, f"folder {texts[0]}, here {texts[1]}", advice, len(foreign))
-    if not built_values:
+        advice = f"set {name}={built_text}" if built_value else f"unset {name}, or build with it set"
+        yield _difference(name, built_text, local_text, advice)
+    if not names:
         yield ComponentCheck("environment", OK, "no variable of Triton's keys is set")
-
-
-def _variables(entries: tuple[WarmEntry, ...]) -> Iterator[str]:
-    for entry in entries:
-        for name, value in entry.components.items():
-            if name.startswith(ENVIRONMENT) and value:
-                yield name.removeprefix(ENVIRONMENT)
 
 
 def _options(manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
@@ -231,26 +222,19 @@ def _options(manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
     The entries for that default would be others.
     """
     for target in manifest.targets:
-        of_target = [entry for entry in manifest.entries if entry.target == target]
+        of_target = [entry.components for entry in manifest.entries if entry.target == target]
         paths = backend_of(parse_target(target)).path_options
-        for name in (*_MACHINE_OPTIONS, *paths):
+        for name in (*_MACHINE_OPTIONS, *(paths if _in_key(manifest) else ())):
             local_default = local.options[target].get(name)
-            values = [e.components[OPTION + name] for e in of_target if OPTION + name in e.components]
-            if (
-                not values
-                or local_default is None
-                or local_default in values
-                or (name in paths and not _in_key(manifest))
-            ):
+            values = [components[OPTION + name] for components in of_target if OPTION + name in components]
+            if not values or local_default is None or local_default in values:
                 continue
             advice = (
                 f"the launch option {name} has another default here: same image, or build the folder here"
             )
             if name in paths:
                 advice = f"the keys have the path of Triton: install it at {manifest.triton_path}"
-            yield ComponentCheck(
-                f"option {name}", DIFFERS, f"folder {values[0]}, here {local_default}", advice, len(values)
-            )
+            yield _difference(f"option {name}", values[0], local_default, advice)
 
 
 def _in_key(manifest: Manifest) -> bool:
@@ -263,33 +247,31 @@ def _in_key(manifest: Manifest) -> bool:
 
 
 def _device(manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
+    targets = ", ".join(manifest.targets)
     if not local.device:
-        yield ComponentCheck(
-            "device", UNKNOWN, f"no GPU here; the folder is for {', '.join(manifest.targets)}"
-        )
+        yield ComponentCheck("device", UNKNOWN, f"no GPU here; the folder is for {targets}")
     elif local.device in manifest.targets:
         yield ComponentCheck("device", OK, local.device)
     else:
-        advice = f"build with --target {local.device}"
-        text = f"folder {', '.join(manifest.targets)}, here {local.device}"
-        yield ComponentCheck("device", DIFFERS, text, advice, len(manifest.entries))
+        yield _difference("device", targets, local.device, f"build with --target {local.device}")
 
 
 def _paths(folder: Path, manifest: Manifest) -> ComponentCheck:
     """Check whether Triton finds the files of each entry by the paths in its group file."""
-    lost = [entry for entry in manifest.entries if not all(map(os.path.exists, _files(folder, entry)))]
-    if not lost:
+    files = [file for entry in manifest.entries for file in _files(folder, entry)]
+    if not all(map(os.path.exists, files)):
+        text = f"the folder was built for {manifest.at}; its files are not found by the paths in it"
+        advice = f"irscope warm --relocate {folder}, or build with --at {folder}"
+        return ComponentCheck("paths", DIFFERS, text, advice)
+    root = os.path.realpath(folder)
+    outside = next((file for file in files if not os.path.realpath(file).startswith(f"{root}/")), None)
+    if outside is None:
         kernel_count = pluralize(len(manifest.entries), "kernel")
-        outside = [e for e in manifest.entries if not all(_in(folder, file) for file in _files(folder, e))]
-        if not outside:
-            return ComponentCheck("paths", OK, f"the files of {kernel_count} are found")
-        text = f"the files are those in another folder: {Path(_files(folder, outside[0])[0]).parents[1]}"
-        return ComponentCheck(
-            "paths", OK, text, f"irscope warm --relocate {folder}, before that folder is removed"
-        )
-    text = f"the folder was built for {manifest.at}; its files are not found by the paths in it"
-    advice = f"irscope warm --relocate {folder}, or build with --at {folder}"
-    return ComponentCheck("paths", DIFFERS, text, advice, len(lost))
+        return ComponentCheck("paths", OK, f"the files of {kernel_count} are found")
+    text = f"the files are those in another folder: {Path(outside).parents[1]}"
+    return ComponentCheck(
+        "paths", OK, text, f"irscope warm --relocate {folder}, before that folder is removed"
+    )
 
 
 def _files(folder: Path, entry: WarmEntry) -> list[str]:
@@ -301,22 +283,17 @@ def _files(folder: Path, entry: WarmEntry) -> list[str]:
         return [str(group / "unreadable")]
 
 
-def _in(folder: Path, file: str) -> bool:
-    return os.path.realpath(file).startswith(f"{os.path.realpath(folder)}/")
-
-
 def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[ComponentCheck]:
     """Yield a check that the driver module that this machine looks for is there.
 
     Also yield checks for launchers of all signatures.
     """
-    backends = tuple(dict.fromkeys(target.partition(":")[0] for target in manifest.targets))
-    with_library = tuple(backend for backend in backends if local.driver_library(backend))
-    if with_library != backends:
+    with_library = tuple(backend for backend in manifest.backends if local.driver_library(backend))
+    if with_library != manifest.backends:
         yield ComponentCheck("driver", UNKNOWN, f"the driver's library is not found here: {local.searched}")
     if not with_library or (local.triton_path and manifest.entries and not manifest.stubs):
         if with_library:
-            yield ComponentCheck("driver", DIFFERS, "the folder has no driver module", "build it again", 1)
+            yield ComponentCheck("driver", DIFFERS, "the folder has no driver module", "build it again")
         return
     request = StubRequest(
         str(folder),
@@ -341,26 +318,47 @@ def _stubs(folder: Path, manifest: Manifest, local: LocalKeys) -> Iterator[Compo
             advice = (
                 f"irscope warm --relocate {folder} (Triton 3.8 or later), or build with --libcuda or --libhip"
             )
-        yield ComponentCheck(stub.name, DIFFERS, text, advice, 1)
+        yield ComponentCheck(stub.name, DIFFERS, text, advice)
 
 
 def _sources(manifest: Manifest) -> Iterator[ComponentCheck]:
     """Yield checks that the kernels' functions are the same here, at the same lines."""
-    using = Counter(index for entry in manifest.entries for index in entry.sources)
     missing, same = [], 0
-    for index, source in enumerate(manifest.sources):
+    for source in manifest.sources:
         change = find_changes(source)
         if change is None:
-            missing.append(source)
+            missing.append(source.name)
         elif change:
             advice = "build the folder again from this source"
-            yield ComponentCheck(f"source {source.name}", DIFFERS, change, advice, using[index])
+            yield ComponentCheck(f"source {source.name}", DIFFERS, change, advice)
         else:
             same += 1
     if same:
         yield ComponentCheck("sources", OK, f"{pluralize(same, 'function')} at the same lines")
     if missing:
-        names = ", ".join(source.name for source in missing[:3]) + (", ..." if len(missing) > 3 else "")
+        names = ", ".join([*missing[:3], *(["..."] if len(missing) > 3 else [])])
         yield ComponentCheck(
             "sources", UNKNOWN, f"no file here of {pluralize(len(missing), 'function')}: {names}"
         )
+
+
+def checks_text(folder: Path, checks: list[ComponentCheck]) -> str:
+    """Return a line per component of the keys, and a summary.
+
+    Components that differ come last, with what to do.
+    """
+    width = max(len(check.component) for check in checks)
+    lines = []
+    for check in sorted(checks, key=lambda check: check.state == DIFFERS):
+        lines.append(f"{check.state:8} {check.component:{width}}  {check.text}")
+        if check.advice:
+            lines.append(f"{'':8} {'':{width}}  {check.advice}")
+    states = Counter(check.state for check in checks)
+    if count := states[DIFFERS]:
+        differ = f"{pluralize(count, 'component')} {'differs' if count == 1 else 'differ'}"
+        lines.append(f"{folder}: keys will not match: {differ}")
+    else:
+        unknown = states[UNKNOWN]
+        rest = f"; {pluralize(unknown, 'component')} not compared" if unknown else ""
+        lines.append(f"{folder}: keys will match{rest}")
+    return printable("\n".join(lines))

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.source.map import kernel_place
 from irscope.lint.compiled import CompiledKernel, LaunchedVariant, launched_variants
 from irscope.lint.diagnostic import CaptureRule, Diagnostic

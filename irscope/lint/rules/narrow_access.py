@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.facts.accesses.axis_flow import AxisFlow
+from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.global_accesses import blamed, global_accesses, memory_use
 from irscope.facts.instruction_mix import instructions_by_line
 from irscope.facts.occupancy import threads_of

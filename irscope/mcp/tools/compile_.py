@@ -64,7 +64,9 @@ def execute(session: Session, arguments: Arguments, stop: Stop) -> Done:
         except UserError as error:
             unused.append(f"launch not used: {error}")
     workspace = session.workspace() if compiled.ids else None
-    some_compiled = workspace is None or any(workspace.by_id(id_).failure is None for id_ in compiled.ids)
+    some_compiled = workspace is None or any(
+        workspace.live.by_id(id_).failure is None for id_ in compiled.ids
+    )
     notes = (*session.new_notes(_notes(compiled)), *unused) if some_compiled else ()
     return Done(compiled.ids, compiled.new, compiled.import_seconds, compiled.seconds, notes)
 
@@ -73,7 +75,7 @@ def run(session: Session, arguments: Arguments, done: Done) -> ToolAnswer:
     """Answers with the verdict on a single variant, or a row per variant."""
     launch = arguments.get("launch")
     workspace = session.workspace()
-    variants = [workspace.by_id(id_) for id_ in done.ids]
+    variants = [workspace.live.by_id(id_) for id_ in done.ids]
     if variants and all(variant.failure is not None for variant in variants):
         return _all_failed(workspace, variants)
     data = {"seconds": round(done.seconds, 2), **({"notes": list(done.notes)} if done.notes else {})}

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from irscope.document.json.records import json_value
+from irscope.glossary.glossary import find_entries, similar_names
 from irscope.mcp.answers import Item, ToolAnswer, failed
 from irscope.mcp.session import Session
 from irscope.mcp.tools.lines import stage_lines
 from irscope.mcp.tools.tool import CAPTURE, TEXT, VARIANT, Arguments, Tool, text
 from irscope.model import UserError, Variant
 from irscope.model.text import one_line
-from irscope.workspace import Fact, Workspace, find_entries, similar_names
+from irscope.workspace import Fact, Workspace
 
 _MOST_EVIDENCE = 8
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.document.json.estimates import verdict_record
-from irscope.document.terminal.variant_text import verdict_text
+from irscope.document.terminal.render import text_lines
+from irscope.document.variant_content import verdict_content
 from irscope.mcp.answers import ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, LAUNCH, OBJECT, VARIANT, Arguments, Tool
@@ -30,7 +31,7 @@ def verdict_answer(
     """Return the verdict, after `head` and next to `data`."""
     against_variant = None if against is None else workspace.variant(against)
     verdict = workspace.verdict(variant, against_variant, launch)
-    text = "\n".join([*([head] if head else []), *verdict_text(verdict)])
+    text = "\n".join([*([head] if head else []), *text_lines(verdict_content(verdict))])
     return ToolAnswer(text, {**(data or {}), "verdict": verdict_record(verdict)})
 
 

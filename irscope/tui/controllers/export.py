@@ -123,7 +123,7 @@ class ExportController:
     async def _text(self, variant: Variant, stage: str) -> str:
         """Return the text of a stage of a variant."""
         workspace = self._screen.workspace
-        if stage != PYTHON and workspace.available(variant, stage):
+        if stage != PYTHON and workspace.contents.available(variant, stage):
             return await self._screen.background.run(workspace.text, variant, stage)
         return "\n".join(side_of(workspace, variant, stage).lines)
 

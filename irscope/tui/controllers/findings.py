@@ -69,7 +69,7 @@ class FindingsController:
     def _show_problem(self, target: FindingTarget) -> None:
         """Show the message of a variant that failed; in the table, why one cannot be launched."""
         screen = self._screen
-        variant = screen.workspace.by_id(target.variant or 0)
+        variant = screen.workspace.live.by_id(target.variant or 0)
         if variant.failure is None:
             self._show_column("shared", variant.id)
             return

@@ -20,13 +20,13 @@ from irscope.model.text import pluralize
 from irscope.tui.background import INTERVAL, SourceWatch
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.stages import StageController
-from irscope.tui.live_connection import EventQueue, LiveConnection, Publish
+from irscope.tui.live_connection import EventQueue, LiveConnection
 from irscope.tui.pair_state import same_config
 from irscope.tui.widgets.bars import TitleBar
 from irscope.workspace.growth import Growth, GrowthWatch
 
 if TYPE_CHECKING:
-    from irscope.workspace.live import EditRejected, LiveUpdates
+    from irscope.workspace.live import EditRejected, LiveUpdates, Publish
 
 
 # A problem may take longer to read than a note.
@@ -89,7 +89,7 @@ class LiveController:
 
         screen = self._screen
         try:
-            added = len(await screen.background.run(screen.workspace.reread))
+            added = len(await screen.background.run(screen.workspace.live.reread))
         except UserError as error:
             screen.notify(str(error), severity="warning", markup=False)
             return
@@ -155,7 +155,7 @@ class LiveController:
         """
         planned, workspace = updates.planned, self._screen.workspace
         if updates.added is not None:
-            return workspace.by_id(updates.added.a), workspace.by_id(updates.added.b)
+            return workspace.live.by_id(updates.added.a), workspace.live.by_id(updates.added.b)
         a, b = self._screen.pair.a, self._screen.pair.b
         same = [variant for variant in workspace.variants if same_config(variant, b)]
         new = next((v for v in same if planned is not None and v.kernel.id == planned.kernel.id), None)
@@ -228,7 +228,7 @@ class GrowthController:
         self._changed = self._finished = False
         only = screen.pair.a if len(screen.workspace.variants) == 1 else None
         try:
-            added = await screen.background.run(screen.workspace.reread, finished)
+            added = await screen.background.run(screen.workspace.live.reread, finished)
         except UserError as error:
             screen.notify(str(error), severity="warning", markup=False)
             return

@@ -180,7 +180,9 @@ class LineMarksController:
 
     def _key(self, variant: Variant) -> tuple[int, str, str]:
         workspace, stage = self._screen.workspace, self._screen.stage
-        content_key = workspace.key(variant, stage) if workspace.available(variant, stage) else ""
+        content_key = (
+            workspace.contents.key(variant, stage) if workspace.contents.available(variant, stage) else ""
+        )
         return variant.id, stage, content_key or ""
 
 

@@ -233,5 +233,5 @@ class EditStageController:
 
 def _contents(screen: MainScreen, variant: Variant) -> dict[str, bytes]:
     """Return the stages of a variant as they are stored."""
-    stored = ((stage, screen.workspace.read(variant, stage)) for stage in variant.artifacts)
+    stored = ((stage, screen.workspace.contents.read(variant, stage)) for stage in variant.artifacts)
     return {stage: content for stage, content in stored if content is not None}

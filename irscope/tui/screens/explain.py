@@ -12,12 +12,12 @@ from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
 from textual.strip import Strip
 
+from irscope.glossary.glossary import GlossaryEntry, entries_in_line
 from irscope.model.text import display_line
 from irscope.tui.bindings import HELP, LEAVE, READ
 from irscope.tui.paint import fitted
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import GlossaryEntry, entries_in_line
 
 
 class ExplainView(LineView):

@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Input
 
+from irscope.glossary.glossary import entry_for
 from irscope.model.text import display_line, pluralize
 from irscope.tui.background import Background
 from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
@@ -31,7 +32,7 @@ from irscope.tui.widgets.bars import KeyHints, Label, WrappedBar
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.search_bar import SearchBar
-from irscope.workspace import OperandNotes, PassChange, PassLine, entry_for
+from irscope.workspace import OperandNotes, PassChange, PassLine
 from irscope.workspace.diff_rows import rows_in_place
 from irscope.workspace.pass_comparison import BOTH, IN_A, IN_B, PassComparison
 

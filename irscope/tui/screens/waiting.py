@@ -72,7 +72,7 @@ class WaitingScreen(Screen[None]):
     @work(exclusive=True, group="waiting", exit_on_error=False)
     async def _look(self) -> None:
         try:
-            added = await self._background.run(self._workspace.reread)
+            added = await self._background.run(self._workspace.live.reread)
             growth, _ = await self._background.run(self._watch.look)
         except UserError as error:
             self._end(str(error))

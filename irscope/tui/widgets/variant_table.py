@@ -152,7 +152,7 @@ class VariantTable(LineView):
         """Show the variants with the facts that the capture stores; keeps the cursor, order and filter."""
         self._workspace = workspace
         with _Kept(self):
-            self.model.load(workspace, workspace.stored_facts())
+            self.model.load(workspace, workspace.contents.facts(workspace.variants))
 
     def opened(self, a: Variant, b: Variant) -> None:
         """Mark the pair that the app opens with; of several kernels and targets, shows only theirs."""

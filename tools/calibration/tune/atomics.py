@@ -24,7 +24,7 @@ import triton
 import triton.language as tl
 
 from irscope.estimating.constants import H100
-from irscope.estimating.counting.launch_counts import AccessCount
+from irscope.estimating.counting.counts import AccessCount
 from irscope.estimating.model import atomic_cycles
 from irscope.estimating.work import atomic_passes
 from tools.calibration.tune.spaces import read_lines
@@ -206,9 +206,7 @@ def compared(line: Mapping[str, Any]) -> tuple[str, float, float] | None:
         name = f"{line['type']} x {line['per_lane']}, {line['stride']} apart, {line['kilobytes']:g} KiB"
         opcode = f"atom.global.add.v{line['per_lane']}.{line['type'].replace('loat', '')}".replace("v1.", "")
         passes = atomic_passes(
-            AccessCount(
-                0, None, "global", "atomic", opcode, "", 4, 1, line["threads"], sectors=line["sectors"]
-            )
+            AccessCount(0, "global", "atomic", opcode, "", 4, 1, line["threads"], sectors=line["sectors"])
         )
     else:
         return None

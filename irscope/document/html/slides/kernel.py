@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
-from irscope.document.html.markup import Html, element, highlighted, joined
+from irscope.document.html.markup import Html, element, highlighted, table
 from irscope.document.html.slides.pair import (
     Slide,
     bar,
@@ -16,12 +16,13 @@ from irscope.document.html.slides.pair import (
     paragraph,
     term_notes,
 )
-from irscope.document.slide_deck import Chapter
+from irscope.document.slide_content import Chapter
 from irscope.model import SourceFunction
 from irscope.model.text import pluralize
 from irscope.workspace import FactColumn, TableView
 from irscope.workspace.table import table_view
 from irscope.workspace.table_sections import minor, varying_kinds
+from irscope.workspace.variant_registers import CompileTimeInput
 
 # The lines of code, rows and columns that can be read from the last row of a room.
 _LINES, _CODE_SLIDES = 25, 3
@@ -99,39 +100,26 @@ def inputs_slide(chapter: Chapter, path: str) -> Slide:
     """Return the inputs that are fixed when the kernel is compiled, with their values in the capture."""
     rows = []
     for kind, title in _KINDS.items():
-        for index, compile_input in enumerate(
-            kind_inputs := [compile_input for compile_input in chapter.inputs if compile_input.kind == kind]
-        ):
-            values = compile_input.values[:_MOST_VALUES]
-            more = (
-                f" and {len(compile_input.values) - len(values)} more"
-                if len(compile_input.values) > len(values)
-                else ""
-            )
-            texts = [element("span", value, class_="value") for value in values]
-            rows.append(
-                element(
-                    "tr",
-                    *(
-                        [element("th", title, scope="rowgroup", rowspan=len(kind_inputs))]
-                        if not index
-                        else ()
-                    ),
-                    element("td", element("code", ", ".join(compile_input.names))),
-                    element("td", *(part for text in texts for part in (text, " ")), more),
-                    class_="first" if not index else None,
-                )
-            )
+        inputs = [compile_input for compile_input in chapter.inputs if compile_input.kind == kind]
+        for index, compile_input in enumerate(inputs):
+            heading = [] if index else [element("th", title, scope="rowgroup", rowspan=len(inputs))]
+            names = element("td", element("code", ", ".join(compile_input.names)))
+            values = element("td", *_values(compile_input))
+            rows.append(element("tr", *heading, names, values, class_=None if index else "first"))
+    again = element("b", chapter.compiled)
     body = [
         element("table", *rows, class_="inputs"),
-        paragraph(
-            "Another value in any row is another compilation. ",
-            element("b", chapter.compiled),
-            class_="point",
-        ),
+        paragraph("Another value in any row is another compilation. ", again, class_="point"),
     ]
     notes = [*term_notes("cache key", "specialization", "config"), command(f"irscope why {path}")]
     return Slide("Fixed when it is compiled", body, notes)
+
+
+def _values(compile_input: CompileTimeInput) -> Iterator[str]:
+    for value in compile_input.values[:_MOST_VALUES]:
+        yield from (element("span", value, class_="value"), " ")
+    if len(compile_input.values) > _MOST_VALUES:
+        yield f" and {len(compile_input.values) - _MOST_VALUES} more"
 
 
 def config_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
@@ -145,7 +133,7 @@ def config_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
     notes = [*term_notes(*words), command(f"irscope table {path}")]
     yield Slide(
         f"{pluralize(len(view.entries), 'config')}, {chapter.section.target}",
-        [_table(chapter, view, columns, order), *_left_out(view, order)],
+        [_facts(chapter, view, columns, order), *_left_out(view, order)],
         notes,
         "configs",
     )
@@ -186,11 +174,7 @@ def _label(column: FactColumn) -> str:
     return capitalized(column.kind.subject)
 
 
-def _names(view: TableView) -> list[str]:
-    return [column.name for column in view.configs] if view.identified else ["variant"]
-
-
-def _own(chapter: Chapter, view: TableView, index: int) -> list[Html]:
+def _identity(chapter: Chapter, view: TableView, index: int) -> list[Html]:
     """Return the cells that identify a variant.
 
     They are its letter if it is compared, its number, and its config values.
@@ -205,35 +189,40 @@ def _own(chapter: Chapter, view: TableView, index: int) -> list[Html]:
     ]
 
 
-def _row_class(chapter: Chapter, view: TableView, index: int) -> str | None:
-    entry = view.entries[index]
-    if letter := chapter.compared.get(entry.variant.id):
-        return f"row-{letter.lower()}"
-    return "problem" if entry.problem else None
-
-
-def _table(chapter: Chapter, view: TableView, columns: Sequence[FactColumn], order: Sequence[int]) -> Html:
-    noted = any(view.entries[index].note for index in order)
+def _config_table(
+    chapter: Chapter,
+    view: TableView,
+    order: Sequence[int],
+    titles: Iterable[tuple[str, str | None]],
+    cells: Callable[[int], Iterable[Html]],
+    class_: str | None = None,
+) -> Html:
+    """Return a row per variant in `order`: what identifies it, then `cells` under `titles`, with classes."""
+    names = [column.name for column in view.configs] if view.identified else ["variant"]
     heading = [
         element("th", "#", scope="col"),
-        *(element("th", breakable(name), scope="col", class_="number") for name in _names(view)),
-        *(element("th", column.kind.heading, scope="col", class_=_class(column)) for column in columns),
-        *([element("th", "", scope="col")] if noted else ()),
+        *(element("th", breakable(name), scope="col", class_="number") for name in names),
+        *(element("th", title, scope="col", class_=kind) for title, kind in titles),
     ]
-    rows = [
-        element(
-            "tr",
-            *_own(chapter, view, index),
-            *(_cell(column, index) for column in columns),
-            *([element("td", view.entries[index].note, class_="bad")] if noted else ()),
-            class_=_row_class(chapter, view, index),
-        )
-        for index in order
-    ]
-    table = element(
-        "table", element("thead", element("tr", *heading)), element("tbody", *rows), class_="facts"
-    )
-    return element("div", table, class_="scroll")
+    rows = []
+    for index in order:
+        entry = view.entries[index]
+        letter = chapter.compared.get(entry.variant.id, "").lower()
+        state = f"row-{letter}" if letter else "problem" if entry.problem else None
+        rows.append(element("tr", *_identity(chapter, view, index), *cells(index), class_=state))
+    return element("div", table(heading, rows, class_), class_="scroll")
+
+
+def _facts(chapter: Chapter, view: TableView, columns: Sequence[FactColumn], order: Sequence[int]) -> Html:
+    noted = any(view.entries[index].note for index in order)
+    titles: list[tuple[str, str | None]] = [(column.kind.heading, _class(column)) for column in columns]
+
+    def cells(index: int) -> Iterator[Html]:
+        yield from (_cell(column, index) for column in columns)
+        if noted:
+            yield element("td", view.entries[index].note, class_="bad")
+
+    return _config_table(chapter, view, order, [*titles, ("", None)] if noted else titles, cells, "facts")
 
 
 def _class(column: FactColumn) -> str:
@@ -247,29 +236,18 @@ def _cell(column: FactColumn, index: int) -> Html:
 
 
 def _bars(chapter: Chapter, view: TableView, columns: Sequence[FactColumn], order: Sequence[int]) -> Html:
-    heading = [
-        element("th", "#", scope="col"),
-        *(element("th", breakable(name), scope="col", class_="number") for name in _names(view)),
-        *(element("th", column.kind.heading, scope="col", class_="wide") for column in columns),
-    ]
     most = [max((_number(cell.value) for cell in column.cells), default=0.0) for column in columns]
-    rows = []
-    for index in order:
+
+    def cells(index: int) -> Iterator[Html]:
         letter = chapter.compared.get(view.entries[index].variant.id, "").lower()
-        bars = [
-            element(
-                "td",
-                element("span", column.cells[index].text, class_="reading"),
-                bar(_number(column.cells[index].value) / top if top else 0.0, letter),
-                class_="wide",
+        for column, top in zip(columns, most, strict=True):
+            cell = column.cells[index]
+            reading = element("span", cell.text, class_="reading")
+            yield element(
+                "td", reading, bar(_number(cell.value) / top if top else 0.0, letter), class_="wide"
             )
-            for column, top in zip(columns, most, strict=True)
-        ]
-        rows.append(
-            element("tr", *_own(chapter, view, index), *bars, class_=_row_class(chapter, view, index))
-        )
-    table = element("table", element("thead", element("tr", *heading)), element("tbody", *rows))
-    return element("div", joined([table]), class_="scroll")
+
+    return _config_table(chapter, view, order, [(c.kind.heading, "wide") for c in columns], cells)
 
 
 def _number(value: object) -> float:

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from irscope.document.html.layout_svg import layout_svg
-from irscope.document.html.markup import Html, element, joined
-from irscope.document.slide_pair import FindingExcerpt, LayoutContent, PairContent
+from irscope.document.html.markup import Html, element, joined, table
+from irscope.document.slide_content import FindingExcerpt, LayoutContent, PairContent
+from irscope.glossary.glossary import entry_for
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import Finding, RowSide, Verdict, entry_for
-from irscope.workspace.verdict import Resource
+from irscope.workspace import Finding, RowSide, Verdict
 
 _CODE = re.compile(r"`([^`]+)`")
 # The characters of a row that fit on a slide.
@@ -148,7 +148,8 @@ _NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 
 def pair_slides(pair: PairContent, path: str) -> Iterator[Slide]:
     """Yield the slides of a pair; the question comes before all answers."""
-    names = " ".join(shlex.quote(f"#{variant.id}") for _, variant in pair.sides)
+    a, b = (shlex.quote(f"#{variant.id}") for _, variant in pair.sides)
+    names = f"{a} {b}"
     if pair.asked:
         yield _question(pair, f"irscope diff {path} {names}")
     yield _stages(pair, f"irscope why {path} {names}")
@@ -157,20 +158,9 @@ def pair_slides(pair: PairContent, path: str) -> Iterator[Slide]:
     for excerpt in pair.excerpts:
         yield _excerpt(excerpt, f"irscope diff {path} {names} --stage {excerpt.stage}")
     if pair.layout:
-        a, b = (shlex.quote(f"#{variant.id}") for _, variant in pair.sides)
         yield _layout(pair.layout, f"irscope layout {path} {a} --against {b}")
     if any(verdict.resources for verdict in pair.verdicts):
-        yield _resources(pair, f"irscope verdict {path} {b_name(pair)} --against {a_name(pair)}")
-
-
-def a_name(pair: PairContent) -> str:
-    """Return A as an argument in a shell."""
-    return shlex.quote(f"#{pair.comparison.a.id}")
-
-
-def b_name(pair: PairContent) -> str:
-    """Return B as an argument in a shell."""
-    return shlex.quote(f"#{pair.comparison.b.id}")
+        yield _resources(pair, f"irscope verdict {path} {b} --against {a}")
 
 
 def letter(side: str) -> Html:
@@ -201,9 +191,7 @@ def _question(pair: PairContent, live: str) -> Slide:
     ]
     body = [
         _sides(pair),
-        element(
-            "table", element("thead", element("tr", *heading)), element("tbody", *rows), class_="question"
-        ),
+        table(heading, rows, "question"),
         paragraph(
             "Which stage is the first to differ? ", fragment("b", pair.first or "none", class_="answer")
         ),
@@ -319,19 +307,16 @@ def _resources(pair: PairContent, live: str) -> Slide:
     """Return a bar per resource and side, with the limit of the target."""
     rows: list[Html] = []
     for name in dict.fromkeys(resource.name for verdict in pair.verdicts for resource in verdict.resources):
-        side_resources = [
-            next((resource for resource in v.resources if resource.name == name), None) for v in pair.verdicts
-        ]
-        rows += _bars(name, side_resources)
-    rows += _occupancy(pair.verdicts)
-    table = element("table", element("tbody", *rows), class_="resources")
+        rows += _bars(name, _used(name, pair.verdicts))
+    rows += _bars("occupancy", _occupancy(pair.verdicts))
+    resources = element("table", element("tbody", *rows), class_="resources")
     limits = [
         paragraph(letter(side), f" {_limit(verdict)}")
         for side, verdict in zip("AB", pair.verdicts, strict=True)
     ]
     words = ("occupancy", "registers", "shared", "stack")
     notes = [*term_notes(*words), command(live)]
-    return Slide("Resources and occupancy", [table, *limits], notes, "resources-slide")
+    return Slide("Resources and occupancy", [resources, *limits], notes, "resources-slide")
 
 
 def _limit(verdict: Verdict) -> str:
@@ -341,26 +326,32 @@ def _limit(verdict: Verdict) -> str:
     return limited if verdict.estimate is None else f"{limited}; {verdict.bound}"
 
 
-def _bars(name: str, found: Sequence[Resource | None]) -> Iterator[Html]:
+def _used(name: str, verdicts: Sequence[Verdict]) -> Iterator[tuple[str, float]]:
+    """Yield how much of a resource A and B use, as text and as a share of the limit."""
+    found = [next((r for r in verdict.resources if r.name == name), None) for verdict in verdicts]
     most = max((resource.used for resource in found if resource), default=0)
-    for index, resource in enumerate(found):
+    for resource in found:
         share = 0.0 if resource is None else resource.used / max(1, resource.limit or most)
-        text = "unknown" if resource is None else resource.text.removeprefix(name).strip()
-        yield _bar_row(name if not index else "", "AB"[index], text, share)
+        yield "unknown" if resource is None else resource.text.removeprefix(name).strip(), share
 
 
-def _occupancy(verdicts: Sequence[Verdict]) -> Iterator[Html]:
-    for index, verdict in enumerate(verdicts):
-        text = "unknown" if verdict.occupancy is None else f"{round(verdict.occupancy * 100, 1):g}%"
-        yield _bar_row("occupancy" if not index else "", "AB"[index], text, verdict.occupancy or 0.0)
+def _occupancy(verdicts: Sequence[Verdict]) -> Iterator[tuple[str, float]]:
+    for verdict in verdicts:
+        known = verdict.occupancy is not None
+        yield (
+            f"{round((verdict.occupancy or 0) * 100, 1):g}%" if known else "unknown",
+            verdict.occupancy or 0.0,
+        )
 
 
-def _bar_row(name: str, side: str, text: str, share: float) -> Html:
-    return element(
-        "tr",
-        element("th", capitalized(name), scope="row"),
-        element("td", letter(side)),
-        element("td", bar(share, side.lower()), class_="wide"),
-        element("td", text, class_="number"),
-        class_="first" if name else None,
-    )
+def _bars(name: str, readings: Iterable[tuple[str, float]]) -> Iterator[Html]:
+    """Yield a bar for A and one for B."""
+    for side, (text, share) in zip("AB", readings, strict=True):
+        yield element(
+            "tr",
+            element("th", capitalized(name) if side == "A" else "", scope="row"),
+            element("td", letter(side)),
+            element("td", bar(share, side.lower()), class_="wide"),
+            element("td", text, class_="number"),
+            class_="first" if side == "A" else None,
+        )

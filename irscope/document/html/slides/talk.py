@@ -22,7 +22,7 @@ from irscope.document.html.slides.pair import (
     slide_element,
     term_notes,
 )
-from irscope.document.slide_deck import Chapter, SlideDeck
+from irscope.document.slide_content import Chapter, SlideDeck
 from irscope.model.text import pluralize
 
 _NO_ADVICE = "No remedy is known: findings, lint rules and the other variants suggest none."
