@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from textual.binding import Binding
+
+if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,40 @@ def key(
     )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Action(Binding):
+    """An action of the main screen: its keys, what it does, and when it is possible.
+
+    Its `id` is its name. `problem` returns why it cannot act now, in one line, or "" if it can; its key is
+    dimmed then, and pressing it shows the line. Where `applies` is False, the key is hidden.
+    """
+
+    run: Callable[[CompareScreen], object]
+    problem: Callable[[CompareScreen], str]
+    applies: Callable[[CompareScreen], bool]
+
+
+def act(
+    binding: Binding,
+    run: Callable[[CompareScreen], object],
+    problem: Callable[[CompareScreen], str] = lambda screen: "",
+    applies: Callable[[CompareScreen], bool] = lambda screen: True,
+) -> Action:
+    """Create an action of the main screen from a binding that other screens may share."""
+    return Action(
+        binding.key,
+        f"run({binding.id!r})",
+        binding.description,
+        show=binding.show,
+        key_display=binding.key_display,
+        tooltip=binding.tooltip,
+        id=binding.id,
+        run=run,
+        problem=problem,
+        applies=applies,
+    )
+
+
 MOVE = KeyGroup(
     "Move, in every panel",
     (
@@ -45,11 +84,9 @@ MOVE = KeyGroup(
     ),
 )
 # The same on every screen where they have a meaning, and one name each in the config file.
-SEARCH = (
-    key("slash", "search", "Search; ignores case unless you type a capital", "search", "/"),
-    key("n", "match(1)", "Next match"),
-    key("N", "match(-1)", "Previous match"),
-)
+SEARCH = key("slash", "search", "Search; ignores case unless you type a capital", "search", "/")
+NEXT_MATCH = key("n", "match(1)", "Next match")
+PREVIOUS_MATCH = key("N", "match(-1)", "Previous match")
 EXPLAIN = key("e", "explain", "Explain the terms on the line, or the column", "explain")
 # Of the app, so that every screen has them.
 HELP = key("question_mark", "app.help", "Help: first the keys of this panel", "help", "?", name="help")
@@ -61,7 +98,9 @@ LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, key("q,escape", "clo
 READ = KeyGroup(
     "In a screen of text",
     (
-        *SEARCH,
+        SEARCH,
+        NEXT_MATCH,
+        PREVIOUS_MATCH,
         key("right_square_bracket", "change(1)", "Next arrow, section or change", display="]"),
         key("left_square_bracket", "change(-1)", "Previous arrow, section or change", display="["),
     ),

@@ -91,8 +91,8 @@ class HomeVisits(ThemePreview):
     def action_home(self) -> None:
         """Open the home screen, or return to it if this capture was opened from it."""
         screen = self.screen
-        if isinstance(screen, CompareScreen) and screen.check_action("return_home", ()):
-            screen.action_return_home()
+        if isinstance(screen, CompareScreen) and screen.came_from_home:
+            screen.return_home()
         else:
             self.push_screen(self.home_screen(Start(), bottom=False))
 

@@ -1,5 +1,7 @@
 """Every key of the app: the main screen's own, and those that the panels and the other screens declare.
 
+An action of the main screen is one entry here: its keys, its name, what it does, when it is possible.
+
 The help, the palette and the docs list `sections`. A binding's `id` is the action's name in the config file.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from textual.app import App, SystemCommand
 from textual.binding import Binding
@@ -21,11 +24,15 @@ from irscope.tui.bindings import (
     IN_HOME,
     LEAVE,
     MOVE,
+    NEXT_MATCH,
+    PREVIOUS_MATCH,
     QUIT,
     READ,
     SEARCH,
     SUSPEND,
+    Action,
     KeyGroup,
+    act,
     key,
 )
 from irscope.tui.screens import OPENING_KEYS, Overlay, overlays
@@ -35,110 +42,288 @@ from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.line_view import LineView
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
+from irscope.workspace.variant_texts import PYTHON
+from irscope.workspace.what_if import can_build_from
+
+if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
+
+_SAME = "A and B are the same variant; make another one B in the table"
+
+
+def _same_variant(screen: CompareScreen) -> str:
+    return _SAME if screen.pair.single else ""
+
+
+def _not_compared(screen: CompareScreen) -> str:
+    if screen.texts.page.compared:
+        return ""
+    if screen.pair.single:
+        return _SAME
+    if screen.texts.page.right is None:
+        return "Only one text is on screen: there is nothing to compare it with"
+    return f"{screen.stage} is not compared yet"
+
+
+def _no_change(screen: CompareScreen) -> str:
+    no_change = "" if screen.texts.page.runs else f"A and B do not differ in {screen.stage}"
+    return _not_compared(screen) or no_change
+
+
+def _one_detail(screen: CompareScreen) -> str:
+    is_python = screen.stage == PYTHON
+    return _not_compared(screen) or ("The Python source has one level of detail" if is_python else "")
+
+
+def _one_text(screen: CompareScreen) -> str:
+    return "Only one text is on screen" if screen.texts.page.right is None else ""
+
+
+def _nothing_to_build(screen: CompareScreen) -> str:
+    if can_build_from(screen.stage):
+        return ""
+    return f"Nothing can be built from {screen.stage}: choose ttir, ttgir, llir or the assembly"
+
+
+def _has_lesson(screen: CompareScreen) -> bool:
+    return screen.lesson is not None
+
+
+def _stage(number: int) -> Action:
+    """Create the action that shows a stage by its number."""
+
+    def problem(screen: CompareScreen) -> str:
+        count = len(screen.pair.stages)
+        return f"There are only {count} stages" if number > count else ""
+
+    binding = key(str(number), f"stage({number})", f"Show stage {number}")
+    return act(binding, lambda s: s.stages.choose_number(number), problem)
+
 
 LESSON = KeyGroup(
     "In a lesson",
     (
-        key("full_stop", "lesson(1)", "The answer, then the next question", "go on", "."),
-        key("comma", "lesson(-1)", "Previous page", display=","),
+        act(
+            key("full_stop", "lesson(1)", "The answer, then the next question", "go on", "."),
+            lambda s: s.turn_lesson(1),
+            applies=_has_lesson,
+        ),
+        act(
+            key("comma", "lesson(-1)", "Previous page", display=","),
+            lambda s: s.turn_lesson(-1),
+            applies=_has_lesson,
+        ),
     ),
 )
 COMPARE = KeyGroup(
     "Compare",
     (
-        key("right_square_bracket", "change(1)", "Next change", "next", "]"),
-        key("left_square_bracket", "change(-1)", "Previous change", display="["),
-        key("J", "step(1)", "Make the next variant B"),
-        key("K", "step(-1)", "Make the previous variant B"),
-        key("x", "swap", "Swap A and B", "swap"),
-        key(
-            "right_curly_bracket",
-            "version(1)",
-            "The same variant in the next version or capture",
-            display="}",
+        act(
+            key("right_square_bracket", "change(1)", "Next change", "next", "]"),
+            lambda s: s.stages.go_to_change(1),
+            _no_change,
         ),
-        key("left_curly_bracket", "version(-1)", "The same variant in the previous version", display="{"),
-        key("greater_than_sign", "finding(1)", "Next finding", display=">"),
-        key("less_than_sign", "finding(-1)", "Previous finding", display="<"),
-        key("exclamation_mark", "go_to_finding", "Go to what the finding is about", display="!"),
-        key("u", "toggle_unified", "Show two columns or one", "unify"),
-        key("f", "toggle_folded", "Fold or show equal lines", "fold"),
-        key("t", "detail", "Show real changes only, shapes too, or all text differences", "detail"),
-        key("L", "toggle_locations", "Show or hide source locations"),
+        act(
+            key("left_square_bracket", "change(-1)", "Previous change", display="["),
+            lambda s: s.stages.go_to_change(-1),
+            _no_change,
+        ),
+        act(key("J", "step(1)", "Make the next variant B"), lambda s: s.stages.step(1)),
+        act(key("K", "step(-1)", "Make the previous variant B"), lambda s: s.stages.step(-1)),
+        act(key("x", "swap", "Swap A and B", "swap"), lambda s: s.stages.swap(), _same_variant),
+        act(
+            key(
+                "right_curly_bracket",
+                "version(1)",
+                "The same variant in the next version or capture",
+                display="}",
+            ),
+            lambda s: s.timeline.step(1),
+        ),
+        act(
+            key("left_curly_bracket", "version(-1)", "The same variant in the previous version", display="{"),
+            lambda s: s.timeline.step(-1),
+        ),
+        act(
+            key("greater_than_sign", "finding(1)", "Next finding", display=">"), lambda s: s.findings.step(1)
+        ),
+        act(
+            key("less_than_sign", "finding(-1)", "Previous finding", display="<"),
+            lambda s: s.findings.step(-1),
+        ),
+        act(
+            key("exclamation_mark", "go_to_finding", "Go to what the finding is about", display="!"),
+            lambda s: s.findings.go_to_current(),
+        ),
+        act(
+            key("u", "toggle_unified", "Show two columns or one", "unify"),
+            lambda s: s.texts.toggle_unified(),
+            _one_text,
+        ),
+        act(
+            key("f", "toggle_folded", "Fold or show equal lines", "fold"),
+            lambda s: s.texts.toggle_folded(),
+            _not_compared,
+        ),
+        act(
+            key("t", "detail", "Show real changes only, shapes too, or all text differences", "detail"),
+            lambda s: s.stages.choose_next_detail(),
+            _one_detail,
+        ),
+        act(key("L", "toggle_locations", "Show or hide source locations"), lambda s: s.toggle_locations()),
     ),
 )
-BACK = key("ctrl+o,backspace", "back", "Back to where you were before a jump", "back")
+BACK = act(
+    key("ctrl+o,backspace", "back", "Back to where you were before a jump", "back"),
+    lambda s: s.navigation.go_back(),
+    applies=lambda s: s.navigation.has_jumped,
+)
 FIND = KeyGroup(
     "Find",
     (
-        *SEARCH,
-        key(
-            "colon",
-            "go_to_line",
-            "Go to a line (a12: line 12 of A), variant or finding by number",
-            display=":",
+        act(SEARCH, lambda s: s.navigation.open_search()),
+        act(NEXT_MATCH, lambda s: s.navigation.go_to_match(1)),
+        act(PREVIOUS_MATCH, lambda s: s.navigation.go_to_match(-1)),
+        act(
+            key(
+                "colon",
+                "go_to_line",
+                "Go to a line (a12: line 12 of A), variant or finding by number",
+                display=":",
+            ),
+            lambda s: s.navigation.go_to_line(),
         ),
-        EXPLAIN,
+        act(EXPLAIN, lambda s: s.navigation.explain()),
         BACK,
-        key("escape", "escape", "Undo zoom, search, filter, jump: one per press"),
+        act(
+            key("escape", "escape", "Undo zoom, search, filter, jump: one per press"), lambda s: s.undo_view()
+        ),
     ),
 )
 EXPORT = KeyGroup(
     "Copy, open, save",
     (
-        key("y", "copy_line(True)", "Copy the line (of B if there are two)"),
-        key("c", "copy_operation", "Copy the operation, of both A and B if they differ"),
-        key("Y", "copy_stage(True)", "Copy the whole stage (of B)"),
-        key("o", "page(True)", "Open the stage (of B) in $PAGER"),
-        key("E", "edit(True)", "Open the stage (of B) in $EDITOR"),
-        key("w", "save(True)", "Save the stage (of B) to a file"),
-        key("U", "reproduce(True)", "Write a reproducer of the variant (B) into a folder"),
-        key("P", "picture", "Save a picture of the screen as SVG"),
+        act(
+            key("y", "copy_line(True)", "Copy the line (of B if there are two)"),
+            lambda s: s.export.copy_line(right=True),
+        ),
+        act(
+            key("c", "copy_operation", "Copy the operation, of both A and B if they differ"),
+            lambda s: s.export.copy_operation(),
+        ),
+        act(
+            key("Y", "copy_stage(True)", "Copy the whole stage (of B)"),
+            lambda s: s.export.copy_stage(right=True),
+        ),
+        act(
+            key("o", "page(True)", "Open the stage (of B) in $PAGER"),
+            lambda s: s.export.open_in_pager(right=True),
+        ),
+        act(
+            key("E", "edit(True)", "Open the stage (of B) in $EDITOR"),
+            lambda s: s.export.open_in_editor(right=True),
+        ),
+        act(
+            key("w", "save(True)", "Save the stage (of B) to a file"),
+            lambda s: s.export.save_stage(right=True),
+        ),
+        act(
+            key("U", "reproduce(True)", "Write a reproducer of the variant (B) into a folder"),
+            lambda s: s.export.reproduce(right=True),
+        ),
+        act(key("P", "picture", "Save a picture of the screen as SVG"), lambda s: s.export.save_picture()),
     ),
 )
-# The same for A, only in the palette: action and what it does.
-EXPORT_A = [
-    ("copy_line(False)", "Copy the line of A"),
-    ("copy_stage(False)", "Copy the whole stage of A"),
-    ("page(False)", "Open the stage of A in $PAGER"),
-    ("edit(False)", "Open the stage of A in $EDITOR"),
-    ("save(False)", "Save the stage of A to a file"),
-    ("reproduce(False)", "Write a reproducer of A into a folder"),
-]
+# The same for A, only in the palette.
+EXPORT_A = (
+    act(key("", "copy_line(False)", "Copy the line of A"), lambda s: s.export.copy_line(right=False)),
+    act(
+        key("", "copy_stage(False)", "Copy the whole stage of A"), lambda s: s.export.copy_stage(right=False)
+    ),
+    act(
+        key("", "page(False)", "Open the stage of A in $PAGER"), lambda s: s.export.open_in_pager(right=False)
+    ),
+    act(
+        key("", "edit(False)", "Open the stage of A in $EDITOR"),
+        lambda s: s.export.open_in_editor(right=False),
+    ),
+    act(key("", "save(False)", "Save the stage of A to a file"), lambda s: s.export.save_stage(right=False)),
+    act(
+        key("", "reproduce(False)", "Write a reproducer of A into a folder"),
+        lambda s: s.export.reproduce(right=False),
+    ),
+)
 PANELS = KeyGroup(
     "Panels and stages",
     (
-        *(key(str(n), f"stage({n})", f"Show stage {n}") for n in range(1, 10)),
-        key("v", "toggle_variants", "Show or hide the table of variants", "table"),
-        key("at", "choose_kernel", "Choose the kernel and target that the table shows", display="@"),
+        *map(_stage, range(1, 10)),
+        act(
+            key("v", "toggle_variants", "Show or hide the table of variants", "table"),
+            lambda s: s.toggle_variants(),
+        ),
+        act(
+            key("at", "choose_kernel", "Choose the kernel and target that the table shows", display="@"),
+            lambda s: s.variant_panel.choose_kernel(),
+        ),
         *OPENING_KEYS,
-        key("S", "toggle_source", "Show or hide the Python source next to the stage", "source"),
-        key("i", "toggle_findings", "Findings: in one line, in a panel, hidden", "findings"),
-        key("z", "zoom", "Show only this panel, or all panels"),
+        act(
+            key("S", "toggle_source", "Show or hide the Python source next to the stage", "source"),
+            lambda s: s.source_panel.toggle(),
+        ),
+        act(
+            key("i", "toggle_findings", "Findings: in one line, in a panel, hidden", "findings"),
+            lambda s: s.findings.toggle(),
+        ),
+        act(key("z", "zoom", "Show only this panel, or all panels"), lambda s: s.zoom()),
         key("m", "app.toggle_mouse", "Toggle mouse capture"),
     ),
 )
+# Also a key of the screen that waits for the first plan.
 RECOMPILE = key("r", "recompile", "Compile the source again; reload a capture that grew")
-WHAT_IF = key("plus", "what_if", "Compile the variant also with other values: num_stages=4", "what if", "+")
-EDIT_STAGE = key("A", "edit_stage", "Edit the stage of B in $EDITOR and build it; the result is B", "edit")
-ON_SAVE = key("R", "toggle_recompile", "Compile when the source is saved, or only with r")
 HOME = key("H", "app.home", "Home: recent captures, lessons, samples, the manual", name="home")
 # In a capture that was opened from the home screen.
-RETURN = key("q", "return_home", "Back to the home screen, if you came from there", "back")
-APP = KeyGroup("The app", (WHAT_IF, EDIT_STAGE, RECOMPILE, ON_SAVE, HOME, RETURN, HELP, SUSPEND, QUIT))
+RETURN = act(
+    key("q", "return_home", "Back to the home screen, if you came from there", "back"),
+    lambda s: s.return_home(),
+    applies=lambda s: s.came_from_home,
+)
+APP = KeyGroup(
+    "The app",
+    (
+        act(
+            key(
+                "plus", "what_if", "Compile the variant also with other values: num_stages=4", "what if", "+"
+            ),
+            lambda s: s.what_if.ask_for_values(),
+        ),
+        act(
+            key("A", "edit_stage", "Edit the stage of B in $EDITOR and build it; the result is B", "edit"),
+            lambda s: s.stage_editor.edit(),
+            _nothing_to_build,
+        ),
+        act(RECOMPILE, lambda s: s.live.recompile()),
+        act(
+            key("R", "toggle_recompile", "Compile when the source is saved, or only with r"),
+            lambda s: s.recompile_on_save.toggle(),
+        ),
+        HOME,
+        RETURN,
+        HELP,
+        SUSPEND,
+        QUIT,
+    ),
+)
 # The bindings of the app itself, which every screen has.
 EVERYWHERE = (HELP, SUSPEND, QUIT)
 
+_MAIN_GROUPS = (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
 # The bindings of the main screen in the order of the bottom line; those of its panels come in addition.
 MAIN = (
     BACK,
-    *(
-        binding
-        for group in (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
-        for binding in group.bindings
-        if binding not in (*EVERYWHERE, BACK)
-    ),
+    *(binding for group in _MAIN_GROUPS for binding in group.bindings if binding not in (*EVERYWHERE, BACK)),
 )
+# The main screen's actions by name.
+ACTIONS = {action.id: action for action in (*MAIN, *EXPORT_A) if isinstance(action, Action)}
 _MAIN_PANELS: tuple[type[LineView], ...] = (
     VariantTable, DiffView, FindingsView, SourceView, LineOutcomesView,
 )  # fmt: skip
@@ -212,7 +397,9 @@ def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[Syst
     elif screen.query("#variants"):
         lesson = [LESSON] if screen.query("#lesson") else []
         yield from _commands(screen, [*lesson, COMPARE, FIND, EXPORT, PANELS, APP], keymap)
-        yield from (SystemCommand(text, "No key", _Run(screen, action)) for action, text in EXPORT_A)
+        yield from (
+            SystemCommand(action.tooltip, "No key", _Run(screen, action.action)) for action in EXPORT_A
+        )
         panels = _MAIN_PANELS
     else:
         return

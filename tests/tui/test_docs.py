@@ -28,7 +28,7 @@ def key_table(app: IrscopeApp) -> str:
                 "| `1` to `9` | `stage(1)` to `stage(9)` | Show that stage |" if "`stage(1)`" in row else row
             ]
     lines += ["| **By name in the palette** | | |"]
-    lines += [f"| | `{action}` | {words} |" for action, words in keys.EXPORT_A]
+    lines += [f"| | `{action.id}` | {action.tooltip} |" for action in keys.EXPORT_A]
     return "\n".join(["| Keys | Action | |", "| --- | --- | --- |", *lines, ""])
 
 

@@ -51,7 +51,7 @@ async def test_copy_the_whole_stage(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3", "Y")
         assert app.clipboard == RIGHT
-        await app.screen.run_action("copy_stage(False)")
+        await app.screen.run_action("run('copy_stage(False)')")
         await settled(pilot)
         assert app.clipboard == LEFT
 
@@ -104,7 +104,7 @@ async def press_in_prompt(pilot: Pilot[None], key: str) -> None:
 async def test_save_the_stage_of_a(app: IrscopeApp, tmp_path: Path) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "3")
-        await app.screen.run_action("save(False)")
+        await app.screen.run_action("run('save(False)')")
         await answer(pilot, str(tmp_path / "a"))
         assert (tmp_path / "a").read_text() == LEFT
 

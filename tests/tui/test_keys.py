@@ -239,7 +239,7 @@ async def test_copy(app: IrscopeApp) -> None:
         assert view.page.right is not None
         await press(pilot, "y")
         assert app.clipboard == view.page.right.lines[row.right]
-        await app.screen.run_action("copy_line(False)")
+        await app.screen.run_action("run('copy_line(False)')")
         assert app.clipboard == view.page.left.lines[row.left]
 
 
@@ -347,8 +347,8 @@ async def test_the_palette_has_every_action(app: IrscopeApp) -> None:
         for group in keys.sections():
             for binding in group.bindings:
                 assert binding.tooltip in commands.keys() | elsewhere
-        for _, words in keys.EXPORT_A:
-            assert words in commands
+        for action in keys.EXPORT_A:
+            assert action.tooltip in commands
         await commands["Swap A and B"].callback()  # type: ignore[misc]
         await settled(pilot)
         assert "A #2" in drawn(texts(pilot)).splitlines()[0]

@@ -30,33 +30,33 @@ class ExportController:
     def __init__(self, screen: MainScreen) -> None:
         self._screen = screen
 
-    def action_copy_line(self, right: bool) -> None:
+    def copy_line(self, right: bool) -> None:
         """Copy the line under the cursor."""
         text = self._screen.texts.line_text(right)
         if text is not None:
             self._copy(text, display_line(text.strip())[:_MAX_COPIED])
 
-    def action_copy_operation(self) -> None:
+    def copy_operation(self) -> None:
         """Copy the operation with its regions; as a diff if A and B differ."""
         self._screen.run_exclusive(self._copy_operation, "copy")
 
-    def action_copy_stage(self, right: bool) -> None:
+    def copy_stage(self, right: bool) -> None:
         """Copy the whole stage."""
         self._screen.run_exclusive(partial(self._copy_stage, right), "copy")
 
-    def action_page(self, right: bool) -> None:
+    def open_in_pager(self, right: bool) -> None:
         """Open the stage in $PAGER."""
         self._screen.run_exclusive(partial(self._open_in, "PAGER", _PAGER, right), "export")
 
-    def action_edit(self, right: bool) -> None:
+    def open_in_editor(self, right: bool) -> None:
         """Open a copy of the stage in $EDITOR."""
         self._screen.run_exclusive(partial(self._open_in, "EDITOR", DEFAULT_EDITOR, right), "export")
 
-    def action_save(self, right: bool) -> None:
+    def save_stage(self, right: bool) -> None:
         """Save the stage; asks for the path."""
         self._screen.run_exclusive(partial(self._save_stage, right), "export")
 
-    def action_picture(self) -> None:
+    def save_picture(self) -> None:
         """Save a picture of the screen as SVG; asks for the path."""
         picture = self._screen.app.export_screenshot()
 
@@ -65,7 +65,7 @@ class ExportController:
 
         self._screen.run_exclusive(partial(self._save, text, "irscope.svg"), "export")
 
-    def action_reproduce(self, right: bool) -> None:
+    def reproduce(self, right: bool) -> None:
         """Write a reproducer of the variant; asks for the folder."""
         self._screen.run_exclusive(partial(self._reproduce, right), "export")
 

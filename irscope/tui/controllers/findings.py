@@ -22,19 +22,19 @@ class FindingsController:
         self._screen = screen
         self._view = view
 
-    def action_finding(self, direction: int) -> None:
+    def step(self, direction: int) -> None:
         """Step to the next or previous finding, without leaving the panel that has the focus."""
         self._view.display = True
         self._view.step(direction)
 
-    def action_go_to_finding(self) -> None:
+    def go_to_current(self) -> None:
         """Goes to what the finding under the cursor of the findings is about."""
         if self._view.findings:
             self._view.action_jump()
         else:
             self._screen.notify("There is no finding about A and B")
 
-    def action_toggle_findings(self) -> None:
+    def toggle(self) -> None:
         """Show the findings in a line, in a panel, or not at all."""
         view = self._view
         if not view.display:
@@ -64,7 +64,7 @@ class FindingsController:
         elif target.column:
             self._show_column(target.column, screen.pair.b.id)
         else:
-            screen.action_open(target.screen)
+            screen.open_overlay(target.screen)
 
     def _show_problem(self, target: FindingTarget) -> None:
         """Show the message of a variant that failed; in the table, why one cannot be launched."""

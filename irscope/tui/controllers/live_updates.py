@@ -58,7 +58,7 @@ class LiveController:
         if self._live is not None:
             self._screen.run_exclusive(partial(self._follow, self._queue), "live")
 
-    def action_recompile(self) -> None:
+    def recompile(self) -> None:
         """Compiles the current source; for a capture, loads the variants added to the file."""
         if self._live is None:
             self._screen.run_exclusive(self._reread, "live")
@@ -259,7 +259,7 @@ class RecompileController:
             self._watch.follow(self._files(self._live))
             self._screen.set_interval(INTERVAL, self._look)
 
-    def action_toggle_recompile(self) -> None:
+    def toggle(self) -> None:
         """Turn compiling after a save on or off."""
         if self._live is None:
             self._screen.notify("Only irscope tui FILE.py compiles after a save; r reloads a capture")
@@ -274,7 +274,7 @@ class RecompileController:
         if live is None or not self._on or live.requested:
             return
         if self._watch.saved():
-            self._updates.action_recompile()
+            self._updates.recompile()
             self._watch.follow(self._files(live))
 
     def _files(self, live: LiveConnection) -> list[Path]:

@@ -1,7 +1,4 @@
-"""The main screen's interface for controllers and for the screens over it.
-
-Why an action of the main screen cannot act now: its key is dimmed, and pressing it says this.
-"""
+"""The main screen's interface for controllers and for the screens over it."""
 
 from __future__ import annotations
 
@@ -14,8 +11,6 @@ from textual.worker import Worker
 
 from irscope.model import Variant
 from irscope.tui.background import Background
-from irscope.workspace.variant_texts import PYTHON
-from irscope.workspace.what_if import can_build_from
 
 if TYPE_CHECKING:
     from irscope.tui.pair_state import PairState
@@ -72,7 +67,7 @@ class MainScreen(Protocol):
     def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
         """Remembers where the user is, to go back to; going back then calls `reopen`."""
 
-    def action_open(self, name: str) -> None:
+    def open_overlay(self, name: str) -> None:
         """Open a screen over this one: "why", "passes", "layout", "chart"."""
 
     def offer_passes(self) -> None:
@@ -112,42 +107,3 @@ def shown_variant(screen: MainScreen, right: bool) -> Variant:
     if only is not None:
         return only
     return pair.b if right else pair.a
-
-
-_SAME = "A and B are the same variant; make another one B in the table"
-
-
-def unavailable(screen: MainScreen, action: str, parameters: tuple[object, ...]) -> str:
-    """Return why `action` cannot act now, in one line, or "" if it can."""
-    pair, page = screen.pair, screen.texts.page
-    reason = ""
-    match action, parameters:
-        case ("swap", _) if pair.single:
-            reason = _SAME
-        case (("change" | "detail" | "toggle_folded"), _) if not page.compared:
-            reason = _not_compared(screen)
-        case ("change", _) if not page.runs:
-            reason = f"A and B do not differ in {screen.stage}"
-        case ("detail", _) if screen.stage == PYTHON:
-            reason = "The Python source has one level of detail"
-        case ("toggle_unified", _) if page.right is None:
-            reason = "Only one text is on screen"
-        case ("open", ("layout",)) if "ttgir" not in pair.stages:
-            reason = "There are no layouts without TTGIR"
-        case ("open", ("estimate",)) if not (pair.a.launches or pair.b.launches):
-            reason = "No launches were recorded; irscope pick --launch estimates one that you write"
-        case ("open", ("passes",)) if not (pair.has_passes or screen.can_compile):
-            reason = "No passes were recorded; compile with --passes, or irscope CAPTURE in a terminal can"
-        case ("edit_stage", _) if not can_build_from(screen.stage):
-            reason = f"Nothing can be built from {screen.stage}: choose ttir, ttgir, llir or the assembly"
-        case ("stage", (int() as number,)) if number > len(pair.stages):
-            reason = f"There are only {len(pair.stages)} stages"
-    return reason
-
-
-def _not_compared(screen: MainScreen) -> str:
-    if screen.pair.single:
-        return _SAME
-    if screen.texts.page.right is None:
-        return "Only one text is on screen: there is nothing to compare it with"
-    return f"{screen.stage} is not compared yet"

@@ -77,13 +77,13 @@ class NavigationController:
 
     # Search.
 
-    def action_search(self) -> None:
+    def open_search(self) -> None:
         """Open the search bar for the focused panel."""
         self._searched = self._panel()
         self.search.origin = self._row()
         self._bar.open()
 
-    def action_match(self, direction: int) -> None:
+    def go_to_match(self, direction: int) -> None:
         """Goes to the next or previous match in the focused panel."""
         if self._searched is not self._panel():
             self._searched = self._panel()
@@ -169,7 +169,7 @@ class NavigationController:
         """Remembers where the user is, to go back to; going back then calls `reopen`."""
         self._jumps.append(replace(self._place(), reopen=reopen))
 
-    def action_go_to_line(self) -> None:
+    def go_to_line(self) -> None:
         """Asks for a line number and goes there, in the focused panel."""
         panel = self._panel()
         is_texts = panel is self._screen.texts
@@ -222,7 +222,7 @@ class NavigationController:
         """Return True if there is a place to go back to."""
         return bool(self._jumps)
 
-    def action_back(self) -> None:
+    def go_back(self) -> None:
         """Goes back to where the user was before the last jump."""
         if not self._jumps:
             self._screen.notify("No jump to go back from")
@@ -244,7 +244,7 @@ class NavigationController:
         pair = self._screen.pair
         return _Place(pair.a, pair.b, self._screen.stage, self._screen.texts.row)
 
-    def action_explain(self) -> None:
+    def explain(self) -> None:
         """Explains the terms on the line, the column or the finding under the cursor."""
         from irscope.tui.screens.explain import explain_line  # after the first paint
 

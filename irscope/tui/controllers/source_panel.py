@@ -36,7 +36,7 @@ class SourcePanelController:
         self._source = source
         self._outcomes = outcomes
 
-    def action_toggle_source(self) -> None:
+    def toggle(self) -> None:
         """Show or hides the Python source and what its line became."""
         self._panel.display = not self._panel.display
         if self._panel.display:
@@ -194,7 +194,7 @@ class LessonController:
         self._pages = pages
         self._view = view
 
-    def action_lesson(self, direction: int) -> None:
+    def turn(self, direction: int) -> None:
         """Goes to the next or previous page; first scrolls to the end of this one."""
         self._screen.run_exclusive(partial(self._turn, direction), "lesson")
 

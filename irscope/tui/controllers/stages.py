@@ -99,11 +99,11 @@ class StageController:
         candidate = self.stage if self.stage in self.pair.stages else self._before_error
         return candidate if candidate in self.pair.stages else self.pair.first_stage()
 
-    def action_swap(self) -> None:
+    def swap(self) -> None:
         """Swap A and B."""
         self.compare(self.pair.b, self.pair.a)
 
-    def action_step(self, direction: int) -> None:
+    def step(self, direction: int) -> None:
         """Make the variant below or above B in the table B; skips A."""
         table, a = self._screen.table, self.pair.a
         neighbor = table.neighbor(self.pair.b.id, direction, without=a.id)
@@ -141,17 +141,17 @@ class StageController:
         self._update_tabs()
         self._screen.page_changed()
 
-    def action_stage(self, number: int) -> None:
+    def choose_number(self, number: int) -> None:
         """Show the stage of a tab."""
         if number <= len(self.pair.stages):
             self.choose(self.pair.stages[number - 1])
 
-    def action_detail(self) -> None:
+    def choose_next_detail(self) -> None:
         """Change how much detail is shown; the cursor stays on its line."""
         self.detail = self.detail.next
         self.show(self.stage)
 
-    def action_change(self, direction: int) -> None:
+    def go_to_change(self, direction: int) -> None:
         """Goes to the next or previous change."""
         if not self._screen.texts.go_to_change(direction):
             self._screen.notify("No more changes below" if direction > 0 else "No more changes above")
@@ -231,7 +231,7 @@ class TimelineController:
         if len(self._screen.workspace.captures) > 1:
             self._screen.run_exclusive(self._open, "timeline")
 
-    def action_version(self, direction: int) -> None:
+    def step(self, direction: int) -> None:
         """Compare the next or the previous two versions of B."""
         self._screen.run_exclusive(partial(self._step, direction), "timeline")
 

@@ -17,7 +17,7 @@ class VariantPanelController:
         self._note = note
         self._warning = warning
 
-    def action_choose_kernel(self) -> None:
+    def choose_kernel(self) -> None:
         """Asks for a kernel and a target, and shows only their variants."""
         screen = self._screen
         counts = scope_counts(screen.workspace.variants)
@@ -31,10 +31,6 @@ class VariantPanelController:
                 screen.table.focus()
 
         screen.app.push_screen(ChooseKernelScreen(counts, screen.table.model.scope), choose)
-
-    def action_show_constants(self) -> None:
-        """Show the columns that are equal in all rows."""
-        self._screen.table.action_constants()
 
     def pair_changed(self) -> None:
         """Show a warning if A and B should not be compared; the table shows the kernel of A and B."""

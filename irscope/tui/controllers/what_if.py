@@ -55,7 +55,7 @@ class WhatIfController:
         self._allowed: dict[str, Path] = {}
         updates.compile_again = self._compile_again
 
-    def action_what_if(self) -> None:
+    def ask_for_values(self) -> None:
         """Compiles the variant under the cursor, or B, also with other values."""
         if self._compiler is None:
             self._screen.notify("Nothing can be compiled here: irscope CAPTURE in a terminal can")
@@ -166,7 +166,7 @@ class EditStageController:
         self._compiler = compiler
         updates.edit_rejected = self._rejected
 
-    def action_edit_stage(self) -> None:
+    def edit(self) -> None:
         """Edits the stage on screen of B, or of the only variant shown, and builds it."""
         screen = self._screen
         if self._compiler is None or screen.app.is_web:

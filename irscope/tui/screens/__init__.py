@@ -7,13 +7,15 @@ follow from these. A screen of text is a ReadingScreen, which can search and exp
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from irscope.tui.bindings import key
+from irscope.tui.bindings import Action, act, key
 
 if TYPE_CHECKING:
     from irscope.tui.screens.chart import ChartScreen
+    from irscope.tui.screens.compare import CompareScreen
     from irscope.tui.screens.estimate import EstimateScreen
     from irscope.tui.screens.layout import LayoutScreen
     from irscope.tui.screens.llvm import LlvmScreen
@@ -31,31 +33,47 @@ if TYPE_CHECKING:
 
 Overlay: TypeAlias = "LayoutScreen | ChartScreen | EstimateScreen | WhyScreen | PassesScreen | LlvmScreen"
 
+
+def _opening(
+    keys: str,
+    name: str,
+    tooltip: str,
+    hint: str = "",
+    problem: Callable[[CompareScreen], str] = lambda screen: "",
+) -> Action:
+    """Create the action that opens the screen `name` over the main one."""
+    return act(key(keys, name, tooltip, hint), lambda screen: screen.open_overlay(name), problem)
+
+
+def _no_layouts(screen: CompareScreen) -> str:
+    return "" if "ttgir" in screen.pair.stages else "There are no layouts without TTGIR"
+
+
+def _no_launches(screen: CompareScreen) -> str:
+    if screen.pair.a.launches or screen.pair.b.launches:
+        return ""
+    return "No launches were recorded; irscope pick --launch estimates one that you write"
+
+
+def _no_passes(screen: CompareScreen) -> str:
+    if screen.pair.has_passes or screen.can_compile:
+        return ""
+    return "No passes were recorded; compile with --passes, or irscope CAPTURE in a terminal can"
+
+
 # The main screen has the keys when it is painted first; the screens themselves are imported later.
-OPEN_LAYOUTS = key(
-    "T", "open('layout')", "Tensor layouts: threads, registers and memory", "layouts", name="layout"
+OPEN_LAYOUTS = _opening(
+    "T", "layout", "Tensor layouts: threads, registers and memory", "layouts", _no_layouts
 )
-OPEN_CHART = key(
-    "C", "open('chart')", "Chart a fact (the table's column) over the configs", "chart", name="chart"
+OPEN_CHART = _opening("C", "chart", "Chart a fact (the table's column) over the configs", "chart")
+OPEN_ESTIMATE = _opening(
+    "B", "estimate", "Estimated time of A and B, what bounds it, and why one is slower", "bound", _no_launches
 )
-OPEN_ESTIMATE = key(
-    "B",
-    "open('estimate')",
-    "Estimated time of A and B, what bounds it, and why one is slower",
-    "bound",
-    name="estimate",
+OPEN_REASONS = _opening("W", "why", "Why it was compiled again, what changed, was it worth it", "why")
+OPEN_PASSES = _opening(
+    "p", "passes", "Compiler passes, and the one in which A and B diverge", "passes", _no_passes
 )
-OPEN_REASONS = key(
-    "W", "open('why')", "Why it was compiled again, what changed, was it worth it", "why", name="why"
-)
-OPEN_PASSES = key(
-    "p",
-    "open('passes')",
-    "Compiler passes, and the one in which A and B diverge",
-    "passes",
-    name="passes",
-)
-OPEN_LLVM = key("O", "open('llvm')", "LLVM's passes and what ptxas says; compiles A and B again", name="llvm")
+OPEN_LLVM = _opening("O", "llvm", "LLVM's passes and what ptxas says; compiles A and B again")
 OPENING_KEYS = (OPEN_LAYOUTS, OPEN_CHART, OPEN_ESTIMATE, OPEN_REASONS, OPEN_PASSES, OPEN_LLVM)
 
 

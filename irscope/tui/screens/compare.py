@@ -16,10 +16,10 @@ from textual.worker import Worker, WorkerState
 from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
+from irscope.tui.bindings import Action
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.findings import FindingsController
 from irscope.tui.controllers.live_updates import GrowthController, LiveController, RecompileController
-from irscope.tui.controllers.main_screen import unavailable
 from irscope.tui.controllers.navigation import NavigationController
 from irscope.tui.controllers.record_passes import RecordPassesController
 from irscope.tui.controllers.session import SessionController
@@ -59,6 +59,21 @@ class CompareScreen(Screen[None]):
     HORIZONTAL_BREAKPOINTS = _WIDTHS
     VERTICAL_BREAKPOINTS = _HEIGHTS
 
+    # What the actions in keys.py use.
+    texts: DiffView
+    stages: StageController
+    navigation: NavigationController
+    source_panel: SourcePanelController
+    variant_panel: VariantPanelController
+    findings: FindingsController
+    live: LiveController
+    recompile_on_save: RecompileController
+    lesson: LessonController | None
+    timeline: TimelineController
+    export: ExportController
+    what_if: WhatIfController
+    stage_editor: EditStageController
+
     def __init__(
         self,
         workspace: Workspace,
@@ -91,33 +106,24 @@ class CompareScreen(Screen[None]):
         self._status = StatusLine(id="status")
         self._hints = KeyHints(id="keys")
         self._lesson_view: LessonView | None = None
-        self._stages = StageController(self, self._tabs, self._findings, settings.stage)
-        self._navigation = NavigationController(self, self._search_bar)
-        self._source_control = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
-        self._panel = VariantPanelController(self, self._table_note, self._mismatch)
-        self._finding_control = FindingsController(self, self._findings)
+        self.stages = StageController(self, self._tabs, self._findings, settings.stage)
+        self.navigation = NavigationController(self, self._search_bar)
+        self.source_panel = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
+        self.variant_panel = VariantPanelController(self, self._table_note, self._mismatch)
+        self.findings = FindingsController(self, self._findings)
         self._marks = LineMarksController(self)
-        self._live = LiveController(self, self._stages, self._title, live)
-        self._recompile = RecompileController(self, self._live, live)
-        self._growth = None if live is not None else GrowthController(self, self._live)
-        self._lesson = self._lesson_controller(pages) if pages is not None else None
-        controllers = [self._stages, self._navigation, self._source_control, self._live, self._lesson]
-        self._timeline = TimelineController(self)
+        self.live = LiveController(self, self.stages, self._title, live)
+        self.recompile_on_save = RecompileController(self, self.live, live)
+        self._growth = None if live is not None else GrowthController(self, self.live)
+        self.lesson = self._lesson_controller(pages) if pages is not None else None
+        self.timeline = TimelineController(self)
+        self.export = ExportController(self)
         self.can_compile = compiler is not None
-        what_if = WhatIfController(self, self._live, compiler)
-        self._passes = RecordPassesController(self, self._live, what_if, compiler)
-        self._add_actions(
-            *controllers,
-            self._panel,
-            self._finding_control,
-            ExportController(self),
-            self._recompile,
-            self._timeline,
-            what_if,
-            EditStageController(self, self._live, compiler),
-        )
+        self.what_if = WhatIfController(self, self.live, compiler)
+        self.stage_editor = EditStageController(self, self.live, compiler)
+        self._passes = RecordPassesController(self, self.live, self.what_if, compiler)
         panels = (self._source_panel, self._findings)
-        self._session = SessionController(self, self._stages, self._filter, panels, states, fresh)
+        self._session = SessionController(self, self.stages, self._filter, panels, states, fresh)
         self._go_home = go_home
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
@@ -126,13 +132,6 @@ class CompareScreen(Screen[None]):
 
         self._lesson_view = LessonView(id="lesson")
         return LessonController(self, pages, self._lesson_view)
-
-    def _add_actions(self, *controllers: object) -> None:
-        """Make the methods of controllers called `action_...` actions of the screen."""
-        for controller in controllers:
-            for name in dir(controller):
-                if name.startswith("action_"):
-                    setattr(self, name, getattr(controller, name))
 
     def compose(self) -> ComposeResult:
         """Yield the panels, from top to bottom."""
@@ -159,53 +158,53 @@ class CompareScreen(Screen[None]):
         self.table.opened(self.pair.a, self.pair.b)
         self._session.restore()
         self.texts.focus()
-        self._stages.show_pair()
+        self.stages.show_pair()
         self.call_after_refresh(self._start)
 
     def on_unmount(self) -> None:
         """Remembers how the capture was left."""
         self._session.save()
-        self._stages.close()
+        self.stages.close()
 
     def _start(self) -> None:
         self._session.save()
         self.table.measure(self.workspace, self.background)
-        self._stages.start_comparing()
-        self._live.start()
-        self._recompile.start()
+        self.stages.start_comparing()
+        self.live.start()
+        self.recompile_on_save.start()
         if self._growth is not None:
             self._growth.start()
-        self._timeline.start()
-        if self._lesson is not None:
-            self._lesson.action_lesson(1)
+        self.timeline.start()
+        if self.lesson is not None:
+            self.lesson.turn(1)
 
     # The interface for controllers and other screens: see MainScreen.
 
     @property
     def pair(self) -> PairState:
         """Return A and B."""
-        return self._stages.pair
+        return self.stages.pair
 
     @property
     def stage(self) -> str:
         """Return the stage on screen."""
-        return self._stages.stage
+        return self.stages.stage
 
     def compare(self, a: Variant, b: Variant) -> None:
         """Compare another two variants."""
-        self._stages.compare(a, b)
+        self.stages.compare(a, b)
 
     def choose(self, stage: str) -> None:
         """Show a stage that the user picked."""
-        self._stages.choose(stage)
+        self.stages.choose(stage)
 
     def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None = None) -> None:
         """Show a line of a stage; nothing for None. Going back then calls `reopen`."""
-        self._navigation.go_to(target, reopen)
+        self.navigation.go_to(target, reopen)
 
     def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
         """Remembers where the user is, to go back to; going back then calls `reopen`."""
-        self._navigation.remember_place(reopen)
+        self.navigation.remember_place(reopen)
 
     def offer_passes(self) -> None:
         """Asks whether to compile A and B once more with the passes that were not recorded."""
@@ -213,12 +212,12 @@ class CompareScreen(Screen[None]):
 
     def page_changed(self) -> None:
         """Update what depends on the page on screen."""
-        self._navigation.search_page()
+        self.navigation.search_page()
         self.update_status()
         self._hints.refresh()
-        self._source_control.follow()
+        self.source_panel.follow()
         self.call_after_refresh(self._marks.update)
-        self._panel.pair_changed()
+        self.variant_panel.pair_changed()
 
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Run `work` in the app's thread and cancel earlier work of the same group."""
@@ -240,24 +239,24 @@ class CompareScreen(Screen[None]):
 
     @on(FindingsView.FindingChosen)
     def _go_to_evidence(self, message: FindingsView.FindingChosen) -> None:
-        self._finding_control.go(message.row)
+        self.findings.go(message.row)
 
     @on(VariantTable.Arranged)
     def _fit_table(self) -> None:
-        self._panel.arranged()
+        self.variant_panel.arranged()
 
     @on(LineView.CursorMoved)
     def _follow_cursor(self) -> None:
         self.update_status()
-        self._source_control.follow()
+        self.source_panel.follow()
 
     @on(SourceView.LineFollowed)
     def _follow_line(self) -> None:
-        self._source_control.go_to_next()
+        self.source_panel.go_to_next()
 
     @on(LineOutcomesView.OutcomeChosen)
     def _go_to_outcome(self, message: LineOutcomesView.OutcomeChosen) -> None:
-        self._source_control.go_to_outcome(message.outcome)
+        self.source_panel.go_to_outcome(message.outcome)
 
     def update_status(self) -> None:
         """Show where the cursor is; in the table, why its variant failed or cannot be launched."""
@@ -265,10 +264,10 @@ class CompareScreen(Screen[None]):
             self._status.show_message(self.table.note)
         else:
             summary = self.pair.summary(self.stage)
-            search, progress = str(self._navigation.search), ""
+            search, progress = str(self.navigation.search), ""
             if not self._title.display:  # it is hidden on small screens
                 progress = self.workspace.growth.progress(len(self.workspace.variants))
-            self._status.show_position(self.texts, self._stages.detail, search, summary, progress)
+            self._status.show_position(self.texts, self.stages.detail, search, summary, progress)
 
     def on_descendant_focus(self) -> None:
         """Update the hints: each panel has its own keys."""
@@ -277,15 +276,15 @@ class CompareScreen(Screen[None]):
 
     @on(SearchBar.Changed, "#search")
     def _search(self, message: SearchBar.Changed) -> None:
-        self._navigation.query_changed(message.value)
+        self.navigation.query_changed(message.value)
 
     @on(SearchBar.Submitted, "#search")
     def _close_search(self) -> None:
-        self._navigation.keep_search()
+        self.navigation.keep_search()
 
     @on(SearchBar.Canceled, "#search")
     def _cancel_search(self) -> None:
-        self._navigation.cancel_search()
+        self.navigation.cancel_search()
 
     @on(SearchBar.Changed, "#filter")
     def _filter_table(self, message: SearchBar.Changed) -> None:
@@ -304,42 +303,57 @@ class CompareScreen(Screen[None]):
         self._filter.value = ""
         self._filter.display = False
 
-    # Actions; controllers have the others.
+    # Actions: keys.py declares what each runs, and when.
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Hides keys without a meaning here; disables those of actions that cannot act now."""
-        match action:
-            case "lesson":
-                return self._lesson is not None
-            case "back":
-                return self._navigation.has_jumped
-            case "return_home":
-                return self._go_home is not None
+        declared = _declared(action, parameters)
+        if declared is not None and not declared.applies(self):
+            return False
         return None if self.unavailable(action, parameters) else super().check_action(action, parameters)
 
     def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
         """Return why an action cannot act now, in one line, or "" if it can."""
-        return unavailable(self, action, parameters)
+        declared = _declared(action, parameters)
+        return "" if declared is None else declared.problem(self)
 
-    def action_return_home(self) -> None:
+    def action_run(self, name: str) -> None:
+        """Run the action of this name in `keys.ACTIONS`."""
+        keys.ACTIONS[name].run(self)
+
+    @property
+    def came_from_home(self) -> bool:
+        """Return True if there is a home screen to return to."""
+        return self._go_home is not None
+
+    def return_home(self) -> None:
         """Close the capture and return to the home screen from which it was opened."""
         if self._go_home is not None:
             self._go_home()
 
-    def action_escape(self) -> None:
+    def undo_view(self) -> None:
         """Undoes zoom, search, filter and the last jump, one per press."""
         if self.maximized is not None:
             self.minimize()
-        elif self._navigation.search.query:
-            self._navigation.clear_search()
+        elif self.navigation.search.query:
+            self.navigation.clear_search()
         elif self._filter.value:
             self._cancel_filter()
-        elif self._navigation.has_jumped:
-            self._navigation.action_back()
+        elif self.navigation.has_jumped:
+            self.navigation.go_back()
         else:
             self.notify("Nothing to go back to; q quits", timeout=2)
 
-    def action_open(self, name: str) -> None:
+    def turn_lesson(self, direction: int) -> None:
+        """Go on in the lesson, or back."""
+        if self.lesson is not None:
+            self.lesson.turn(direction)
+
+    def action_show_constants(self) -> None:
+        """Show the columns that are equal in all rows."""
+        self.table.action_constants()
+
+    def open_overlay(self, name: str) -> None:
         """Open a screen over this one."""
         overlay(name).open(self)
 
@@ -347,32 +361,29 @@ class CompareScreen(Screen[None]):
         """Open the filter of the table."""
         self._filter.open(self._filter.value)
 
-    def action_toggle_locations(self) -> None:
+    def toggle_locations(self) -> None:
         """Show or hides source locations."""
         self.texts.toggle_locations()
-        self._navigation.search_page()
+        self.navigation.search_page()
         self.update_status()
 
-    def action_toggle_unified(self) -> None:
-        """Show two columns or one."""
-        self.texts.toggle_unified()
-
-    def action_toggle_folded(self) -> None:
-        """Folds or shows equal lines."""
-        self.texts.toggle_folded()
-
-    def action_toggle_variants(self) -> None:
+    def toggle_variants(self) -> None:
         """Show or hides the table."""
         self._toggle(self.table)
-        self._panel.arranged()
+        self.variant_panel.arranged()
 
     def _toggle(self, panel: Widget) -> None:
         panel.display = not panel.display
         (panel if panel.display else self.texts).focus()
 
-    def action_zoom(self) -> None:
+    def zoom(self) -> None:
         """Show only the focused panel, or all panels."""
         if self.maximized is not None:
             self.minimize()
         elif isinstance(self.focused, LineView):
             self.maximize(self.focused)
+
+
+def _declared(action: str, parameters: tuple[object, ...]) -> Action | None:
+    """Return the main screen's action that Textual is about to run; None for others."""
+    return keys.ACTIONS.get(str(parameters[0])) if action == "run" else None

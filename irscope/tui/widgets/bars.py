@@ -154,7 +154,7 @@ class StageTabs(Bar):
             note = "~"
         style = "tab--active" if stage == self.active else "tab--differs" if differs else "tab"
         text = f" {number} {stage} {note} " if note else f" {number} {stage} "
-        return Label(text, style, f"screen.stage({number})")
+        return Label(text, style, f"screen.run('stage({number})')")
 
 
 class StatusLine(Bar):
@@ -274,7 +274,7 @@ class TableNote(Bar):
         count = f" {display_line(count)} " if count else ""
         room = max(width - len(count) - 1, 0)
         return [
-            Label(count, "count", "screen.choose_kernel"),
+            Label(count, "count", "screen.run('choose_kernel')"),
             Label(f" {cell(constants, room, right=False)}", "constants", "screen.show_constants"),
         ]
 
