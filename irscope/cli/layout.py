@@ -159,7 +159,7 @@ def _list(
     rows = list(comparison.differences()) if comparison else []
     if args.format == "json":
         return _json(args, sides, [None for _ in sides], differences=rows if comparison else None)
-    from irscope.document.terminal.render import text_lines
+    from irscope.document.terminal.document_text import text_lines
     from irscope.document.variant_content import layout_differences_content, layouts_content
 
     blocks = list(layouts_content(sides, written))

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from irscope.compiling.messages import SweepRequest
+    from irscope.document.blocks import Document
     from irscope.document.ci.problems import CiReport
-    from irscope.document.document import Document
     from irscope.document.terminal.styles import Paint
     from irscope.model import Expression, Target, Value
     from irscope.workspace import CaptureWriter
@@ -226,16 +226,16 @@ def add_document_format(parser: argparse.ArgumentParser) -> None:
 def print_document(document: Document, args: argparse.Namespace) -> None:
     """Print a document in the chosen format; as a page, its title is the command."""
     if args.format == "html":
-        from irscope.document.html.render import document_html
+        from irscope.document.html.document_html import document_html
 
         sys.stdout.write(document_html(args.title, document))
         return
     if args.format == "markdown":
-        from irscope.document.markdown.render import markdown_lines
+        from irscope.document.markdown.document_markdown import markdown_lines
 
         lines = markdown_lines(document)
     else:
-        from irscope.document.terminal.render import text_lines
+        from irscope.document.terminal.document_text import text_lines
 
         lines = text_lines(document, width_of(args), paint())
     sys.stdout.writelines(f"{line}\n" for line in lines)

@@ -24,13 +24,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 from typing import IO, Any, Protocol, cast
 
-from irscope.compiling.job import (
-    Job,
-    Outcome,
-    PassLog,
-    with_dtype_hint,
-    with_failed_pass,
-)
+from irscope.compiling.job import Job, Outcome, PassLog, with_dtype_hint, with_failed_pass
 from irscope.compiling.messages import (
     DisconnectedError,
     JobDone,

@@ -4,16 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from irscope.document.document import Block, Folded, Line, StageDiffs, title, variant_name
+from irscope.document.blocks import Block, Folded, Line, StageDiffs, title, variant_name
 from irscope.document.report_content import PairReport
-from irscope.workspace import (
-    CaptureComparison,
-    Comparison,
-    Compilations,
-    GateResult,
-    TextLine,
-    summarize,
-)
+from irscope.workspace import CaptureComparison, Comparison, Compilations, GateResult, TextLine, summarize
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 # More than a person reads; the JSON has all.

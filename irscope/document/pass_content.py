@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.document.document import Block, Line, StageDiffs, Table, title, variant_name
+from irscope.document.blocks import Block, Line, StageDiffs, Table, title, variant_name
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import PassChange, PassLine, summarize
 from irscope.workspace.diff_rows import change_names, counts_text

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from irscope.document.document import Block, Code, Column, Line, Table, title
+from irscope.document.blocks import Block, Code, Column, Line, Table, title
 from irscope.model import Value, format_value
 from irscope.model.records import varying_keys
 from irscope.model.text import one_line, pluralize

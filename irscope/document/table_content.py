@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
-from irscope.document.document import Block, Column, Line, Table, title
+from irscope.document.blocks import Block, Column, Line, Table, title
 from irscope.model.text import one_line, pluralize
 from irscope.workspace import FactColumn, TableCell, TableView
 

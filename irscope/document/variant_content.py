@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from irscope.document.document import Block, Line, Table, title, variant_name
+from irscope.document.blocks import Block, Line, Table, title, variant_name
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.workspace.kernel_scopes import relative_file

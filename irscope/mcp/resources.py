@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from irscope.document.blocks import Document
 from irscope.document.comparison_content import compilations_content
-from irscope.document.document import Document
 from irscope.document.pass_content import passes_content
-from irscope.document.terminal.render import text_lines
+from irscope.document.terminal.document_text import text_lines
 from irscope.document.variant_content import registers_content, verdict_content
 from irscope.mcp.answers import Item, ToolAnswer, rendered
 from irscope.mcp.session import Session

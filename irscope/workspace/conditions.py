@@ -24,15 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.facts.fact import Fact, FactValue
-from irscope.facts.registry import (
-    CONVERSIONS,
-    LOAD_WIDTH,
-    SECONDS,
-    SHARED,
-    SPILLS,
-    STACK,
-    STORE_WIDTH,
-)
+from irscope.facts.registry import CONVERSIONS, LOAD_WIDTH, SECONDS, SHARED, SPILLS, STACK, STORE_WIDTH
 from irscope.model import UserError, Value, Variant
 from irscope.model.records import FrozenValue
 from irscope.model.text import one_line, pluralize

@@ -15,9 +15,9 @@ from irscope.diff.rows import Change, Row
 from irscope.document.comparison_content import diff_content
 from irscope.document.json.comparison import diff_document
 from irscope.document.json.records import to_json
-from irscope.document.markdown.render import markdown_lines
+from irscope.document.markdown.document_markdown import markdown_lines
 from irscope.document.report_content import PairReport
-from irscope.document.terminal.render import text_lines
+from irscope.document.terminal.document_text import text_lines
 from irscope.document.terminal.row_text import _window, side_by_side, unified
 from irscope.document.terminal.stage_text import diff_unified
 from irscope.document.terminal.styles import PLAIN, Paint

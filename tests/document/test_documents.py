@@ -8,18 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from irscope.document.blocks import Block, Code, Column, Line, Table, title
 from irscope.document.comparison_content import (
     captures_content,
     compilations_content,
     diff_content,
     why_content,
 )
-from irscope.document.document import Block, Code, Column, Line, Table, title
-from irscope.document.html.render import document_html
-from irscope.document.markdown.render import markdown_lines
+from irscope.document.html.document_html import document_html
+from irscope.document.markdown.document_markdown import markdown_lines
 from irscope.document.report_content import pair_report
 from irscope.document.table_content import table_content
-from irscope.document.terminal.render import text_lines
+from irscope.document.terminal.document_text import text_lines
 from irscope.document.variant_content import (
     explain_content,
     glossary_content,

@@ -12,7 +12,7 @@ from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
 from irscope.document.comparison_content import diff_content
 from irscope.document.report_content import pair_report
-from irscope.document.terminal.render import text_lines
+from irscope.document.terminal.document_text import text_lines
 from irscope.findings.finding import Finding
 from irscope.mcp.warm_compiler import Compiler, Limits
 from irscope.model import Target, Value

@@ -14,7 +14,7 @@ import pytest
 from irscope.document.comparison_content import diff_content
 from irscope.document.json.records import Records, json_pieces, json_text
 from irscope.document.report_content import pair_report
-from irscope.document.terminal.render import text_lines
+from irscope.document.terminal.document_text import text_lines
 from irscope.facts.fact import FactRow
 from irscope.facts.measure import measure, to_json
 from irscope.model import UserError, Variant

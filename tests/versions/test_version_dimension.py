@@ -5,8 +5,8 @@ import json
 import pytest
 
 from irscope.document.json.capture import versions_document
+from irscope.document.terminal.document_text import text_lines
 from irscope.document.terminal.list_text import list_text
-from irscope.document.terminal.render import text_lines
 from irscope.document.variant_content import versions_content
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant

@@ -14,12 +14,7 @@ import pytest
 from irscope.compiling.launch_grid import parse_axes
 from irscope.compiling.toolchain.patching import variable_set
 from irscope.jobs.warm.cache_folder import write_files
-from irscope.jobs.warm.launch_plans import (
-    CompiledLaunches,
-    WarmOptions,
-    compile_launches,
-    launches_of,
-)
+from irscope.jobs.warm.launch_plans import CompiledLaunches, WarmOptions, compile_launches, launches_of
 from irscope.model import Config, Tuning, Variant
 from irscope.model.tuning_pin import Pin
 from irscope.store import CaptureReader

@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from irscope.document.ci.formats import github_lines, junit_lines, markdown_lines, sarif_document
+from irscope.document.ci.problem_formats import github_lines, junit_lines, markdown_lines, sarif_document
 from irscope.document.ci.problems import (
     WARNING,
     CiProblem,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from irscope.document.comparison_content import pair_content
-from irscope.document.markdown.render import folded, markdown_lines, table_row
+from irscope.document.markdown.document_markdown import folded, markdown_lines, table_row
 from irscope.document.report_content import CaptureReport, PairReport
 from irscope.document.terminal.row_text import unified
 from irscope.model.text import clipped, code, markdown_escaped, pluralize

@@ -10,11 +10,7 @@ from rich.style import Style
 
 from irscope.document.terminal.styles import Paint
 from irscope.model.text import one_line
-from irscope.workspace import (
-    Grid,
-    GridCell,
-    ruler,
-)
+from irscope.workspace import Grid, GridCell, ruler
 
 # Background colors (of 256) by group and shade; the text on them is black.
 _BACKGROUNDS = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from irscope.document.document import StageDiffs
+from irscope.document.blocks import StageDiffs
 from irscope.document.terminal.row_text import rows_text, unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model.text import one_line, pluralize

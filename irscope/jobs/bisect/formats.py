@@ -12,7 +12,7 @@ from dataclasses import asdict
 from typing import Any
 
 from irscope.document.json.records import json_value
-from irscope.document.markdown.render import folded
+from irscope.document.markdown.document_markdown import folded
 from irscope.document.terminal.row_text import unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.jobs.bisect.attribution import CutResult, Mixed

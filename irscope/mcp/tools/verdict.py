@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from irscope.document.json.estimates import verdict_record
-from irscope.document.terminal.render import text_lines
+from irscope.document.terminal.document_text import text_lines
 from irscope.document.variant_content import verdict_content
 from irscope.mcp.answers import ToolAnswer
 from irscope.mcp.session import Session

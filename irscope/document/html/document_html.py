@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import groupby
 
-from irscope.document.document import (
-    Block,
-    Code,
-    Document,
-    Folded,
-    Line,
-    StageDiffs,
-    Table,
-    VariantName,
-)
+from irscope.document.blocks import Block, Code, Document, Folded, Line, StageDiffs, Table, VariantName
 from irscope.document.html.markup import Html, element, joined, table
 from irscope.document.html.report_page import own_file, page_html
 from irscope.document.terminal.row_text import unified

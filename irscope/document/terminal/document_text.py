@@ -5,16 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from irscope.document.document import (
-    Code,
-    Column,
-    Document,
-    Folded,
-    Line,
-    StageDiffs,
-    Table,
-    VariantName,
-)
+from irscope.document.blocks import Code, Column, Document, Folded, Line, StageDiffs, Table, VariantName
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model.text import clipped, one_line
 

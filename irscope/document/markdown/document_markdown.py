@@ -5,16 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from irscope.document.document import (
-    Block,
-    Code,
-    Document,
-    Folded,
-    Line,
-    StageDiffs,
-    Table,
-    VariantName,
-)
+from irscope.document.blocks import Block, Code, Document, Folded, Line, StageDiffs, Table, VariantName
 from irscope.document.terminal.row_text import unified
 from irscope.document.terminal.stage_text import more_rows
 from irscope.model.text import code, markdown_escaped
