@@ -74,7 +74,7 @@ _WARMING = {
 
 
 def __getattr__(name: str) -> object:
-    """The public names, imported when they are first used: the command line needs none of them."""
+    """Return the public names, imported when they are first used: the command line needs none of them."""
     if name not in __all__:
         raise AttributeError(f"module 'irscope' has no attribute '{name}'")
     from importlib import import_module

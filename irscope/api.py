@@ -148,7 +148,7 @@ def capture(
     timeout: float = 300.0,
     force: bool = False,
 ) -> CaptureBlock:
-    """A context that captures every Triton kernel launched inside it, as `irscope run` does.
+    """Return a context that captures every Triton kernel launched inside it, as `irscope run` does.
 
     `target`: such as "cuda:90"; None: the GPU that is present, or cuda:90. `sweep` maps a kernel's name to
     the values, by name, under which its launches are also compiled. `kernel`: a glob of the names to capture.
@@ -218,7 +218,7 @@ class PruneFunction(Protocol):
     """A function for `early_config_prune` of `@triton.autotune`; those of `fits` and `prune` never raise."""
 
     def __call__(self, configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
-        """The configs to measure; at least one."""
+        """Return the configs to measure; at least one."""
 
 
 @overload

@@ -24,7 +24,7 @@ class IrscopeCheck(Protocol):
         target: str | None = None,
         variant: str | None = None,
     ) -> None:
-        """`expectations` as `irscope check --expect` takes them; `kernel` is a glob."""
+        """Return `expectations` as `irscope check --expect` takes them; `kernel` is a glob."""
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def irscope_check() -> IrscopeCheck:
 
 @pytest.fixture
 def irscope_expect_warm() -> Callable[..., AbstractContextManager[WarmBlock]]:
-    """A context that fails the test if its block compiles, benchmarks or builds something.
+    """Return a context that fails the test if its block compiles, benchmarks or builds something.
 
     `with irscope_expect_warm("/opt/warm"):`; the folder is that of `irscope.expect_warm`.
     """

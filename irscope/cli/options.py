@@ -322,7 +322,7 @@ def add_workers(parser: Arguments) -> None:
 
 
 def add_passes(parser: Arguments) -> None:
-    """--passes."""
+    """Declare --passes."""
     parser.add_argument(
         "--passes", action="store_true", help="record each compiler pass and the module after it"
     )

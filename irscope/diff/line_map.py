@@ -192,7 +192,7 @@ class LocationNumbers(FrozenValue):
 def number_locations(
     left: Document, right: Document, lines: LineMap = NO_LINES
 ) -> tuple[LocationNumbers, LocationNumbers] | None:
-    """Number the locations of both documents' operations; None if either document has no locations.
+    """Assign numbers to the locations of both documents' operations; None if either has none.
 
     `lines` maps the lines of the left source to the right one.
     """

@@ -42,7 +42,7 @@ Numbers = Sequence[int]
 def value_numbers(
     left: Document, right: Document, defs: tuple[Definitions, Definitions], *, sizes: bool
 ) -> tuple[Numbers, Numbers]:
-    """Number each operation of both documents from 1; `defs` are the definitions of their operands.
+    """Assign numbers from 1 to both documents' operations; `defs` are the definitions of their operands.
 
     With `sizes`, numbers in the text count; without, `tensor<64xf32>` equals `tensor<128xf32>`.
     """
@@ -60,7 +60,7 @@ class _Numbering:
         self._texts: dict[str, str] = {}
 
     def numbers(self, document: Document, defs: Definitions, parameters: Mapping[int, int]) -> Numbers:
-        """Number each operation; `parameters` maps the positions of the kernel's parameters."""
+        """Assign numbers to each operation; `parameters` maps the positions of the kernel's parameters."""
         result: list[int] = []
         values: dict[Definition, int] = {}
         for index, operation in enumerate(document.operations):
@@ -80,7 +80,7 @@ class _Numbering:
         operands: Sequence[int],
         parameters: Mapping[int, int],
     ) -> dict[Definition, int]:
-        """Number the results of an operation and the arguments of its regions."""
+        """Assign numbers to the results of an operation and the arguments of its regions."""
         if operation.opcode.endswith(".func"):
             return {
                 Definition(index, True, position): self._number(
@@ -101,7 +101,7 @@ class _Numbering:
         return results | arguments
 
     def _carried(self, index: int, operation: Operation, operands: Sequence[int]) -> dict[Definition, int]:
-        """Number a loop's induction variable and the values that it carries.
+        """Assign numbers to a loop's induction variable and the values that it carries.
 
         A carried value has the number of its initial value, so an edit in the body does not change
         it.

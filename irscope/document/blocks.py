@@ -1,6 +1,7 @@
 """What a subject says, before any format: lines with roles, tables, folded lists, and diffs of stages.
 
-A subject yields blocks; `terminal.document_text`, `markdown.document_markdown` and `html.document_html` lay every document out.
+A subject yields blocks; `terminal.document_text`, `markdown.document_markdown` and `html.document_html`
+lay every document out.
 """
 
 from __future__ import annotations

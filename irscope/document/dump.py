@@ -38,7 +38,7 @@ def path_part(text: str) -> str:
 
 
 def unique_paths(paths: Iterable[tuple[int, str]]) -> dict[int, str]:
-    """(number, path) pairs as number -> path, unique on a file system that ignores case.
+    """Return (number, path) pairs as number -> path, unique on a file system that ignores case.
 
     The first keeps its path, later ones get their number: `a`, `A,#7`.
     """

@@ -19,7 +19,7 @@ _LABELS = {"global atomic": "Atomics", "shared atomic": "Shared memory atomics"}
 
 
 def atomics(pair: PairContext) -> Iterator[Finding]:
-    """A finding for each source line whose atomics differ: their number, width, kind, scope or order."""
+    """Yield a finding per source line whose atomics differ: their number, width, kind, scope or order."""
     assembly = assembly_diff(pair)
     if assembly is None:
         return
@@ -44,7 +44,7 @@ def _text(mix: InstructionMix) -> str:
 
 
 def _note(a: InstructionMix, b: InstructionMix) -> str:
-    """The meaning of a change of scope or memory order."""
+    """Return the meaning of a change of scope or memory order."""
     notes = [
         f"{name} {' and '.join(sorted(was))} -> {' and '.join(sorted(now))}"
         for name in ("scope", "order")

@@ -104,7 +104,7 @@ def _compiler(variant: Variant, whole: bool) -> str:
 
 
 def _from_key(variant: Variant) -> dict[CacheKeyInput, str]:
-    """The inputs that Triton's key names."""
+    """Return the inputs that Triton's key names."""
     key, kernel = variant.cache_key, variant.kernel
     values = {CacheKeyInput("backend"): key["backend"]}
     functions = (kernel.source, *kernel.helpers)
@@ -137,7 +137,7 @@ def _parameters_of_key(variant: Variant) -> dict[CacheKeyInput, str]:
 
 
 def _by_parameter(names: Iterable[str], paths: Iterable[str]) -> dict[str, list[str]]:
-    """The paths in a key that belong to each of `names`, in order."""
+    """Return the paths in a key that belong to each of `names`, in order."""
     found: dict[str, list[str]] = {}
     if any("." in name for name in names):
         return {name: [path for path in paths if belongs(path, name)] for name in names}
@@ -147,13 +147,13 @@ def _by_parameter(names: Iterable[str], paths: Iterable[str]) -> dict[str, list[
 
 
 def constexpr_values(variant: Variant) -> dict[str, Value]:
-    """The value of each constexpr that the variant records."""
+    """Return the value of each constexpr that the variant records."""
     given = {each.name: each.value for each in variant.specialization if each.type == "constexpr"}
     return given | dict(variant.config.values)
 
 
 def _objects(variant: Variant) -> dict[str, str]:
-    """The layouts and tuples among the constexprs as text, by name."""
+    """Return the layouts and tuples among the constexprs as text, by name."""
     return {
         name: format_value(value)
         for name, value in constexpr_values(variant).items()
@@ -162,7 +162,7 @@ def _objects(variant: Variant) -> dict[str, str]:
 
 
 def _fixed(path: str, name: str, text: str) -> str:
-    """A constant as text, with its index if the parameter is a tuple."""
+    """Return a constant as text, with its index if the parameter is a tuple."""
     return text if path == name else f"{path[len(name) + 1 :]} = {text}"
 
 
@@ -173,7 +173,7 @@ def belongs(path: str, name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def _attributes(text: str, parameters: tuple[str, ...]) -> Mapping[str, list[str]]:
-    """The attributes in words by parameter ("x", "x.0" in a tuple); empty if the text cannot be parsed."""
+    """Return the attributes in words by parameter ("x", "x.0" in a tuple); empty if unreadable."""
     try:
         known = ast.literal_eval(text)
         return {
@@ -188,7 +188,7 @@ def _attributes(text: str, parameters: tuple[str, ...]) -> Mapping[str, list[str
 
 
 def _from_variant(variant: Variant) -> dict[CacheKeyInput, str]:
-    """The inputs that the variant itself records, if it has no cache key."""
+    """Return the inputs that the variant itself records, if it has no cache key."""
     chosen = _constexprs(variant)
     values: dict[CacheKeyInput, str] = {}
     for argument in variant.specialization:
@@ -226,5 +226,5 @@ def _words(argument: Argument) -> str:
 
 
 def _constexprs(variant: Variant) -> frozenset[str]:
-    """The parameters that are constexpr by declaration, not because of their value."""
+    """Return the parameters that are constexpr by declaration, not because of their value."""
     return constexpr_parameters(variant.kernel.source.text) | variant.config.meta.keys()

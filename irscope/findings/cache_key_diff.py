@@ -156,7 +156,7 @@ def _is_specialization(reason: ChangedInput) -> bool:
 def _following(
     differing: Iterable[CacheKeyInput], a: Variant, b: Variant, both: frozenset[CacheKeyInput]
 ) -> dict[CacheKeyInput, list[CacheKeyInput]]:
-    """The inputs that differ only because the target or the compiler does, by that input."""
+    """Return the inputs that differ only because the target or the compiler does, by that input."""
     target, compiler = CacheKeyInput("target"), CacheKeyInput("triton")
     following: dict[CacheKeyInput, list[CacheKeyInput]] = {target: [], compiler: []}
     variables = {
@@ -196,7 +196,7 @@ def _tuned_shapes(
 
 
 def _changed_sizes(a: str, b: str) -> list[tuple[str, str]]:
-    """The block sizes in which two types of descriptors differ; none if they differ in more."""
+    """Return the block sizes in which two types of descriptors differ; none if they differ in more."""
     ours, theirs = _DESCRIPTOR.fullmatch(a), _DESCRIPTOR.fullmatch(b)
     if ours is None or theirs is None or (ours[1], ours[3]) != (theirs[1], theirs[3]):
         return []
@@ -262,7 +262,7 @@ def verdict(a: Variant, b: Variant, identical: bool) -> str:
 
 
 def reason_text(reason: ChangedInput) -> str:
-    """A reason in one line: "argument n: i32 divisible by 16 -> i32", "num_warps: 4 -> 8"."""
+    """Return a reason in one line: "argument n: i32 divisible by 16 -> i32", "num_warps: 4 -> 8"."""
     kind, name = reason.input.kind, reason.input.name
     if kind in ("source", "helper"):
         return f"{input_text(reason.input)} {_changed(reason)}"
@@ -273,7 +273,7 @@ def reason_text(reason: ChangedInput) -> str:
 
 
 def input_text(name: CacheKeyInput) -> str:
-    """The name of an input in a sentence."""
+    """Return the name of an input in a sentence."""
     words = {
         "triton": "compiler: triton",
         "backend": "assembler",
@@ -291,13 +291,13 @@ def input_text(name: CacheKeyInput) -> str:
 
 
 def _option_text(name: str) -> str:
-    """The name of an option, after the environment variable that sets it, if there is one."""
+    """Return the name of an option, after the environment variable that sets it, if there is one."""
     variable, _ = OPTION_VARIABLES.get(name, ("", ""))
     return f"environment variable {variable} ({name})" if variable else name
 
 
 def value_text(name: CacheKeyInput, value: str | None) -> str:
-    """A value of an input, shortened to fit on a line."""
+    """Return a value of an input, shortened to fit on a line."""
     if value is None:
         return "unset" if name.kind in ("environment", "option") else _MISSING
     if name.kind == "backend" and (match := re.search(r"release [^\n]*", value)):

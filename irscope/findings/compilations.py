@@ -71,7 +71,7 @@ class Compilations(FrozenValue):
 def compilations_by_kernel(
     variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
 ) -> list[Compilations]:
-    """The compilations of each kernel among `variants`; `facts` by variant id."""
+    """Return the compilations of each kernel among `variants`; `facts` by variant id."""
     groups: dict[str, list[Variant]] = {}
     for variant in variants:
         groups.setdefault(variant.kernel.name, []).append(variant)
@@ -125,7 +125,7 @@ def _result(variant: Variant) -> _Result:
 
 
 def _inputs(variants: Sequence[Variant], whole: bool) -> list[FrozenRow[CacheKeyInput, str]]:
-    """The inputs of each variant."""
+    """Return the inputs of each variant."""
     rows: RowMaker[CacheKeyInput, str] = RowMaker()
     return [rows.row(cache_key_inputs(variant, whole)) for variant in variants]
 
@@ -158,7 +158,7 @@ def _argument_sets(
     values: Sequence[Mapping[CacheKeyInput, str]],
     varied: Sequence[VaryingInput],
 ) -> tuple[ArgumentSet, ...]:
-    """The values that a warm-up must pass: arguments, and constants that no config sets.
+    """Return the values that a warm-up must pass: arguments, and constants that no config sets.
 
     Not the block shapes of tensor descriptors that the autotuner's `pre_hook` sets for each config.
     """
@@ -187,7 +187,7 @@ def _argument_sets(
 
 
 def _total(seconds: Iterable[float | None]) -> float | None:
-    """The sum; None if one of them is unknown."""
+    """Return the sum; None if one of them is unknown."""
     known = list(seconds)
     return None if None in known else sum(filter(None, known))
 
@@ -237,7 +237,7 @@ _MAX_SETS = 20
 
 
 def compilation_totals(kernel: Compilations) -> str:
-    """The number of compilations of the kernel, and their time."""
+    """Return the number of compilations of the kernel, and their time."""
     number = len(kernel.variants)
     parts = [f"compiled {pluralize(number, 'time')}"]
     if kernel.timed:

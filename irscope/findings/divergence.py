@@ -28,7 +28,7 @@ _COUNTED = {
 
 
 def first_divergence(pair: PairContext) -> Iterator[Finding]:
-    """The pass in which A and B diverge, and the one in which their layouts do if that is another."""
+    """Yield the pass in which A and B diverge, and the one in which their layouts do if that is another."""
     if pair.divergences is None or pair.divergences.first is None:
         return
     first, of_layouts = pair.divergences.first, pair.divergences.layouts
@@ -39,7 +39,7 @@ def first_divergence(pair: PairContext) -> Iterator[Finding]:
 
 
 def first_different_stage(pair: PairContext) -> Iterator[Finding]:
-    """The first compared stage that differs in more than shapes and constants, or that none does.
+    """Yield the first compared stage that differs in more than shapes and constants, or that none does.
 
     It is always covered: views show the difference of every stage, and `why` this sentence.
     """
@@ -72,7 +72,7 @@ def _constants_text(pair: PairContext, names: Sequence[str], real: StageDiff) ->
 
 
 def _counts_text(diff: StageDiff) -> str:
-    """The changes: "17 layout changes, 1 attribute change, 2 changed layouts"."""
+    """Return the changes: "17 layout changes, 1 attribute change, 2 changed layouts"."""
     counts = [
         pluralize(number, _COUNTED.get(kind) or f"{str(kind.name).lower().rstrip('s')} change")
         for kind, number in diff.counts.items()
@@ -82,7 +82,7 @@ def _counts_text(diff: StageDiff) -> str:
 
 
 def launch_problems(pair: PairContext) -> Iterator[Finding]:
-    """A side that did not compile or cannot be launched."""
+    """Yield a side that did not compile or cannot be launched."""
     for side, variant, facts in pair.sides():
         status = status_of(variant, facts)
         if variant.failure is not None and status is not None:

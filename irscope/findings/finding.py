@@ -45,12 +45,12 @@ class Severity(enum.IntEnum):
     COUNT = 1  # more or fewer of the same instructions
 
     def weight(self, effect: float = 0.0) -> float:
-        """The weight of a finding; `effect` is its number of doublings or halvings (0 or more)."""
+        """Return the weight of a finding; `effect` is its number of doublings or halvings (0 or more)."""
         return self * (1 + effect / (1 + effect))
 
 
 def severity_of(weight: float) -> Severity:
-    """The severity that a weight is of."""
+    """Return the severity that a weight is of."""
     return next((severity for severity in Severity if severity <= weight), Severity.COUNT)
 
 
@@ -69,10 +69,10 @@ EVERYTHING = "*"
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ValueChange(FrozenValue):
-    """A quantity with its values in A and B, as they are printed: `pipelined, 2 -> 4 deep`.
+    """A quantity with two values: `pipelined, 2 -> 4 deep`.
 
-    `quantity` is what precedes the values ("pipelined,", "in the loop of line 12:"), `unit` what follows
-    them ("deep", "bytes").
+    `a` and `b` are the values in A and B, as they are printed. `quantity` is what precedes the values
+    ("pipelined,", "in the loop of line 12:"), `unit` what follows them ("deep", "bytes").
     """
 
     a: str
@@ -103,8 +103,9 @@ def on_sides(one: str, both: str, a: str, b: str) -> tuple[str, tuple[str, ...]]
 class FindingKind(FrozenValue):
     """A kind of findings: where one without lines can be seen, and what its sentence has between its parts.
 
-    `column` is a column of the table, `screen` is "why", "passes" or "layout". `whole` is true if the finding
-    is about the whole pair: views say it apart from the list of differences.
+    `column` is a column of the table, `screen` is "why", "passes" or "layout". `after_what` is the text
+    between what differs and its changes, `between` the text between two changes. `whole` is true if the
+    finding is about the whole pair: views say it apart from the list of differences.
     """
 
     screen: str = "why"
@@ -131,12 +132,12 @@ _KINDS = {
 class Finding(FrozenValue):
     """How B differs from A in one respect.
 
-    `what` differs, or it is the whole statement if there are no `changes`. A change is a text if it has no
-    two values: "no longer pipelined". `note` ends the sentence: causes and remarks, with the punctuation
-    before them. `weight` ranks findings: `Severity.weight` makes it. `kind` names the subject
-    ("launch", "spills", "global load", "layout", ...), and `subject` the one that it is about if a pair can
-    have several findings of a kind: a source line ("line 14") or the alias of a layout ("#mma"). `evidence_a`
-    and `evidence_b` are the lines on each side that prove it.
+    `what` is the quantity that differs, or the whole statement if nothing has two values. `changes` are its
+    values in A and B, or texts without two values: "no longer pipelined". `note` is the end of the sentence:
+    causes and remarks, with the punctuation before them. `weight` ranks findings: `Severity.weight` makes it.
+    `kind` names the subject ("launch", "spills", "global load", "layout", ...), and `subject` the one that it
+    is about if a pair can have several findings of a kind: a source line ("line 14") or the alias of a layout
+    ("#mma"). `evidence_a` and `evidence_b` are the lines on each side that prove it.
 
     `covers` are findings that this one explains, by kind ("matrix") or by kind and subject
     ("layout #mma"), or EVERYTHING: they say nothing to a reader of this one. `covered` is true if
@@ -181,7 +182,7 @@ class Finding(FrozenValue):
         return _KINDS.get(self.kind) or FindingKind(column=fact.name if fact else "")
 
     def __str__(self) -> str:
-        """The sentence."""
+        """Return the sentence."""
         return self.text
 
     def __repr__(self) -> str:
@@ -209,7 +210,7 @@ class Finding(FrozenValue):
 
 
 def ranked(found: Iterable[Finding]) -> list[Finding]:
-    """Finding by weight, those that one of the same severity or a higher one covers after all others.
+    """Order findings by weight, those that one of the same severity or a higher one covers after all others.
 
     matrix (weight 256, covers "ldmatrix"), occupancy (8), ldmatrix (16)
     -> matrix, occupancy, ldmatrix (covered)
@@ -230,7 +231,7 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
 
 
 def most_important(found: Sequence[Finding]) -> Sequence[Finding]:
-    """The findings that a view shows by default: at most MOST_SHOWN, and none that another one covers."""
+    """Return the findings that a view shows by default: at most MOST_SHOWN, none of them covered."""
     own = [finding for finding in found if not finding.covered]
     return (own or found)[:MOST_SHOWN]
 
@@ -257,7 +258,7 @@ class PairContext(FrozenValue):
         yield "B", self.b, self.facts_b
 
     def numbers(self, kind: FactKind) -> tuple[float, float] | None:
-        """A fact's numbers; None if one is unknown."""
+        """Return a fact's numbers; None if one is unknown."""
         a, b = number_of(self.facts_a, kind), number_of(self.facts_b, kind)
         return None if a is None or b is None else (a, b)
 
@@ -277,10 +278,10 @@ class PairContext(FrozenValue):
         return in_words_of(self.b.target, text) if same else text
 
     def evidence(self, kind: FactKind) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
-        """The lines on each side that prove a fact."""
+        """Return the lines on each side that prove a fact."""
         return evidence_of(self.facts_a, kind), evidence_of(self.facts_b, kind)
 
 
 def assembly_diff(pair: PairContext) -> StageDiff | None:
-    """The diff of the assembly; None if it was not compared."""
+    """Return the diff of the assembly; None if it was not compared."""
     return pair.diffs.get(backend_of(pair.b.target).assembly)

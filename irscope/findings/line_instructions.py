@@ -107,7 +107,7 @@ def _has(kind: str, mixes: Mixes) -> bool:
 
 
 def _direct(mixes: Mixes) -> str:
-    """The matrix instruction that reads shared memory itself; "" if there is none."""
+    """Return the matrix instruction that reads shared memory itself; "" if there is none."""
     names = [own.name for (kind, _), mix in mixes.items() if kind == "matrix" for own in mix.counts]
     return next((name.partition(".")[0] for name in names if name.startswith(("wgmma", "tcgen05"))), "")
 
@@ -171,7 +171,7 @@ _LOADS = ("tt.descriptor_load", "tt.descriptor_gather")
 def located_copies(
     a: Mixes, b: Mixes, stages: Mapping[str, tuple[Document, Document]]
 ) -> tuple[Mixes, Mixes]:
-    """`a` and `b` with asynchronous copies at the lines of their loads, if the other stages name them.
+    """Return `a` and `b` with asynchronous copies at the lines of their loads, if the other stages name them.
 
     `stages` has the documents of "ttir" and "ttgir". If a side has copies whose line remains unknown, the
     copies of both sides are those of the whole kernel (the place None), so that none seems to have moved.
@@ -284,7 +284,7 @@ _HEADER = re.compile(r"(?:def|for)\b")
 
 
 def line_findings(pair: PairContext) -> Iterator[Finding]:
-    """A finding for each source line and kind of instruction that differ, unless the assembly is equal.
+    """Yield a finding for each source line and kind of instruction that differ, unless the assembly is equal.
 
     With the TTGIR diff, a finding about another width includes the layout that changed on the same line;
     with the TTIR diff, it names the arguments and what keeps an access narrow.
@@ -346,7 +346,7 @@ def _helpers(pair: PairContext, assembly: StageDiff, a: InstructionMix, b: Instr
 
 
 def _place_text(pair: PairContext, key: Key, pointers: str, helpers: Sequence[str]) -> str:
-    """The place of a finding as its sentence has it: `of x_ptr (line 14: x = tl.load(x_ptr))`."""
+    """Return the place of a finding as its sentence has it: `of x_ptr (line 14: x = tl.load(x_ptr))`."""
     of = "the kernel" if key == ("async copy", None) else pointers
     return place_text(key[1], pair.kernel_with(key[1]), of, helpers)
 
@@ -363,7 +363,7 @@ def _is_the_compilers(pair: PairContext, key: Key) -> bool:
 
 
 def _hottest(counts: RegionCounts) -> Counts:
-    """The counts in a loop if there are any; else all."""
+    """Return the counts in a loop if there are any; else all."""
     inside = [own for region, own in counts.items() if region.where is Where.IN]
     return sum_counts(inside or counts.values())
 
@@ -383,7 +383,7 @@ def _because(a: str | None, b: str | None) -> str:
 
 
 def _narrow_weight(width: int) -> float:
-    """The weight of an access that could be wider."""
+    """Return the weight of an access that could be wider."""
     return Severity.LAYOUT.weight(effect(width, WIDEST))
 
 

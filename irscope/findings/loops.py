@@ -29,12 +29,12 @@ _ORDER = (Where.IN, *_AROUND, Where.REMAINDER, Where.OUTSIDE)
 
 
 def loop_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix]:
-    """The instructions of the assembly of A and B by region. Raises KeyError if it was not compared."""
+    """Return the instructions of both assemblies by region. Raises KeyError if they were not compared."""
     return _mixes(pair, backend_of(pair.b.target).assembly)
 
 
 def machine_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix] | None:
-    """The instructions of the machine code of A and B by region, if it was compared.
+    """Return the instructions of the machine code of A and B by region, if it was compared.
 
     None if the assembly is the machine code.
     """
@@ -58,7 +58,7 @@ def counts_text(counts: Mapping[InstructionKind, int]) -> str:
 
 
 def loop_text(chain: Chain, mixes: tuple[LoopMix, LoopMix], number: int = 1) -> str:
-    """`the loop of line 12`; `... (called in line 92)` if a helper's loop is inlined several times.
+    """Return `the loop of line 12`; `... (called in line 92)` if a helper's loop is inlined several times.
 
     `number` is how many loops the stage has of this statement: `the 3 loops of line 12`.
     """
@@ -229,7 +229,7 @@ class _SideLoops(FrozenValue):
         return self.mix.regions is not None and chain in self.mix.regions.chains
 
     def main(self, chain: Chain) -> Loop | None:
-        """The loop of a statement; None if it has none, or runs in several groups of warps."""
+        """Return the loop of a statement; None if it has none, or runs in several groups of warps."""
         mains = [loop for loop in self.loops.get(chain, []) if not loop.remainder]
         return mains[0] if len(mains) == 1 else None
 
@@ -246,7 +246,7 @@ class _SideLoops(FrozenValue):
 
 
 def loop_findings(pair: PairContext) -> Iterator[Finding]:
-    """A finding for each loop statement whose loop differs in the assembly."""
+    """Yield a finding for each loop statement whose loop differs in the assembly."""
     assembly = assembly_diff(pair)
     if assembly is None or assembly.equal:
         return
@@ -260,7 +260,7 @@ def loop_findings(pair: PairContext) -> Iterator[Finding]:
 
 
 def loop_spills(pair: PairContext) -> Iterator[Finding]:
-    """A finding for each loop whose accesses of local memory per iteration differ.
+    """Yield a finding for each loop whose accesses of local memory per iteration differ.
 
     Those of ptxas are only in SASS.
     """
@@ -350,7 +350,7 @@ def _unrolling(a: int | None, b: int | None, by: str = "") -> Iterator[ValueChan
 
 
 def _by_ptxas(chain: Chain, sass: tuple[LoopMix, LoopMix]) -> Iterator[ValueChange | str]:
-    """The outcome in ptxas of a loop that is in the PTX of both sides."""
+    """Yield the outcome in ptxas of a loop that is in the PTX of both sides."""
     a, b = sass
     if a.regions is None or b.regions is None:
         return
@@ -378,7 +378,7 @@ def _pipelining(chain: Chain, a: _SideLoops, b: _SideLoops) -> Iterator[ValueCha
 
 
 def _length(was: Loop, now: Loop) -> list[ValueChange]:
-    """The instructions per iteration, if they differ by more than a little."""
+    """Return the instructions per iteration, if they differ by more than a little."""
     known = was.unrolled is not None and now.unrolled is not None
     same = was.unrolled == now.unrolled
     a, b = was.instructions, now.instructions

@@ -75,7 +75,7 @@ def documents(content: Callable[[Artifact], bytes], most: int = 128) -> Document
 
 
 def steps(passes: Sequence[Pass]) -> list[PassStep]:
-    """The passes of a variant with the modules before and after each, in order.
+    """Return the passes of a variant with the modules before and after each, in order.
 
     The input of a stage is a step only if it is not the output of the stage before it.
     """
@@ -97,7 +97,7 @@ def steps(passes: Sequence[Pass]) -> list[PassStep]:
 
 
 def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
-    """The diff of a pass; None if it changed nothing or translated the module to another language."""
+    """Return the diff of a pass; None if it changed nothing or translated the module to another language."""
     if step.before is None or step.after is None or not step.changed:
         return None
     if step.before.language != step.after.language:
@@ -106,7 +106,7 @@ def step_diff(step: PassStep, document: Documents) -> StageDiff | None:
 
 
 def summary(step: PassStep, document: Documents) -> str:
-    """The changes of a pass in one line: operations added and removed, layouts, attributes."""
+    """Return the changes of a pass in one line: operations added and removed, layouts, attributes."""
     if step.failed:
         return "failed"
     if not step.changed or step.before is None or step.after is None:
@@ -128,7 +128,7 @@ def large(before: Document, after: Document) -> bool:
 
 
 def opcode_changes(before: Document, after: Document) -> list[str]:
-    """The change in the number of each operation, the largest first."""
+    """Return the change in the number of each operation, the largest first."""
     net = Counter(operation.opcode for operation in after.operations)
     net.subtract(operation.opcode for operation in before.operations)
     moved = sorted((opcode for opcode in net if net[opcode]), key=lambda opcode: (-abs(net[opcode]), opcode))
@@ -138,7 +138,7 @@ def opcode_changes(before: Document, after: Document) -> list[str]:
 
 
 def _layouts(diff: StageDiff) -> list[str]:
-    """The layouts that are new or changed."""
+    """Return the layouts that are new or changed."""
     parts = []
     for change in diff.layouts:
         if change.left is None and change.right is not None:
@@ -150,7 +150,7 @@ def _layouts(diff: StageDiff) -> list[str]:
 
 
 def _others(diff: StageDiff) -> list[str]:
-    """The other changes, if no operation and no layout is new."""
+    """Return the other changes, if no operation and no layout is new."""
     if diff.equal:
         return ["only names and locations"]
     added = diff.counts.get(Change.ADDED, 0)
@@ -189,7 +189,7 @@ class PassEvent(FrozenValue):
 
 
 def history(through: Sequence[PassStep], stage: str, line: int, document: Documents) -> list[PassEvent]:
-    """The passes that touched the operation at `line` of the output of `stage`, in the order they ran.
+    """Return the passes that touched the operation at `line` of the output of `stage`, in the order they ran.
 
     Starts with the pass that created the operation, even if it replaced another one.
     """
@@ -289,7 +289,7 @@ def divergences(
     document_b: Documents,
     lines: LineMap = NO_LINES,
 ) -> Divergences:
-    """The places where two variants diverge. `lines` are the lines of A's source in B's."""
+    """Return the places where two variants diverge. `lines` are the lines of A's source in B's."""
     found: dict[str, Divergence] = {}
     for pair, left, right in _since_equal(list(_states(a, b))):
         stage = pair.stage if pair else a[0].stage
@@ -322,7 +322,7 @@ def pass_pairs(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[PassPai
 def aligned_steps(
     a: Sequence[PassStep], b: Sequence[PassStep]
 ) -> Iterator[tuple[PassStep | None, PassStep | None]]:
-    """The same pairs with one step per side; None for a side without a corresponding step."""
+    """Yield the same pairs with one step per side; None for a side without a corresponding step."""
     for pair in pass_pairs(a, b):
         if len(pair.a) == len(pair.b) == 1:
             yield pair.a[0], pair.b[0]
@@ -335,7 +335,7 @@ _State = tuple[PassPair | None, PassModule, PassModule]
 
 
 def _states(a: Sequence[PassStep], b: Sequence[PassStep]) -> Iterator[_State]:
-    """The modules before the first pass and after each pair that changed one, if they are comparable."""
+    """Yield the modules before the first pass and after each pair that changed one, if comparable."""
     if not a or not b:
         return
     left, right = a[0].before, b[0].before
@@ -355,7 +355,7 @@ def _since_equal(states: Sequence[_State]) -> Sequence[_State]:
 
 
 def _difference(stage: str, left: Document, right: Document, lines: LineMap) -> tuple[set[str], str]:
-    """The ways in which two modules differ, as named in KINDS, and a line about it."""
+    """Return the ways in which two modules differ, as named in KINDS, and a line about it."""
     if large(left, right) and (opcodes := opcode_changes(left, right)):
         return {"operations"}, ", ".join(opcodes)
     diff = diff_stage(stage, left, right, lines)
@@ -363,7 +363,7 @@ def _difference(stage: str, left: Document, right: Document, lines: LineMap) -> 
 
 
 def _kinds(diff: StageDiff) -> Iterator[str]:
-    """The ways in which a diff has more than shapes and constants."""
+    """Yield the ways in which a diff has more than shapes and constants."""
     changes = {row.change for row in diff.rows}
     moved = [row for row in diff.rows if row.change & _MOVED]
     # Another constant can add or save an operation, so that its users have another operand.

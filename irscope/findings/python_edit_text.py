@@ -27,7 +27,7 @@ _SMALL = (ast.Constant, ast.Name, ast.operator, ast.cmpop, ast.unaryop, ast.bool
 
 
 def describe(edit: StatementEdit) -> tuple[ValueChange | str, ...]:
-    """The edit without its line."""
+    """Return the edit without its line."""
     before, after = edit.before, edit.after
     if before is None:
         return (f"new statement {_code(after.written)}",) if after else ()
@@ -71,7 +71,7 @@ def _operators_differ(a: ast.stmt, b: ast.stmt) -> bool:
 
 
 def _accumulator(a: ast.stmt, b: ast.stmt) -> str:
-    """The change of the type of a tensor that starts as zeros or a constant: it accumulates in that type."""
+    """Return the change of the type in which a tensor that starts as a constant accumulates."""
     if not (isinstance(a, ast.Assign) and isinstance(b, ast.Assign)):
         return ""
     calls = [one.value for one in (a, b) if isinstance(one.value, ast.Call)]
@@ -94,7 +94,7 @@ def _dtype(call: ast.Call) -> ast.expr | None:
 
 
 def _loop(a: ast.expr, b: ast.expr) -> Iterator[ValueChange | str]:
-    """The differences of what two loops iterate over: bounds by name, then options of `tl.range`."""
+    """Yield the differences of what two loops iterate over: bounds by name, then options of `tl.range`."""
     if not (isinstance(a, ast.Call) and isinstance(b, ast.Call) and _is_range(a) and _is_range(b)):
         yield from _differences(a, b, (a, b))
         return
@@ -126,7 +126,7 @@ def _default(name: str) -> str:
 
 
 def _differences(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[ValueChange | str]:
-    """The smallest expressions in which two trees differ; names and numbers are shown in `around`."""
+    """Yield the smallest expressions in which two trees differ; names and numbers are shown in `around`."""
     if ast.dump(a) == ast.dump(b):
         return
     if isinstance(a, ast.Call) and isinstance(b, ast.Call):
@@ -158,7 +158,7 @@ def _is_sum(node: ast.AST) -> bool:
 
 
 def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[ValueChange | str]:
-    """The difference of two sums: a term that was added, removed or changed, or the whole."""
+    """Yield the difference of two sums: a term that was added, removed or changed, or the whole."""
     ours, theirs = _terms(a), _terms(b)
     blocks = common_blocks(
         [(sign, ast.dump(term)) for sign, term in ours], [(s, ast.dump(t)) for s, t in theirs]
@@ -181,7 +181,7 @@ def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[V
 
 
 def _terms(node: ast.AST) -> list[tuple[str, ast.AST]]:
-    """The terms of a sum with their signs, in order."""
+    """Return the terms of a sum with their signs, in order."""
     found: list[tuple[str, ast.AST]] = []
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         found.append(("+" if isinstance(node.op, ast.Add) else "-", node.right))
@@ -194,7 +194,7 @@ def _signed(terms: Sequence[tuple[str, ast.AST]]) -> str:
 
 
 def _own_text(node: ast.AST) -> str:
-    """The text of a node without its children."""
+    """Return the text of a node without its children."""
     return str(
         node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
     )
@@ -268,7 +268,7 @@ def _keywords(a: ast.Call, b: ast.Call, subject: str) -> Iterator[ValueChange | 
 
 
 def _subject(call: ast.Call) -> str:
-    """A call in words: "the load of x_ptr", "tl.dot"."""
+    """Return a call in words: "the load of x_ptr", "tl.dot"."""
     callee = _plain(call.func)
     if callee in ("tl.load", "tl.store") and call.args:
         pointer = _pointer(call.args[0])
@@ -278,7 +278,7 @@ def _subject(call: ast.Call) -> str:
 
 
 def _pointer(node: ast.expr) -> str:
-    """The pointer that an address is computed from: named so, or the leftmost variable."""
+    """Return the pointer that an address is computed from: named so, or the leftmost variable."""
     names = [one for one in ast.walk(node) if isinstance(one, ast.Name) and one.id not in _MODULES]
     names.sort(key=lambda one: ("ptr" not in one.id.lower(), one.lineno, one.col_offset))
     return names[0].id if names else ""

@@ -84,7 +84,7 @@ class StatementEdit:
 
 
 def edits(before: str, first_before: int, after: str, first_after: int) -> list[StatementEdit]:
-    """The edits of a function between two texts, whose first lines have the given numbers, in order.
+    """Return the edits of a function between two texts, whose first lines have the given numbers, in order.
 
     Empty if either is not Python. Renamed variables are no edits.
     """
@@ -97,7 +97,7 @@ def edits(before: str, first_before: int, after: str, first_after: int) -> list[
 
 
 def lines_reached(text: str, first: int, names: frozenset[str]) -> set[int]:
-    """The lines of the statements that read the variables `names`, or others computed from them."""
+    """Return the lines of the statements that read the variables `names`, or others computed from them."""
     found: set[int] = set()
     try:
         statements = _statements(text, first)
@@ -111,7 +111,7 @@ def lines_reached(text: str, first: int, names: frozenset[str]) -> set[int]:
 
 
 def _statements(text: str, first: int) -> list[Statement]:
-    """The statements of a function's body, the nested ones too, in the order of the text."""
+    """Return the statements of a function's body, the nested ones too, in the order of the text."""
     if len(text) > _MOST_CHARACTERS:
         return []
     lines = text.split("\n")
@@ -187,7 +187,7 @@ def _pairs(
     after: Sequence[Statement],
     keys: Sequence[Callable[[Statement], Hashable]],
 ) -> list[tuple[int, int]]:
-    """The indices of corresponding statements, in order: by the first key, then between these by the next."""
+    """Return the indices of corresponding statements: by the first key, then between these by the next."""
     if [one.key for one in before] > [one.key for one in after]:
         return [(i, j) for j, i in _pairs(after, before, keys)]
     blocks: list[MatchingBlock] = []

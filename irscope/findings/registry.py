@@ -27,7 +27,7 @@ from irscope.findings.tensor_cores import tensor_cores
 
 
 def findings(pair: PairContext) -> list[Finding]:
-    """The findings about B compared with A, most important first, then those that another one covers."""
+    """Return the findings about B compared with A, most important first, then the covered ones."""
     return ranked(finding for find in FINDINGS for finding in find(pair))
 
 

@@ -152,7 +152,7 @@ def _is_slice_of(tensor: LiveTensor, types: Iterable[TensorType]) -> bool:
 
 
 def _by_name(tensors: Iterable[LiveTensor]) -> Mapping[str, LiveTensor]:
-    """The largest tensor of each variable, in the order of their registers."""
+    """Return the largest tensor of each variable, in the order of their registers."""
     found: dict[str, LiveTensor] = {}
     for tensor in tensors:
         if tensor.name and not tensor.replicated:
@@ -278,7 +278,7 @@ def _spill_text(facts: Facts) -> str:
 
 
 def assembler_warnings(pair: PairContext) -> Iterator[Finding]:
-    """Performance warnings that the assembler gives for one side only, wherever in its text."""
+    """Yield performance warnings that the assembler gives for one side only, wherever in its text."""
     for side, own, other in (("A", pair.a, pair.b), ("B", pair.b, pair.a)):
         warnings = {_WARNING_PLACE.sub("", text): text for text in reversed(_warnings(own))}
         known = {_WARNING_PLACE.sub("", text) for text in _warnings(other)}
@@ -353,7 +353,7 @@ def _weight(kind: FactKind, a: float, b: float) -> float:
 
 
 def _text_weight(kind: FactKind, a: str, b: str) -> float:
-    """The weight of counts of instructions, "4 x 16 B"; more or fewer of the same ones matter little."""
+    """Return the weight of counts of instructions, "4 x 16 B"; more of the same ones matter little."""
     kinds_a, kinds_b = ({count.partition(" x ")[2] or count for count in text.split(", ")} for text in (a, b))
     if kinds_a == kinds_b:
         return Severity.COUNT.weight()
@@ -364,7 +364,7 @@ def _text_weight(kind: FactKind, a: str, b: str) -> float:
 
 
 def _families(kinds: set[str]) -> set[str]:
-    """The matrix instructions without their shapes and types: "wgmma", "mma", "v_mfma"."""
+    """Return the matrix instructions without their shapes and types: "wgmma", "mma", "v_mfma"."""
     return {found[0] for kind in kinds if (found := _FAMILY.match(kind))}
 
 

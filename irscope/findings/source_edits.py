@@ -51,7 +51,7 @@ class _FunctionEdit(FrozenValue):
     matches: LineMap
 
     def places(self) -> Iterator[_Place]:
-        """The lines of the statement, as the locations of a pair's diffs have them."""
+        """Yield the lines of the statement, as the locations of a pair's diffs have them."""
         if self.edit.moved and self.edit.before and self.edit.after:
             # Either the statement or the ones that it passed have moved.
             passed = sorted((self.edit.before.line - self.a.line + self.b.line, self.edit.after.line))
@@ -62,12 +62,12 @@ class _FunctionEdit(FrozenValue):
             yield from map(self._place_of_a, _lines(self.edit.before))
 
     def _place_of_a(self, line: int) -> _Place:
-        """A line of A: if statements were swapped, its match in B is not the statement after the edit."""
+        """Return a line of A: if statements were swapped, its match in B is another statement."""
         match = self.matches.match((self.a.file, line))
         return (match.file, match.line, False) if match else (self.a.file, line, True)
 
     def places_reached(self) -> Iterator[_Place]:
-        """The lines of B that use what the statement computes, and those that it decides about.
+        """Yield the lines of B that use what the statement computes, and those that it decides about.
 
         A condition of constants has no operation of its own: it decides whether its body is compiled.
         """
@@ -82,7 +82,7 @@ class _FunctionEdit(FrozenValue):
 
 
 def source_edits(pair: PairContext) -> Iterator[Finding]:
-    """The edits of the kernel, and of the functions that it calls, that changed TTIR."""
+    """Yield the edits of the kernel, and of the functions that it calls, that changed TTIR."""
     diff = pair.diffs.get(_STAGE)
     if diff is None or not any(diff.counts.values()):
         return
@@ -142,7 +142,7 @@ def _generated(
 
 
 def _edited_functions(pair: PairContext) -> Iterator[tuple[SourceFunction, SourceFunction]]:
-    """The versions of the kernel, and of each function that it calls, if their texts differ."""
+    """Yield the versions of the kernel, and of each function that it calls, if their texts differ."""
     a, b = pair.a.kernel, pair.b.kernel
     if a.source.text != b.source.text:
         yield a.source, b.source
@@ -169,7 +169,7 @@ def _explained_loop(edit: StatementEdit) -> frozenset[str]:
 
 
 def _changed_lines(diff: StageDiff) -> tuple[Mapping[_Place, Evidence], Mapping[_Place, Evidence]]:
-    """The lines of Python whose operations changed, each with the first of these, on either side."""
+    """Return the lines of Python whose operations changed, each with the first of these, on either side."""
     left: dict[_Place, Evidence] = {}
     right: dict[_Place, Evidence] = {}
     rows = [row for row in diff.rows if row.change]
@@ -183,7 +183,7 @@ def _changed_lines(diff: StageDiff) -> tuple[Mapping[_Place, Evidence], Mapping[
 
 
 def _users_of_constants(document: Document, lines: Sequence[int]) -> Iterator[int]:
-    """The lines of the operations that read constants on `lines`, which are far above their users."""
+    """Yield the lines of the operations that read constants on `lines`, which are far above their users."""
     indices = (document.operation_of_line.get(line) for line in lines)
     changed = [document.operations[index] for index in indices if index is not None]
     names = {name for one in changed if one.opcode == "arith.constant" for name in one.results}

@@ -114,7 +114,7 @@ class _PathChange(FrozenValue):
 
 
 def tensor_cores(pair: PairContext) -> Iterator[Finding]:
-    """The products that another instruction computes: one finding for all that change alike."""
+    """Yield the products that another instruction computes: one finding for all that change alike."""
     ttgir, ttir = pair.diffs.get("ttgir"), pair.diffs.get("ttir")
     if ttgir is None:
         return
@@ -171,7 +171,7 @@ def _places_text(places: Sequence[SourcePlace], pair: PairContext) -> str:
 
 
 def _covers(ttgir: StageDiff, a: Sequence[Dot], b: Sequence[Dot], whole: bool) -> Iterator[str]:
-    """The consequences of another instruction: itself by line, the layouts and loads of its operands."""
+    """Yield what another instruction entails: itself by line, the layouts and loads of its operands."""
     if whole:
         yield "matrix"
     places = {place for dot in (*a, *b) for place in dot.called_from}
@@ -199,7 +199,7 @@ def _other_instruction(a: _ProductSide, b: _ProductSide) -> _PathChange:
 
 
 def _other_operands(a: _ProductSide, b: _ProductSide) -> _PathChange | None:
-    """The same instruction with other types, operands elsewhere, or another shape."""
+    """Return the same instruction with other types, operands elsewhere, or another shape."""
     path_a, path_b = a.path, b.path
     if a.types != b.types:
         return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 0, _converted(a, b))
@@ -258,7 +258,7 @@ def _missing(slow: _ProductSide, fast: _ProductSide) -> list[str]:
 
 
 def _only_size(slow: _ProductSide, fast: _ProductSide) -> list[str]:
-    """The size that must be the cause because the products and variants differ in nothing else."""
+    """Return the size that must be the cause because the products and variants differ in nothing else."""
     own, other = slow.product, fast.product
     if (
         own is None
@@ -288,7 +288,7 @@ def _named(found: Sequence[Obstacle], a: _ProductSide, b: _ProductSide) -> list[
 
 
 def _name(size: str, a: _ProductSide, b: _ProductSide) -> str:
-    """The config's name for "M", "N" or "K", if only one value changes as the size does."""
+    """Return the config's name for "M", "N" or "K", if only one value changes as the size does."""
     sizes = [getattr(side.product, size.lower(), None) for side in (a, b)] if size in ("M", "N", "K") else []
     if len(set(sizes)) != 2:
         return size

@@ -105,18 +105,18 @@ class Repository:
             return ""
 
     def resolve(self, name: str) -> str:
-        """The hash of the commit called `name`. Raises UserError."""
+        """Return the hash of the commit called `name`. Raises UserError."""
         try:
             return self.git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
         except UserError as error:
             raise UserError(f"--git: no commit '{name}' in {self.root}") from error
 
     def commit(self, sha: str) -> Commit:
-        """A commit's message and author."""
+        """Return a commit's message and author."""
         return self.commits(sha)[0]
 
     def commits(self, revisions: str, folders: Sequence[str] = ()) -> list[Commit]:
-        """The commits of a range (`v1.0..HEAD`, `-20`) that touch these folders (none: all), oldest first.
+        """Return a range of commits (`v1.0..HEAD`, `-20`) that touch the folders (none: all), oldest first.
 
         A single revision is that commit alone. Raises UserError if git does not know it.
         """
@@ -137,20 +137,20 @@ class Repository:
             raise UserError(f"--git: {good[:10]} is not an ancestor of {bad[:10]}") from error
 
     def parents(self, sha: str) -> list[str]:
-        """The parents of a commit, the first one first."""
+        """Return the parents of a commit, the first one first."""
         return self.git("rev-list", "--parents", "-1", sha).split()[1:]
 
     def tree(self, sha: str, folder: str = ".") -> str:
-        """The hash of a folder's files at a commit: equal hashes, equal files; "" if it did not exist."""
+        """Return the hash of a folder's files at a commit: equal for equal files; "" if it did not exist."""
         return self._try("rev-parse", "--verify", "--end-of-options", f"{sha}:./{folder}")
 
     def candidates(self, good: Collection[str], bad: str) -> list[str]:
-        """The commits that may be the first bad one, those that halve them best first; `bad` is one."""
+        """Return the commits that may be the first bad one, the best to test first; `bad` is one."""
         lines = self.git("rev-list", "--bisect-all", bad, "--not", *good).splitlines()
         return [line.partition(" ")[0] for line in lines]
 
     def relative_path(self, file: Path) -> Path:
-        """A file's path in the repository. Raises UserError if it is outside."""
+        """Return a file's path in the repository. Raises UserError if it is outside."""
         try:
             return file.resolve().relative_to(self.root.resolve())
         except ValueError as error:

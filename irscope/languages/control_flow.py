@@ -194,7 +194,7 @@ def _evaluate(vertex: int, ancestor: list[int], label: list[int], semi: list[int
 
 
 def _depth_first(graph: ControlFlow) -> tuple[list[int], list[int], list[int]]:
-    """Number the blocks in depth-first order.
+    """Assign numbers to the blocks in depth-first order.
 
     Returns each block's number, the block of each number, and the parent of each number.
     """

@@ -286,7 +286,7 @@ class RowPainter:
 
 
 def _unified_mark(change: Change, right: bool) -> str:
-    """`~A` and `~B` for the two lines of a changed row; else + - or a blank."""
+    """Return `~A` and `~B` for the two lines of a changed row; else + - or a blank."""
     if change.mark != "~":
         return f"{change.mark}  "
     return "~B " if right else "~A "

@@ -66,7 +66,7 @@ class Condition(FrozenValue):
 
 
 def parse_conditions(texts: Iterable[str]) -> tuple[Condition, ...]:
-    """The conditions in texts such as "spills>0, worse", each once.
+    """Return the conditions in texts such as "spills>0, worse", each once.
 
     Raises UserError if one is malformed or about a time, or if there are none.
     """
@@ -108,7 +108,7 @@ def outcome(condition: Condition, old: Facts | None, new: Facts) -> bool | None:
 
 
 def unknown_facts(condition: Condition, facts: Facts) -> Sequence[str]:
-    """The facts of a condition that are unknown for a variant."""
+    """Return the facts of a condition that are unknown for a variant."""
     return [name for name in condition.facts if value_named(facts, name) is None]
 
 

@@ -29,7 +29,9 @@ def estimated(compiled: Compiled) -> Estimated:
         kernel: str, signature: str, config: dict[str, object], grid: tuple[int, ...], **arguments: str
     ) -> Estimate:
         capture, variant = compiled(kernel, signature, config)
-        return estimate(variant, Launch(grid, tuple(arguments.items())), partial(capture.read, variant))
+        return estimate(
+            variant, Launch(grid, tuple(arguments.items())), partial(capture.contents.read, variant)
+        )
 
     return run
 

@@ -44,7 +44,7 @@ def _variant(capture: irscope.Capture, block: int, stages: int = 2) -> Variant:
 
 
 def _estimate(capture: irscope.Capture, variant: Variant, launch: Launch = LAUNCH) -> Estimate:
-    return estimate(variant, launch, partial(capture.read, variant))
+    return estimate(variant, launch, partial(capture.contents.read, variant))
 
 
 def test_memory_bounds_a_kernel_that_streams(capture: irscope.Capture) -> None:
@@ -80,7 +80,7 @@ def test_twice_the_rows_take_twice_the_time(capture: irscope.Capture) -> None:
 
 def test_a_slower_device_takes_longer(capture: irscope.Capture) -> None:
     variant = _variant(capture, 2048)
-    slower = estimate(variant, LAUNCH, partial(capture.read, variant), A100)
+    slower = estimate(variant, LAUNCH, partial(capture.contents.read, variant), A100)
     assert slower.microseconds > _estimate(capture, variant).microseconds
 
 
@@ -95,7 +95,7 @@ def test_an_empty_grid_is_an_error(capture: irscope.Capture) -> None:
 
 
 def test_ranking_puts_wide_blocks_first_and_rejects_duplicates(capture: irscope.Capture) -> None:
-    ranking = rank(capture.variants, LAUNCH, lambda variant: partial(capture.read, variant))
+    ranking = rank(capture.variants, LAUNCH, lambda variant: partial(capture.contents.read, variant))
     order = [own.variant.config.get("B") for own in ranking.ranked if own.reason != "duplicate"]
     assert order == [2048, 64]
     duplicates = [own.rejected or "" for own in ranking.ranked if own.reason == "duplicate"]
@@ -129,7 +129,9 @@ def test_what_cannot_be_counted_is_ranked_last(capture: irscope.Capture) -> None
     slow, fast = _variant(capture, 64), _variant(capture, 2048)
     known = {v.id: _estimate(capture, v) for v in (slow, fast)}
     known[fast.id] = replace(known[fast.id], complete=False, microseconds=1.0)
-    ranking = rank([fast, slow], LAUNCH, lambda variant: partial(capture.read, variant), estimates=known)
+    ranking = rank(
+        [fast, slow], LAUNCH, lambda variant: partial(capture.contents.read, variant), estimates=known
+    )
     assert [own.variant for own in ranking.ranked] == [slow, fast]
 
 
@@ -138,7 +140,9 @@ def test_hopeless_variants_name_the_one_that_beats_them(capture: irscope.Capture
     known = {v.id: _estimate(capture, v) for v in (slow, fast)}
     term = Term("spills", 1e6, "many")
     known[slow.id] = replace(known[slow.id], microseconds=1e6, terms=(term, *known[slow.id].terms))
-    ranking = rank([fast, slow], LAUNCH, lambda variant: partial(capture.read, variant), estimates=known)
+    ranking = rank(
+        [fast, slow], LAUNCH, lambda variant: partial(capture.contents.read, variant), estimates=known
+    )
     (rejected,) = [own for own in ranking.ranked if own.rejected]
     assert rejected.reason == "spills"
     assert f"0 us in #{fast.id}" in (rejected.rejected or "")

@@ -33,7 +33,7 @@ def product(compiled: Compiled, target: str) -> tuple[irscope.Capture, Variant]:
 
 def estimated(compiled: Compiled, target: str) -> Estimate:
     capture, variant = product(compiled, target)
-    return estimate(variant, LAUNCH, partial(capture.read, variant))
+    return estimate(variant, LAUNCH, partial(capture.contents.read, variant))
 
 
 @pytest.mark.parametrize("arch", [75, 80, 86, 89, 90, 100, 120])

@@ -6,12 +6,12 @@ import re
 from pathlib import Path
 
 import pytest
-from irscope.document.terminal.table_text import table_text
 
 from irscope.api import _html_table
 from irscope.document.html.facts_table import facts_table
 from irscope.document.markdown.reports import table_markdown
-from irscope.document.terminal.styles import PLAIN
+from irscope.document.table_content import table_content
+from irscope.document.terminal.document_text import text_lines
 from irscope.facts.measure import FACTS_VERSION, to_json
 from irscope.store import CaptureWriter
 from irscope.store.merge_captures import merge_captures
@@ -104,7 +104,7 @@ def test_the_same_cell_is_best_in_every_view(workspace: Workspace):
     assert in_app(workspace) == best
     for section in sections:
         own = {cell for cell in best if cell[0] in {entry.variant.id for entry in section.entries}}
-        assert in_lines(section, lambda view: table_text(view, None, PLAIN), "*") == own
+        assert in_lines(section, lambda view: list(text_lines(table_content(view))), "*") == own
         assert in_lines(section, table_markdown, "**") == own
         view = table_view(section)
         assert in_html(section, facts_table(section, {}), view.varying_facts, False) == own

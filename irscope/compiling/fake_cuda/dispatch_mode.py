@@ -177,7 +177,7 @@ class FakeCudaDispatchMode(TorchDispatchMode):  # type: ignore[misc]
 
     @classmethod
     def ignore_compile_internals(cls) -> bool:
-        """True: Dynamo compiles functions although the mode is on."""
+        """Return True: Dynamo compiles functions although the mode is on."""
         return True
 
     def __torch_dispatch__(

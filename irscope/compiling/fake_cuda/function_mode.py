@@ -227,7 +227,7 @@ def function_mode(assumed: Assumptions) -> Iterator[None]:
 
 
 def with_function_mode(function: Callable[..., Any], assumed: Assumptions) -> Callable[..., Any]:
-    """`function` with the mode on, even if torch's C++ calls it with the program's modes off."""
+    """Return `function` with the mode on, even if torch's C++ calls it with the program's modes off."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:

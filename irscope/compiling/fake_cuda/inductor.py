@@ -181,7 +181,7 @@ def inductor_settings() -> Iterator[None]:
 
 
 def _cache_replacements() -> Iterator[Replacement]:
-    """Replacement in the caches of times: none is read, because it narrows configs, and none is written.
+    """Replace the caches of times: none is read, because it narrows configs, and none is written.
 
     The caches are not turned off, because kernels contain their settings.
     """

@@ -56,7 +56,7 @@ class Located:
 
 
 def largest_change(badness: Sequence[float | None]) -> StepRange | None:
-    """The neighboring known cuts between which most of the change happens; None if no pair has most of it.
+    """Return the neighboring known cuts between which most of the change happens; None if there are none.
 
     The first and the last value are known, and one of them is 0, the other 1.
     """
@@ -93,7 +93,7 @@ def locate(forward: Sequence[float | None], reverse: Sequence[float | None], nam
 
 
 def contributions(badness: Sequence[float | None], names: Sequence[str]) -> str:
-    """The share of each step in words: "middle 60%, ptxas 40%"."""
+    """Return the share of each step in words: "middle 60%, ptxas 40%"."""
     known = [index for index, value in enumerate(badness) if value is not None]
     parts = []
     for i, j in pairwise(known):
@@ -183,7 +183,7 @@ class LayerResult:
 
 
 def layer_of(stage: str, pair: Pair) -> str:
-    """The layer that makes a stage."""
+    """Return the layer that makes a stage."""
     backend = backend_of(pair.good.compiled.variant.target)
     named = {"ttir": FRONT_END, "glir": FRONT_END, "source": FRONT_END, "ttgir": MIDDLE}
     if stage == backend.binary:

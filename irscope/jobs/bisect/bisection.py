@@ -276,7 +276,7 @@ def _source_changes(good: CompiledVariant, bad: CompiledVariant) -> Changes | No
 
 
 def _tools(compiled: CompiledVariant) -> tuple[tuple[str, str], ...]:
-    """The versions of Triton and the assembler: (("triton", "3.8.0"), ("ptxas", "12.9"))."""
+    """Return the versions of Triton and the assembler: (("triton", "3.8.0"), ("ptxas", "12.9"))."""
     names = ("triton", "ptxas")
     versions = compiled.variant.toolchain.versions
     found = [(name, versions[name]) for name in names if name in versions]
@@ -301,7 +301,7 @@ def stage_differences(good: CompiledVariant, bad: CompiledVariant) -> tuple[tupl
 
 
 def _stage_diff(good: CompiledVariant, bad: CompiledVariant, stage: str) -> StageDiff | None:
-    """The diff of a text stage; None if it is too large, or binary."""
+    """Return the diff of a text stage; None if it is too large, or binary."""
     language = stage_named(stage).language
     texts = good.text(stage), bad.text(stage)
     if language is None or max(text.count("\n") for text in texts) > _MOST_LINES:

@@ -55,7 +55,7 @@ class Changes:
 def changes_of(
     pair: Pair, layers: LayerResult, mixer: Mixer, search: PassSearch | None, found: PassResult | None
 ) -> Changes | str:
-    """The changes in the step at fault, or why they cannot be shown; "" if no step was located."""
+    """Return the changes in the step at fault, or why they cannot be shown; "" if no step was located."""
     span = layers.located.span
     if span is None:
         return ""
@@ -87,7 +87,7 @@ def _from_one_input(pair: Pair, mixer: Mixer, before: str) -> tuple[CompiledVari
 
 
 def _of_pass(pair: Pair, mixer: Mixer, search: PassSearch, found: PassResult) -> Changes | str | None:
-    """The diff of a pass on the good module before it, by both sides; None if it cannot be had."""
+    """Return the diff of a pass on the good module before it, by both sides; None if it cannot be had."""
     cuts = search.boundary_of(found)
     if cuts is None:
         return None
@@ -110,7 +110,7 @@ def _changes(stage: str, inputs: str, left: Document, right: Document, kernel: K
 
 
 def changed_python(diff: StageDiff, kernel: Kernel) -> tuple[PythonPlace, ...]:
-    """The lines of the kernel that most changed operations come from."""
+    """Return the lines of the kernel that most changed operations come from."""
     counts = Counter(place for row in diff.rows if row.change for place in _places(diff, row))
     texts = {line.place: line.text for line in python_lines(kernel) if line.place is not None}
     return tuple(
@@ -143,7 +143,7 @@ class SourceEdit:
 
 
 def source_edits(good: Variant, bad: Variant) -> list[SourceEdit]:
-    """The edits of the kernel, of the functions that it calls, and of its settings."""
+    """Return the edits of the kernel, of the functions that it calls, and of its settings."""
     found = [*_settings(good, bad), *_functions(good, bad)]
     return found[:_MOST]
 

@@ -39,7 +39,7 @@ _MOST_FILES = 400
 
 
 def source_state(file: Path, root: Path | None = None) -> str:
-    """The digest of `file` and the files it imports from its own folders; names count from `root`.
+    """Return the digest of `file` and the files it imports from its own folders; names count from `root`.
 
     Imports are found in the text, also those inside functions. Installed packages are not followed. Paths
     below `root` enter relative to it, so that the same files in two folders have the same digest.
@@ -53,7 +53,7 @@ def source_state(file: Path, root: Path | None = None) -> str:
 
 
 def source_files(file: Path, root: Path | None = None) -> list[Path]:
-    """The file and those that it imports from its own folders, in the order in which they are found."""
+    """Return the file and those that it imports from its own folders, in the order they are found."""
     first = file.resolve()
     bases = [first.parent, *_package_roots(first), *([root.resolve()] if root else [])]
     found: dict[Path, None] = {first: None}
@@ -68,7 +68,7 @@ def source_files(file: Path, root: Path | None = None) -> list[Path]:
 
 
 def _package_roots(file: Path) -> Iterator[Path]:
-    """The folder above the outermost package that a file is in."""
+    """Yield the folder above the outermost package that a file is in."""
     folder = file.parent
     while (folder / "__init__.py").is_file() and folder != folder.parent:
         folder = folder.parent
@@ -93,7 +93,7 @@ def _imported(path: Path, bases: list[Path]) -> Iterator[Path]:
 
 
 def _files(module: str, names: tuple[str, ...], bases: list[Path]) -> Iterator[Path]:
-    """The files of a module, of the packages around it, and of the modules that `names` may be."""
+    """Yield the files of a module, of the packages around it, and of the modules that `names` may be."""
     if module.partition(".")[0] in sys.stdlib_module_names:
         return
     parts = module.split(".") if module else []
@@ -111,7 +111,7 @@ _MAX_BYTES = 512 << 20
 
 
 def default_folder() -> Path:
-    """The folder `bisect` in the user's cache folder, or where IRSCOPE_CACHE points."""
+    """Return the folder `bisect` in the user's cache folder, or where IRSCOPE_CACHE points."""
     import platformdirs
 
     return Path(os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope")) / "bisect"
@@ -183,7 +183,7 @@ class Subject:
     config: Config
 
     def request(self) -> WhatIfRequest:
-        """The request to compile it, with its passes."""
+        """Return the request to compile it, with its passes."""
         of = self.file, self.kernel, self.target, self.specialization, self.config
         return WhatIfRequest(*of, axes={}, passes=True)
 
@@ -231,13 +231,13 @@ def pipeline(variant: Variant) -> tuple[str, ...]:
 
 
 def plan_on(side: Environment, request: SweepRequest | WhatIfRequest, seconds: float) -> Plan:
-    """The plan of a request, made with a side's Triton. Raises UserError."""
+    """Return the plan of a request, made with a side's Triton. Raises UserError."""
     with started_workers(1, side.spawner()) as (worker,):
         return worker.ask(request, seconds)
 
 
 def digest_of(*parts: str) -> str:
-    """The key of a result that depends on all of these."""
+    """Return the key of a result that depends on all of these."""
     digest = hashlib.sha256()
     for part in (_FORMAT, *parts):
         digest.update(part.encode("utf-8", "replace"))

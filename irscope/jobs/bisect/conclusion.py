@@ -26,7 +26,7 @@ class EvidenceTable:
 
 
 def conclusion(found: Bisection) -> list[str]:
-    """The results of a bisection, a sentence per line."""
+    """Return the results of a bisection, a sentence per line."""
     lines: list[str] = []
     if found.interrupted:
         lines.append(f"Interrupted by {found.interrupted}; this is what was found until then.")
@@ -154,7 +154,7 @@ def _same(criterion: Criterion, good: Reading, bad: Reading) -> str:
 
 
 def evidence(found: Bisection) -> list[EvidenceTable]:
-    """The tables of what was measured, in the order in which it was."""
+    """Return the tables of what was measured, in the order in which it was."""
     tables = []
     if found.commits is not None:
         tables.append(_commit_table(found, found.commits))
@@ -217,7 +217,7 @@ def _cause_tables(cause: Cause) -> Iterator[EvidenceTable]:
 
 
 def _tests(cause: Cause) -> tuple[tuple[str, ...], ...]:
-    """A row per boundary that was tried, with both directions."""
+    """Return a row per boundary that was tried, with both directions."""
     rows: dict[int, list[str]] = {}
     for test in cause.passes.tests if cause.passes else ():
         row = rows.setdefault(test.number, [test.after, "", ""])

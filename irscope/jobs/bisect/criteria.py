@@ -41,7 +41,7 @@ class Criterion:
         return self.kind.subject if self.kind else self.text
 
     def read(self, facts: Mapping[str, Fact]) -> Reading | None:
-        """The reading of a variant's facts; None if they lack a fact that it needs."""
+        """Return the reading of a variant's facts; None if they lack a fact that it needs."""
         if self.kind is None:
             return self._read_check(facts)
         fact = facts.get(self.kind.name)
@@ -79,7 +79,7 @@ class Criterion:
 
 
 def criterion_of(fact: str | None, expectation: str | None) -> Criterion:
-    """The criterion of `--fact` or `--check`. Raises UserError if it is unknown or malformed."""
+    """Return the criterion of `--fact` or `--check`. Raises UserError if it is unknown or malformed."""
     if (fact is None) == (expectation is None):
         raise UserError("specify either --fact or --check, such as --fact registers or --check 'spills == 0'")
     if expectation is not None:

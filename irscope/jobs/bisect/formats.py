@@ -30,7 +30,7 @@ _CONTEXT = 1
 
 
 def bisect_text(found: Bisection, most_rows: int, width: int | None, paint: Paint = PLAIN) -> Iterator[str]:
-    """The lines; at most `most_rows` of the diff, and tables that fit `width` columns."""
+    """Yield the lines; at most `most_rows` of the diff, and tables that fit `width` columns."""
     yield paint(one_line(f"{found.kernel} {found.target} {found.name}".rstrip()), "heading")
     yield from (one_line(line) for line in conclusion(found))
     for table in evidence(found):
@@ -48,7 +48,7 @@ def bisect_text(found: Bisection, most_rows: int, width: int | None, paint: Pain
 
 
 def titled_changes(found: Bisection) -> Iterator[tuple[str, Changes]]:
-    """The diffs to show, each with its title."""
+    """Yield the diffs to show, each with its title."""
     for cause in (found.source_cause, found.cause):
         if cause is not None and (changes := cause.changes) is not None:
             title = f"Lines of {changes.stage} that changed ({changes.inputs}): {summarize(changes.diff)}"
@@ -56,13 +56,13 @@ def titled_changes(found: Bisection) -> Iterator[tuple[str, Changes]]:
 
 
 def python_lines(changes: Changes) -> Iterator[str]:
-    """The lines of Python that the changed operations come from."""
+    """Yield the lines of Python that the changed operations come from."""
     for line in changes.python:
         yield f"{line.file}:{line.line}: {pluralize(line.operations, 'operation')}: {line.text}".rstrip(": ")
 
 
 def more_lines(number: int) -> list[str]:
-    """The line that ends a diff of which `number` lines are left out."""
+    """Return the line that ends a diff of which `number` lines are left out."""
     return [f"{pluralize(number, 'more line')}: --rows"] if number > 0 else []
 
 
@@ -83,7 +83,7 @@ def _table(table: EvidenceTable, width: int | None, paint: Paint) -> Iterator[st
 
 
 def bisect_markdown(found: Bisection, most_rows: int) -> Iterator[str]:
-    """The lines: the conclusion, then the evidence in tables and in blocks that a page can fold."""
+    """Yield the lines: the conclusion, then the evidence in tables and in blocks that a page can fold."""
     yield f"### {code(found.kernel)} {found.target}"
     yield from ("", code(found.name)) if found.name else ()
     yield ""
@@ -114,7 +114,7 @@ SCHEMA = "irscope.bisect/1"
 
 
 def bisect_document(found: Bisection, most_rows: int) -> dict[str, Any]:
-    """The JSON document; it has at most `most_rows` lines of each diff."""
+    """Return the JSON document; it has at most `most_rows` lines of each diff."""
     return {
         "schema": SCHEMA,
         "kernel": found.kernel,

@@ -48,12 +48,12 @@ class Mixer:
     seconds: float
 
     def build(self, above: CompiledVariant, cut: Cut, side: Environment) -> CompiledVariant:
-        """The variant of `above` with what is below the cut built by `side`; a failure is in it."""
+        """Return the variant of `above` with what is below the cut built by `side`; a failure is in it."""
         write = partial(self._write, above, cut, side)
         return opened(self.kept.get(_key(above, cut, side), write))
 
     def only_passes(self, above: CompiledVariant, cut: Cut, side: Environment) -> str | None:
-        """The module that `side` makes of the cut's text with the passes not skipped; None: failed."""
+        """Return the module that `side` makes of the cut's text with the passes not skipped; None: failed."""
         try:
             rebuilt = self._rebuild(above.variant, cut.stage, cut.text, side, cut.skip, cut.inside)
         except RebuildError:
@@ -128,7 +128,7 @@ class Mixer:
 
 
 def _with_renamed_operations(text: str) -> str:
-    """The text with the barrier under its other name: MLIR renamed it between Triton 3.7 and 3.8."""
+    """Return the text with the barrier under its other name: MLIR renamed it between Triton 3.7 and 3.8."""
     if "nvvm.barrier0" in text:
         return text.replace("nvvm.barrier0", "nvvm.barrier")
     return _PLAIN_BARRIER.sub("nvvm.barrier0", text)
@@ -147,7 +147,7 @@ def _options_of_stages(variant: Variant) -> dict[str, Any]:
 
 
 def named_passes(compiled: CompiledVariant, stage: str) -> list[PassStep]:
-    """The passes of a stage that MLIR's pass managers ran."""
+    """Return the passes of a stage that MLIR's pass managers ran."""
     return [
         step
         for step in compiled.steps
@@ -156,7 +156,7 @@ def named_passes(compiled: CompiledVariant, stage: str) -> list[PassStep]:
 
 
 def numbered(passes: Sequence[PassStep]) -> tuple[str, ...]:
-    """The names of passes with the number of the run in their stage: "canonicalize#2"."""
+    """Return the names of passes with the number of the run in their stage: "canonicalize#2"."""
     counts: Counter[str] = Counter()
     names = []
     for step in passes:
@@ -166,7 +166,7 @@ def numbered(passes: Sequence[PassStep]) -> tuple[str, ...]:
 
 
 def _above(above: CompiledVariant, cut: Cut) -> dict[str, bytes]:
-    """The stages above a cut, and the one at it."""
+    """Return the stages above a cut, and the one at it."""
     stages = above.stages
     if cut.stage not in stages:
         return {}
@@ -174,7 +174,7 @@ def _above(above: CompiledVariant, cut: Cut) -> dict[str, bytes]:
 
 
 def _notes(made: Rebuilt) -> str:
-    """The compiler's notes and remarks on the rebuild, which say what it changed in its input."""
+    """Return the compiler's notes and remarks on the rebuild, which say what it changed in its input."""
     return "\n".join(one.message for one in made.diagnostics if one.severity in ("note", "remark"))
 
 

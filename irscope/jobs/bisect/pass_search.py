@@ -90,7 +90,7 @@ class PassSearch:
         return PassResult(found[0], tuple(found), tests, options=self._options(first))
 
     def boundary_of(self, result: PassResult) -> tuple[Cut, Cut] | None:
-        """The good side's module before the pass at fault, for either side: the passes to skip differ.
+        """Return the good side's module before the pass at fault, for either side: the passes to skip differ.
 
         The first cut runs only the good side's version of the pass, the second only the bad side's.
         """
@@ -131,7 +131,7 @@ class PassSearch:
         return self._boundaries[index].good < 0 or self._boundaries[index + 1].good < 0
 
     def _name(self, index: int) -> str:
-        """The pass between a boundary and the next, with its number if it runs more than once."""
+        """Return the pass between a boundary and the next, with its number if it runs more than once."""
         after = self._boundaries[index + 1]
         if self._boundaries[index].good < 0:
             return CODE_GENERATOR
@@ -155,7 +155,7 @@ class PassSearch:
         return ours, theirs
 
     def _search(self, good_to_bad: bool) -> StepRange:
-        """The boundaries between which the value changes: neighbors, if all modules are accepted."""
+        """Return the boundaries between which the value changes: neighbors, if all modules are accepted."""
         low, high = 0, len(self._boundaries) - 1
         ends_bad = not good_to_bad
         while high - low > 1:
@@ -185,7 +185,7 @@ class PassSearch:
         return (self._pair.good, self._pair.bad) if good_to_bad else (self._pair.bad, self._pair.good)
 
     def _cut(self, index: int, of_good: bool, crossing: bool) -> Cut | None:
-        """The module of a side at a boundary, for the other side (`crossing`) or for its own."""
+        """Return the module of a side at a boundary, for the other side (`crossing`) or for its own."""
         boundary = self._boundaries[index]
         passes, place = (self._good, boundary.good) if of_good else (self._bad, boundary.bad)
         compiled = (self._pair.good if of_good else self._pair.bad).compiled
@@ -195,7 +195,7 @@ class PassSearch:
         return None if text is None else Cut(self._before, text, self._stage, numbered(rest)[:done])
 
     def _text(self, compiled: CompiledVariant, passes: Sequence[PassStep], place: int) -> str | None:
-        """The module of a side after `place` of its passes."""
+        """Return the module of a side after `place` of its passes."""
         if place < 0:
             return None
         if place:

@@ -24,7 +24,7 @@ from irscope.store.encoding import (
 def planned_subjects(
     side: Environment, request: SweepRequest, kept: KeptResults, seconds: float, root: Path | None = None
 ) -> list[Subject]:
-    """The variants of a request as a side plans them. Raises UserError if it does not fit the file."""
+    """Return the variants of a request as a side plans them. Raises UserError if it does not fit the file."""
     state = source_state(request.file, root)
     settings = repr((request.kernel, request.signature, request.constants, request.axes, request.guess))
     targets = " ".join(map(str, request.targets))
@@ -44,7 +44,7 @@ def planned_subjects(
 
 
 def choose(subjects: Sequence[Subject], name: str | None) -> tuple[Subject, str]:
-    """The subject called `name` (None: the only one) and its short name. Raises UserError."""
+    """Return the subject called `name` (None: the only one) and its short name. Raises UserError."""
     variants = [_variant(number, subject) for number, subject in enumerate(subjects, 1)]
     names = variant_names(variants)
     if name is None and len(subjects) > 1:

@@ -18,7 +18,7 @@ _FEWEST_PARTS = 2
 
 
 def read_launches(paths: Sequence[Path]) -> tuple[KernelLaunches, ...]:
-    """The kernels in plan files (.toml) and captures, with their launches.
+    """Return the kernels in plan files (.toml) and captures, with their launches.
 
     Raises UserError if one cannot be read, or if there are none.
     """
@@ -33,7 +33,7 @@ def read_launches(paths: Sequence[Path]) -> tuple[KernelLaunches, ...]:
 
 
 def for_targets(kernels: Iterable[KernelLaunches], targets: Sequence[Target]) -> tuple[KernelLaunches, ...]:
-    """The kernels on each of these targets; none: on those that the launches were recorded for."""
+    """Return the kernels on each of these targets; none: on those that the launches were recorded for."""
     if not targets:
         return tuple(kernels)
     return tuple(dict.fromkeys(replace(each, target=target) for each in kernels for target in targets))
@@ -46,7 +46,7 @@ def digest(kernels: Sequence[KernelLaunches]) -> str:
 
 
 def relative_files(kernels: Iterable[KernelLaunches], root: Path) -> dict[Path, Path]:
-    """The file of each kernel relative to a repository's top folder, by its path.
+    """Return the file of each kernel relative to a repository's top folder, by its path.
 
     A path outside of it is matched by its last parts. Raises UserError if a file is not in the repository.
     """
@@ -60,7 +60,7 @@ def relative_files(kernels: Iterable[KernelLaunches], root: Path) -> dict[Path, 
 
 
 def _inside(file: Path, root: Path) -> Iterator[Path]:
-    """The places in `root` that a file may have, the most certain first."""
+    """Yield the places in `root` that a file may have, the most certain first."""
     resolved = file.resolve()
     if resolved.is_relative_to(root):
         yield resolved.relative_to(root)
@@ -73,7 +73,7 @@ def _inside(file: Path, root: Path) -> Iterator[Path]:
 
 
 def package_folders(files: Iterable[Path], root: Path) -> list[str]:
-    """The folders whose content decides what is compiled: the topmost packages of the files.
+    """Return the folders whose content decides what is compiled: the topmost packages of the files.
 
     Paths are relative to `root`. A file in no package imports what is next to it: its folder counts.
     """
@@ -81,7 +81,7 @@ def package_folders(files: Iterable[Path], root: Path) -> list[str]:
 
 
 def import_roots(files: Iterable[Path], root: Path) -> list[Path]:
-    """The folders to import the packages of the files from."""
+    """Return the folders to import the packages of the files from."""
     tops = (_top_package(file, root) for file in files)
     return list(
         dict.fromkeys(root / (top.parent if (root / top / "__init__.py").exists() else top) for top in tops)
@@ -98,7 +98,7 @@ def _top_package(file: Path, root: Path) -> Path:
 def at_commit(
     kernels: Sequence[KernelLaunches], files: dict[Path, Path], tree: Path
 ) -> tuple[tuple[KernelLaunches, ...], list[str]]:
-    """The kernels with their files in the exported tree of a commit, and a line per file that it lacks.
+    """Return the kernels with their files in a commit's exported tree, and a line per file that it lacks.
 
     Recorded arguments that a kernel does not have there are left out: its parameter was added later.
     """
@@ -114,7 +114,7 @@ def at_commit(
 
 
 def _known(cases: Sequence[LaunchCase], parameters: frozenset[str] | None) -> tuple[LaunchCase, ...]:
-    """The launches without the arguments that the kernel does not have at this commit."""
+    """Return the launches without the arguments that the kernel does not have at this commit."""
     if parameters is None:
         return tuple(cases)
     kept = {*parameters, *OPTION_NAMES}
@@ -132,7 +132,7 @@ def _known(cases: Sequence[LaunchCase], parameters: frozenset[str] | None) -> tu
 
 
 def _parameters(file: Path) -> dict[str, frozenset[str]]:
-    """The parameters of each function of a file, without importing it; none if it is not Python."""
+    """Return the parameters of each function of a file, without importing it; none if it is not Python."""
     try:
         module = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError, RecursionError, MemoryError, OSError):

@@ -93,7 +93,7 @@ def _problems(entry: Entry) -> str:
 def _compiled(
     recording: Recording, environment: Environment, tree: Path, entry: Entry, history: History
 ) -> Entry:
-    """The entry with its capture: what a child process with this Triton compiled of the files in `tree`."""
+    """Return the entry with its capture: what this Triton compiled of the files in `tree`."""
     kernels, problems = at_commit(recording.kernels, recording.files, tree)
     if not kernels:
         return replace(entry, problems=tuple(problems))

@@ -48,7 +48,7 @@ class Entry:
     problems: tuple[str, ...] = ()
 
     def of(self, commit: Commit) -> Entry:
-        """The same result for another commit."""
+        """Return the same result for another commit."""
         return replace(self, commit=commit.sha, date=commit.committed, subject=commit.subject)
 
 
@@ -62,11 +62,11 @@ class History:
     entries: tuple[Entry, ...] = ()
 
     def capture(self, entry: Entry) -> Path:
-        """The path of an entry's capture."""
+        """Return the path of an entry's capture."""
         return self.folder / CAPTURES / entry.capture
 
     def find(self, triton: str, launches: str, content: str) -> Entry | None:
-        """An entry with these packages, launches and Triton whose capture exists; None if there is none."""
+        """Return an entry with these packages, launches and Triton whose capture exists; None if none has."""
         key = (triton, launches, content)
         for entry in self.entries:
             if (entry.triton, entry.launches, entry.content) == key and self.capture(entry).is_file():
@@ -74,7 +74,7 @@ class History:
         return None
 
     def with_entry(self, entry: Entry) -> History:
-        """The history with an entry in place of the one of the same commit and Triton."""
+        """Return the history with an entry in place of the one of the same commit and Triton."""
         others = [one for one in self.entries if (one.commit, one.triton) != (entry.commit, entry.triton)]
         return replace(self, entries=tuple(sorted([*others, entry], key=_date)))
 
@@ -91,7 +91,7 @@ class History:
 
 
 def read_history(folder: Path) -> History:
-    """The history of a folder; an empty one if there is none yet. Raises UserError if it is damaged."""
+    """Return the history of a folder, empty if there is none yet. Raises UserError if it is damaged."""
     path = folder / NAME
     if not path.exists():
         return History(folder)
@@ -118,7 +118,7 @@ def _entry(found: Any) -> Entry:
 
 
 def _date(entry: Entry) -> str:
-    """The date in UTC, as text that sorts."""
+    """Return the date in UTC, as text that sorts."""
     from datetime import datetime, timezone
 
     try:

@@ -21,7 +21,7 @@ _MAX_MARKS = 120
 def sparkline(
     values: Sequence[FactValue], labels: Sequence[str], words: str, form: Callable[[FactValue], str]
 ) -> Html:
-    """The chart of values in order; `labels` name their places, `words` describe it to screen readers."""
+    """Return a chart of values; `labels` name their places, `words` describe it to screen readers."""
     numbers = [value if isinstance(value, int | float) else None for value in values]
     known = [number for number in numbers if number is not None]
     if not known:
@@ -73,7 +73,7 @@ def _path(
 
 
 def _marks(numbers: Sequence[float | None]) -> Iterator[tuple[int, float, str]]:
-    """The first value, each that differs from the last known one, and the last."""
+    """Yield the first value, each that differs from the last known one, and the last."""
     before: float | None = None
     for index, number in enumerate(numbers):
         if number is None:
@@ -89,7 +89,7 @@ _NOT_COMPILED = "not compiled"
 
 
 def trends_html(trends: Trends) -> str:
-    """The page. Everything from captures and commits is escaped."""
+    """Return the page. Everything from captures and commits is escaped."""
     style = joined([own_file("report.css"), own_file("trends.css")])
     name = trends.history.name or trends.history.folder.name
     body = [
@@ -126,7 +126,7 @@ def _header(trends: Trends, name: str) -> Html:
 
 
 def _commit(trends: Trends, index: int) -> Html:
-    """The short hash of a commit, linked if the repository has an address."""
+    """Return the short hash of a commit, linked if the repository has an address."""
     commit = trends.commits[index].commit
     short = element("code", commit[:_HASH])
     url = trends.history.url
@@ -137,7 +137,7 @@ def _commit(trends: Trends, index: int) -> Html:
 
 
 def _steps(trends: Trends) -> Html:
-    """The commits at which something changed, newest first."""
+    """Return the commits at which something changed, newest first."""
     if not trends.steps:
         return element("section", element("h2", "Changes"), element("p", "No fact changed at any commit."))
     items = [_step(trends, step) for step in reversed(trends.steps)]
@@ -208,7 +208,7 @@ def _series(trends: Trends, series: TrendSeries, name: str) -> Html:
 
 
 def _chart(trends: Trends, series: TrendSeries, kind: FactKind) -> Html:
-    """A fact's name, its last value with the change since the first commit, and its line."""
+    """Return a fact's name, its last value with the change since the first commit, and its line."""
     values = series.values[kind.name]
     known = [value for value in values if isinstance(value, int | float)]
     last = kind.format(values[-1]) if values[-1] is not None else _NOT_COMPILED
@@ -227,7 +227,7 @@ def _chart(trends: Trends, series: TrendSeries, kind: FactKind) -> Html:
 
 
 def _change(known: Sequence[float]) -> Iterator[Html]:
-    """The change since the first commit, with a sign as well as a color."""
+    """Yield the change since the first commit, with a sign as well as a color."""
     if len(known) < 2 or known[0] == known[-1]:
         return
     up = known[-1] > known[0]
@@ -236,7 +236,7 @@ def _change(known: Sequence[float]) -> Iterator[Html]:
 
 
 def _described(kind: FactKind, values: Sequence[FactValue], labels: Sequence[str]) -> str:
-    """The line in words: the first value, and each commit at which it changes."""
+    """Return the line in words: the first value, and each commit at which it changes."""
     parts, before = [], None
     for value, label in zip(values, labels, strict=True):
         if value is not None and value != before:
@@ -248,7 +248,7 @@ def _described(kind: FactKind, values: Sequence[FactValue], labels: Sequence[str
 
 
 def _numbers(trends: Trends, series: TrendSeries) -> Html:
-    """The values of each commit, newest first."""
+    """Return the values of each commit, newest first."""
     head = element(
         "tr",
         *(element("th", text, scope="col") for text in ("Commit", "Date", "Variants")),

@@ -42,7 +42,7 @@ _SECONDS = 20.0
 
 
 def find_ptxas(text: str, report: Report = lambda _: None) -> Path:
-    """The ptxas that `text` names: a path, or a version such as 12.9 or 13.3.33.
+    """Return the ptxas that `text` names: a path, or a version such as 12.9 or 13.3.33.
 
     Raises VersionUnavailable.
     """
@@ -63,7 +63,7 @@ def find_ptxas(text: str, report: Report = lambda _: None) -> Path:
 
 
 def ptxas_release(path: Path) -> str:
-    """The version that a ptxas prints, such as 12.9.86. Raises VersionUnavailable if it prints none."""
+    """Return the version that a ptxas prints: 12.9.86. Raises VersionUnavailable if it prints none."""
     try:
         done = run_tool([path, "--version"], seconds=_SECONDS)
     except (OSError, subprocess.TimeoutExpired) as error:
@@ -159,7 +159,7 @@ def _file_state(file: Path) -> str:
 
 
 def prepare(version: str, ptxas: str | Path | None = None, report: Report = lambda _: None) -> Environment:
-    """The environment with a version of Triton, which is made if there is none yet.
+    """Return the environment with a version of Triton, which is made if there is none yet.
 
     `version` may also be the path of a folder with the package `triton` (built from source), of a Python or
     of a virtual environment. `ptxas` is a path or a version. `report` is called with a line before a
@@ -184,7 +184,7 @@ def prepare(version: str, ptxas: str | Path | None = None, report: Report = lamb
 
 
 def own_triton() -> tuple[str, Path] | None:
-    """The version of Triton that the running interpreter imports, and the folder it is in; None: none."""
+    """Return the version and the folder of the Triton that this interpreter imports; None: none."""
     spec = util.find_spec("triton")
     if spec is None or spec.origin is None:
         return None
@@ -221,7 +221,7 @@ def _package_folder(path: Path) -> Path:
 
 
 def _version_in(folder: Path) -> str:
-    """The version of the package `triton` in a folder. Raises VersionUnavailable if there is none."""
+    """Return the version of the package `triton` in a folder. Raises VersionUnavailable if there is none."""
     try:
         text = (folder / "triton" / "__init__.py").read_text(encoding="utf-8", errors="replace")
     except OSError as error:
@@ -256,7 +256,7 @@ _THREADS = 4
 def chosen_environments(
     tritons: Sequence[str], assemblers: Sequence[str], report: Report
 ) -> tuple[list[Environment], list[str]]:
-    """The environments of the product of versions, and a line for each that cannot be had.
+    """Return the environments of the product of versions, and a line for each that cannot be had.
 
     No `tritons`: those that irscope supports, or only this Python's own if there are `assemblers`. No
     `assemblers`: each Triton's own.

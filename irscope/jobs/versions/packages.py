@@ -82,7 +82,7 @@ class Requirement:
 
 
 def versions_folder() -> Path:
-    """The folder of all environments: `versions` in the user's cache folder (or in IRSCOPE_CACHE)."""
+    """Return the folder of all environments: `versions` in the user's cache folder (or in IRSCOPE_CACHE)."""
     import platformdirs
 
     base = Path(os.environ.get("IRSCOPE_CACHE") or platformdirs.user_cache_path("irscope"))
@@ -90,7 +90,7 @@ def versions_folder() -> Path:
 
 
 def package_folder(requirement: Requirement, check: Callable[[Path], None], report: Report) -> Path:
-    """The folder of a package, which is installed if it is missing.
+    """Return the folder of a package, which is installed if it is missing.
 
     `check` may raise VersionUnavailable about a folder that was just made. Raises VersionUnavailable.
     """
@@ -197,7 +197,7 @@ _PYTHON = "bin/python"
 
 
 def interpreter(name: str, package: Path) -> Path:
-    """The interpreter that imports the package in the folder `package` before all others.
+    """Return the interpreter that imports the package in the folder `package` before all others.
 
     `name` begins the name of its folder. Raises VersionUnavailable if it cannot be written.
     """
@@ -211,7 +211,7 @@ def interpreter(name: str, package: Path) -> Path:
 
 
 def package_of(folder: Path) -> str:
-    """The package folder that an interpreter's folder puts in front; "" if it is damaged."""
+    """Return the package folder that an interpreter's folder puts in front; "" if it is damaged."""
     for file in folder.glob(f"lib/*/site-packages/{_PTH}"):
         return file.read_text(encoding="utf-8", errors="replace").partition("'")[2].partition("'")[0]
     return ""
@@ -224,7 +224,7 @@ def _make_interpreter(folder: Path, lines: list[str]) -> None:
 
 
 def _pth_lines(package: Path) -> list[str]:
-    """The lines of the .pth file. `site` executes those that begin with "import"."""
+    """Return the lines of the .pth file. `site` executes those that begin with "import"."""
     folders = [*site.getsitepackages(), *([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]
     irscope = Path(__file__).parents[3]
     return [
@@ -257,7 +257,7 @@ class InstalledPackage:
 
 
 def installed_packages() -> list[InstalledPackage]:
-    """The packages, by tool and version. Empty if there are none."""
+    """Return the packages, by tool and version. Empty if there are none."""
     found = []
     try:
         folders = sorted((versions_folder() / PACKAGES).iterdir())

@@ -33,7 +33,7 @@ class Request(Protocol):
     """The variants to compile with each environment."""
 
     def plans(self, worker: Worker, stop: Stop, seconds: float) -> Iterator[Plan | UserError]:
-        """The plan of each kernel in a worker's environment, or why there is none; always in one order."""
+        """Yield each kernel's plan in a worker's environment, or why there is none; always in one order."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class FileRequest:
     sweeps: Sequence[SweepRequest]
 
     def plans(self, worker: Worker, stop: Stop, seconds: float) -> Iterator[Plan | UserError]:
-        """The plan of each sweep. Importing a file may end the worker; another one plans the rest."""
+        """Yield the plan of each sweep. Importing a file may end the worker; another one plans the rest."""
         current = worker
         try:
             for sweep in self.sweeps:
@@ -71,7 +71,7 @@ class CaptureRequest:
     passes: bool = False
 
     def plans(self, worker: Worker, stop: Stop, seconds: float) -> Iterator[Plan | UserError]:
-        """A plan per kernel."""
+        """Yield a plan per kernel."""
         for kernel, variants in self.kernels.items():
             yield self._plan_or_error(kernel, variants, worker, stop, seconds)
 
@@ -122,7 +122,7 @@ def _probe(variant: Variant, file: Path) -> WhatIfRequest:
 
 
 def in_environment(plan: Plan, environment: Environment) -> Plan:
-    """The plan with the assembler's version in the compiler environment of its jobs.
+    """Return the plan with the assembler's version in the compiler environment of its jobs.
 
     Jobs for targets without ptxas are left out if it is not Triton's own.
     """
@@ -146,7 +146,7 @@ _MAX_LISTED = 3
 def captured_request(
     path: Path, kernel: str | None, targets: Sequence[Target], passes: bool
 ) -> CaptureRequest:
-    """The variants of a capture whose kernel matches the glob `kernel`, for `targets` (none: all).
+    """Return the variants of a capture whose kernel matches the glob `kernel`, for `targets` (none: all).
 
     A variant that several versions compiled is one. Raises UserError if none matches, or the files are gone.
     """
@@ -175,7 +175,7 @@ def captured_request(
 
 
 def left_out(path: Path, request: CaptureRequest, kernel: str | None) -> Iterator[str]:
-    """A line per kernel whose file is gone or has another source now, and for what the environment lacks."""
+    """Yield a line per kernel whose file is gone or changed, and per thing that the environment lacks."""
     with CaptureReader(path) as reader:
         found = dict.fromkeys(variant.kernel for variant in reader.variants())
     wanted = [each for each in found if fnmatchcase(each.name, kernel or "*")]
@@ -197,7 +197,7 @@ def left_out(path: Path, request: CaptureRequest, kernel: str | None) -> Iterato
 
 
 def launches_of(request: CaptureRequest) -> Mapping[tuple[object, ...], tuple[Launch, ...]]:
-    """The recorded launches by what `launch_key` gives for a job or variant."""
+    """Return the recorded launches by what `launch_key` gives for a job or variant."""
     return {
         launch_key(variant): variant.launches
         for variants in request.kernels.values()

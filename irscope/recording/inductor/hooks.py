@@ -283,7 +283,7 @@ class _GraphHooks:
         return nullcontext() if attrs is None else self._graphs.loading(path, linemap or ())
 
     def triton(self, compiler: Any, kernel_name: str, source_code: str, *_: Any, **__: Any) -> None:
-        """An output code creates a kernel."""
+        """Return an output code creates a kernel."""
         self._graphs.add_kernel(kernel_name, source_code)
 
     def select(self, selector: Any, name: str, choices: Any, *_: Any, **__: Any) -> None:
