@@ -55,10 +55,10 @@ def test_modules_of_other_packages_start_without_the_working_folder() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_installers_start_without_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_installers_start_without_the_working_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages.shutil, "which", lambda _: None)
     monkeypatch.setattr(packages.importlib.util, "find_spec", lambda _: object())
-    for command in packages._installers(tmp_path / "part"):
+    for command in packages._installers():
         words = [*command, "--help"]  # an environment may lack pip or uv
         subprocess.run(words, capture_output=True, check=False)
 

@@ -330,7 +330,7 @@ async def test_a_thousand_variants_do_not_delay_keys(app: IrscopeApp, script: Sc
         assert isinstance(main, CompareScreen)
         begun = time.process_time()
         events = [StageMade(variant.id, "ttir", b"module {}") for variant in variants[2:102]]
-        main._live.update(apply_events(main.workspace, events))
+        main.live.update(apply_events(main.workspace, events))
         assert time.process_time() - begun < 0.1  # seconds; 0.004 on the machine it was written on
         script.publish(Ended())
         await until(pilot, lambda: not rows(app))
