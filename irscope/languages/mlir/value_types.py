@@ -84,6 +84,21 @@ def split_types(text: str) -> tuple[str, list[ShapedType]]:
     return "".join(rest), types
 
 
+def type_lists(text: str) -> tuple[list[str], list[str]]:
+    """Return the types that an operation's text prints, of its operands and of its results.
+
+    Operations that print one list for both, and casts (`A to B`), have the last type as their result's.
+    """
+    printed, arrow, results = _type_part(text)
+    operands = [item.strip() for item in _split_types_list(printed)]
+    if arrow:
+        return operands, [item.strip() for item in _split_types_list(results)]
+    if operands and " to " in operands[-1]:
+        before, _, after = operands[-1].rpartition(" to ")
+        return [*operands[:-1], before], [after]
+    return operands, []
+
+
 def operand_types(text: str) -> list[ShapedType]:
     """Return the shaped types that an operation's text prints: its operands', then its results'."""
     return split_types(split_locations(text)[0])[1]

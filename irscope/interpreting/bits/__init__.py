@@ -1,0 +1,1 @@
+"""Which configs compute the same bits: every float is a hash of the expression that computes it."""

@@ -1,0 +1,132 @@
+"""The operations on known integers, as MLIR's `arith` defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from irscope.interpreting.program import Step
+from irscope.interpreting.values import Array, Value, unsigned, width, wrapped
+
+_Binary = Callable[[Array, Array], Array]
+
+
+def _divide(a: Array, b: Array) -> Array:
+    """Divide toward zero; a division by 0, which is undefined, gives 0."""
+    safe = np.where(b == 0, 1, b)
+    quotient = np.abs(a) // np.abs(safe)
+    return np.where(b == 0, 0, np.where((a < 0) == (safe < 0), quotient, -quotient))
+
+
+def _remainder(a: Array, b: Array) -> Array:
+    return np.where(b == 0, 0, a - _divide(a, b) * b)
+
+
+def _power(a: Array, b: Array) -> Array:
+    return np.power(a, np.maximum(b, 0))
+
+
+_SIGNED: Mapping[str, _Binary] = {
+    "arith.addi": np.add,
+    "arith.subi": np.subtract,
+    "arith.muli": np.multiply,
+    "arith.divsi": _divide,
+    "arith.remsi": _remainder,
+    "arith.floordivsi": lambda a, b: np.where(b == 0, 0, a // np.where(b == 0, 1, b)),
+    "arith.ceildivsi": lambda a, b: np.where(b == 0, 0, -(-a // np.where(b == 0, 1, b))),
+    "arith.andi": np.bitwise_and,
+    "arith.ori": np.bitwise_or,
+    "arith.xori": np.bitwise_xor,
+    "arith.shli": lambda a, b: np.where(b < 64, a << np.minimum(b, 63), 0),
+    "arith.shrsi": lambda a, b: a >> np.minimum(b, 63),
+    "arith.maxsi": np.maximum,
+    "arith.minsi": np.minimum,
+    "math.ipowi": _power,
+}
+_UNSIGNED: Mapping[str, _Binary] = {
+    "arith.divui": lambda a, b: np.where(b == 0, 0, a // np.where(b == 0, 1, b)),
+    "arith.remui": lambda a, b: np.where(b == 0, 0, a % np.where(b == 0, 1, b)),
+    "arith.ceildivui": lambda a, b: np.where(b == 0, 0, (a + b - 1) // np.where(b == 0, 1, b)),
+    "arith.shrui": lambda a, b: np.where(b < 64, a >> np.minimum(b, 63), 0),
+    "arith.maxui": np.maximum,
+    "arith.minui": np.minimum,
+}
+_COMPARISONS: Mapping[str, tuple[_Binary, bool]] = {
+    "eq": (np.equal, False),
+    "ne": (np.not_equal, False),
+    "slt": (np.less, False),
+    "sle": (np.less_equal, False),
+    "sgt": (np.greater, False),
+    "sge": (np.greater_equal, False),
+    "ult": (np.less, True),
+    "ule": (np.less_equal, True),
+    "ugt": (np.greater, True),
+    "uge": (np.greater_equal, True),
+}
+
+
+def integer_result(step: Step, operands: Sequence[Value]) -> list[Value] | None:
+    """Return the results of an operation on known integers; None if it is no such operation."""
+    opcode, data = step.opcode, [operand.data for operand in operands]
+    element = operands[0].type.element if operands else ""
+    type_ = step.types[0] if step.types else None
+    if type_ is None:
+        return None
+    result: Array
+    if opcode in _SIGNED:
+        result = wrapped(_SIGNED[opcode](data[0], data[1]), type_.element)
+    elif opcode in _UNSIGNED:
+        result = _UNSIGNED[opcode](unsigned(data[0], element), unsigned(data[1], element))
+        result = wrapped(result.view(np.int64) if result.dtype == np.uint64 else result, type_.element)
+    elif opcode == "arith.cmpi":
+        compare, is_unsigned = _COMPARISONS[step.text.split(",")[0].strip()]
+        pair = [unsigned(item, element) for item in data] if is_unsigned else data
+        result = compare(pair[0], pair[1]).astype(np.int64)
+    elif opcode in ("arith.extsi", "arith.index_cast", "arith.trunci"):
+        # A true `i1` is -1 as a signed number.
+        source = -data[0] if opcode == "arith.extsi" and element == "i1" else data[0]
+        result = wrapped(source, type_.element)
+    elif opcode in ("arith.extui", "arith.index_castui"):
+        result = unsigned(data[0], element).view(np.int64)
+    elif opcode in ("tt.int_to_ptr", "tt.ptr_to_int"):
+        result = data[0]
+    elif opcode in ("arith.mului_extended", "arith.mulsi_extended", "tt.mulhiui"):
+        return _extended(step, operands)
+    elif opcode == "math.absi":
+        result = np.abs(data[0])
+    elif opcode == "math.ctpop":
+        result = np.bitwise_count(unsigned(data[0], element)).astype(np.int64)
+    else:
+        return None
+    return [Value(result, type_)]
+
+
+def _extended(step: Step, operands: Sequence[Value]) -> list[Value] | None:
+    """Return the low and the high half of a product."""
+    element = operands[0].type.element
+    bits = width(element)
+    if bits == 64:
+        return [Value(half, type_) for half, type_ in zip(_wide(step, operands), step.types, strict=False)]
+    signed = step.opcode == "arith.mulsi_extended"
+    a, b = (item.data if signed else unsigned(item.data, element).view(np.int64) for item in operands[:2])
+    if bits == 32 and not signed:
+        product = a.astype(np.uint64) * b.astype(np.uint64)
+        halves = [product.view(np.int64), (product >> np.uint64(32)).view(np.int64)]
+    else:
+        halves = [a * b, (a * b) >> bits]
+    halves = [wrapped(half, element) for half in halves]
+    if step.opcode == "tt.mulhiui":
+        halves = halves[1:]
+    return [Value(half, type_) for half, type_ in zip(halves, step.types, strict=False)]
+
+
+def _wide(step: Step, operands: Sequence[Value]) -> list[Array]:
+    """Return the halves of a product of 64-bit numbers, computed with halves of 32 bits."""
+    a, b = (item.data.view(np.uint64) for item in operands[:2])
+    mask, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
+    low_a, high_a, low_b, high_b = a & mask, a >> shift, b & mask, b >> shift
+    middle = high_a * low_b + ((low_a * low_b) >> shift)
+    high = high_a * high_b + (middle >> shift) + ((low_a * high_b + (middle & mask)) >> shift)
+    halves = [(a * b).view(np.int64), high.view(np.int64)]
+    return halves[1:] if step.opcode == "tt.mulhiui" else halves

@@ -1,0 +1,430 @@
+"""Executes a stage for one program of a launch.
+
+Control flow, integers, masks and addresses are concrete; a domain supplies the rest. Partitions of a
+`ttg.warp_specialize` run in turns: one goes on until it waits for a barrier whose phase has not ended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from irscope.interpreting.answers import UnansweredError
+from irscope.interpreting.domain import Domain
+from irscope.interpreting.integers import integer_result
+from irscope.interpreting.program import Block, Program, Step, Type, loop_element
+from irscope.interpreting.values import ARGUMENT_SPACING, Barrier, Descriptor, Item, Value, is_integer, wrapped
+
+_FLOAT = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+)")
+
+# The address of the scratch memory of a program.
+SCRATCH = 1 << 60
+
+# What a block hands over at its end.
+Results = list[Item]
+# Yields if it waits for a barrier.
+Execution = Generator[Step, None, Results]
+
+
+@dataclass(frozen=True)
+class Launch:
+    """The arguments of a kernel by position, as far as they are numbers, and the grid."""
+
+    arguments: Mapping[int, int | float]
+    grid: tuple[int, int, int]
+
+
+@dataclass
+class Limits:
+    """How much a program may take: operations, and elements of all their results together."""
+
+    steps: int = 60_000
+    elements: int = 400_000_000
+
+
+@dataclass
+class Frame:
+    """The values of one function call, or of one partition of it."""
+
+    values: dict[str, Item] = field(default_factory=dict)
+
+
+class Machine:
+    """Executes programs of one launch of a stage."""
+
+    def __init__(self, program: Program, domain: Domain, launch: Launch, limits: Limits | None = None) -> None:
+        from irscope.interpreting.memory import MEMORY  # which imports this module for types
+        from irscope.interpreting.shapes import SHAPES
+
+        self.program = program
+        self.domain = domain
+        self.launch = launch
+        self.limits = limits or Limits()
+        self.program_id = (0, 0, 0)
+        # Barriers by the address of their allocation.
+        self.barriers: dict[int, Barrier] = {}
+        # What the program wrote to global memory as tensor descriptors, by address.
+        self.descriptors: dict[int, Descriptor] = {}
+        self.scratch = SCRATCH
+        self._handlers: dict[str, Handler] = {**MEMORY, **SHAPES, **_PLAIN}
+        self._steps = 0
+        self._elements = 0
+
+    def run(self, program_id: tuple[int, int, int]) -> None:
+        """Execute one program. Raises UnansweredError."""
+        self.program_id = program_id
+        self.barriers.clear()
+        self.descriptors.clear()
+        self.scratch = SCRATCH
+        self._steps = self._elements = 0
+        self.domain.begin(self.program, program_id)
+        frame = Frame()
+        for index, name in enumerate(self.program.entry.arguments):
+            frame.values[name] = self._argument(index, name)
+        try:
+            with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+                waiting = next(self.block(self.program.entry, frame), None)
+        except (ValueError, TypeError, IndexError, KeyError, AttributeError, OverflowError) as error:
+            step = self._step
+            raise UnansweredError(f"{step.opcode if step else 'the stage'}: {error}", step) from error
+        if waiting is not None:
+            raise UnansweredError("the program waits for a barrier that nothing arrives at", waiting)
+
+    _step: Step | None = None
+
+    def _argument(self, index: int, name: str) -> Value:
+        element = self.program.pointees[index]
+        if element:
+            return Value(np.array((index + 1) * ARGUMENT_SPACING, np.int64), Type(f"!tt.ptr<{element}>"))
+        number = self.launch.arguments.get(index)
+        type_ = self.program.argument_types[index]
+        if is_integer(type_.element) and number is not None:
+            return Value(wrapped(np.array(int(number), np.int64), type_.element), type_)
+        return self.domain.argument(name, type_, number)
+
+    def block(self, block: Block, frame: Frame) -> Execution:
+        """Execute the steps of a block; return the operands of its terminator."""
+        values = frame.values
+        self.domain.enter(block)
+        for step in block.steps:
+            self._step = step
+            self._count(step)
+            opcode = step.opcode
+            if opcode in _TERMINATORS:
+                return [self.domain.carried(item) if isinstance(item, Value) else item
+                        for item in (values[name] for name in step.operands)]  # fmt: skip
+            if opcode in _CONTROL:
+                results = yield from _CONTROL[opcode](self, step, frame)
+                self.domain.enter(block)
+            elif opcode == "ttng.wait_barrier":
+                yield from self._wait(step, frame)
+                results = []
+            else:
+                results = self._execute(step, [values[name] for name in step.operands])
+            for name, item in zip(step.results, results, strict=True):
+                values[name] = item
+        return []
+
+    def _count(self, step: Step) -> None:
+        self._steps += 1
+        for type_ in step.types:
+            size = 1
+            for length in type_.shape:
+                size *= length
+            self._elements += size
+        if self._steps > self.limits.steps or self._elements > self.limits.elements:
+            raise UnansweredError("the program runs for too long to be executed here", step)
+
+    def _execute(self, step: Step, operands: Sequence[Item]) -> Results:
+        handler = self._handlers.get(step.opcode)
+        if handler is not None:
+            return handler(self, step, operands)
+        numbers = [item for item in operands if isinstance(item, Value)]
+        if len(numbers) == len(operands) and all(value.known for value in numbers):
+            results = integer_result(step, numbers)
+            if results is not None:
+                return [*results]
+        if len(step.results) == 1 and len(numbers) == len(operands) and _is_elementwise(step):
+            return [self.domain.compute(step, numbers)]
+        raise UnansweredError(f"irscope does not know {step.opcode}", step)
+
+    def _wait(self, step: Step, frame: Frame) -> Generator[Step, None, None]:
+        from irscope.interpreting.memory import barrier_of
+
+        items = [frame.values[name] for name in step.operands]
+        parity = items[1]
+        if not isinstance(parity, Value) or not parity.known:
+            raise UnansweredError("a barrier's parity depends on data", step)
+        predicate = items[2] if len(items) > 2 else None
+        if isinstance(predicate, Value) and predicate.known and not predicate.number:
+            return
+        barrier = barrier_of(self, items[0], step)
+        turns = 0
+        while barrier.phase % 2 == parity.number % 2:
+            turns += 1
+            if turns > _MOST_TURNS:
+                raise UnansweredError("a barrier's phase never ends", step)
+            yield step
+
+    def call(self, block: Block, operands: Sequence[Item]) -> Results:
+        """Execute the region of a reduction, or a function, on operands."""
+        frame = Frame(dict(zip(block.arguments, operands, strict=True)))
+        execution = self.block(block, frame)
+        return _finished(execution)
+
+    def region(self, block: Block, operands: Sequence[Item], frame: Frame) -> Results:
+        """Execute a region that sees the values around it."""
+        frame.values.update(zip(block.arguments, operands, strict=True))
+        return _finished(self.block(block, frame))
+
+
+Handler = Callable[[Machine, Step, Sequence[Item]], Results]
+
+_TERMINATORS = frozenset(
+    ("scf.yield", "tt.return", "tt.reduce.return", "tt.scan.return", "scf.condition", "ttg.warp_yield",
+     "ttg.warp_return", "tt.map_elementwise.return", "func.return")
+)  # fmt: skip
+_MOST_TURNS = 100_000
+
+
+def _finished(execution: Execution) -> Results:
+    try:
+        step = next(execution)
+    except StopIteration as stop:
+        results: Results = stop.value
+        return results
+    raise UnansweredError("a barrier is waited for in a region", step)
+
+
+def known_number(item: Item, what: str, step: Step) -> int:
+    """Return a known integer. Raise UnansweredError if it depends on data."""
+    if not isinstance(item, Value) or not item.known:
+        raise UnansweredError(f"{what} depends on data", step)
+    return item.number
+
+
+def _for(machine: Machine, step: Step, frame: Frame) -> Execution:
+    low, high, stride = (
+        known_number(frame.values[name], "the length of a loop", step) for name in step.operands[:3]
+    )
+    carried: Results = [frame.values[name] for name in step.operands[3:]]
+    body = step.regions[0]
+    domain = machine.domain
+    carried = [domain.carried(item) if isinstance(item, Value) else item for item in carried]
+    if stride <= 0:
+        raise UnansweredError("a loop does not advance", step)
+    element = loop_element(step)
+    for number in range(low, high, stride):
+        index = Value(np.array(number, np.int64), Type(element))
+        frame.values.update(zip(body.arguments, [index, *carried], strict=True))
+        carried = yield from machine.block(body, frame)
+    return carried
+
+
+def _while(machine: Machine, step: Step, frame: Frame) -> Execution:
+    before, after = step.regions
+    carried: Results = [frame.values[name] for name in step.operands]
+    while True:
+        frame.values.update(zip(before.arguments, carried, strict=True))
+        condition, *results = yield from machine.block(before, frame)
+        if not known_number(condition, "whether a loop goes on", step):
+            return results
+        frame.values.update(zip(after.arguments, results, strict=True))
+        carried = yield from machine.block(after, frame)
+
+
+def _if(machine: Machine, step: Step, frame: Frame) -> Execution:
+    condition = frame.values[step.operands[0]]
+    if isinstance(condition, Value) and condition.known:
+        number = 0 if condition.number else 1
+        if number < len(step.regions):
+            return (yield from machine.block(step.regions[number], frame))
+        return []
+    if not isinstance(condition, Value) or any(_has_effects(region) for region in step.regions):
+        raise UnansweredError("a branch depends on data", step)
+    branches = []
+    for region in step.regions:
+        branches.append((yield from machine.block(region, frame)))
+    results: Results = []
+    for one, other in zip(*branches, strict=True):
+        if one is other:
+            results.append(one)
+        elif isinstance(one, Value) and isinstance(other, Value):
+            results.append(machine.domain.select(step, condition, one, other))
+        else:
+            raise UnansweredError("a branch depends on data", step)
+    return results
+
+
+def _has_effects(block: Block) -> bool:
+    return any(
+        step.opcode in _EFFECTS or any(_has_effects(region) for region in step.regions)
+        for step in block.steps
+    )
+
+
+# What a branch that depends on data must not do: write, wait, or not end.
+_EFFECTS = frozenset(
+    ("tt.store", "tt.atomic_rmw", "tt.atomic_cas", "tt.descriptor_store", "ttg.local_store", "scf.while",
+     "ttg.async_copy_global_to_local", "ttng.async_tma_copy_local_to_global", "ttng.wait_barrier",
+     "ttng.arrive_barrier", "ttng.barrier_expect", "ttng.async_tma_copy_global_to_local")
+)  # fmt: skip
+
+
+def _call(machine: Machine, step: Step, frame: Frame) -> Execution:
+    match = re.search(r"@\"?([\w$.-]+)", step.text)
+    body = machine.program.functions.get(match[1]) if match else None
+    if body is None:
+        raise UnansweredError("a function of the stage is not there", step)
+    operands = [frame.values[name] for name in step.operands]
+    return (yield from machine.block(body, Frame(dict(zip(body.arguments, operands, strict=True)))))
+
+
+def _warp_specialize(machine: Machine, step: Step, frame: Frame) -> Execution:
+    """Run the default region and the partitions in turns until all have ended."""
+    operands = [frame.values[name] for name in step.operands]
+    default, *partitions = step.regions
+    results: Results = []
+    running: list[Execution] = [machine.block(default, frame)]
+    for partition in partitions:
+        values = dict(frame.values)
+        values.update(zip(partition.arguments, operands, strict=False))
+        running.append(machine.block(partition, Frame(values)))
+    first = running[0]
+    turns = 0
+    while running:
+        before = machine._steps
+        for execution in tuple(running):
+            try:
+                waiting = next(execution)
+            except StopIteration as stop:
+                running.remove(execution)
+                if execution is first:
+                    results = stop.value
+        turns = 0 if machine._steps > before else turns + 1
+        if running and turns > len(partitions) + 1:
+            raise UnansweredError("the partitions wait for each other", waiting)
+    return results
+
+
+_CONTROL: Mapping[str, Callable[[Machine, Step, Frame], Execution]] = {
+    "scf.for": _for,
+    "scf.while": _while,
+    "scf.if": _if,
+    "tt.call": _call,
+    "ttg.warp_specialize": _warp_specialize,
+}
+
+
+def _constant(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    type_ = step.types[0]
+    text = step.text.partition("{")[0] if step.text.lstrip().startswith("{") else step.text
+    text = text.rpartition(" : ")[0].strip()
+    body = text.removeprefix("dense<").removesuffix(">") if text.startswith("dense<") else text
+    shape = (1,) * len(type_.shape)
+    if body in ("true", "false"):
+        return [Value(np.full(shape, int(body == "true"), np.int64), type_)]
+    match = _FLOAT.fullmatch(body)
+    if match is None:
+        raise UnansweredError(f"irscope cannot read the constant {body[:40]}", step)
+    if is_integer(type_.element):
+        number = int(body, 16) if body.startswith("0x") else int(body)
+        return [Value(wrapped(np.full(shape, number, np.int64), type_.element), type_)]
+    return [machine.domain.constant(float_constant(body, type_.element), type_)]
+
+
+def float_constant(text: str, element: str) -> float:
+    """Return a float as MLIR prints it: `1.000000e+00`, or the bits `0xFF800000`."""
+    if not text.startswith("0x"):
+        return float(text)
+    bits = int(text, 16)
+    if element == "f32":
+        return float(np.array(bits, np.uint32).view(np.float32))
+    if element == "f64":
+        return float(np.array(bits, np.uint64).view(np.float64))
+    if element == "f16":
+        return float(np.array(bits, np.uint16).view(np.float16))
+    if element == "bf16":
+        return float(np.array(bits << 16, np.uint32).view(np.float32))
+    raise UnansweredError(f"irscope cannot read a constant of {element}")
+
+
+def _program_id(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    axis = "xyz".index(step.text.split(":")[0].strip())
+    numbers = machine.program_id if step.opcode == "tt.get_program_id" else machine.launch.grid
+    return [Value(np.array(numbers[axis], np.int64), step.types[0])]
+
+
+def _select(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    condition, one, other = operands
+    if not (isinstance(condition, Value) and isinstance(one, Value) and isinstance(other, Value)):
+        # A buffer or a token that is chosen.
+        return [one if known_number(condition, "the choice of a buffer", step) else other]
+    if condition.known and one.known and other.known:
+        return [Value(np.where(condition.data != 0, one.data, other.data), step.types[0])]
+    return [machine.domain.select(step, condition, one, other)]
+
+
+def _addptr(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    from irscope.interpreting.values import size_in_bytes
+
+    pointer, offset = operands
+    if not (isinstance(pointer, Value) and isinstance(offset, Value)):
+        raise UnansweredError("an address that is no number", step)
+    match = re.match(r"!tt\.ptr<(.+?)(?:, \d+)?>$", pointer.type.element)
+    size = size_in_bytes(match[1] if match else "i8")
+    type_ = step.types[0]
+    if pointer.known and offset.known:
+        return [Value(pointer.data + offset.data * size, type_)]
+    return [machine.domain.compute(step, [pointer, offset])]
+
+
+def _nothing(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    return [None] * len(step.results)
+
+
+def _poison(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    type_ = step.types[0]
+    return [Value(np.zeros((1,) * len(type_.shape), np.int64), type_)] if type_.element else [None]
+
+
+def _warp_id(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    return [Value(np.array(0, np.int64), step.types[0])]
+
+
+_PLAIN: Mapping[str, Handler] = {
+    "arith.constant": _constant,
+    "tt.get_program_id": _program_id,
+    "tt.get_num_programs": _program_id,
+    "arith.select": _select,
+    "tt.addptr": _addptr,
+    "ub.poison": _poison,
+    "ttg.warp_id": _warp_id,
+    "nvgpu.cluster_id": _warp_id,
+    "llvm.intr.assume": _nothing,
+    "tt.assert": _nothing,
+    "tt.print": _nothing,
+    "gpu.barrier": _nothing,
+    "ttg.local_barrier": _nothing,
+    "ttg.barrier": _nothing,
+    "ttng.fence_async_shared": _nothing,
+    "ttng.fence": _nothing,
+    "ttg.async_commit_group": _nothing,
+    "ttg.async_wait": _nothing,
+    "ttg.local_dealloc": _nothing,
+    "ttng.async_tma_store_wait": _nothing,
+    "ttng.tensormap_fenceproxy_acquire": _nothing,
+    "ttng.inval_barrier": _nothing,
+    "ttng.cluster_arrive": _nothing,
+    "ttng.cluster_wait": _nothing,
+}
+
+
+def _is_elementwise(step: Step) -> bool:
+    return step.opcode.startswith(("arith.", "math.")) or step.opcode in (
+        "tt.fp_to_fp", "tt.bitcast", "tt.extern_elementwise", "tt.elementwise_inline_asm", "tt.clampf",
+        "tt.precise_sqrt", "tt.precise_divf", "tt.mulhiui", "tt.int_to_ptr", "tt.ptr_to_int", "ttg.fp4_to_fp",
+    )  # fmt: skip

@@ -1,0 +1,444 @@
+"""Global memory, buffers in shared memory, barriers, tensor descriptors, reductions and products.
+
+An asynchronous copy is complete as soon as it is issued: a program without races reads the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from irscope.interpreting.answers import UnansweredError
+from irscope.interpreting.domain import Combine
+from irscope.interpreting.machine import Handler, Machine, Results, known_number
+from irscope.interpreting.program import Step, Type
+from irscope.interpreting.values import Array, Barrier, Buffer, Cell, Descriptor, Item, Value, size_in_bytes
+
+
+def _value(item: Item, step: Step) -> Value:
+    if not isinstance(item, Value):
+        raise UnansweredError(f"{step.opcode} of what is no tensor", step)
+    return item
+
+
+def _buffer(item: Item, step: Step) -> Buffer:
+    if not isinstance(item, Buffer):
+        raise UnansweredError(f"{step.opcode} of what is no buffer", step)
+    return item
+
+
+def _pointee(value: Value) -> str:
+    return value.type.element.removeprefix("!tt.ptr<").removesuffix(">").partition(",")[0]
+
+
+# Global memory.
+
+
+def _load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    values = [_value(item, step) for item in operands if item is not None]
+    address = values[0]
+    type_ = Type(_pointee(address), address.type.shape, address.type.encoding, address.type.kind)
+    mask = values[1] if len(values) > 1 else None
+    other = values[2] if len(values) > 2 else None
+    return [machine.domain.load(step, address, mask, other, type_)]
+
+
+def _store(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    values = [_value(item, step) for item in operands if item is not None]
+    machine.domain.store(step, values[0], values[1], values[2] if len(values) > 2 else None)
+    return []
+
+
+def _atomic(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    values = [_value(item, step) for item in operands if item is not None]
+    count = 3 if step.opcode == "tt.atomic_cas" else 2
+    mask = values[count] if len(values) > count else None
+    result = machine.domain.atomic(step, values[0], values[1:count], mask)
+    return [result] if step.results else []
+
+
+# Buffers.
+
+
+def _new_buffer(machine: Machine, type_: Type) -> Buffer:
+    data = np.zeros(type_.shape, np.int64)
+    return Buffer(data, type_, Cell())
+
+
+def _local_alloc(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    type_ = step.types[0]
+    buffer = _new_buffer(machine, type_)
+    sources = [item for item in operands if isinstance(item, Value)]
+    if sources:
+        write(machine, step, buffer, sources[0], None)
+    return [buffer, *([None] * (len(step.results) - 1))]
+
+
+def write(machine: Machine, step: Step, buffer: Buffer, value: Value, mask: Value | None) -> None:
+    """Write a tensor to a buffer, where the mask holds. Raises UnansweredError."""
+    plain = machine.domain.moved(value, value.type, None, False)
+    if buffer.cell.known is None:
+        buffer.cell.known = plain.known
+    if buffer.cell.known and not plain.known:
+        raise UnansweredError("a buffer holds known and unknown elements", step)
+    if plain.known and not buffer.cell.known:
+        plain = machine.domain.hidden(plain)
+    shape = buffer.data.shape
+    data = np.broadcast_to(plain.data, value.type.shape).reshape(shape).view(np.int64)
+    if mask is None:
+        buffer.data[...] = data
+    elif mask.known:
+        np.copyto(buffer.data, data, where=np.broadcast_to(mask.data != 0, value.type.shape).reshape(shape))
+    else:
+        raise UnansweredError("what is copied to a buffer depends on data", step)
+
+
+def read(buffer: Buffer, type_: Type) -> Value:
+    """Return what is in a buffer."""
+    data = buffer.data.reshape(type_.shape)
+    known = buffer.cell.known is not False
+    return Value(data.copy() if known else data.copy().view(np.uint64), type_, known)
+
+
+def _local_load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    return [read(_buffer(operands[0], step), step.types[0]), *([None] * (len(step.results) - 1))]
+
+
+def _local_store(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    write(machine, step, _buffer(operands[1], step), _value(operands[0], step), None)
+    return []
+
+
+def _memdesc_index(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    buffer = _buffer(operands[0], step)
+    index = known_number(operands[1], "the number of a buffer", step) if len(operands) > 1 else step.number("index")
+    if not 0 <= index < buffer.data.shape[0]:
+        raise UnansweredError("a buffer's number is out of bounds", step)
+    data = buffer.data[index] if buffer.data.ndim > 1 or not step.types[0].shape else buffer.data[index : index + 1]
+    return [Buffer(data, step.types[0], buffer.cell)]
+
+
+def _memdesc_subslice(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    buffer, type_ = _buffer(operands[0], step), step.types[0]
+    text = step.text[step.text.find("[") + 1 : step.text.find("]")]
+    if len(operands) > 1:
+        starts = [known_number(item, "the place in a buffer", step) for item in operands[1:]]
+    else:
+        starts = [int(item) for item in text.split(",") if item.strip()] or [step.number("N", 0)]
+    starts = [0] * (buffer.data.ndim - len(starts)) + starts
+    shape = (1,) * (buffer.data.ndim - len(type_.shape)) + type_.shape
+    view = buffer.data[tuple(slice(start, start + size) for start, size in zip(starts, shape, strict=True))]
+    if len(type_.shape) < view.ndim:
+        view = view[(0,) * (view.ndim - len(type_.shape))]
+    return [Buffer(view, type_, buffer.cell)]
+
+
+def _memdesc_trans(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    buffer = _buffer(operands[0], step)
+    return [Buffer(buffer.data.transpose(step.numbers("order")), step.types[0], buffer.cell)]
+
+
+def _memdesc_reshape(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    buffer, type_ = _buffer(operands[0], step), step.types[0]
+    view = buffer.data.view()
+    try:
+        view.shape = type_.shape
+    except AttributeError as error:
+        raise UnansweredError("a reshaped view of a transposed buffer", step) from error
+    return [Buffer(view, type_, buffer.cell)]
+
+
+def _memdesc_reinterpret(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    buffer, type_ = _buffer(operands[0], step), step.types[0]
+    if buffer.type.element == type_.element and buffer.data.size == int(np.prod(type_.shape)):
+        return _memdesc_reshape(machine, step, operands)
+    raise UnansweredError("a buffer that is read as another type", step)
+
+
+def _async_copy(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    address, buffer = _value(operands[0], step), _buffer(operands[1], step)
+    rest = [_value(item, step) for item in operands[2:]]
+    mask = rest.pop(0) if " mask " in step.text else None
+    other = rest.pop(0) if " other " in step.text else None
+    type_ = Type(_pointee(address), address.type.shape, address.type.encoding, address.type.kind)
+    if mask is not None and other is None:
+        other = machine.domain.constant(0.0, Type("f32", (1,) * len(type_.shape)))
+        if type_.element.startswith("i"):
+            other = Value(np.zeros((1,) * len(type_.shape), np.int64), type_)
+        other = Value(other.data, type_, other.known, other.note)
+    write(machine, step, buffer, machine.domain.load(step, address, mask, other, type_), None)
+    return [None]
+
+
+# Barriers.
+
+
+def barrier_of(machine: Machine, item: Item, step: Step) -> Barrier:
+    """Return the barrier in a buffer."""
+    buffer = _buffer(item, step)
+    address = int(buffer.data.__array_interface__["data"][0])
+    if address not in machine.barriers:
+        machine.barriers[address] = Barrier()
+    return machine.barriers[address]
+
+
+def _init_barrier(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    count = step.number("count", 0)
+    if not count:
+        digits = [item for item in step.text.replace(",", " ").split() if item.isdecimal()]
+        count = int(digits[0]) if digits else 1
+    buffer = _buffer(operands[0], step)
+    address = int(buffer.data.__array_interface__["data"][0])
+    machine.barriers[address] = Barrier(count, count)
+    return []
+
+
+def _predicate(items: Sequence[Item]) -> bool:
+    last = items[-1] if items else None
+    if not (isinstance(last, Value) and last.type.element == "i1"):
+        return True
+    return not last.known or bool(last.number)
+
+
+def _barrier_expect(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    if _predicate(operands[1:]):
+        barrier = barrier_of(machine, operands[0], step)
+        text = step.text.split(":")[0]
+        sizes = [item for item in text.replace(",", " ").split() if item.isdecimal()]
+        barrier.bytes += int(sizes[0]) if sizes else step.number("size", 0)
+        barrier.arrive()
+    return []
+
+
+def _arrive_barrier(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    if _predicate(operands[1:]):
+        text = step.text.split(":")[0]
+        counts = [item for item in text.replace(",", " ").split() if item.isdecimal()]
+        barrier_of(machine, operands[0], step).arrive(int(counts[0]) if counts else 1)
+    return []
+
+
+def _arrive_after_copies(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    # Copies are complete at once; without `noIncrement` the barrier does not count this arrival.
+    if step.flag("noIncrement"):
+        barrier_of(machine, operands[0], step).arrive()
+    return []
+
+
+# Tensor descriptors.
+
+
+def _make_descriptor(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    base = _value(operands[0], step)
+    numbers = [known_number(item, "the shape of a tensor descriptor", step) for item in operands[1:]]
+    rank = len(numbers) // 2
+    type_ = step.types[0]
+    block = type_.shape or descriptor_block(step.text)
+    return [Descriptor(base, tuple(numbers[:rank]), tuple(numbers[rank:]), block, _pointee(base))]
+
+
+def descriptor_block(text: str) -> tuple[int, ...]:
+    """Return the shape in the type of a tensor descriptor: `!tt.tensordesc<tensor<64x32xf16>>`."""
+    import re
+
+    match = re.search(r"tensordesc<(?:tensor<)?((?:\d+x)+)", text)
+    return tuple(int(size) for size in match[1].split("x") if size) if match else ()
+
+
+def _tensormap_create(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    """Remember the descriptor that is written to an address; sizes and strides are innermost first."""
+    target, base = _value(operands[0], step), _value(operands[1], step)
+    numbers = [known_number(item, "a tensor descriptor", step) for item in operands[2:]]
+    rank = (len(numbers) + 1) // 4
+    block, sizes = numbers[:rank], numbers[rank : 2 * rank]
+    size = size_in_bytes(_pointee(base))
+    strides = [1, *(stride // size for stride in numbers[2 * rank : 3 * rank - 1])]
+    descriptor = Descriptor(
+        base, tuple(sizes[::-1]), tuple(strides[::-1]), tuple(block[::-1]), _pointee(base)
+    )
+    machine.descriptors[target.number] = descriptor
+    return []
+
+
+def _reinterpret_descriptor(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    item = operands[0]
+    if isinstance(item, Descriptor):
+        return [item]
+    descriptor = machine.descriptors.get(_value(item, step).number)
+    if descriptor is None:
+        raise UnansweredError("a tensor descriptor that the program did not make", step)
+    block = descriptor_block(step.text.rpartition(" to ")[2]) or descriptor.block
+    return [Descriptor(descriptor.base, descriptor.shape, descriptor.strides, block, descriptor.element)]
+
+
+def _scratch(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    machine.scratch += 1 << 20
+    return [Value(np.array(machine.scratch, np.int64), step.types[0])]
+
+
+def _tile(
+    machine: Machine, step: Step, descriptor: Descriptor, starts: Sequence[int], shape: tuple[int, ...]
+) -> tuple[Value, Value]:
+    """Return the addresses of a tile, and where they are inside the tensor."""
+    rank = len(descriptor.shape)
+    block = (1,) * (rank - len(shape)) + shape
+    offset: Array = np.zeros((1,) * rank, np.int64)
+    inside: Array = np.ones((1,) * rank, np.int64)
+    for axis, (start, length, size, stride) in enumerate(
+        zip(starts, block, descriptor.shape, descriptor.strides, strict=True)
+    ):
+        index = (start + np.arange(length)).reshape([length if a == axis else 1 for a in range(rank)])
+        offset = offset + index * stride
+        inside = inside & ((index >= 0) & (index < size))
+    data = descriptor.base.data + offset * size_in_bytes(descriptor.element)
+    inside = np.broadcast_to(inside, block)
+    if rank != len(shape):
+        data, inside = np.broadcast_to(data, block).reshape(shape), inside.reshape(shape)
+    type_ = Type(f"!tt.ptr<{descriptor.element}>", shape, "", "tensor")
+    return Value(data, type_), Value(inside.astype(np.int64), Type("i1", shape, "", "tensor"))
+
+
+def _descriptor(item: Item, step: Step) -> Descriptor:
+    if not isinstance(item, Descriptor):
+        raise UnansweredError("a tensor descriptor whose contents are not known", step)
+    return item
+
+
+def _zero(machine: Machine, type_: Type) -> Value:
+    if type_.element.startswith("i"):
+        return Value(np.zeros((1,) * len(type_.shape), np.int64), type_)
+    return machine.domain.constant(0.0, type_)
+
+
+def _tma_load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    """Copy a tile to a buffer and count its bytes on the barrier: `%desc[%i, %j] %buffer, %barrier, %pred`."""
+    descriptor = _descriptor(operands[0], step)
+    rank = len(descriptor.shape)
+    starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
+    buffers = [item for item in operands[rank + 1 :] if isinstance(item, Buffer)]
+    if not _predicate(operands[rank + 1 :]):
+        return []
+    buffer = next(item for item in buffers if item.type.element != "i64" or item.data.size > 1)
+    barrier = next(item for item in buffers if item is not buffer)
+    type_ = Type(descriptor.element, buffer.type.shape, "", "tensor")
+    address, inside = _tile(machine, step, descriptor, starts, buffer.type.shape)
+    write(machine, step, buffer, machine.domain.load(step, address, inside, _zero(machine, type_), type_), None)
+    counted = barrier_of(machine, barrier, step)
+    counted.bytes -= buffer.data.size * size_in_bytes(descriptor.element)
+    counted.end_phase()
+    return []
+
+
+def _tma_store(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    descriptor = _descriptor(operands[0], step)
+    rank = len(descriptor.shape)
+    starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
+    buffer = _buffer(operands[rank + 1], step)
+    address, inside = _tile(machine, step, descriptor, starts, buffer.type.shape)
+    value = read(buffer, Type(descriptor.element, buffer.type.shape, "", "tensor"))
+    if "reduce" in step.opcode:
+        machine.domain.atomic(step, address, [value], inside)
+    else:
+        machine.domain.store(step, address, value, inside)
+    return [None] * len(step.results)
+
+
+def _descriptor_load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    descriptor = _descriptor(operands[0], step)
+    starts = [known_number(item, "the place of a tile", step) for item in operands[1:]]
+    type_ = step.types[0]
+    address, inside = _tile(machine, step, descriptor, starts, type_.shape)
+    return [machine.domain.load(step, address, inside, _zero(machine, type_), type_)]
+
+
+def _descriptor_store(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    descriptor = _descriptor(operands[0], step)
+    rank = len(descriptor.shape)
+    starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
+    value = _value(operands[rank + 1], step)
+    address, inside = _tile(machine, step, descriptor, starts, value.type.shape)
+    machine.domain.store(step, address, value, inside)
+    return []
+
+
+# Reductions and products.
+
+
+def _combine(machine: Machine, step: Step) -> Combine:
+    region = step.regions[0]
+
+    def combine(operands: Sequence[Value]) -> list[Value]:
+        return [_value(item, step) for item in machine.call(region, operands)]
+
+    return combine
+
+
+def _reduce(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    values = [_value(item, step) for item in operands]
+    return [*machine.domain.reduce(step, values, _combine(machine, step))]
+
+
+def _scan(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    values = [_value(item, step) for item in operands]
+    return [*machine.domain.scan(step, values, _combine(machine, step))]
+
+
+def _matrix(machine: Machine, item: Item, step: Step) -> Value:
+    if isinstance(item, Buffer):
+        shape, element = item.type.shape, item.type.element
+        return read(item, Type(element, shape, item.type.encoding, "tensor"))
+    return _value(item, step)
+
+
+def _dot(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    a, b = (_matrix(machine, item, step) for item in operands[:2])
+    accumulator = _value(operands[2], step)
+    if len(operands) > 3 and step.opcode == "ttng.warp_group_dot":
+        use = known_number(operands[3], "whether a product adds to its accumulator", step)
+        if not use:
+            accumulator = _zero(machine, accumulator.type)
+    return [machine.domain.dot(step, a, b, accumulator, ())]
+
+
+def _dot_wait(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    return [*operands[: len(step.results)]]
+
+
+HandlerTable = Mapping[str, Handler]
+
+MEMORY: dict[str, Any] = {
+    "tt.load": _load,
+    "tt.store": _store,
+    "tt.atomic_rmw": _atomic,
+    "tt.atomic_cas": _atomic,
+    "ttg.local_alloc": _local_alloc,
+    "ttg.local_load": _local_load,
+    "ttg.local_store": _local_store,
+    "ttg.memdesc_index": _memdesc_index,
+    "ttg.memdesc_subview": _memdesc_subslice,
+    "ttg.memdesc_subslice": _memdesc_subslice,
+    "ttg.memdesc_trans": _memdesc_trans,
+    "ttg.memdesc_reshape": _memdesc_reshape,
+    "ttg.memdesc_reinterpret": _memdesc_reinterpret,
+    "ttg.async_copy_global_to_local": _async_copy,
+    "ttng.init_barrier": _init_barrier,
+    "ttng.barrier_expect": _barrier_expect,
+    "ttng.arrive_barrier": _arrive_barrier,
+    "ttng.async_copy_mbarrier_arrive": _arrive_after_copies,
+    "tt.make_tensor_descriptor": _make_descriptor,
+    "ttng.tensormap_create": _tensormap_create,
+    "ttng.reinterpret_tensor_descriptor": _reinterpret_descriptor,
+    "ttg.global_scratch_alloc": _scratch,
+    "ttng.async_tma_copy_global_to_local": _tma_load,
+    "ttng.async_tma_copy_local_to_global": _tma_store,
+    "ttng.async_tma_reduce": _tma_store,
+    "tt.descriptor_load": _descriptor_load,
+    "tt.descriptor_store": _descriptor_store,
+    "tt.reduce": _reduce,
+    "tt.scan": _scan,
+    "tt.dot": _dot,
+    "ttng.warp_group_dot": _dot,
+    "ttng.warp_group_dot_wait": _dot_wait,
+}

@@ -1,0 +1,250 @@
+"""A parsed stage as nested blocks of steps, in the form that the machine executes.
+
+    %a_13 = arith.addf %a, %b : tensor<64xf32, #blocked> loc(#loc7)
+    -> Step("arith.addf", results ("%a_13",), operands ("%a", "%b"), types (64 x f32 in #blocked,), ...)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from irscope.interpreting.answers import UnansweredError
+from irscope.languages.brackets import delimiters, split_outermost
+from irscope.languages.document import Document, Operation
+from irscope.languages.mlir.locations import split_locations
+from irscope.languages.mlir.value_types import ShapedType, split_types, type_lists
+from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attribute
+from irscope.layouts.convert import Version
+from irscope.layouts.linear import LinearLayout
+from irscope.layouts.tensors import Layouts, alias_bodies, tensor_of_type
+
+_BLOCK_ARGUMENT = re.compile(r"(%[\w$.-]+)\s*(?=:|=)")
+_WORD = re.compile(r"[\w!.]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """The type of a value: the shape is () for a scalar; `encoding` is the alias of a layout, or "".
+
+    `kind` is "tensor", "memdesc", "tensordesc", or "" for a scalar.
+    """
+
+    element: str
+    shape: tuple[int, ...] = ()
+    encoding: str = ""
+    kind: str = ""
+    parameters: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Block:
+    """A region: the names of its arguments, and its steps in order."""
+
+    arguments: tuple[str, ...] = ()
+    steps: list[Step] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Step:
+    """One operation. `line` is the index of its line in the stage, `types` are those of its results.
+
+    `text` is its text without its name and location; `operand_types` are the printed ones of its operands.
+    """
+
+    opcode: str
+    text: str
+    results: tuple[str, ...]
+    operands: tuple[str, ...]
+    types: tuple[Type, ...]
+    operand_types: tuple[Type, ...]
+    line: int
+    source_line: int
+    regions: list[Block] = field(default_factory=list)
+
+    def number(self, name: str, default: int | None = None) -> int:
+        """Return an integer attribute, `axis = 1 : i32`. Raise UnansweredError if there is none."""
+        match = re.search(rf"\b{name}\s*=\s*(-?\d+)", self.text)
+        if match is None and default is None:
+            raise UnansweredError(f"{self.opcode} has no number {name}", self)
+        return int(match[1]) if match else default or 0
+
+    def numbers(self, name: str) -> list[int]:
+        """Return an attribute that is a list, `order = array<i32: 1, 0>` or `[1, 0]`; [] if there is none."""
+        match = re.search(rf"\b{name}\s*=\s*(?:array<i\d+(?::\s*([^>]*))?>|\[([^\]]*)\])", self.text)
+        return [int(item) for item in re.findall(r"-?\d+", (match[1] or match[2] or "") if match else "")]
+
+    def flag(self, name: str) -> bool:
+        """Return True if an attribute is there and is not `false`."""
+        match = re.search(rf"\b{name}\b(?:\s*=\s*(\w+))?", self.text)
+        return match is not None and match[1] != "false"
+
+
+class Program:
+    """The functions of a stage, and its layouts."""
+
+    def __init__(self, document: Document, triton: Version) -> None:
+        self.document = document
+        self._bodies = alias_bodies(document)
+        self._layouts = Layouts(triton)
+        self.triton = triton
+        self.functions: dict[str, Block] = {}
+        self._children: dict[int, list[int]] = {}
+        for index, operation in enumerate(document.operations):
+            self._children.setdefault(operation.parent, []).append(index)
+        for index, operation in enumerate(document.operations):
+            if operation.opcode.endswith(".func") and operation.end > operation.line + 1:
+                block = Block(operation.arguments)
+                self._fill(index, [block])
+                self.functions[document.functions[operation.function]] = block
+
+    @cached_property
+    def entry(self) -> Block:
+        """Return the kernel's function. Raises UnansweredError if there is none."""
+        for operation in self.document.operations:
+            if operation.opcode.endswith(".func") and " private " not in self.document.lines[operation.line]:
+                return self.functions[self.document.functions[operation.function]]
+        raise UnansweredError("the stage has no function")
+
+    @cached_property
+    def argument_types(self) -> tuple[Type, ...]:
+        """Return the types of the kernel's arguments."""
+        for operation in self.document.operations:
+            if operation.opcode.endswith(".func") and " private " not in self.document.lines[operation.line]:
+                text = self.document.lines[operation.line]
+                starts = [text.index(f"{name}: ") + len(name) + 2 for name in operation.arguments]
+                return tuple(_type(_first_type(text[start:])) for start in starts)
+        return ()
+
+    @cached_property
+    def pointees(self) -> tuple[str, ...]:
+        """Return the element type that each argument of the kernel points to, or "" for a number."""
+        matches = (re.fullmatch(r"!tt\.ptr<(\w+)(?:, \d+)?>", type_.element) for type_ in self.argument_types)
+        return tuple(match[1] if match else "" for match in matches)
+
+    def module_number(self, name: str, default: int) -> int:
+        """Return a number among the attributes of the module: `"ttg.num-warps" = 4 : i32`."""
+        match = re.search(rf'"?{re.escape(name)}"?\s*=\s*(\d+)', self.document.text)
+        return int(match[1]) if match else default
+
+    def layout(self, type_: Type) -> LinearLayout:
+        """Return the linear layout of a tensor or buffer. Raises UnansweredError if it is not supported."""
+        shaped = ShapedType(
+            "tensor" if type_.kind == "tensor" else "!ttg.memdesc",
+            tuple(map(str, type_.shape)),
+            type_.element,
+            (type_.encoding, *type_.parameters),
+        )
+        tensor = tensor_of_type(shaped, self._bodies)
+        if tensor is None:
+            raise UnansweredError(f"a tensor has no layout: {type_.element} in {type_.encoding or 'none'}")
+        try:
+            return self._layouts.of(tensor)
+        except UnknownLayoutError as error:
+            raise UnansweredError(f"the layout {type_.encoding}: {error}") from error
+
+    def attribute(self, encoding: str) -> Attribute:
+        """Return the layout that an encoding names, with aliases expanded."""
+        from irscope.languages.mlir.parser import expand_aliases
+
+        return parse_attribute(expand_aliases(encoding, self._bodies))
+
+    def _fill(self, owner: int, blocks: list[Block]) -> None:
+        """Add the steps of an operation's regions to `blocks`, whose first one is there."""
+        lines = self.document.lines
+        end = self.document.operations[owner].line + 1
+        for index in self._children.get(owner, ()):
+            operation = self.document.operations[index]
+            for number in range(end, operation.line):
+                self._open(lines[number].strip(), blocks)
+            if operation.opcode != "?":
+                blocks[-1].steps.append(self._step(index))
+            elif (text := lines[operation.line].strip()) and not text.startswith(("}", ")", "//")):
+                self._open(text, blocks)
+            end = operation.end
+        for number in range(end, self.document.operations[owner].end - 1):
+            self._open(lines[number].strip(), blocks)
+
+    def _open(self, line: str, blocks: list[Block]) -> None:
+        """Open the next region if a line between two operations does."""
+        line = split_locations(line)[0].strip()
+        names = tuple(_BLOCK_ARGUMENT.findall(line))
+        if line.startswith("^"):
+            if blocks[-1].steps:
+                raise UnansweredError("branches between blocks")
+            blocks[-1].arguments = names or blocks[-1].arguments
+        elif line.endswith("{") and (blocks[-1].steps or not line.startswith("default")):
+            blocks.append(Block(names))
+
+    def _step(self, index: int) -> Step:
+        operation = self.document.operations[index]
+        text = split_locations(self.document.lines[operation.line])[0].strip()
+        tail = text
+        regions: list[Block] = []
+        if operation.end > operation.line + 1:
+            arguments = operation.arguments if operation.opcode in ("scf.for", "scf.while") else ()
+            regions = [Block(arguments)]
+            self._fill(index, regions)
+            if "->" not in text:
+                tail = split_locations(self.document.lines[operation.end - 1])[0].strip()
+        operands, results = type_lists(tail)
+        if operation.results and not results:
+            # `tt.addptr` prints the types of the pointers and of the offsets; a select, those of its condition.
+            results = operands[:1] if operation.opcode == "tt.addptr" else operands[-1:]
+        location = operation.location.outermost if operation.location else None
+        return Step(
+            operation.opcode,
+            _after_name(text, operation),
+            operation.results,
+            operation.operands,
+            tuple(_types(results, len(operation.results))),
+            tuple(map(_type, operands)),
+            operation.line,
+            location.line if location else 0,
+            regions,
+        )
+
+
+def _after_name(text: str, operation: Operation) -> str:
+    start = text.find(operation.opcode)
+    return text[start + len(operation.opcode) :].lstrip('"')
+
+
+def _types(texts: Sequence[str], count: int) -> Iterator[Type]:
+    """Yield the types of `count` results; several results may share the type that is printed once."""
+    for number in range(count):
+        yield _type(texts[min(number, len(texts) - 1)]) if texts else Type("")
+
+
+def _type(text: str) -> Type:
+    text = text.strip()
+    rest, types = split_types(text)
+    if len(types) == 1 and rest.endswith("<>"):
+        shaped = types[0]
+        if all(size.isdecimal() for size in shaped.shape):
+            kind = shaped.kind.removeprefix("!").rpartition(".")[2] or "memdesc"
+            shape = tuple(map(int, shaped.shape))
+            return Type(shaped.element, shape, shaped.encoding, kind, shaped.parameters[1:])
+    return Type(text)
+
+
+def _first_type(text: str) -> str:
+    """Return the type that a text begins with."""
+    for depth, match in delimiters(text):
+        if (depth == 0 and match[0] in ",)") or depth < 0:
+            text = text[: match.start()]
+            break
+    return re.split(r" [{]| loc\(", text)[0].strip()
+
+
+def loop_element(step: Step) -> str:
+    """Return the type of the index of an `scf.for`."""
+    match = re.search(r":\s*(i\d+|index)\s*\{", step.text)
+    return match[1] if match else "index"
+
+
+def arguments_text(text: str) -> list[str]:
+    """Split the text in the outermost brackets of a step: `[%a, %b]`."""
+    return [item.strip() for item in split_outermost(text)]

@@ -1,0 +1,155 @@
+"""The values that the machine computes with.
+
+    %m = arith.cmpi slt, %i, %n : tensor<64x32xi32, #blocked>
+    -> Value(data of shape (1, 32), int64, known)
+
+An axis along which all elements are equal has the length 1 in `data`, as after `tt.splat` and `tt.broadcast`.
+A pointer is an address in bytes: the n-th argument of the kernel points to (n + 1) * ARGUMENT_SPACING.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from irscope.interpreting.program import Type
+
+Array = NDArray[Any]
+
+# The distance in bytes between what two arguments point to.
+ARGUMENT_SPACING = 1 << 44
+
+_WIDTH = re.compile(r"[iu](\d{1,3})")
+
+
+@dataclass(slots=True)
+class Value:
+    """A scalar or a tensor.
+
+    `known` data are integers (int64) or addresses; other data are the domain's own, 64 bits per element.
+    `note` is what a domain remembers of how the value was computed.
+    """
+
+    data: Array
+    type: Type
+    known: bool = True
+    note: object = None
+
+    @property
+    def full(self) -> Array:
+        """Return the data with every element of the type's shape (a view)."""
+        return np.broadcast_to(self.data, self.type.shape)
+
+    @property
+    def number(self) -> int:
+        """Return the value of a known scalar."""
+        return int(self.data.reshape(-1)[0])
+
+
+@dataclass(slots=True)
+class Cell:
+    """Whether the elements of an allocation in shared or tensor memory are known; None before the first write."""
+
+    known: bool | None = None
+
+
+@dataclass(slots=True)
+class Buffer:
+    """A view of an allocation in shared memory: writing to `data` writes to the allocation."""
+
+    data: Array
+    type: Type
+    cell: Cell
+
+
+@dataclass(slots=True)
+class Descriptor:
+    """A tensor descriptor (TMA): `shape` and `strides` are in elements, `base` is an address."""
+
+    base: Value
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    block: tuple[int, ...]
+    element: str
+
+
+@dataclass(slots=True)
+class Barrier:
+    """An mbarrier: a phase ends when `pending` arrivals and `bytes` have come."""
+
+    count: int = 1
+    pending: int = 1
+    bytes: int = 0
+    phase: int = 0
+
+    def arrive(self, count: int = 1) -> None:
+        """Take arrivals off; begin the next phase if nothing is pending."""
+        self.pending -= count
+        self.end_phase()
+
+    def end_phase(self) -> None:
+        """Begin the next phase if all arrivals and bytes have come."""
+        if self.pending <= 0 and self.bytes <= 0:
+            self.phase += 1
+            self.pending = self.count
+
+
+Item = Value | Buffer | Descriptor | None
+
+
+def width(element: str) -> int:
+    """Return the bits of an integer type; 64 for `index` and pointers."""
+    match = _WIDTH.fullmatch(element)
+    return int(match[1]) if match else 64
+
+
+def is_integer(element: str) -> bool:
+    """Return True for an integer type, `index`, or a pointer."""
+    return bool(_WIDTH.fullmatch(element)) or element == "index" or element.startswith("!tt.ptr")
+
+
+def size_in_bytes(element: str) -> int:
+    """Return the size of an element in memory."""
+    if element.startswith("!"):
+        return 8
+    digits = re.search(r"\d+", element)
+    return max(1, int(digits[0]) // 8) if digits else 4
+
+
+def wrapped(data: Array, element: str) -> Array:
+    """Return integers as two's complement numbers of their type, `i1` as 0 and 1."""
+    bits = width(element)
+    if bits == 1:
+        return data & 1
+    if bits in (8, 16, 32):
+        return data.astype(f"int{bits}").astype(np.int64)
+    return data
+
+
+def unsigned(data: Array, element: str) -> NDArray[np.uint64]:
+    """Return integers of a type as numbers without a sign."""
+    bits = width(element)
+    plain = data.astype(np.int64).view(np.uint64)
+    return plain if bits >= 64 else plain & np.uint64((1 << bits) - 1)
+
+
+def scalar(number: int, element: str = "i32") -> Value:
+    """Return a known scalar."""
+    return Value(np.array(number, np.int64), Type(element))
+
+
+def reshaped(data: Array, old: Sequence[int], new: Sequence[int]) -> Array:
+    """Return the data of a tensor of shape `old` in the shape `new`; equal elements stay an axis of length 1."""
+    if data.size == 1:
+        return data.reshape((1,) * len(new))
+    return np.broadcast_to(data, tuple(old)).reshape(tuple(new))
+
+
+def mapped(value: Value, type_: Type, change: Callable[[Array], Array]) -> Value:
+    """Return a value whose elements were moved, without the note."""
+    return Value(change(value.data), type_, value.known)
