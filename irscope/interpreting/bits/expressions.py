@@ -198,7 +198,7 @@ class Expressions:
         data, fused = self._added(step, (a, note_a), (b, note_b), type_.element, subtract)
         if fused:
             self.note_way("fusion", step, "a * b + c is fused")
-        return Value(data, type_, False, Note(note_a.plain and note_b.plain))
+        return Value(data, type_, False, Note(note_a.plain and note_b.plain and not subtract))
 
     def _added(
         self,
@@ -223,11 +223,14 @@ class Expressions:
                     del addend
                     fused = True
                     break
+        if subtract:
+            # x - x, as when a running maximum did not change; not for infinities, which are below.
+            plain = np.where(a == ~b, ZERO, plain)
         if not note_a.plain:
             plain = np.where(a == ZERO, b, plain)
             plain = np.where((a == MINUS_INFINITY) & (b != NAN) & (b != INFINITY), a, plain)
             if not note_b.plain:
-                opposite = (a == MINUS_INFINITY) & ((b == INFINITY) | (b == ~MINUS_INFINITY))
+                opposite = (a == MINUS_INFINITY) & (b == INFINITY)
                 plain = np.where(opposite, NAN, plain)
         if not note_b.plain:
             plain = np.where((b == ZERO) | (b == ~ZERO), a, plain)

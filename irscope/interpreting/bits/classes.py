@@ -1,0 +1,209 @@
+"""Which variants of a kernel compute the same bits at one launch, and what decides."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+from itertools import combinations
+
+import numpy as np
+
+from irscope.interpreting.answers import UnansweredError
+from irscope.interpreting.bits import hashes
+from irscope.interpreting.bits.expressions import Decision, Expressions
+from irscope.interpreting.bits.hashes import Hashes
+from irscope.interpreting.bits.written import SCATTERED, Addresses, Memory
+from irscope.interpreting.machine import Launch, Machine
+from irscope.interpreting.program import Program
+from irscope.languages.document import Document
+from irscope.layouts.convert import Version
+
+# A grid of so few programs is executed whole; of a larger one, the first, the middle and the last program are.
+_WHOLE_GRID = 32
+# So few contributions to one element give the same bits in any order: addition commutes.
+_ORDERLESS = 2
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a variant writes at a launch, as hashes of expressions.
+
+    `outputs` maps the number of an argument to the addresses written and their hashes. `unanswered` says why the
+    variant could not be evaluated, with the index of the line of the stage; all else is then empty. `repeatable`
+    is False if the order of atomic operations, which no launch repeats, decides about bits.
+    """
+
+    outputs: Mapping[int, tuple[Addresses, Hashes]] = field(default_factory=dict)
+    decisions: tuple[Decision, ...] = ()
+    repeatable: bool = True
+    unanswered: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class BitClass:
+    """Variants that compute the same bits; `name` is "a", "b", ...
+
+    If it is not `repeatable`, not even two launches of its one variant do.
+    """
+
+    name: str
+    variants: tuple[int, ...]
+    repeatable: bool
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why two classes differ: at a line of a stage (index from 0) and of the source (0 if unknown)."""
+
+    kind: str
+    stage: str
+    line: int
+    source_line: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What separates two classes, given by their names."""
+
+    a: str
+    b: str
+    reasons: tuple[Reason, ...]
+
+
+@dataclass(frozen=True)
+class BitClasses:
+    """The classes of the variants at one launch. `unknown` maps the ids of the other variants to the reason."""
+
+    classes: tuple[BitClass, ...]
+    unknown: Mapping[int, str]
+    differences: tuple[Difference, ...]
+
+
+def evaluate(document: Document, triton: Version, launch: Launch, fusion: bool) -> Evaluation:
+    """Execute the final TTGIR of a variant for some programs of a launch. Never raises."""
+    expressions = Expressions(fusion)
+    try:
+        machine = Machine(Program(document, triton), expressions, launch)
+        executed = 0
+        for program_id in _programs(launch.grid):
+            machine.run(program_id)
+            executed += 1
+        whole = executed == launch.grid[0] * launch.grid[1] * launch.grid[2]
+        outputs = {argument: writes.final() for argument, writes in expressions.memory.outputs.items()}
+        repeatable = _add_atomics(expressions.memory, outputs, whole)
+    except UnansweredError as error:
+        line = error.step.line if error.step else None
+        return Evaluation(unanswered=error.reason, line=line)
+    return Evaluation(outputs, tuple(expressions.decisions), repeatable)
+
+
+def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
+    """Sort variants, given by id, into classes: equal hashes at every element that all of them were seen to write."""
+    unknown = {number: item.unanswered for number, item in evaluations.items() if item.unanswered}
+    answered = {number: item for number, item in evaluations.items() if not item.unanswered}
+    common = _common(list(answered.values()))
+    if common is None:
+        why = "the elements seen of it are not those of the other variants"
+        return BitClasses((), unknown | dict.fromkeys(answered, why), ())
+    groups: dict[object, list[int]] = {}
+    for number, item in answered.items():
+        key: object = tuple(
+            (argument, values[np.searchsorted(addresses, common[argument])].tobytes())
+            for argument, (addresses, values) in sorted(item.outputs.items())
+        )
+        groups.setdefault(key if item.repeatable else number, []).append(number)
+    classes = tuple(
+        BitClass(_name(index), tuple(members), answered[members[0]].repeatable)
+        for index, members in enumerate(groups.values())
+    )
+    differences = tuple(
+        Difference(a.name, b.name, tuple(reasons(answered[a.variants[0]], answered[b.variants[0]])))
+        for a, b in combinations(classes, 2)
+    )
+    return BitClasses(classes, unknown, differences)
+
+
+def reasons(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
+    """Yield what was decided differently for two variants, line by line."""
+    for number, item in (("A", a), ("B", b)):
+        if not item.repeatable:
+            yield Reason("atomics", "ttgir", 0, 0, f"{number} adds with atomics, whose order is not defined")
+    ways_a, ways_b = _ways(a), _ways(b)
+    for key in sorted(ways_a.keys() | ways_b.keys(), key=lambda key: (key[1], key[0])):
+        ones, others = ways_a.get(key, {}), ways_b.get(key, {})
+        if ones.keys() == others.keys():
+            continue
+        kind, source_line = key
+        line = next(iter((ones or others).values()))
+        yield Reason(kind, "ttgir", line, source_line, f"A {_listed(ones)}; B {_listed(others)}")
+
+
+def _ways(evaluation: Evaluation) -> dict[tuple[str, int], dict[str, int]]:
+    """Map (kind, line of the source) to the ways that were chosen there, with the line of the stage."""
+    ways: dict[tuple[str, int], dict[str, int]] = {}
+    for decision in evaluation.decisions:
+        ways.setdefault((decision.kind, decision.source_line), {}).setdefault(decision.way, decision.line)
+    return ways
+
+
+def _listed(ways: Mapping[str, int]) -> str:
+    return " and ".join(ways) or "does not"
+
+
+def _programs(grid: tuple[int, int, int]) -> list[tuple[int, int, int]]:
+    """Return the programs to execute: all of a small grid, else the first, the middle and the last."""
+    x, y, z = grid
+    if x * y * z <= _WHOLE_GRID:
+        return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
+    return list(dict.fromkeys([(0, 0, 0), (x - 1, y - 1, z - 1), (x // 2, y // 2, z // 2)]))
+
+
+def _common(evaluations: Sequence[Evaluation]) -> dict[int, Addresses] | None:
+    """Return the addresses that all were seen to write, by argument; None if there are none for some argument."""
+    if not evaluations:
+        return {}
+    arguments = {frozenset(item.outputs) for item in evaluations}
+    if len(arguments) > 1:
+        return None
+    common = {}
+    for argument in next(iter(arguments)):
+        common[argument] = reduce(
+            lambda a, b: np.intersect1d(a, b, assume_unique=True),
+            (item.outputs[argument][0] for item in evaluations),
+        )
+        if not len(common[argument]) and any(len(item.outputs[argument][0]) for item in evaluations):
+            return None
+    return common
+
+
+def _add_atomics(memory: Memory, outputs: dict[int, tuple[Addresses, Hashes]], whole: bool) -> bool:
+    """Add the results of atomic operations to the outputs; return False if no launch repeats them."""
+    repeatable = True
+    for (argument, kind), writes in memory.atomics.items():
+        addresses = np.concatenate(writes.addresses)
+        values = np.concatenate(writes.values)
+        unique, index, counts = np.unique(addresses, return_inverse=True, return_counts=True)
+        if kind in ("cas", "exch"):
+            raise UnansweredError(f"what an atomic {kind} leaves depends on the order of the programs")
+        if kind == "fadd" and (argument == SCATTERED or counts.max(initial=0) > _ORDERLESS):
+            repeatable = False
+        elif kind == "fadd" and not whole:
+            raise UnansweredError("how many programs add to one element is not known without executing all")
+        folded = values if kind == "add" else hashes.folded(kind, values)
+        total = np.zeros(len(unique), np.uint64)
+        np.add.at(total, index, folded)
+        outputs[argument] = (unique, total)
+    return repeatable
+
+
+def _name(index: int) -> str:
+    """Return the name of a class: a, b, ..., z, aa, ab, ..."""
+    name = ""
+    index += 1
+    while index:
+        index, letter = divmod(index - 1, 26)
+        name = chr(ord("a") + letter) + name
+    return name
