@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irscope.document.blocks import Block, Line, StageDiffs, Table, title, variant_name
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import PassChange, PassLine, summarize
+from irscope.workspace import PassChange, PassLine
 from irscope.workspace.diff_rows import change_names, counts_text
 from irscope.workspace.pass_comparison import (
     LlvmReport,
@@ -44,7 +44,7 @@ def passes_content(report: PassReport) -> Iterator[Block]:
 def pass_change_content(change: PassChange, context: int) -> Iterator[Block]:
     """Yield the changes of a pass: a heading, then the rows."""
     step, diff = change.step, change.diff
-    what = change.note if diff is None else summarize(diff)
+    what = change.note if diff is None else diff.summary
     between = ", A and B after it" if change.between else ""
     yield title(f"{step.number} {step.name} ({step.stage}){between}: {what}")
     if diff is not None:

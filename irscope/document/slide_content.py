@@ -29,7 +29,6 @@ from irscope.workspace import (
     cell_size,
     kinds_for,
     microseconds_text,
-    short_label,
 )
 from irscope.workspace.diff_rows import row_sides
 from irscope.workspace.opening import opening_pair
@@ -110,7 +109,7 @@ class PairContent:
 def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
     """Everything that the slides show about two variants. Raises UserError if a stage is damaged."""
     pair = workspace.compare(a, b)
-    stages = [(name, short_label(diff), not diff.equal) for name, diff in pair.stages.items()]
+    stages = [(name, diff.label, not diff.equal) for name, diff in pair.stages.items()]
     findings = [finding for finding in pair.main_findings if not finding.declared.whole]
     layout, no_layout = _layout(pair)
     return PairContent(

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from irscope.diff.align import MatchingBlock, common_blocks
 from irscope.diff.line_map import NO_LINES, LineMap
-from irscope.diff.rows import Change, Row, StageDiff, describe_layout, summarize
+from irscope.diff.rows import Change, Row, StageDiff, describe_layout
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
 from irscope.languages.language import parse
@@ -156,7 +156,7 @@ def _others(diff: StageDiff) -> list[str]:
     added = diff.counts.get(Change.ADDED, 0)
     if added and added == diff.counts.get(Change.REMOVED):
         return [f"{added:,} moved"]
-    return [summarize(diff).removeprefix("0 added, 0 removed, ")]
+    return [diff.summary.removeprefix("0 added, 0 removed, ")]
 
 
 def touched(step: PassStep, line: int, document: Documents) -> Mapping[Change, int]:
@@ -359,7 +359,7 @@ def _difference(stage: str, left: Document, right: Document, lines: LineMap) -> 
     if large(left, right) and (opcodes := opcode_changes(left, right)):
         return {"operations"}, ", ".join(opcodes)
     diff = diff_stage(stage, left, right, lines)
-    return set(_kinds(diff)), summarize(diff)
+    return set(_kinds(diff)), diff.summary
 
 
 def _kinds(diff: StageDiff) -> Iterator[str]:

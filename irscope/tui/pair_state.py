@@ -8,16 +8,7 @@ from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
 from irscope.tui.page import Page, PageSide, plain_page
-from irscope.workspace import (
-    Detail,
-    OperandNotes,
-    Workspace,
-    short_label,
-    stage_named,
-    stages_of,
-    summarize,
-    variant_names,
-)
+from irscope.workspace import Detail, OperandNotes, Workspace, stage_named, stages_of, variant_names
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.diff_rows import differs_materially, rows_at, rows_in_place
 from irscope.workspace.source_lines import python_rows, python_source
@@ -151,7 +142,7 @@ class PairState:
 
     def note(self, stage: str, diff: StageDiff | None) -> None:
         """Note the result of comparing a stage."""
-        self.notes[stage] = short_label(diff) if diff else self._initial_note(stage)
+        self.notes[stage] = diff.label if diff else self._initial_note(stage)
 
     def page(self, stage: str, detail: Detail = Detail.SHAPES) -> Page:
         """Return the page of a stage: aligned if it has been compared, else the plain texts."""
@@ -222,7 +213,7 @@ class PairState:
             return ""
         diff = self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
-            return summarize(diff)
+            return diff.summary
         if self.notes[stage] == EQUAL:
             return "identical text"
         if self.notes[stage] == PENDING:

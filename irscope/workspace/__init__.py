@@ -15,10 +15,6 @@ if TYPE_CHECKING:
     from irscope.diff.rows import LayoutChange as LayoutChange
     from irscope.diff.rows import Row as Row
     from irscope.diff.rows import StageDiff as StageDiff
-    from irscope.diff.rows import by_source_line as by_source_line
-    from irscope.diff.rows import first_structural as first_structural
-    from irscope.diff.rows import short_label as short_label
-    from irscope.diff.rows import summarize as summarize
     from irscope.estimating.terms import Estimate as Estimate
     from irscope.facts.fact import ESTIMATE_KINDS as ESTIMATE_KINDS
     from irscope.facts.fact import MOST_ESTIMATED as MOST_ESTIMATED
@@ -116,9 +112,7 @@ if TYPE_CHECKING:
 
 # Module -> the names loaded from it.
 _EXPORTS = {
-    "irscope.diff.rows": (
-        "Change LayoutChange Row StageDiff by_source_line first_structural short_label summarize"
-    ),
+    "irscope.diff.rows": "Change LayoutChange Row StageDiff",
     "irscope.estimating.terms": "Estimate",
     "irscope.facts.fact": "ESTIMATE_KINDS Evidence Fact FactKind FactValue MOST_ESTIMATED microseconds_text",
     "irscope.facts.registers.live_values": "LiveValue SourceLine SpilledValue",

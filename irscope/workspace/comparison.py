@@ -10,7 +10,7 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from irscope.diff.rows import StageDiff, first_structural
+from irscope.diff.rows import StageDiff
 from irscope.facts.duplicates import are_duplicates
 from irscope.facts.fact import Fact
 from irscope.facts.source.alignment import line_map
@@ -269,7 +269,7 @@ class Comparison:
     @property
     def first_difference(self) -> StageDiff | None:
         """Return the first compared stage that differs in more than shapes and constants."""
-        return first_structural(self._held.values())
+        return next((diff for diff in self._held.values() if diff.structural), None)
 
     @cached_property
     def recompilation(self) -> Recompilation:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.diff.rows import Change, LineCountChange, Row, StageDiff, by_source_line
+from irscope.diff.rows import Change, LineCountChange, Row, StageDiff
 from irscope.diff.word_diff import changed_spans
 from irscope.languages.document import Document, Operation
 from irscope.languages.language import language_named, line_without_location
@@ -188,7 +188,7 @@ def source_line_counts(diff: StageDiff) -> list[LineCountChange]:
 
     None for MLIR and Python: their rows show it.
     """
-    return [] if diff.left.language in (MLIR.name, PYTHON.name) else by_source_line(diff)
+    return [] if diff.left.language in (MLIR.name, PYTHON.name) else diff.source_lines
 
 
 def _ranges(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -> Iterator[Span]:

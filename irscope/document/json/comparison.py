@@ -34,9 +34,7 @@ from irscope.workspace import (
     Row,
     RowSide,
     StageDiff,
-    by_source_line,
     reason_text,
-    summarize,
 )
 from irscope.workspace.capture_comparison import FactChange, MatchedVariants
 from irscope.workspace.diff_rows import CHANGES, change_names, hunks, row_sides, rows_in_place
@@ -70,7 +68,7 @@ _STAGE: Projection[StageDiff] = Projection(
     stage="stage",
     equal="equal",
     structural="structural",
-    summary=summarize,
+    summary="summary",
     counts=lambda diff: {change_names(kind)[0]: diff.counts.get(kind, 0) for kind in CHANGES},
     layouts=each("layouts", _LAYOUT_CHANGE),
 )
@@ -120,7 +118,7 @@ def finding_records(comparison: Comparison) -> list[dict[str, Any]]:
 def _rows(diff: StageDiff, context: int) -> dict[str, Any]:
     notes = OperandNotes(diff)
     return {
-        "source_lines": list(map(_LINE_COUNT, by_source_line(diff))),
+        "source_lines": list(map(_LINE_COUNT, diff.source_lines)),
         "rows": [
             _row(diff, row, notes)
             for hunk in hunks(rows_in_place(diff), context, lambda row: row.change)
@@ -201,7 +199,7 @@ _WHY: Projection[Comparison] = Projection(
     whole_key="recompilation.whole",
     reasons=each("recompilation.reasons", _REASON),
     unknown="recompilation.unknown",
-    first_stage=optional("first_difference", Projection[StageDiff](stage="stage", summary=summarize)),
+    first_stage=optional("first_difference", Projection[StageDiff](stage="stage", summary="summary")),
     findings=finding_records,
     same_machine_code="duplicate",
     verdict="verdict",
