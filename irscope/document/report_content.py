@@ -28,7 +28,6 @@ from irscope.workspace import (
     ValuePair,
     Window,
     Workspace,
-    cell_size,
 )
 from irscope.workspace.table_sections import ranked_pairs
 from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
@@ -178,8 +177,8 @@ def _drawn(layouts: LayoutComparison, value: ValuePair) -> ValueDrawing:
         drawings = layouts.draw(value, DrawingOptions(Window(rows=(0, most))))
     if len(drawings) == 2 and drawings[0].grid.cells == drawings[1].grid.cells:
         # The parts that repeat are equal: the whole values show how often each repeats.
-        cell = cell_size(layouts.shapes(value), _MAX_ROWS, _MAX_COLUMNS)
-        drawings = layouts.draw(value, DrawingOptions(cell=cell))
+        options = DrawingOptions().as_map(layouts.shapes(value), _MAX_ROWS, _MAX_COLUMNS)
+        drawings = layouts.draw(value, options)
     return ValueDrawing(value.name, layouts.difference(value), drawings)
 
 

@@ -26,7 +26,6 @@ from irscope.workspace import (
     ValuePair,
     Verdict,
     Workspace,
-    cell_size,
     kinds_for,
     microseconds_text,
 )
@@ -189,7 +188,7 @@ def _drawn(layouts: LayoutComparison, value: ValuePair) -> LayoutContent:
     blocked = value.tensor.attribute.kind.endswith("blocked")
     by = ColorBy.THREAD if blocked and ColorBy.THREAD in choices else (choices or (None,))[0]
     rows = max(shape[-2] for shape in shapes) if by is ColorBy.THREAD else _ROWS
-    options = DrawingOptions(cell=cell_size(shapes, rows, _COLUMNS), color_by=by)
+    options = DrawingOptions().as_map(shapes, rows, _COLUMNS, by)
     drawings = layouts.draw(value, options)
     sentences = list(dict.fromkeys(sentence for drawing in drawings for sentence in drawing.sentences[:1]))
     if drawings[0].sentences[:1] != drawings[1].sentences[:1]:

@@ -25,11 +25,9 @@ from irscope.workspace import (
     VariantLayouts,
     Window,
     Workspace,
-    conflicts_text,
     lint_source,
     stage_named,
     strip_debug,
-    ways_text,
 )
 from irscope.workspace.estimate_text import estimate_lines
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
@@ -99,10 +97,10 @@ def _layout_lines(capture: Workspace, variant: Variant) -> Iterator[str]:
     """Yield each access to shared memory and each layout conversion, with its cost."""
     layouts = capture.layouts(variant)
     for access in layouts.accesses:
-        cost = conflicts_text(access.conflicts) if access.conflicts else access.why_not
+        cost = access.conflicts.text if access.conflicts else access.why_not
         yield f"{access.access.opcode} of line {access.access.line}, {access.access.buffer.type}: {cost}"
         if access.plain:
-            yield f"    without the swizzle: {ways_text(access.plain)}"
+            yield f"    without the swizzle: {access.plain.ways_text}"
     for conversion in layouts.conversions:
         cost = conversion.cost.value if conversion.cost else conversion.why_not
         both = f"{conversion.source.alias} -> {conversion.target.alias}"

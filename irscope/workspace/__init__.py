@@ -44,17 +44,12 @@ if TYPE_CHECKING:
     from irscope.layouts.banks import AccessConflicts as AccessConflicts
     from irscope.layouts.banks import BankConflicts as BankConflicts
     from irscope.layouts.color_map import ColorBy as ColorBy
-    from irscope.layouts.color_map import cell_size as cell_size
-    from irscope.layouts.describe import conflicts_text as conflicts_text
-    from irscope.layouts.describe import ways_text as ways_text
     from irscope.layouts.grid import Grid as Grid
     from irscope.layouts.grid import GridCell as GridCell
     from irscope.layouts.grid import Window as Window
-    from irscope.layouts.grid import ruler as ruler
     from irscope.layouts.kernel_layouts import Conversion as Conversion
     from irscope.layouts.kernel_layouts import Picture as Picture
     from irscope.layouts.tensors import Tensor as Tensor
-    from irscope.layouts.tensors import layout_shape as layout_shape
     from irscope.lint.diagnostic import Diagnostic as Diagnostic
     from irscope.lint.diagnostic import Rule as Rule
     from irscope.lint.linter import lint_source as lint_source
@@ -127,11 +122,10 @@ _EXPORTS = {
     "irscope.languages.language": "line_without_location strip_debug",
     "irscope.languages.lexers": "lexer_for",
     "irscope.layouts.banks": "AccessConflicts BankConflicts",
-    "irscope.layouts.color_map": "ColorBy cell_size",
-    "irscope.layouts.describe": "conflicts_text ways_text",
-    "irscope.layouts.grid": "Grid GridCell Window ruler",
+    "irscope.layouts.color_map": "ColorBy",
+    "irscope.layouts.grid": "Grid GridCell Window",
     "irscope.layouts.kernel_layouts": "Conversion Picture",
-    "irscope.layouts.tensors": "Tensor layout_shape",
+    "irscope.layouts.tensors": "Tensor",
     "irscope.lint.diagnostic": "Diagnostic Rule",
     "irscope.lint.linter": "lint_source",
     "irscope.lint.rules": "RULES SOURCE_RULES",
