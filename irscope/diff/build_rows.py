@@ -20,7 +20,7 @@ from irscope.diff.classify import classify
 from irscope.diff.matching import UNMATCHED, without_names
 from irscope.diff.rows import Change, Row
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 
 # A pair of lines, and how they differ.
 _Anchor = tuple[int, int, Change]
@@ -126,7 +126,7 @@ class _DocumentSide:
 
     def __init__(self, document: Document, unmatched: Change) -> None:
         self.lines = document.lines
-        self.language = language_named(document.language)
+        self.language = Language.named(document.language)
         self.functions = frozenset(document.functions)
         self.labels = document.labels
         self._headers: dict[int, str] = {}

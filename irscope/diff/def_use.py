@@ -20,7 +20,7 @@ from irscope.diff.align import common_blocks
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 
 _COMMUTATIVE = re.compile(
     r"(?:arith\.|call @llvm\.)?(?:f?add|f?mul|and|or|xor|[su]?min|[su]?max|m(?:in|ax)num|phi"
@@ -49,7 +49,7 @@ def definitions(document: Document) -> Definitions:
     If a name is defined again, the new definition holds for the rest of the text.
     """
     operations = document.operations
-    if not language_named(document.language).names_are_values:
+    if not Language.named(document.language).names_are_values:
         return [()] * len(operations)
     names: dict[int, dict[str, Definition]] = defaultdict(dict)
     operand_definitions: list[tuple[Definition | None, ...]] = []
@@ -133,7 +133,7 @@ class _DefinitionMatcher:
                     self.parameters[index] = matched_parameters(*arguments)
             elif self.left[index].results or len(arguments[0]) != len(arguments[1]):
                 self.carried[index] = self._carried(index, partner, ours[index], theirs[partner])
-        if language_named(left.language).has_regions:
+        if Language.named(left.language).has_regions:
             self._match_inserted(ours, theirs)
         self._special = bool(self.carried or self.parameters or self.inserted[0])
 

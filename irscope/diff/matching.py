@@ -30,7 +30,7 @@ from sys import intern
 from irscope.diff.align import AlignmentBudget, Gap, MatchingBlock, common_blocks, gaps_between, refined
 from irscope.diff.line_map import NO_LINES, NO_LOCATION, LineMap, LocationNumbers, number_locations
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 
 # Functions are matched by their content up to this product of numbers.
 _MOST_PAIRS = 40 * 40
@@ -44,7 +44,7 @@ _PARAMETER = re.compile(r"(.*)(_param_\d+)", re.DOTALL)
 def with_symbols_of(left: Document, right: Document) -> Document:
     """Return `left` with the names of `right` for matching functions; `left` itself if all are equal."""
     renamed = renamed_symbols(left, right)
-    use = language_named(left.language).symbol
+    use = Language.named(left.language).symbol
     if not renamed or use is None:
         return left
 

@@ -22,7 +22,7 @@ from typing import NamedTuple
 
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import OPAQUE, Document, Layout
-from irscope.languages.language import Language, language_named
+from irscope.languages.language import Language
 from irscope.model.records import FrozenValue
 
 
@@ -256,7 +256,7 @@ class StageDiff(FrozenValue):
         its call. Matrix and memory instructions precede others, larger differences precede smaller
         ones.
         """
-        language = language_named(self.left.language)
+        language = Language.named(self.left.language)
         diff = self.in_lines_of_b()
         left, right = _class_counts(diff.left, language), _class_counts(diff.right, language)
         changes = [

@@ -19,7 +19,7 @@ from functools import cached_property
 from itertools import pairwise
 
 from irscope.languages.document import Document
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 from irscope.model.records import FrozenValue
 
 NONE = -1
@@ -91,7 +91,7 @@ def control_flow(document: Document) -> ControlFlow:
     Of another language, it has one block per function.
     """
     operations = document.operations
-    branches = language_named(document.language).branches(document)
+    branches = Language.named(document.language).branches(document)
     functions = [operation.function for operation in operations]
     entries = [
         position

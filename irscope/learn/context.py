@@ -21,13 +21,13 @@ from irscope.workspace import (
     DrawingOptions,
     Fact,
     Grid,
+    Language,
     TextLine,
     VariantLayouts,
     Window,
     Workspace,
     lint_source,
     stage_named,
-    strip_debug,
 )
 from irscope.workspace.estimate_text import estimate_lines
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
@@ -190,7 +190,7 @@ class LessonContext:
 
     def lines(self, stage: str) -> list[str]:
         """Return the lines of a stage without source locations."""
-        return strip_debug(self.text(stage), language_of(stage)).splitlines()
+        return Language.named(language_of(stage)).without_debug(self.text(stage)).splitlines()
 
     def count(self, stage: str, pattern: str) -> int:
         """Count the lines of a stage that match a regular expression."""

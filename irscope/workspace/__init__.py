@@ -38,9 +38,7 @@ if TYPE_CHECKING:
     from irscope.findings.passes import Divergence as Divergence
     from irscope.findings.passes import Divergences as Divergences
     from irscope.languages.document import Layout as Layout
-    from irscope.languages.language import line_without_location as line_without_location
-    from irscope.languages.language import strip_debug as strip_debug
-    from irscope.languages.lexers import lexer_for as lexer_for
+    from irscope.languages.language import Language as Language
     from irscope.layouts.banks import AccessConflicts as AccessConflicts
     from irscope.layouts.banks import BankConflicts as BankConflicts
     from irscope.layouts.color_map import ColorBy as ColorBy
@@ -119,8 +117,7 @@ _EXPORTS = {
     "irscope.findings.finding": "Finding",
     "irscope.findings.passes": "Divergence Divergences",
     "irscope.languages.document": "Layout",
-    "irscope.languages.language": "line_without_location strip_debug",
-    "irscope.languages.lexers": "lexer_for",
+    "irscope.languages.language": "Language",
     "irscope.layouts.banks": "AccessConflicts BankConflicts",
     "irscope.layouts.color_map": "ColorBy",
     "irscope.layouts.grid": "Grid GridCell Window",

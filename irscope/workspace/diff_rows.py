@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 from irscope.diff.rows import Change, LineCountChange, Row, StageDiff
 from irscope.diff.word_diff import changed_spans
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named, line_without_location
+from irscope.languages.language import Language
 from irscope.languages.mlir import LANGUAGE as MLIR
 from irscope.languages.python import LANGUAGE as PYTHON
 from irscope.model.records import FrozenValue
@@ -92,7 +92,7 @@ def rows_in_place(diff: StageDiff) -> Sequence[Row]:
     An operation with regions can differ on a later line only: `} {tt.flatten}`. Then its first
     line is equal.
     """
-    if not language_named(diff.left.language).has_regions:
+    if not Language.named(diff.left.language).has_regions:
         return diff.rows
     return [
         Row(row.left, row.right, Change.EQUAL)
@@ -209,7 +209,7 @@ def _ranges(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -
 
 def _text(document: Document, line: int) -> str:
     # Locations carry no meaning in a diff, and some lines consist of them by half.
-    return display_line(line_without_location(document.lines[line], document.language))
+    return display_line(Language.named(document.language).strip_location(document.lines[line]))
 
 
 # Differences that follow from a block size.
@@ -300,5 +300,5 @@ class OperandNotes:
 
 
 def _value(document: Document, constant: Operation) -> str:
-    text = display_line(line_without_location(document.lines[constant.line], document.language))
+    text = display_line(Language.named(document.language).strip_location(document.lines[constant.line]))
     return text.partition(" = ")[2].strip() or text.strip()

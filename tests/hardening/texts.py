@@ -8,7 +8,7 @@ from pathlib import Path
 
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
-from irscope.languages.language import parse, strip_debug
+from irscope.languages.language import Language, parse
 from irscope.targets import STAGES
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -56,7 +56,7 @@ def parsed(rng: random.Random, folder: Path) -> None:
     language = rng.choice(sorted(pieces()))
     text = damaged_text(rng, pieces()[language])
     check_parsing(text, language)
-    strip_debug(text, language)
+    Language.named(language).without_debug(text)
 
 
 def check_parsing(text: str, language: str) -> Document:

@@ -23,7 +23,7 @@ from functools import cached_property
 
 from irscope.languages.control_flow import ControlFlow, control_flow
 from irscope.languages.document import Document
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 from irscope.languages.registers import NO_ACCESS, RegisterAccess, RegisterFile, RegisterUse
 from irscope.model.records import FrozenValue
 
@@ -279,7 +279,7 @@ class MachineCode(FrozenValue):
 
 def machine_code(document: Document) -> MachineCode | None:
     """Return the registers of an assembly stage, or None for other languages and too tangled texts."""
-    read = language_named(document.language).registers
+    read = Language.named(document.language).registers
     if read is None or not document.operations:
         return None
     use = read(document)

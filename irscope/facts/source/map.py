@@ -26,7 +26,7 @@ from itertools import groupby
 from typing import NamedTuple
 
 from irscope.languages.document import OPAQUE, Document, Location, Operation
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 from irscope.model import Kernel, SourceFunction
 from irscope.model.origin import Origin
 from irscope.model.records import FrozenValue
@@ -70,7 +70,7 @@ class SourceMap:
     """
 
     def __init__(self, document: Document) -> None:
-        self._language = language_named(document.language)
+        self._language = Language.named(document.language)
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._chains: list[tuple[SourcePlace, ...]] = []

@@ -10,7 +10,7 @@ from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, INTEGER, OBJECT, TEXT, VARIANT, Arguments, Tool, text
 from irscope.model import UserError, Variant
 from irscope.model.text import clipped, display_line, one_line
-from irscope.workspace import Workspace, line_without_location
+from irscope.workspace import Language, Workspace
 from irscope.workspace.source_lines import (
     assembly_stage,
     instruction_counts,
@@ -45,7 +45,7 @@ def stage_lines(workspace: Workspace, variant: Variant, stage: str) -> list[str]
     if kind.language is None:
         raise UserError(f"{stage} is binary; text stages: {', '.join(workspace.stages(variant))}")
     content = workspace.content(variant, stage).decode("utf-8", "replace")
-    return [display_line(line_without_location(line, kind.language)) for line in content.split("\n")]
+    return [display_line(Language.named(kind.language).strip_location(line)) for line in content.split("\n")]
 
 
 def _stages(workspace: Workspace, variant: Variant) -> list[str]:
