@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
+from irscope.compiling.compile_targets import requested_target
 from irscope.model import Config, Kernel, Target, UserError, Variant
 from irscope.model.text import html_paragraph, html_table, html_text, pluralize
 from irscope.workspace import (
@@ -25,7 +26,6 @@ from irscope.workspace import (
     TableSection,
     Verdict,
     Workspace,
-    parse_target,
 )
 from irscope.workspace.table import table_view
 
@@ -161,7 +161,7 @@ def capture(
     axes: dict[tuple[str, str], Any] = {
         (of, name): tuple(v) for of, values in (sweep or {}).items() for name, v in values.items()
     }
-    where = None if target is None else _target(target)
+    where = None if target is None else requested_target(target)
     options = RunOptions(where, axes, kernel, max_variants, jobs, timeout)
     return CaptureBlock(CapturedBlock(Path(path), options, force))
 
@@ -195,7 +195,7 @@ def compile(  # noqa: A001 - it is irscope.compile
     from irscope.recording.in_process import compile_kernel
 
     names = [target] if isinstance(target, str) else target
-    targets = tuple(map(_target, names))
+    targets = tuple(map(requested_target, names))
     given = kernel, Path(path), signature, config or {}, const or {}, targets
     if cluster is None:
         result = compile_kernel(*given, jobs, timeout, force)
@@ -266,7 +266,7 @@ def fits(
         return fits_function(jobs, timeout)
     from irscope.jobs.prune.prune import fitting_configs
 
-    where = None if target is None else _target(target)
+    where = None if target is None else requested_target(target)
     return fitting_configs(kernel, configs, arguments, named, signature, where, jobs, timeout)
 
 
@@ -295,10 +295,3 @@ def _html_table(section: TableSection) -> str:
         note = html_text(entry.problem or entry.note)
         rows.append((f"#{entry.variant.id}", html_text(entry.name), *facts, note))
     return html_paragraph(section.title, bold=True) + html_table(titles, rows)
-
-
-def _target(text: str) -> Target:
-    try:
-        return parse_target(text)
-    except ValueError as error:
-        raise UserError(str(error)) from error

@@ -231,8 +231,8 @@ def _has_kernels_of(file: Path, path: Path) -> bool:
 
 
 def _request(sweep: LessonSweep) -> SweepRequest:
+    from irscope.compiling.compile_targets import requested_target
     from irscope.compiling.messages import SweepRequest
-    from irscope.workspace import parse_target
 
     return SweepRequest(
         file=sweep.file,
@@ -240,7 +240,7 @@ def _request(sweep: LessonSweep) -> SweepRequest:
         signature=sweep.signature,
         constants={name: _value(value) for name, value in (sweep.const or {}).items()},
         axes={name: tuple(map(_value, values)) for name, values in (sweep.config or {}).items()},
-        targets=tuple(map(parse_target, sweep.targets)),
+        targets=tuple(map(requested_target, sweep.targets)),
         passes=sweep.passes,
     )
 

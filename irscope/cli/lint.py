@@ -36,7 +36,6 @@ def run(args: argparse.Namespace) -> int:
     Raises UserError for wrong use.
     """
     from irscope.model.text import one_line
-    from irscope.workspace import RULES
     from irscope.workspace.linting import lint
 
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
@@ -49,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     elif args.format in options.CI_FORMATS:
         from irscope.document.ci.reports import lint_report
 
-        options.print_ci(lint_report(result, RULES), args)
+        options.print_ci(lint_report(result), args)
     else:
         from irscope.document.variant_content import lint_content
 

@@ -25,15 +25,12 @@ if TYPE_CHECKING:
 
 def target(text: str) -> Target:
     """Return the target called `text`. Raises UserError if it is unknown."""
+    from irscope.compiling.compile_targets import requested_target
     from irscope.model import UserError
-    from irscope.workspace import parse_target
 
     if "," in text:
         raise UserError(f"'{text}' has several targets: repeat the option, as in --target A --target B")
-    try:
-        return parse_target(text)
-    except ValueError as error:
-        raise UserError(str(error)) from error
+    return requested_target(text)
 
 
 def split_names(values: Sequence[str] | None) -> list[str] | None:
@@ -308,9 +305,9 @@ class _Targets:
     """The names of all targets as text, looked up only if help is printed: plug-ins have some."""
 
     def __str__(self) -> str:
-        from irscope.workspace import all_targets
+        from irscope.compiling.compile_targets import target_names
 
-        return ", ".join(map(str, all_targets()))
+        return ", ".join(target_names())
 
 
 def add_workers(parser: Arguments) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from irscope.document.blocks import Block, Code, Column, Line, Table, title
 from irscope.model import Value, format_value
 from irscope.model.records import varying_keys
-from irscope.model.text import one_line, pluralize
-from irscope.workspace import Choice, Pick, microseconds_text
+from irscope.model.text import microseconds_text, one_line, pluralize
+from irscope.workspace import Choice, Pick
 from irscope.workspace.comparison import config_code
 from irscope.workspace.estimate_text import estimate_lines
 from irscope.workspace.picking import Calibration

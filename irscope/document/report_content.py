@@ -17,7 +17,6 @@ from irscope.model import Toolchain, UserError, Variant
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 from irscope.workspace import (
-    MOST_ESTIMATED,
     Comparison,
     DrawingOptions,
     LayoutComparison,
@@ -293,7 +292,7 @@ def report_sections(workspace: Workspace, kernel: str | None, target: str | None
     Raises UserError if a name matches nothing.
     """
     launched = sum(bool(variant.launches) for variant in workspace.select(kernel, target))
-    return workspace.sections(kernel, target, estimate=0 < launched <= MOST_ESTIMATED)
+    return workspace.sections(kernel, target, estimate=0 < launched <= workspace.most_estimated)
 
 
 def _single_variants(sections: Sequence[TableSection]) -> list[tuple[Variant, Variant]]:

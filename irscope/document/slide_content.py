@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from irscope.document.report_content import CaptureReport, pair_title, report_sections
 from irscope.model import UserError, Variant
+from irscope.model.text import microseconds_text
 from irscope.workspace import (
     ColorBy,
     Comparison,
@@ -26,8 +27,6 @@ from irscope.workspace import (
     ValuePair,
     Verdict,
     Workspace,
-    kinds_for,
-    microseconds_text,
 )
 from irscope.workspace.diff_rows import row_sides
 from irscope.workspace.opening import opening_pair
@@ -127,9 +126,9 @@ def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
 
 
 def _asked(pair: Comparison) -> Iterator[tuple[FactKind, str, str]]:
-    kinds = {kind.name: kind for kind in kinds_for(pair.b.target.backend)}
-    for kind in (kinds[name] for name in _ASKED if name in kinds):
-        a, b = (facts[kind.name].value if kind.name in facts else None for facts in pair.facts)
+    of_a, of_b = pair.facts
+    for fact in (of_b[name] for name in _ASKED if name in of_a and name in of_b):
+        kind, a, b = fact.kind, of_a[fact.kind.name].value, fact.value
         if a is not None and b is not None and a != b:
             yield kind, kind.format(a), kind.format(b)
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from irscope.model import Status, Variant
 from irscope.model.records import FrozenValue
 from irscope.model.status import failed
+from irscope.model.text import microseconds_text
 
 if TYPE_CHECKING:
     from irscope.facts.artifacts import VariantArtifacts
@@ -265,16 +266,13 @@ def status_of(variant: Variant, facts: Facts) -> Status | None:
     return value if isinstance(value, Status) else None
 
 
-def microseconds_text(value: FactValue) -> str:
-    """Format a time in microseconds with three digits: "0.12", "43.7", "1,230"."""
-    if not isinstance(value, int | float):
-        return format_value(value)
-    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+def _format_microseconds(value: FactValue) -> str:
+    return microseconds_text(value) if isinstance(value, int | float) else format_value(value)
 
 
 ESTIMATE = FactKind(
     "estimate", "Estimate us", "microseconds", "low", "estimated time of the first launch, in microseconds",
-    "Estimated time", format=microseconds_text, place=-5,
+    "Estimated time", format=_format_microseconds, place=-5,
 )  # fmt: skip
 BOUND_BY = FactKind(
     "bound", "Bound by", "", "", "what limits the first launch, according to the estimate", place=-4
@@ -283,5 +281,3 @@ ESTIMATE_KEY = FactKind(
     "estimate_key", "Estimate for", "", "", "the arguments of the launch that is estimated"
 )
 ESTIMATE_KINDS = (ESTIMATE, BOUND_BY, ESTIMATE_KEY)
-# Views that nobody asked for estimates show those of at most so many variants.
-MOST_ESTIMATED = 128

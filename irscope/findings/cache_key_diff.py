@@ -66,6 +66,17 @@ class ChangedInput(FrozenValue):
     following: tuple[CacheKeyInput, ...] = ()
     parameters: tuple[tuple[str, str, str], ...] = ()
 
+    @property
+    def text(self) -> str:
+        """Return the change in one line: "argument n: i32 divisible by 16 -> i32", "num_warps: 4 -> 8"."""
+        kind, name = self.input.kind, self.input.name
+        if kind in ("source", "helper"):
+            return f"{input_text(self.input)} {_changed(self)}"
+        if kind == "line":
+            return f"first line of {name}: {self.a or _MISSING} -> {self.b or _MISSING} (Triton's key has it)"
+        changes = ", ".join(f"{name} {a} -> {b}".lstrip() for name, a, b in value_changes(self))
+        return f"{input_text(self.input)}: {changes}{following_text(self)}"
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Recompilation(FrozenValue):
@@ -259,17 +270,6 @@ def verdict(a: Variant, b: Variant, identical: bool) -> str:
     if a.target != b.target:
         return "Yes: the targets differ, so the programs differ"
     return "Yes: the programs differ"
-
-
-def reason_text(reason: ChangedInput) -> str:
-    """Return a reason in one line: "argument n: i32 divisible by 16 -> i32", "num_warps: 4 -> 8"."""
-    kind, name = reason.input.kind, reason.input.name
-    if kind in ("source", "helper"):
-        return f"{input_text(reason.input)} {_changed(reason)}"
-    if kind == "line":
-        return f"first line of {name}: {reason.a or _MISSING} -> {reason.b or _MISSING} (Triton's key has it)"
-    changes = ", ".join(f"{name} {a} -> {b}".lstrip() for name, a, b in value_changes(reason))
-    return f"{input_text(reason.input)}: {changes}{following_text(reason)}"
 
 
 def input_text(name: CacheKeyInput) -> str:

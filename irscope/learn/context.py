@@ -17,19 +17,18 @@ from pathlib import Path
 from irscope.learn.lesson import LessonStep
 from irscope.model import UserError, Variant
 from irscope.workspace import (
-    SOURCE_RULES,
     DrawingOptions,
     Fact,
     Grid,
     Language,
+    LintResult,
     TextLine,
     VariantLayouts,
     Window,
     Workspace,
-    lint_source,
-    stage_named,
 )
 from irscope.workspace.estimate_text import estimate_lines
+from irscope.workspace.variant_texts import check_stage
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 # As many as ldmatrix reads at once.
@@ -109,7 +108,7 @@ def _layout_lines(capture: Workspace, variant: Variant) -> Iterator[str]:
 
 def _lint(capture: Workspace, variant: Variant) -> str:
     name = Path(variant.kernel.source.file).name
-    diagnostics = lint_source(_file(capture, variant), name, frozenset(rule.name for rule in SOURCE_RULES))
+    diagnostics = LintResult.of_source(_file(capture, variant), name)
     return "".join(
         f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}: {diagnostic.rule.code} "
         f"{diagnostic.rule.name}: {diagnostic.message}\n    {diagnostic.fix}\n"
@@ -201,7 +200,7 @@ def language_of(stage: str) -> str:
     """Return the language of a stage or extra, or "" if it is binary."""
     if extra := EXTRAS.get(stage):
         return extra.language
-    return stage_named(stage).language or ""
+    return check_stage(stage).language or ""
 
 
 def contexts_of(step: LessonStep, capture: Workspace) -> tuple[LessonContext, LessonContext]:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
 from irscope.tui.page import Page, PageSide, plain_page
-from irscope.workspace import Detail, OperandNotes, Workspace, stage_named, stages_of, variant_names
+from irscope.workspace import Detail, OperandNotes, Workspace, variant_names
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.diff_rows import differs_materially, rows_at, rows_in_place
 from irscope.workspace.source_lines import python_rows, python_source
-from irscope.workspace.variant_texts import ERROR, PYTHON, failure_lines
+from irscope.workspace.variant_texts import ERROR, PYTHON, check_stage, failure_lines
 
 if TYPE_CHECKING:
     from irscope.workspace import Comparison, FindingRow, StageDiff
@@ -317,14 +317,14 @@ def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
     if not workspace.contents.available(variant, stage):
         return PageSide([f"Disassembling the machine code ({stage})..."])
     try:
-        return PageSide(workspace.lines(variant, stage), stage_named(stage).language)
+        return PageSide(workspace.lines(variant, stage), check_stage(stage).language)
     except UserError as error:  # a damaged stage, which must not end the app
         return PageSide([str(error)])
 
 
 def _tabs(workspace: Workspace, a: Variant, b: Variant) -> list[str]:
     """Return the Python source and every text stage that A or B has, can derive or will have."""
-    backends = dict.fromkeys(stage for v in (a, b) for stage in stages_of(v))
+    backends = dict.fromkeys(stage for v in (a, b) for stage in workspace.pipeline(v))
     texts = [stage.name for stage in backends if not stage.binary]
     progress = workspace.in_progress
     expected = {stage for v in (a, b) if v.id in progress for stage in progress.expected_stages(v)}

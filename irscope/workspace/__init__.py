@@ -16,23 +16,18 @@ if TYPE_CHECKING:
     from irscope.diff.rows import Row as Row
     from irscope.diff.rows import StageDiff as StageDiff
     from irscope.estimating.terms import Estimate as Estimate
-    from irscope.facts.fact import ESTIMATE_KINDS as ESTIMATE_KINDS
-    from irscope.facts.fact import MOST_ESTIMATED as MOST_ESTIMATED
     from irscope.facts.fact import Evidence as Evidence
     from irscope.facts.fact import Fact as Fact
     from irscope.facts.fact import FactKind as FactKind
     from irscope.facts.fact import FactValue as FactValue
-    from irscope.facts.fact import microseconds_text as microseconds_text
     from irscope.facts.registers.live_values import LiveValue as LiveValue
     from irscope.facts.registers.live_values import SourceLine as SourceLine
     from irscope.facts.registers.live_values import SpilledValue as SpilledValue
     from irscope.facts.registers.register_report import RegisterReport as RegisterReport
     from irscope.facts.registers.register_report import TensorInRegisters as TensorInRegisters
-    from irscope.facts.registry import kinds_for as kinds_for
     from irscope.facts.source.map import PythonLine as PythonLine
     from irscope.facts.source.map import SourcePlace as SourcePlace
     from irscope.findings.cache_key_diff import ChangedInput as ChangedInput
-    from irscope.findings.cache_key_diff import reason_text as reason_text
     from irscope.findings.compilations import Compilations as Compilations
     from irscope.findings.finding import Finding as Finding
     from irscope.findings.passes import Divergence as Divergence
@@ -50,9 +45,6 @@ if TYPE_CHECKING:
     from irscope.layouts.tensors import Tensor as Tensor
     from irscope.lint.diagnostic import Diagnostic as Diagnostic
     from irscope.lint.diagnostic import Rule as Rule
-    from irscope.lint.linter import lint_source as lint_source
-    from irscope.lint.rules import RULES as RULES
-    from irscope.lint.rules import SOURCE_RULES as SOURCE_RULES
     from irscope.store import CaptureReader as CaptureReader
     from irscope.store import CaptureWriter as CaptureWriter
     from irscope.store import select_variants as select_variants
@@ -62,11 +54,6 @@ if TYPE_CHECKING:
     from irscope.store.capture_file import remove_capture as remove_capture
     from irscope.store.merge_captures import merge_captures as merge_captures
     from irscope.store.overview import overview as overview
-    from irscope.targets import all_stages as all_stages
-    from irscope.targets import all_targets as all_targets
-    from irscope.targets import parse_target as parse_target
-    from irscope.targets import stage_named as stage_named
-    from irscope.targets import stages_of as stages_of
     from irscope.targets.instructions import InstructionKind as InstructionKind
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.charts import Chart as Chart
@@ -107,12 +94,11 @@ if TYPE_CHECKING:
 _EXPORTS = {
     "irscope.diff.rows": "Change LayoutChange Row StageDiff",
     "irscope.estimating.terms": "Estimate",
-    "irscope.facts.fact": "ESTIMATE_KINDS Evidence Fact FactKind FactValue MOST_ESTIMATED microseconds_text",
+    "irscope.facts.fact": "Evidence Fact FactKind FactValue",
     "irscope.facts.registers.live_values": "LiveValue SourceLine SpilledValue",
     "irscope.facts.registers.register_report": "RegisterReport TensorInRegisters",
-    "irscope.facts.registry": "kinds_for",
     "irscope.facts.source.map": "PythonLine SourcePlace",
-    "irscope.findings.cache_key_diff": "ChangedInput reason_text",
+    "irscope.findings.cache_key_diff": "ChangedInput",
     "irscope.findings.compilations": "Compilations",
     "irscope.findings.finding": "Finding",
     "irscope.findings.passes": "Divergence Divergences",
@@ -124,13 +110,10 @@ _EXPORTS = {
     "irscope.layouts.kernel_layouts": "Conversion Picture",
     "irscope.layouts.tensors": "Tensor",
     "irscope.lint.diagnostic": "Diagnostic Rule",
-    "irscope.lint.linter": "lint_source",
-    "irscope.lint.rules": "RULES SOURCE_RULES",
     "irscope.store": "CaptureReader CaptureWriter select_variants variant_names",
     "irscope.store.capture_file": "find_writer holds_nothing remove_capture",
     "irscope.store.merge_captures": "merge_captures",
     "irscope.store.overview": "overview",
-    "irscope.targets": "all_stages all_targets parse_target stage_named stages_of",
     "irscope.targets.instructions": "InstructionKind",
     "irscope.workspace.capture_comparison": "CaptureComparison",
     "irscope.workspace.charts": "Chart Point",

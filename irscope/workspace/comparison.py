@@ -14,7 +14,7 @@ from irscope.diff.rows import StageDiff
 from irscope.facts.duplicates import are_duplicates
 from irscope.facts.fact import Fact
 from irscope.facts.source.alignment import line_map
-from irscope.findings.cache_key_diff import Recompilation, reason_text, recompilation, remedies, verdict
+from irscope.findings.cache_key_diff import Recompilation, recompilation, remedies, verdict
 from irscope.findings.finding import Finding, PairContext, most_important, ranked
 from irscope.findings.registry import findings
 from irscope.model import OPTION_NAMES, Dtype, UserError, Value, Variant, format_value
@@ -162,7 +162,7 @@ class Comparison:
             return ""
         reasons = [reason for reason in self.recompilation.reasons if reason.input.kind in _NAMED_INPUTS]
         rest = len(reasons) - _MOST_INPUTS
-        texts = [reason_text(reason) for reason in reasons[:_MOST_INPUTS]]
+        texts = [reason.text for reason in reasons[:_MOST_INPUTS]]
         return "; ".join([*texts, *([pluralize(rest, "more input")] if rest > 0 else [])])
 
     @property

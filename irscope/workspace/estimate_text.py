@@ -11,10 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.facts.fact import Evidence, microseconds_text
+from irscope.facts.fact import Evidence
 from irscope.findings.finding import Finding, Severity, effect
 from irscope.model import Launch, UserError, Variant
 from irscope.model.records import FrozenValue
+from irscope.model.text import microseconds_text
 
 if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate, Term

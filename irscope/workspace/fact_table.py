@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import (
+    ESTIMATE,
     ESTIMATE_KINDS,
     Fact,
     FactKind,
@@ -22,7 +23,7 @@ from irscope.facts.fact import (
     value_named,
 )
 from irscope.facts.occupancy import REPORTED_SPILLS, spills
-from irscope.facts.registry import CODE, LAUNCHABLE, STACK, facts_named
+from irscope.facts.registry import CODE, LAUNCHABLE, STACK, facts_named, kinds_for
 from irscope.model import Status, UserError, Variant
 from irscope.targets import backend_of
 
@@ -111,6 +112,17 @@ class FactTable:
     def with_problem(self) -> Set[int]:
         """Return the ids of the measured variants that failed or cannot be launched."""
         return self._with_problem
+
+    @staticmethod
+    def kinds(variants: Iterable[Variant], estimated: bool) -> list[FactKind]:
+        """Return the kinds of facts that the variants can have; if `estimated`, those of estimates too."""
+        backends = dict.fromkeys(variant.target.backend for variant in variants)
+        kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
+        return [*kinds, *(ESTIMATE_KINDS if estimated else ())]
+
+    def has_estimate(self, variant: int) -> bool:
+        """Check whether a variant was estimated."""
+        return ESTIMATE.name in self._facts.get(variant, _NONE)
 
     def __contains__(self, variant: int) -> bool:
         return variant in self._facts

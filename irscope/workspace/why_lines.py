@@ -12,7 +12,7 @@ from itertools import groupby
 
 from irscope.facts.source.map import SourcePlace
 from irscope.findings.cache_key import CacheKeyInput
-from irscope.findings.cache_key_diff import key_sentence, reason_text
+from irscope.findings.cache_key_diff import key_sentence
 from irscope.findings.compilations import Compilations, compilation_summary, compilation_totals
 from irscope.findings.finding import Finding
 from irscope.model import Variant
@@ -114,7 +114,7 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
     why = pair.recompilation
     yield TextLine(f"{key_sentence(why, len(a.cache_key.keys() | b.cache_key.keys()))}:")
     for reason in why.reasons:
-        yield TextLine(reason_text(reason), 2, target=_python_line(b, reason.input))
+        yield TextLine(reason.text, 2, target=_python_line(b, reason.input))
     if not why.reasons:
         same = "none: Triton uses one compilation for both" if why.whole else "none of these differs"
         yield TextLine(same, 2)

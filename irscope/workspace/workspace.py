@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from irscope.model import Launch, UserError, Variant
 from irscope.store import find_variant, select_variants, variant_number
@@ -49,6 +49,8 @@ class Workspace(StageReader):
     captures, whose variants follow those of `path`. `live` is what changes while this is open. Raises
     UserError if one is not a capture.
     """
+
+    most_estimated: ClassVar[int] = 128  # views that nobody asked for estimates make no more of them
 
     def __init__(
         self,

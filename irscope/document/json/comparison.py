@@ -34,7 +34,6 @@ from irscope.workspace import (
     Row,
     RowSide,
     StageDiff,
-    reason_text,
 )
 from irscope.workspace.capture_comparison import FactChange, MatchedVariants
 from irscope.workspace.diff_rows import CHANGES, change_names, hunks, row_sides, rows_in_place
@@ -190,7 +189,7 @@ _REASON: Projection[ChangedInput] = Projection(
     name="input.name",
     a="a",
     b="b",
-    text=reason_text,
+    text="text",
     parameters=tuples("parameters", "name", "a", "b"),
     components="components",
     following=each("following", lambda name: f"{name.kind} {name.name}".rstrip()),
