@@ -279,7 +279,7 @@ def compile_helion_kernel(args: argparse.Namespace, sweep: SweepRequest, kernel:
     from irscope.cli.progress import recording_bar
     from irscope.compiling.messages import RunOptions
     from irscope.recording.compile_helion import HelionRequest, compile_helion
-    from irscope.workspace import holds_nothing, remove_capture
+    from irscope.workspace import CaptureWriter
 
     if args.reasons:
         raise UserError("--reasons does not apply to a Helion kernel; irscope run records none either")
@@ -296,8 +296,7 @@ def compile_helion_kernel(args: argparse.Namespace, sweep: SweepRequest, kernel:
 
         open_ = partial(_opener, args, path, sweep.targets[0])
         code, written = compile_helion(request, sweep.targets, run, open_, command, report)
-    if holds_nothing(path):
-        remove_capture(path)
+    if CaptureWriter.remove_if_empty(path):
         return path, code or 1
     _print_summary(path, written, time.monotonic() - start)
     return path, code or int(any(counts.failed for counts in written))

@@ -146,12 +146,11 @@ def _note_incomplete(capture: object) -> None:
     from pathlib import Path
 
     from irscope.model.errors import UserError
-    from irscope.workspace import overview
     from irscope.workspace.growth import incomplete_note
 
     path = Path(capture)
     try:
-        note = incomplete_note(path, overview(path).variants)
+        note = incomplete_note(path)
     except UserError:  # the command says what is wrong with the file
         return
     if note:

@@ -29,9 +29,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Merge. Raises UserError if a capture cannot be read or FILE cannot be written."""
     from irscope.model.text import pluralize
-    from irscope.workspace import merge_captures
+    from irscope.workspace import MergedCapture
 
-    merged = merge_captures(args.captures, args.output, args.force)
+    merged = MergedCapture.write(args.captures, args.output, args.force)
     name = shlex.quote(str(args.output))
     duplicates = merged.read - merged.variants
     total = f"{pluralize(merged.variants, 'variant')} of {pluralize(merged.kernels, 'kernel')}"

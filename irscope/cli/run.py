@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.recording.background_writer import BackgroundWriter, summary
     from irscope.recording.process_recorder import with_default_target
     from irscope.recording.program import how_interrupted, run_captured
-    from irscope.workspace import Workspace, holds_nothing, remove_capture
+    from irscope.workspace import CaptureWriter, Workspace
 
     program, run_options = _program(args), with_default_target(_options(args))
     path = args.output or _default_path(program)
@@ -101,8 +101,7 @@ def run(args: argparse.Namespace) -> int:
     if counts.variants:
         with counting_bar("facts") as report:
             Workspace(path).store_facts(report)
-    if holds_nothing(path):
-        remove_capture(path)
+    CaptureWriter.remove_if_empty(path)
     print(f"irscope: {summary(path, counts)}", file=sys.stderr)
     if counts.failed:
         options.print_failures(path, "irscope: ")

@@ -109,7 +109,7 @@ def _compile_kernel(args: argparse.Namespace) -> int:
 
 def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     from irscope.jobs.versions.requests import captured_request, launches_of, left_out
-    from irscope.workspace import merge_captures
+    from irscope.workspace import MergedCapture
     from irscope.workspace.trust import untrusted_files
 
     options.check_positive(args, "-j")
@@ -128,7 +128,7 @@ def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     def begin(path: Path) -> None:
         """Begins with the variants as they were captured, under their own version."""
         if not (args.resume and path.exists()) and args.kernel is None and not targets:
-            merge_captures([capture], path, args.force)
+            MergedCapture.write([capture], path, args.force)
             args.resume = True
 
     return _compile(args, request, capture.stem, begin, launches_of(request))

@@ -298,6 +298,18 @@ class CaptureReader(BlobReader):
         for row in self._summary_rows():
             yield Variant(*row.columns, metadata=row.metadata.values, cache_key=row.key)
 
+    def listing(
+        self, kernel: str | None = None, target: str | None = None
+    ) -> tuple[list[Variant], Mapping[int, str]]:
+        """Return the `summaries` of variants that match two globs (None: all), and the names of all by id.
+
+        Raises UserError, listing what there is, if either matches nothing.
+        """
+        from irscope.store.names import select_variants, variant_names
+
+        variants = list(self.summaries())
+        return select_variants(variants, kernel, target), variant_names(variants)
+
     def _summary_rows(self) -> Iterator[SummaryRow]:
         kernels, toolchains, shared = self.kernels, self.toolchains(), self._shared_columns
         with self._damage():

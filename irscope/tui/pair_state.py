@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
 from irscope.tui.page import Page, PageSide, plain_page
-from irscope.workspace import Detail, OperandNotes, Workspace, variant_names
+from irscope.workspace import Detail, OperandNotes, Workspace
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.diff_rows import differs_materially, rows_at, rows_in_place
 from irscope.workspace.source_lines import python_rows, python_source
@@ -247,7 +247,7 @@ class PairState:
 
     def _heading(self, letter: str, variant: Variant, among: list[Variant]) -> str:
         version = version_name(self.workspace, variant)
-        parts = [f"{letter} #{variant.id}", version, variant_names(among)[variant.id]]
+        parts = [f"{letter} #{variant.id}", version, self.workspace.names_among(among)[variant.id]]
         if variant.failure:
             parts.append(f" FAILED: {variant.failure.kind}")
         if variant.id in self.workspace.in_progress:

@@ -47,13 +47,8 @@ if TYPE_CHECKING:
     from irscope.lint.diagnostic import Rule as Rule
     from irscope.store import CaptureReader as CaptureReader
     from irscope.store import CaptureWriter as CaptureWriter
-    from irscope.store import select_variants as select_variants
-    from irscope.store import variant_names as variant_names
-    from irscope.store.capture_file import find_writer as find_writer
-    from irscope.store.capture_file import holds_nothing as holds_nothing
-    from irscope.store.capture_file import remove_capture as remove_capture
-    from irscope.store.merge_captures import merge_captures as merge_captures
-    from irscope.store.overview import overview as overview
+    from irscope.store.merge_captures import MergedCapture as MergedCapture
+    from irscope.store.overview import CaptureOverview as CaptureOverview
     from irscope.targets.instructions import InstructionKind as InstructionKind
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.charts import Chart as Chart
@@ -110,10 +105,9 @@ _EXPORTS = {
     "irscope.layouts.kernel_layouts": "Conversion Picture",
     "irscope.layouts.tensors": "Tensor",
     "irscope.lint.diagnostic": "Diagnostic Rule",
-    "irscope.store": "CaptureReader CaptureWriter select_variants variant_names",
-    "irscope.store.capture_file": "find_writer holds_nothing remove_capture",
-    "irscope.store.merge_captures": "merge_captures",
-    "irscope.store.overview": "overview",
+    "irscope.store": "CaptureReader CaptureWriter",
+    "irscope.store.merge_captures": "MergedCapture",
+    "irscope.store.overview": "CaptureOverview",
     "irscope.targets.instructions": "InstructionKind",
     "irscope.workspace.capture_comparison": "CaptureComparison",
     "irscope.workspace.charts": "Chart Point",

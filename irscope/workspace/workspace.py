@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from irscope.model import Launch, UserError, Variant
-from irscope.store import find_variant, select_variants, variant_number
+from irscope.store import find_variant, select_variants, variant_names, variant_number
 from irscope.targets import backend_of
 from irscope.workspace.fact_table import MeasuredFacts
 from irscope.workspace.growth import Growth, GrowthWatch
@@ -105,6 +105,10 @@ class Workspace(StageReader):
     def names(self) -> Mapping[int, str]:
         """Return each variant's short name by id: the values that set it apart from its kernel's others."""
         return self.live.names
+
+    def names_among(self, variants: Sequence[Variant]) -> Mapping[int, str]:
+        """Return short names by id that only set these variants apart from each other."""
+        return variant_names(variants)
 
     def __contains__(self, variant: Variant) -> bool:
         return variant.id in self.live.by_number

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import UserError
-from irscope.store.merge_captures import merge_captures
+from irscope.store.merge_captures import MergedCapture
 from irscope.workspace import Workspace
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.timeline import Timeline, TimelineStep
@@ -81,7 +81,7 @@ def test_a_version_without_the_variant_is_left_out(paths: list[Path]) -> None:
 
 def test_a_merged_capture_has_the_sources_as_versions(paths: list[Path], tmp_path: Path) -> None:
     merged = tmp_path / "all.irscope"
-    merge_captures(paths, merged)
+    MergedCapture.write(paths, merged)
     with Workspace(merged) as workspace:
         assert steps(workspace, 1, 1, -1) == [(1, 3, 2), (3, 5, 3), (1, 3, 2)]
         assert [len(one.variants) for one in Timeline(workspace, workspace.variants[0]).versions] == [2, 2, 1]
