@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
 from irscope.compiling.compile_targets import requested_target
 from irscope.model import Config, Kernel, Target, UserError, Variant
@@ -59,11 +60,86 @@ __all__ = [
 ]
 
 
-class Capture(Workspace):
-    """An open capture. A context manager; a notebook shows it as its table."""
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def _public(
+    method: Callable[Concatenate[Workspace, _Parameters], _Result],
+) -> Callable[Concatenate[Capture, _Parameters], _Result]:
+    """Make a method of `Workspace` one of `Capture`, with its signature and documentation."""
+
+    @wraps(method)
+    def ask(self: Capture, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        return method(self._workspace, *args, **kwargs)
+
+    return ask
+
+
+class Capture:
+    """An open capture. A context manager; a notebook shows it as its table.
+
+    It has the questions of a `Workspace` that are public; `irscope.workspace` is for irscope's own views.
+    """
+
+    def __init__(self, path: str | Path, writable: bool = False) -> None:
+        self._workspace = Workspace(path, writable=writable)
 
     def __repr__(self) -> str:
         return f"<irscope.Capture '{self.path}': {pluralize(len(self.variants), 'variant')}>"
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    __contains__ = _public(Workspace.__contains__)
+    close = _public(Workspace.close)
+
+    @property
+    def path(self) -> Path:
+        """Return the file of the capture."""
+        return self._workspace.path
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """Return every variant in the order of the capture."""
+        return self._workspace.variants
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """Return each variant's short name by id: the values that set it apart from its kernel's others."""
+        return self._workspace.names
+
+    variant = _public(Workspace.variant)
+    select = _public(Workspace.select)
+    compilations = _public(Workspace.compilations)
+
+    stages = _public(Workspace.stages)
+    text = _public(Workspace.text)
+    content = _public(Workspace.content)
+    lines = _public(Workspace.lines)
+    document = _public(Workspace.document)
+    source_map = _public(Workspace.source_map)
+    operation_lines = _public(Workspace.operation_lines)
+    derive_stages = _public(Workspace.derive_stages)
+    passes = _public(Workspace.passes)
+
+    facts = _public(Workspace.facts)
+    all_facts = _public(Workspace.all_facts)
+    store_facts = _public(Workspace.store_facts)
+    table = _public(Workspace.table)
+    sections = _public(Workspace.sections)
+    loops = _public(Workspace.loops)
+    layouts = _public(Workspace.layouts)
+    registers = _public(Workspace.registers)
+
+    compare = _public(Workspace.compare)
+    diff = _public(Workspace.diff)
+    estimate = _public(Workspace.estimate)
+    pick = _public(Workspace.pick)
+    verdict = _public(Workspace.verdict)
 
     def reproduce(
         self,

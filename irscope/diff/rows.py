@@ -323,9 +323,10 @@ def _count(number: int, noun: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LineCountChange(FrozenValue):
-    """A source line of the kernel (from 1) with different numbers of instructions of the class `opcode`.
+    """A source line of the kernel with different numbers of instructions of the class `opcode` in A and B.
 
-    The file and line are B's; A's if B does not have the line (`removed`).
+    `file` and `line` (from 1) are B's. `removed`: B does not have the line, and they are A's. `left` and
+    `right` are the numbers of instructions in A and in B.
     """
 
     file: str
