@@ -64,8 +64,6 @@ class Workspace(StageReader):
         self.watch = GrowthWatch(Path(path))  # sees what is added from here on
         super().__init__(StageContents(path, self.in_progress, disassemble, writable, also))
         self.path = self.contents.path
-        # The open files, and the index of the one that has a variant.
-        self.captures, self.capture_index = self.contents.paths, self.contents.place
         self._facts = MeasuredFacts(self)
         try:
             self.live = LiveVariants(self.contents, self.in_progress, self._forget)

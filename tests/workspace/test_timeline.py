@@ -97,7 +97,7 @@ def test_joined_captures_have_the_stages_and_facts_of_each(paths: list[Path]) ->
     with Workspace(paths[0], also=paths[1:]) as workspace:
         for index, path in enumerate(paths):
             with Workspace(path) as alone:
-                joined = [v for v in workspace.variants if workspace.capture_index(v) == index]
+                joined = [v for v in workspace.variants if workspace.contents.place(v) == index]
                 for own, other in zip(joined, alone.variants, strict=True):
                     assert workspace.text(own, "ttgir") == alone.text(other, "ttgir")
                     assert workspace.facts(own).keys() == alone.facts(other).keys()
