@@ -7,7 +7,7 @@ The estimates of two variants for the same problem: what makes one slower, as a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -135,19 +135,6 @@ def bar_text(share: float, width: int) -> str:
     eighths = round(max(0.0, min(share, 1.0)) * width * 8)
     part = _PARTS[eighths % 8] if eighths % 8 else ""
     return (_FULL * (eighths // 8) + part).ljust(width)
-
-
-def evidence_ranges(evidence: Sequence[Evidence]) -> str:
-    """Return the lines in short: `ptx 120-131, 140`; "" without any."""
-    by_stage: dict[str, list[int]] = {}
-    for item in evidence:
-        by_stage.setdefault(item.stage, []).append(item.line + 1)
-    parts = []
-    for stage, lines in by_stage.items():
-        ordered = sorted(set(lines))
-        ranges = ", ".join(map(str, ordered[:3])) + (", ..." if len(ordered) > 3 else "")
-        parts.append(f"{stage} {ranges}")
-    return "; ".join(parts)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

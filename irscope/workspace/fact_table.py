@@ -5,7 +5,7 @@ The facts of an open capture's variants: measured when they are first asked for,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -207,26 +207,3 @@ class MeasuredFacts:
             with suppress(UserError):
                 return workspace.contents.find(variant, stage)
         return workspace.contents.read(variant, stage)
-
-
-def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> None:
-    """Measure the facts that a capture does not store yet and store them; close the workspace.
-
-    `report` receives the number of variants done and in total.
-    """
-    from irscope.facts.measure import FACTS_VERSION, to_json
-    from irscope.store import CaptureWriter
-
-    stored = workspace.contents.facts(workspace.variants)
-    missing = [variant for variant in workspace.variants if variant.id not in stored]
-    if not missing:
-        workspace.close()
-        return
-    measured = {}
-    for variant in missing:
-        measured[variant.id] = to_json(workspace.facts(variant))
-        report(len(measured), len(missing))
-    workspace.close()
-    with CaptureWriter.resume(workspace.path, amends=True) as writer:
-        for id_, values in measured.items():
-            writer.add_facts(id_, FACTS_VERSION, values)

@@ -20,7 +20,6 @@ from irscope.facts.fact import (
     BOUND_BY,
     ESTIMATE,
     ESTIMATE_KEY,
-    ESTIMATE_KINDS,
     Fact,
     FactKind,
     Facts,
@@ -37,7 +36,7 @@ from irscope.model.text import natural_key, one_line, pluralize
 from irscope.workspace.fact_table import kinds_named
 
 if TYPE_CHECKING:
-    from irscope.workspace.workspace import Workspace
+    pass
 
 # For sorting: numbers, then text, then unknown values.
 SortKey = tuple[int, float, str]
@@ -181,23 +180,6 @@ class TableSection(FrozenValue):
     def best_values(self, kind: FactKind) -> BestValues:
         """Return the best value of a fact."""
         return best_values(kind, self._facts, self._unable, self._spilling)
-
-
-def capture_sections(
-    workspace: Workspace,
-    kernel: str | None,
-    target: str | None,
-    sort: str | None,
-    kinds: Sequence[FactKind] | None,
-    estimate: bool,
-) -> list[TableSection]:
-    """Return the sections of a capture; see `Workspace.sections`."""
-    variants = workspace.select(kernel, target)
-    facts = workspace.all_facts(variants, estimate)
-    if kinds is None:
-        backend_kinds = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
-        kinds = (*ESTIMATE_KINDS, *backend_kinds) if estimate else backend_kinds
-    return sections(entries(variants, workspace.names, facts), sort, kinds)
 
 
 def entries(

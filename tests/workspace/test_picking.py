@@ -15,9 +15,9 @@ from irscope.estimating.estimate import estimate
 from irscope.model import Benchmark, Config, Failure, Launch, Target, UserError, Variant
 from irscope.model.text import microseconds_text
 from irscope.store import CaptureWriter
+from irscope.tui.screens.estimate import pair_estimate_lines
 from irscope.workspace import Pick, Workspace
 from irscope.workspace.comparison import config_code
-from irscope.workspace.estimate_comparison import pair_estimate_lines
 from irscope.workspace.picking import measured_microseconds, never_launched, parse_top, picks
 from irscope.workspace.problem_sizes import problems
 
