@@ -25,10 +25,10 @@ from irscope.workspace import (
     Pick,
     StageDiff,
     TableSection,
+    TableView,
     Verdict,
     Workspace,
 )
-from irscope.workspace.table import table_view
 
 if TYPE_CHECKING:
     from irscope.recording.in_process import CapturedBlock
@@ -363,7 +363,7 @@ def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 6
 
 
 def _html_table(section: TableSection) -> str:
-    view = table_view(section)
+    view = TableView.of_section(section)
     titles = ("#", "variant", *(column.kind.title for column in view.facts), "note")
     rows = []
     for index, entry in enumerate(view.entries):

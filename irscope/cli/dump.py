@@ -19,9 +19,9 @@ from irscope.document.dump import INDEX, DumpPlan, index_document, plan
 from irscope.document.json.records import to_json
 from irscope.model import UserError, Variant
 from irscope.model.files import cannot_write, prepare_folder, write_output
-from irscope.model.text import pluralize
+from irscope.model.text import encoded, pluralize
 from irscope.workspace import Workspace
-from irscope.workspace.variant_texts import PYTHON, check_stage, encoded, variant_texts
+from irscope.workspace.variant_texts import PYTHON, check_stage, variant_texts
 
 NAME = "dump"
 GROUP = "share"

@@ -21,6 +21,7 @@ from pathlib import Path
 from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.files import write_output
+from irscope.model.text import encoded
 from irscope.workspace import (
     ColorBy,
     DrawingOptions,
@@ -33,7 +34,7 @@ from irscope.workspace import (
     Workspace,
 )
 from irscope.workspace.variant_layouts import ask_triton_for_layouts, listed_tensors
-from irscope.workspace.variant_texts import encoded, written_stage
+from irscope.workspace.variant_texts import written_stage
 
 NAME = "layout"
 GROUP = "show"

@@ -135,8 +135,8 @@ def _slides(args: argparse.Namespace) -> int:
     from irscope.learn.lesson import find_lesson
     from irscope.learn.slides import lesson_slides_html
     from irscope.model.files import write_output
+    from irscope.model.text import encoded
     from irscope.workspace import Workspace
-    from irscope.workspace.variant_texts import encoded
 
     if args.lesson is None:
         raise UserError("--slides needs a lesson: irscope learn 2 --slides lesson2.html")

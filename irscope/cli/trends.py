@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     """Compiles, then writes the page; returns 1 if nothing could be compiled at a commit."""
     from irscope.jobs.trends.trends import read_trends
     from irscope.jobs.trends.trends_page import trends_html
-    from irscope.workspace.variant_texts import encoded
+    from irscope.model.text import encoded
 
     code = _compile(args) if args.launches else 0
     trends = read_trends(args.folder)

@@ -59,6 +59,11 @@ class Change(enum.Flag):
         return self if self is Change.EQUAL else _mirrored(self)
 
     @property
+    def names(self) -> list[str]:
+        """Return the names of the kinds of change that it consists of: "shape", "layout", ..."""
+        return [str(kind.name).lower() for kind in Change if kind in self]
+
+    @property
     def mark(self) -> str:
         """Return a character for the gutter that shows a change without color: + - > ~ or a blank."""
         if self & Change.ADDED:

@@ -19,6 +19,7 @@ from irscope.workspace import (
     Finding,
     Grid,
     LayoutComparison,
+    PythonSource,
     RowSide,
     StageDiff,
     TableEntry,
@@ -30,7 +31,6 @@ from irscope.workspace import (
 )
 from irscope.workspace.diff_rows import row_sides
 from irscope.workspace.opening import opening_pair
-from irscope.workspace.source_lines import python_source
 from irscope.workspace.variant_registers import CompileTimeInput, compile_time_inputs
 from irscope.workspace.verdict import finding_point
 from irscope.workspace.why_lines import compilation_lines, reason_lines
@@ -156,7 +156,9 @@ def _excerpt(pair: Comparison, finding: Finding, diff: StageDiff) -> FindingExce
             if side is not None and side.number - 1 in side_lines:
                 side_rows.append(side)
     line = finding_point(pair, finding).line
-    numbered = zip(python_source(pair.b).numbers, python_source(pair.b).texts, strict=True)
+    numbered = zip(
+        PythonSource.of_variant(pair.b).numbers, PythonSource.of_variant(pair.b).texts, strict=True
+    )
     text = next((text.strip() for number, text in numbered if line and number == line), "")
     left, right = sides
     more = max(0, len(left) - _MOST_LINES), max(0, len(right) - _MOST_LINES)

@@ -118,6 +118,11 @@ class FactKind(FrozenValue):
         """Return the title with its unit: "Shared B", "Compile s"."""
         return f"{self.title} {self.abbreviated_unit}".rstrip()
 
+    @property
+    def minor(self) -> bool:
+        """Return True if the fact is secondary: a stage's time, a size, what a time was measured for."""
+        return self.name.endswith(("_seconds", "_size", "_key"))
+
     def titled(self, text: str) -> str:
         """Return a value's text with its title and unit: "Stack 0 B"."""
         return " ".join(filter(None, (self.title, text, self.abbreviated_unit)))

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
 from irscope.tui.page import Page, PageSide, plain_page
-from irscope.workspace import Detail, OperandNotes, Workspace
+from irscope.workspace import Detail, OperandNotes, PythonSource, Workspace
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.diff_rows import differs_materially, rows_at, rows_in_place
-from irscope.workspace.source_lines import python_rows, python_source
+from irscope.workspace.source_lines import python_rows
 from irscope.workspace.variant_texts import ERROR, PYTHON, check_stage, failure_lines
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class PairState:
             return plain_page(left, right)
         if left == right:
             return plain_page(left, None)
-        rows = python_rows(python_source(self.a), python_source(self.b))
+        rows = python_rows(PythonSource.of_variant(self.a), PythonSource.of_variant(self.b))
         return Page(left, right, rows, compared=True, raw=True)
 
     def prepare_details(self, stage: str) -> None:
@@ -308,7 +308,7 @@ def same_config(a: Variant, b: Variant) -> bool:
 def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
     """Return the content of a tab: the text, or the reason for its absence."""
     if stage == PYTHON:
-        source = python_source(variant)
+        source = PythonSource.of_variant(variant)
         return PageSide(source.texts, "python", source.numbers)
     if stage == ERROR:
         return PageSide(failure_lines(variant))

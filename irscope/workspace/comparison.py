@@ -1,7 +1,4 @@
-"""Two variants of an open capture, A and B: every question about the pair, answered once.
-
-A variant's config as the Python that makes it.
-"""
+"""Two variants of an open capture, A and B: every question about the pair, answered once."""
 
 from __future__ import annotations
 
@@ -17,8 +14,8 @@ from irscope.facts.source.alignment import line_map
 from irscope.findings.cache_key_diff import Recompilation, recompilation, remedies, verdict
 from irscope.findings.finding import Finding, PairContext, most_important, ranked
 from irscope.findings.registry import findings
-from irscope.model import OPTION_NAMES, Dtype, UserError, Value, Variant, format_value
-from irscope.model.config import changed_parameters, literal
+from irscope.model import UserError, Variant, format_value
+from irscope.model.config import changed_parameters
 from irscope.model.text import one_line, pluralize
 from irscope.targets import is_source_stage, stage_named, stages_of
 from irscope.workspace.compiler_version import chosen_values
@@ -296,18 +293,3 @@ def _origin_text(variant: Variant) -> str:
     """Describe what a generated kernel computes, or how an edit was built; "" for other variants."""
     origin = variant.origin.sentence.removeprefix("computes ") if variant.origin else ""
     return "; ".join(filter(None, [origin, variant.edit.sentence if variant.edit else ""]))
-
-
-def config_code(variant: Variant) -> str:
-    """Return `triton.Config({"BLOCK_M": 64}, num_warps=4)`, to paste into an `@triton.autotune` list.
-
-    Options of a backend (`waves_per_eu`) are among the meta-parameters, as Triton takes them.
-    """
-    config = variant.config
-    meta = ", ".join(f'"{name}": {_code(value)}' for name, value in config.meta.items())
-    options = [f"{name}={_code(config.options[name])}" for name in OPTION_NAMES if name in config.options]
-    return f"triton.Config({', '.join(['{' + meta + '}', *options])})"
-
-
-def _code(value: Value) -> str:
-    return str(value) if isinstance(value, Dtype) else literal(value)

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 
-# Every kind of change, in the order of the documents that count them.
-CHANGES = tuple(Change)
 _NOUNS = {Change.OPERANDS: "operand", Change.TEXT: "other line"}
 _PARTICIPLES = (Change.ADDED, Change.REMOVED, Change.MOVED)
 
@@ -155,15 +153,10 @@ def _texts_differ(diff: StageDiff, left: int, right: int) -> bool:
     return any(changed_spans(diff.left.lines[left], diff.right.lines[right]))
 
 
-def change_names(change: Change) -> list[str]:
-    """Return the names of the kinds in a change: "shape", "layout", ..."""
-    return [str(kind.name).lower() for kind in CHANGES if kind in change]
-
-
 def count_changes(rows: Iterable[Row]) -> Mapping[Change, int]:
     """Count the rows with each kind of change, most first; a moved operation counts where it was."""
     once = (row for row in rows if not (row.change & Change.MOVED and row.left is None))
-    counts = Counter(kind for row in once for kind in CHANGES if kind in row.change)
+    counts = Counter(kind for row in once for kind in Change if kind in row.change)
     return dict(counts.most_common())
 
 

@@ -22,11 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.model import Artifact, Kernel, Pass, Stage, UserError, Variant
 from irscope.model.process import cycles_not_collected
+from irscope.model.text import encoded
 from irscope.store import CaptureReader, encoding
 from irscope.store.encoding import MAX_LINE, has_long_line
 from irscope.targets import stage_named
 from irscope.workspace.live import InProgress
-from irscope.workspace.variant_texts import TEXTS, check_stage, encoded, missing_text, variant_texts
+from irscope.workspace.variant_texts import TEXTS, check_stage, missing_text, variant_texts
 
 if TYPE_CHECKING:
     from irscope.facts.fact import Fact

@@ -100,11 +100,6 @@ def _stored_stages(variant: Variant) -> str:
     return ", ".join(stage.name for stage in stages_of(variant) if stage.name in variant.artifacts)
 
 
-def encoded(text: str) -> bytes:
-    """Encode `text` in UTF-8, with question marks for lone surrogates."""
-    return text.encode("utf-8", "replace")
-
-
 def _program(variant: Variant) -> list[str]:
     """Return a generated kernel's computation and the lines of the program that it came from."""
     if variant.origin is None:

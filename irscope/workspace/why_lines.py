@@ -18,7 +18,7 @@ from irscope.findings.finding import Finding
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.workspace.comparison import Comparison
-from irscope.workspace.source_lines import PythonSource, python_source
+from irscope.workspace.source_lines import PythonSource
 from irscope.workspace.variant_texts import PYTHON
 
 
@@ -123,7 +123,7 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
 
 def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
     """Return the line of the Python source that declares an input; None if the source does not."""
-    source = python_source(variant)
+    source = PythonSource.of_variant(variant)
     if name.kind in ("source", "helper", "line"):
         functions = (variant.kernel.source, *variant.kernel.helpers)
         declarations = [SourcePlace(f.file, f.line) for f in functions if f.name == name.name]

@@ -16,8 +16,7 @@ from irscope.facts.measure import FACTS_VERSION, to_json
 from irscope.store import CaptureWriter
 from irscope.store.merge_captures import MergedCapture
 from irscope.tui.table_model import TableModel
-from irscope.workspace import TableSection, Workspace
-from irscope.workspace.table import table_view
+from irscope.workspace import TableSection, TableView, Workspace
 from tests.cli.gated import write
 
 Cells = set[tuple[int, str]]
@@ -76,8 +75,8 @@ def in_lines(section: TableSection, lines_of, mark: str) -> Cells:
     """Return the marked cells of tables of one column."""
     return {
         (int(number), column.kind.name)
-        for column in table_view(section).facts
-        for line in lines_of(table_view(section, [column.kind]))
+        for column in TableView.of_section(section).facts
+        for line in lines_of(TableView.of_section(section, [column.kind]))
         if mark in line
         for number in re.findall(r"^\W*#(\d+)", line)
     }
@@ -106,6 +105,6 @@ def test_the_same_cell_is_best_in_every_view(workspace: Workspace):
         own = {cell for cell in best if cell[0] in {entry.variant.id for entry in section.entries}}
         assert in_lines(section, lambda view: list(text_lines(table_content(view))), "*") == own
         assert in_lines(section, table_markdown, "**") == own
-        view = table_view(section)
+        view = TableView.of_section(section)
         assert in_html(section, facts_table(section, {}), view.varying_facts, False) == own
         assert in_html(section, _html_table(section), view.facts, True) == own

@@ -17,7 +17,6 @@ from irscope.model.text import microseconds_text
 from irscope.store import CaptureWriter
 from irscope.tui.screens.estimate import pair_estimate_lines
 from irscope.workspace import Pick, Workspace
-from irscope.workspace.comparison import config_code
 from irscope.workspace.picking import measured_microseconds, never_launched, parse_top, picks
 from irscope.workspace.problem_sizes import problems
 
@@ -118,7 +117,7 @@ def test_a_pick_ranks_configs_and_compares_them_with_measurements(capture: Path)
         (pick,) = opened.pick()
         (limited,) = opened.pick(top=1)
         best = opened.variant(3)
-        code = config_code(best)
+        code = best.config.code
     assert [choice.variant.id for choice in pick.accepted] == [3, 1]
     assert {choice.variant.id: choice.reason for choice in pick.choices[2:]} == {
         2: "duplicate",

@@ -15,6 +15,7 @@ from irscope.document.report_content import PairExplanation, PairReport, ValueDr
 from irscope.document.terminal.row_text import unified
 from irscope.model.text import base_name, clipped, pluralize
 from irscope.workspace import (
+    Change,
     Evidence,
     Finding,
     InstructionKind,
@@ -26,7 +27,7 @@ from irscope.workspace import (
     StageDiff,
     TextLine,
 )
-from irscope.workspace.diff_rows import CHANGES, change_names, row_sides, rows_in_place
+from irscope.workspace.diff_rows import row_sides, rows_in_place
 from irscope.workspace.source_lines import (
     InstructionCounts,
     Listing,
@@ -142,7 +143,7 @@ def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[Sourc
     """
     chains: dict[tuple[int, ...], int] = {}
     document = {
-        "kinds": [change_names(kind)[0] for kind in CHANGES],
+        "kinds": [kind.names[0] for kind in Change],
         "rows": [_payload_row(diff, row) for row in rows_in_place(diff)],
         "origins": [
             [chains.setdefault(chain, len(chains)) for chain in source_chains(side, ids)]

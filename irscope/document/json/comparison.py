@@ -22,6 +22,7 @@ from irscope.document.report_content import PairReport
 from irscope.model import Variant
 from irscope.workspace import (
     CaptureComparison,
+    Change,
     ChangedInput,
     Comparison,
     Compilations,
@@ -36,7 +37,7 @@ from irscope.workspace import (
     StageDiff,
 )
 from irscope.workspace.capture_comparison import FactChange, MatchedVariants
-from irscope.workspace.diff_rows import CHANGES, change_names, hunks, row_sides, rows_in_place
+from irscope.workspace.diff_rows import hunks, row_sides, rows_in_place
 from irscope.workspace.gate import Violation
 
 DIFF_SCHEMA = "irscope.diff/2"
@@ -68,7 +69,7 @@ _STAGE: Projection[StageDiff] = Projection(
     equal="equal",
     structural="structural",
     summary="summary",
-    counts=lambda diff: {change_names(kind)[0]: diff.counts.get(kind, 0) for kind in CHANGES},
+    counts=lambda diff: {kind.names[0]: diff.counts.get(kind, 0) for kind in Change},
     layouts=each("layouts", _LAYOUT_CHANGE),
 )
 _LINE_COUNT = Projection[Any](
@@ -128,7 +129,7 @@ def _rows(diff: StageDiff, context: int) -> dict[str, Any]:
 
 def _row(diff: StageDiff, row: Row, notes: OperandNotes) -> dict[str, Any]:
     left, right = (_SIDE(side) if side else None for side in row_sides(diff, row))
-    record = {"change": change_names(row.change), "a": left, "b": right}
+    record = {"change": row.change.names, "a": left, "b": right}
     operands = notes.of_row(row)
     return {**record, "operands": operands} if operands else record
 
