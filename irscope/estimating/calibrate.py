@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,7 @@ from irscope.estimating.ranking import ReadVariant
 from irscope.estimating.work import work_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import Benchmark, Launch, UserError, Variant
+from irscope.model.records import frozen
 
 # Configs that are slow do not matter for the best: a config counts by how near to the best it is.
 _PULL = 2e-4
@@ -30,7 +30,7 @@ _SMALLEST_STEP = 0.01
 _BIAS = 0.05
 
 
-@dataclass(frozen=True)
+@frozen
 class MeasuredLaunch:
     """A measured launch: the numbers of its work, the time in ms, and the problem that it is a config of."""
 

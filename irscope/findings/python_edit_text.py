@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from irscope.diff.align import common_blocks
+from irscope.diff.align import common_blocks, matched_pairs
 from irscope.findings.finding import ValueChange
 from irscope.findings.python_edits import Statement, StatementEdit
 from irscope.model.text import clipped
@@ -163,18 +163,16 @@ def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[V
     blocks = common_blocks(
         [(sign, ast.dump(term)) for sign, term in ours], [(s, ast.dump(t)) for s, t in theirs]
     )
-    common = sum(block.size for block in blocks)
-    taken = {block.left + n for block in blocks for n in range(block.size)}
-    other_taken = {block.right + n for block in blocks for n in range(block.size)}
-    removed = [term for n, term in enumerate(ours) if n not in taken]
-    added = [term for n, term in enumerate(theirs) if n not in other_taken]
+    match = dict(matched_pairs(blocks))
+    removed = [term for n, term in enumerate(ours) if n not in match]
+    added = [term for n, term in enumerate(theirs) if n not in match.values()]
     if _are_swapped(a, b):
         yield f"the operands of {_code(a)} are swapped: {_code(b)}"
-    elif common and added and not removed:
+    elif match and added and not removed:
         yield f"`{_signed(added)}` added to {_code(a)}"
-    elif common and removed and not added:
+    elif match and removed and not added:
         yield f"`{_signed(removed)}` removed from {_code(a)}"
-    elif common and len(removed) == len(added) == 1 and removed[0][0] == added[0][0]:
+    elif match and len(removed) == len(added) == 1 and removed[0][0] == added[0][0]:
         yield from _differences(removed[0][1], added[0][1], (a, b))
     else:
         yield _other_code(a, b, around)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.diff.align import Gap, MatchingBlock, gaps_between, refined
+from irscope.diff.align import Gap, MatchingBlock, gaps_between, matched_pairs, refined
 from irscope.facts.source.tokens import def_index
 
 # Longer functions are generated; their trees would take too long to compare.
@@ -198,7 +198,7 @@ def _pairs(
         if size == gap.right_end - gap.right:
             same = (type(before[gap.left + n].node) is type(after[gap.right + n].node) for n in range(size))
             blocks += [MatchingBlock(gap.left + n, gap.right + n, 1) for n, fits in enumerate(same) if fits]
-    return sorted((block.left + n, block.right + n) for block in blocks for n in range(block.size))
+    return sorted(matched_pairs(blocks))
 
 
 def _edits(before: Sequence[Statement], after: Sequence[Statement]) -> Iterator[StatementEdit]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from math import prod
 
 import numpy as np
@@ -29,11 +29,12 @@ from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
 from irscope.model.process import cycles_not_collected
+from irscope.model.records import frozen
 from irscope.targets.cuda_instructions import PTX
 from irscope.targets.instructions import InstructionKind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AccessCount:
     """One instruction that accesses memory, per program.
 
@@ -62,7 +63,7 @@ class AccessCount:
         return self.threads * self.width
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorCopyCount:
     """One copy of the TMA unit, per program: how many blocks, and the bytes of each (0: unknown)."""
 
@@ -77,7 +78,7 @@ class TensorCopyCount:
         return self.copies * self.block_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoopCount:
     """One loop of the PTX, per program.
 
@@ -91,7 +92,7 @@ class LoopCount:
     instructions: int
 
 
-@dataclass(frozen=True)
+@frozen
 class LaunchCounts:
     """The counts of a launch per average program; multiply by `programs` for the launch.
 

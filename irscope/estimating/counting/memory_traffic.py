@@ -27,6 +27,7 @@ from irscope.estimating.counting.lanes import Array
 from irscope.estimating.counting.launch_arguments import SPACING_BITS, LaunchArguments, TensorArgument
 from irscope.estimating.counting.memory_requests import SECTOR, ExecutedAccess, Integers, Mask
 from irscope.estimating.counting.programs import Others
+from irscope.model.records import frozen
 
 # The first repeated iterations of a loop, expanded one by one; the others are expanded together.
 _MOST_EXPANDED = 4
@@ -174,7 +175,7 @@ _FEWEST_HITS = 3
 _MOST_PLACES = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorTraffic:
     """The traffic of one tensor by accesses that move together from program to program.
 

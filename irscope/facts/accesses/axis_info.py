@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 from typing import NamedTuple
 
 from irscope.diff.def_use import Definition, definitions
 from irscope.languages.document import Document, Operation
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 _TENSOR = re.compile(r"tensor<((?:\d{1,9}x)+)")
 _POINTEE = re.compile(r"ptr<(?:(!)|[a-z]{1,2}(\d{1,3}))")
@@ -34,8 +33,8 @@ class Axis(NamedTuple):
     constancy: int = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AxisInfo(FrozenValue):
+@frozen
+class AxisInfo:
     """The dimensions of a value (one for a scalar).
 
     `constant` is the value if all elements have the same known value.

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, fields
 from math import prod
 from typing import NamedTuple
 
@@ -24,15 +24,15 @@ from irscope.facts.occupancy import threads_of
 from irscope.facts.source.map import kernel_place
 from irscope.languages.document import Document
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 WIDEST = 16  # bytes
 _KINDS = {"tt.load": "global load", "tt.store": "global store"}
 _MASK_OPERAND = {"tt.load": 1, "tt.store": 2}
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class GlobalAccess(FrozenValue):
+@frozen
+class GlobalAccess:
     """One `tt.load` or `tt.store`.
 
     `index` is the index of the operation; `kind` is "global load" or "global store"; `pointers` are the
@@ -188,8 +188,8 @@ _MOST_POINTERS = 3
 _MOST_OPERATIONS = 5_000
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MemoryUse(FrozenValue):
+@frozen
+class MemoryUse:
     """The global loads and stores of a variant according to TTIR, by kind and place.
 
     `pointers` names the parameters that they point into ("x_ptr and y_ptr"), and the descriptors of
@@ -327,8 +327,8 @@ _NUMBERS = re.compile(r"(contiguity|divisibility|constancy) = \[(\d{1,19}(?:, \d
 _PER_THREAD = re.compile(r"perThread( for op)?: (\d{1,9})$")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CoalescingDecision(FrozenValue):
+@frozen
+class CoalescingDecision:
     """The compiler's knowledge about the pointer of one operation, and its decision.
 
     `contiguity` (elements), `divisibility` (bytes) and `constancy` (elements) have one entry per dimension.
@@ -348,18 +348,18 @@ class CoalescingDecision(FrozenValue):
 def parse_decisions(text: str) -> list[CoalescingDecision]:
     """Parse the decisions in the log `text`, in order. Skips what it does not recognize; never fails."""
     decisions: list[CoalescingDecision] = []
-    fields: dict[str, object] = {}
+    values: dict[str, object] = {}
     for line in text.splitlines():
         message = line.removeprefix(_MARK)
         if match := _OPERATION.match(message):
-            decisions += _finished(fields)
-            fields = {"opcode": match[1], "shape": shape_of(message[match.end() :])}
+            decisions += _finished(values)
+            values = {"opcode": match[1], "shape": shape_of(message[match.end() :])}
         elif match := _PER_THREAD.match(message):
-            fields["pointer_limit" if match[1] else "per_thread"] = int(match[2])
+            values["pointer_limit" if match[1] else "per_thread"] = int(match[2])
         elif message.startswith("axis info of pointer"):
             for name, numbers in _NUMBERS.findall(message):
-                fields[name] = tuple(map(int, numbers.split(", ")))
-    return [*decisions, *_finished(fields)]
+                values[name] = tuple(map(int, numbers.split(", ")))
+    return [*decisions, *_finished(values)]
 
 
 def match_decisions(
@@ -380,10 +380,10 @@ def match_decisions(
     return {index: decision for (index, _), decision in pairs}
 
 
-def _finished(fields: Mapping[str, object]) -> list[CoalescingDecision]:
+def _finished(values: Mapping[str, object]) -> list[CoalescingDecision]:
     """Return the reason that was read, if it is whole and its parts fit each other."""
-    if len(fields) != len(CoalescingDecision.__slots__):
+    if len(values) != len(fields(CoalescingDecision)):
         return []
-    reason = CoalescingDecision(**fields)  # type: ignore[arg-type]
+    reason = CoalescingDecision(**values)  # type: ignore[arg-type]
     sizes = {len(reason.shape), len(reason.contiguity), len(reason.divisibility), len(reason.constancy)}
     return [reason] if len(sizes) == 1 else []
