@@ -146,7 +146,10 @@ CONSTANTS = (
     ),
     Constant("l2 reuse", 0.6, 0.1, 2.0, "of size", "the part of L2 that holds what programs read again"),
 )
-DEFAULTS: Mapping[str, float] = {one.name: one.value for one in CONSTANTS}
+# The values of all constants by name.
+Constants = Mapping[str, float]
+
+DEFAULTS: Constants = {one.name: one.value for one in CONSTANTS}
 
 
 @frozen
@@ -154,7 +157,7 @@ class Fit:
     """The constants of one device, with their provenance: what they were fitted to, how well, and when."""
 
     device: str
-    values: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULTS))
+    values: Constants = field(default_factory=lambda: dict(DEFAULTS))
     provenance: Mapping[str, str] = field(default_factory=dict)
 
 
