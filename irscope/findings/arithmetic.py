@@ -26,9 +26,9 @@ from irscope.facts.instruction_mix import (
 )
 from irscope.facts.source.map import kernel_place
 from irscope.findings.finding import (
-    Cause,
     EvidencePair,
     Finding,
+    FindingCause,
     PairContext,
     Severity,
     Side,
@@ -137,13 +137,13 @@ def _total(lines: _Lines) -> int:
     return sum(map(len, lines.values()))
 
 
-def _meaning(side: str, lines: _Lines, other: _Lines) -> Iterator[Cause]:
+def _meaning(side: str, lines: _Lines, other: _Lines) -> Iterator[FindingCause]:
     """Yield what the modifiers of only one side do."""
     modifiers, other_modifiers = _modifiers(lines), _modifiers(other)
     if "ftz" in modifiers - other_modifiers:
-        yield Cause("flushes", (side,))
+        yield FindingCause("flushes", (side,))
     if modifiers & _APPROXIMATING and not other_modifiers & _APPROXIMATING:
-        yield Cause("approximates", (side,))
+        yield FindingCause("approximates", (side,))
 
 
 def _modifiers(lines: _Lines) -> set[str]:

@@ -12,7 +12,15 @@ from irscope.facts.instruction_mix import (
     place_subject,
     place_text,
 )
-from irscope.findings.finding import Cause, Finding, PairContext, Severity, ValueChange, effect, evidence_pair
+from irscope.findings.finding import (
+    Finding,
+    FindingCause,
+    PairContext,
+    Severity,
+    ValueChange,
+    effect,
+    evidence_pair,
+)
 from irscope.findings.loops import counts_text
 from irscope.languages.document import Document
 
@@ -37,7 +45,7 @@ def atomics(pair: PairContext) -> Iterator[Finding]:
                 *evidence_pair(stage, a.lines, b.lines),
                 place_subject(place),
                 changes=(ValueChange(counts_text(a.counts), counts_text(b.counts)),),
-                causes=(Cause("remark", (order,)),) if order else (),
+                causes=(FindingCause("remark", (order,)),) if order else (),
             )
 
 

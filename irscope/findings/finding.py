@@ -131,7 +131,7 @@ _CAUSES = {
 
 
 @frozen
-class Cause:
+class FindingCause:
     """A cause of a finding, or a remark about it; its sentence, by `kind`, has places for the `values`."""
 
     kind: str
@@ -198,7 +198,7 @@ class Finding:
     covers: frozenset[str] = frozenset()
     covered: bool = False
     changes: tuple[ValueChange | str, ...] = ()
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[FindingCause, ...] = ()
 
     @property
     def text(self) -> str:

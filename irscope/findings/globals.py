@@ -18,8 +18,8 @@ from irscope.facts.source.map import SourcePlace
 from irscope.facts.source.tokens import function_node
 from irscope.findings.cache_key_diff import following_names, input_text, recompilation, value_changes
 from irscope.findings.finding import (
-    Cause,
     Finding,
+    FindingCause,
     FindingKind,
     PairContext,
     Severity,
@@ -47,9 +47,9 @@ def globals_read(pair: PairContext) -> Iterator[Finding]:
         places = list(_reading_places(pair.b.kernel, reason.input.name))
         first = places[0] if places else None
         following, where = following_names(reason), place_text(first, pair.b.kernel).removeprefix("of ")
-        causes = [Cause("following", (following,))] if following else []
-        causes += [Cause("reader", (where,))] if first else []
-        causes += [Cause("constant")] if _has_other_number(diff) else []
+        causes = [FindingCause("following", (following,))] if following else []
+        causes += [FindingCause("reader", (where,))] if first else []
+        causes += [FindingCause("constant")] if _has_other_number(diff) else []
         yield Finding(
             input_text(reason.input),
             Severity.SEMANTICS.weight(),

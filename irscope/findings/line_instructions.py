@@ -60,7 +60,7 @@ from irscope.facts.registry import (
 )
 from irscope.facts.source.map import kernel_place
 from irscope.findings.cache_key import constexpr_values
-from irscope.findings.finding import Cause, Finding, PairContext, Severity, effect, evidence_pair
+from irscope.findings.finding import Finding, FindingCause, PairContext, Severity, effect, evidence_pair
 from irscope.findings.loops import RegionChange, loop_mixes, sum_counts
 from irscope.languages.document import Document
 from irscope.model import Variant
@@ -115,11 +115,11 @@ def _direct(mixes: Mixes) -> str:
     return next((name.partition(".")[0] for name in names if name.startswith(("wgmma", "tcgen05"))), "")
 
 
-def _unchanged_accesses(by_reason: Mapping[tuple[Cause, ...], Sequence[Finding]]) -> Iterator[Finding]:
+def _unchanged_accesses(by_reason: Mapping[tuple[FindingCause, ...], Sequence[Finding]]) -> Iterator[Finding]:
     """Yield the first narrow access for each reason, which counts the others, then these as covered."""
     for accesses in by_reason.values():
         first, *others = sorted(accesses, key=lambda access: (-access.weight, access.kind, access.what))
-        too = [Cause("other accesses", (pluralize(len(others), "other access"),))] if others else []
+        too = [FindingCause("other accesses", (pluralize(len(others), "other access"),))] if others else []
         yield replace(first, causes=(*first.causes, *too))
         yield from (replace(other, covered=True) for other in others)
 
@@ -274,7 +274,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     use_b = memory_use(pair.b, ttir.right, right) if ttir else MemoryUse()
     left, right = located_copies(left, right, {d.stage: (d.left, d.right) for d in (ttir, ttgir) if d})
     left, use_a = paired_lines(left, right, use_a, use_b)
-    unchanged: dict[tuple[Cause, ...], list[Finding]] = defaultdict(list)
+    unchanged: dict[tuple[FindingCause, ...], list[Finding]] = defaultdict(list)
     for key in sorted(left.keys() | right.keys(), key=repr):
         if key[0] not in _KINDS:
             continue
@@ -296,9 +296,11 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
         if same_kinds and key[0] == "async copy" and not any("bulk" in kind.name for kind in was.counts):
             continue
         layout = "" if not ttgir or same_kinds or key[0][:6] != "global" else _layout_text(ttgir, key[1])
-        replacement = instead(key, left, right)
-        causes = [Cause("instead", (replacement[0], pair.in_words(replacement[1])))] if replacement else []
-        causes += [Cause("remark", (layout,))] if layout else []
+        causes = list(because)
+        if layout:
+            causes.insert(0, FindingCause("remark", (layout,)))
+        if replacement := instead(key, left, right):
+            causes.insert(0, FindingCause("instead", (replacement[0], pair.in_words(replacement[1]))))
         weight = _weight(key[0], *map(_hottest, change.work))
         yield replace(
             finding,
@@ -306,7 +308,7 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
             covers=frozenset(f"layout {alias}" for alias in _ALIAS.findall(layout)),
             covered=not because and (change.is_explained() or _is_the_compilers(pair, key)),
             changes=change.changes,
-            causes=(*causes, *because),
+            causes=tuple(causes),
         )
     yield from _unchanged_accesses(unchanged)
 
@@ -351,11 +353,11 @@ def _strides(use: MemoryUse, key: tuple[str, KernelPlace], other: Variant) -> st
     return strides_text(use.strided.get(key, ()), ones)
 
 
-def _because(a: str | None, b: str | None) -> tuple[Cause, ...]:
+def _because(a: str | None, b: str | None) -> tuple[FindingCause, ...]:
     """Return why A, B or both are narrower than they could be."""
     if a and a == b:
-        return (Cause("both narrow", (a,)),)
-    return tuple(Cause("narrow", (side, reason)) for side, reason in (("A", a), ("B", b)) if reason)
+        return (FindingCause("both narrow", (a,)),)
+    return tuple(FindingCause("narrow", (side, reason)) for side, reason in (("A", a), ("B", b)) if reason)
 
 
 def _narrow_weight(width: int) -> float:

@@ -48,8 +48,8 @@ from irscope.facts.registry import (
     WARP_SPECIALIZATION,
 )
 from irscope.findings.finding import (
-    Cause,
     Finding,
+    FindingCause,
     FindingKind,
     PairContext,
     Severity,
@@ -78,7 +78,7 @@ _MOST_CODE = 60
 _DEFAULT_WARPS = 4
 
 
-def register_causes(pair: PairContext) -> Iterator[Cause]:
+def register_causes(pair: PairContext) -> Iterator[FindingCause]:
     """Yield `; acc 64x64 f32 -> 64x128 f32 over 128 threads takes 32 -> 64` if tensors are the cause."""
     registers, pressures = pair.numbers(REGISTERS), [_pressure(side) for side in pair.sides]
     a, b = (_by_name(pressure) for pressure in pressures)
@@ -93,10 +93,12 @@ def register_causes(pair: PairContext) -> Iterator[Cause]:
     ]
     names.sort(key=lambda name: (-abs(moved[name]), name))
     if names:
-        yield Cause("tensors", (", ".join(_change_text(a[name], b[name]) for name in names[:_LISTED]),))
+        yield FindingCause(
+            "tensors", (", ".join(_change_text(a[name], b[name]) for name in names[:_LISTED]),)
+        )
 
 
-def spill_causes(pair: PairContext) -> Iterator[Cause]:
+def spill_causes(pair: PairContext) -> Iterator[FindingCause]:
     """Yield the largest tensors that are live at once in a side that spills, and what it spills.
 
     "; B's largest tensors: acc 128x128 f32 over 128 threads takes 128; B spills values of
@@ -113,7 +115,7 @@ def spill_causes(pair: PairContext) -> Iterator[Cause]:
                     f"{name} {tensor.type} over {tensor.holders} takes {tensor.registers}"
                     for name, tensor in largest
                 ]
-                yield Cause("largest tensors", (side.letter, ", ".join(texts)))
+                yield FindingCause("largest tensors", (side.letter, ", ".join(texts)))
         yield from _spilled_values(pair, side)
 
 
@@ -169,7 +171,7 @@ def _change_text(a: LiveTensor, b: LiveTensor) -> str:
     return f"{b.name} {type_} over {holders} takes {a.registers} -> {b.registers}"
 
 
-def _spilled_values(pair: PairContext, side: Side) -> Iterator[Cause]:
+def _spilled_values(pair: PairContext, side: Side) -> Iterator[FindingCause]:
     """Name the line whose values are spilled most, if the machine code was compared and says which one it is.
 
     The line can compute more than its variable: addresses that are used again later are spilled too.
@@ -183,7 +185,7 @@ def _spilled_values(pair: PairContext, side: Side) -> Iterator[Cause]:
     # Locations of both sides are lines of B.
     report = register_report(pair.b.kernel, document, None, None, assembly)
     if report.spills and (line := report.spills[0].value).text:
-        yield Cause("spilled values", (side.letter, line.line, clipped(line.text, _MOST_CODE)))
+        yield FindingCause("spilled values", (side.letter, line.line, clipped(line.text, _MOST_CODE)))
 
 
 # ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
@@ -234,7 +236,7 @@ def spills(pair: PairContext) -> Iterator[Finding]:
         )
     else:
         weight, changes = Severity.MEMORY.weight(moved), (fact_change(STACK, *stack),)
-        causes = (Cause("no spills"),)
+        causes = (FindingCause("no spills"),)
         yield Finding(STACK.subject, weight, STACK.name, *evidence, changes=changes, causes=causes)
 
 
@@ -285,7 +287,7 @@ def registers(pair: PairContext) -> Iterator[Finding]:
         _weight(REGISTERS, *numbers),
         REGISTERS.name,
         changes=(fact_change(REGISTERS, *numbers),),
-        causes=(Cause("remark", (stack_text,)), *register_causes(pair)),
+        causes=(FindingCause("remark", (stack_text,)), *register_causes(pair)),
     )
 
 
@@ -301,7 +303,7 @@ def occupancy(pair: PairContext) -> Iterator[Finding]:
         Severity.OCCUPANCY.weight(effect(fractions[0] * _WARPS, fractions[1] * _WARPS)),
         OCCUPANCY.name,
         changes=(fact_change(OCCUPANCY, *fractions),),
-        causes=(Cause("remark", (number,)), Cause("limit", (" -> ".join(limits),))),
+        causes=(FindingCause("remark", (number,)), FindingCause("limit", (" -> ".join(limits),))),
     )
 
 

@@ -32,7 +32,7 @@ from irscope.facts.matrix_products import (
     scaled_obstacles,
 )
 from irscope.facts.source.map import SourcePlace
-from irscope.findings.finding import Cause, Finding, PairContext, Severity, ValueChange, evidence_pair
+from irscope.findings.finding import Finding, FindingCause, PairContext, Severity, ValueChange, evidence_pair
 from irscope.model import Variant
 from irscope.model.records import frozen
 from irscope.model.stage import gluon_stage
@@ -108,7 +108,7 @@ class _PathChange:
     change: ValueChange
     severity: Severity
     effect: float
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[FindingCause, ...] = ()
     lost: str = ""
 
 
@@ -205,7 +205,7 @@ def _other_operands(a: _ProductSide, b: _ProductSide) -> _PathChange | None:
     if path_a.shape != path_b.shape and path_a.shape and path_b.shape:
         change = ValueChange(f"{a.label} {path_a.shape}", path_b.shape)
         cause = _shape_cause(a, b)
-        return _PathChange(change, Severity.MEMORY, 1, (Cause("because", (cause,)),) if cause else ())
+        return _PathChange(change, Severity.MEMORY, 1, (FindingCause("because", (cause,)),) if cause else ())
     return None
 
 
@@ -216,13 +216,13 @@ def _labels(a: _ProductSide, b: _ProductSide) -> ValueChange:
     return ValueChange(f"{a.label} on {a.types}", f"{b.label} on {b.types}")
 
 
-def _converted(a: _ProductSide, b: _ProductSide) -> Iterator[Cause]:
+def _converted(a: _ProductSide, b: _ProductSide) -> Iterator[FindingCause]:
     for side in (a, b) if a.converted != b.converted else ():
         if side.converted:
-            yield Cause("converted", (side.letter, side.converted))
+            yield FindingCause("converted", (side.letter, side.converted))
 
 
-def _causes(a: _ProductSide, b: _ProductSide) -> Iterator[Cause]:
+def _causes(a: _ProductSide, b: _ProductSide) -> Iterator[FindingCause]:
     """Yield why the slower side is slower, if the other shows that nothing else keeps it from being fast."""
     product_a, product_b = a.product, b.product
     if product_a is None or product_b is None:
@@ -239,7 +239,7 @@ def _causes(a: _ProductSide, b: _ProductSide) -> Iterator[Cause]:
         if slow.product and fast.product and not scaled_obstacles(fast.product, fast.machine):
             reasons = _named(scaled_obstacles(slow.product, slow.machine), a, b)
     if reasons:
-        yield Cause("because" if slow is b else "because in A", (" and ".join(reasons),))
+        yield FindingCause("because" if slow is b else "because in A", (" and ".join(reasons),))
 
 
 def _missing(slow: _ProductSide, fast: _ProductSide) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import Evidence, microseconds_text
-from irscope.findings.finding import Cause, Finding, Severity, effect
+from irscope.findings.finding import Finding, FindingCause, Severity, effect
 from irscope.model import Launch, UserError, Variant
 from irscope.model.records import FrozenValue
 
@@ -201,7 +201,7 @@ def estimate_findings(comparison: Comparison) -> Iterator[Finding]:
         evidence_a,
         evidence_b,
         changes=_causes(pair.a, pair.b),
-        causes=(Cause("problem", (pair.problem,)),),
+        causes=(FindingCause("problem", (pair.problem,)),),
     )
 
 

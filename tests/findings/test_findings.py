@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from irscope.facts.measure import from_json, measure
 from irscope.facts.registry import FACT_KINDS, INSTRUCTIONS, LOAD_WIDTH, MS, OCCUPANCY, SECONDS, STORE_WIDTH
 from irscope.findings.finding import (
-    Cause,
     Finding,
+    FindingCause,
     PairContext,
     Severity,
     ValueChange,
@@ -224,7 +224,7 @@ def test_every_fact_with_a_weight_has_a_finding():
                 1,
                 "occupancy",
                 changes=(ValueChange("50%", "12.5%"),),
-                causes=(Cause("limit", ("registers",)),),
+                causes=(FindingCause("limit", ("registers",)),),
             ),
             "Occupancy: 50% -> 12.5%, limited by registers",
             ("Occupancy", "50%", "12.5%, limited by registers"),
@@ -257,7 +257,7 @@ def test_every_fact_with_a_weight_has_a_finding():
                 1,
                 "spills",
                 changes=("8 bytes",),
-                causes=(Cause("tensors", ("acc f32 -> f16",)),),
+                causes=(FindingCause("tensors", ("acc f32 -> f16",)),),
             ),
             "B spills, A does not: 8 bytes; acc f32 -> f16",
             None,
