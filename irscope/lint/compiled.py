@@ -148,7 +148,7 @@ class LaunchedVariant:
 
     def accesses(self) -> Iterator[tuple[GlobalAccess, LaunchValue]]:
         """Yield the global loads and stores that the last program surely runs, with their pointers."""
-        for access in global_accesses(self.flow.document, self.flow):
+        for access in global_accesses(self.flow):
             pointer = self.values.get(access.pointer)
             if pointer is not None and pointer.base and self._runs(access.index):
                 yield access, pointer

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.facts.accesses.axis_info import AxisFlow
-from irscope.facts.accesses.global_accesses import blamed, global_accesses, memory_use
+from irscope.facts.accesses.global_accesses import global_accesses, memory_use
 from irscope.facts.instruction_mix import instructions_by_line
 from irscope.facts.occupancy import threads_of
 from irscope.lint.compiled import CompiledKernel
@@ -55,10 +55,9 @@ def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, s
     narrow = memory_use(variant, ttir, work).narrow
     if not narrow:
         return
-    flow = AxisFlow(ttir)
-    for access in global_accesses(ttir, flow):
+    for access in global_accesses(AxisFlow(ttir)):
         key = (access.kind, access.place)
-        blame = blamed(access, flow, threads) if key in narrow else None
+        blame = access.blamed(threads) if key in narrow else None
         if blame and access.place and not blame.pointer and key in work:
             for name in blame.mask:
                 yield access.place.line, name, work[key].width
