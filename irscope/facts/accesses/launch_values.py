@@ -16,12 +16,11 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_info import AxisFlow, integer_constant, shape_of
+from irscope.facts.accesses.axis_info import NUMBERS, AxisFlow, integer_constant, shape_of
 from irscope.languages.document import Operation
 from irscope.model import Launch
 from irscope.model.records import frozen
 
-_RANGE = {name: re.compile(rf"\b{name} = (-?\d{{1,18}}) : ") for name in ("start", "end", "axis")}
 _AXES = {"x": 0, "y": 1, "z": 2}
 _AXIS = re.compile(r"tt\.get_(program_id|num_programs) (x|y|z)\b")
 _MAX_BITS = 256
@@ -139,7 +138,7 @@ class _Evaluation:
             number = integer_constant(text)
             return None if number is None else replace(single(number), steps=(0,) * rank)
         if opcode == "tt.make_range":
-            start, end = (_RANGE[name].search(text) for name in ("start", "end"))
+            start, end = (NUMBERS[name].search(text) for name in ("start", "end"))
             if start and end:
                 return LaunchValue(int(start[1]), int(end[1]) - 1, True, frozenset([(index, 0)]), (1,))
         if (unary := _UNARY.get(opcode)) is not None and operands:
@@ -232,7 +231,7 @@ def _splat(_: str, rank: int, value: LaunchValue) -> LaunchValue:
 
 
 def _expand(text: str, rank: int, value: LaunchValue) -> LaunchValue | None:
-    match = _RANGE["axis"].search(text)
+    match = NUMBERS["axis"].search(text)
     axis = int(match[1]) if match else -1
     if not 0 <= axis < rank:
         return None
