@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from irscope.diff.align import common_blocks
+from irscope.diff.align import common_blocks, matched_pairs
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change
 from irscope.languages.document import Document, Operation
@@ -235,8 +235,7 @@ class _DefinitionMatcher:
             position for position in range(right_size) if position not in set(position_map.values())
         ]
         blocks = common_blocks([starts[n] for n in rest], [other_starts[n] for n in other_rest])
-        pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
-        position_map.update({rest[n]: other_rest[to] for n, to in pairs})
+        position_map.update({rest[n]: other_rest[to] for n, to in matched_pairs(blocks)})
         rest = [position for position in rest if position not in position_map]
         other_rest = [position for position in other_rest if position not in set(position_map.values())]
         return position_map | dict(zip(rest, other_rest, strict=False))
@@ -281,8 +280,7 @@ def matched_parameters(left: Sequence[str], right: Sequence[str]) -> dict[int, i
 
     Parameters of equal name match.
     """
-    blocks = common_blocks(left, right)
-    return {block.left + n: block.right + n for block in blocks for n in range(block.size)}
+    return dict(matched_pairs(common_blocks(left, right)))
 
 
 def _with_moved(left: Document, right: Document, matches: Sequence[int]) -> list[int]:

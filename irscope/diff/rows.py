@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import OPAQUE, Document, Layout
 from irscope.languages.language import Language
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 
 class Change(enum.Flag):
@@ -98,8 +98,8 @@ class Row(NamedTuple):
         return Row(self.right, self.left, self.change.mirrored)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LayoutChange(FrozenValue):
+@frozen
+class LayoutChange:
     """Two layouts that differ, matched by the values that have them and not by alias.
 
     `fields` are (name, left text, right text) of the parameters that differ; `uses` counts the matched
@@ -132,8 +132,8 @@ _FROM_CONSTANTS = (
 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class StageDiff(FrozenValue):
+@frozen
+class StageDiff:
     """The diff of one stage of two variants.
 
     `stage` is its name. `left` and `right` are the parsed texts of A and B, each with its own locations.
@@ -201,8 +201,8 @@ class StageDiff(FrozenValue):
     def is_constant(self, row: Row) -> bool:
         """Check whether a row that only one side has is the definition of a constant."""
         document, line = (self.left, row.left) if row.right is None else (self.right, row.right)
-        index = None if line is None else document.operation_of_line.get(line)
-        return index is not None and document.operations[index].opcode in _CONSTANT_OPCODES
+        operation = document.operation_at(line)
+        return operation is not None and operation.opcode in _CONSTANT_OPCODES
 
     @property
     def constants_only(self) -> bool:
@@ -326,9 +326,9 @@ def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LineCountChange(FrozenValue):
-    """A source line of the kernel with different numbers of instructions of the class `opcode` in A and B.
+@frozen
+class LineCountChange:
+    """A source line of the kernel (from 1) with different numbers of instructions of the class `opcode`.
 
     `file` and `line` (from 1) are B's. `removed`: B does not have the line, and they are A's. `left` and
     `right` are the numbers of instructions in A and in B.

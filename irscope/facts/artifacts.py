@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
@@ -14,7 +14,7 @@ from irscope.facts.loops.pipelines import Pipeline, pipelines
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
 from irscope.facts.partitions import partitions
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.targets import backend_of, device_of, in_words_of, instructions_of
 from irscope.targets.backend import Resources
 from irscope.targets.instructions import InstructionKind, Scan, scan
@@ -182,8 +182,8 @@ _ALIAS = re.compile(r"^#\w+ = #(\w+)\.(\w+)<", re.M)
 _CONVERSION = "ttg.convert_layout"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TtgirScan(FrozenValue):
+@frozen
+class TtgirScan:
     """The contents of TTGIR text, with the lines (index from 0) that show it.
 
     `layouts` counts the layouts by kind ("blocked", "nvidia_mma"). `conversions` are the lines of

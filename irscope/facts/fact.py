@@ -9,11 +9,11 @@ them (`Workspace.estimates`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from irscope.model import Status, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.status import failed
 from irscope.model.text import microseconds_text
 
@@ -33,8 +33,8 @@ _UNITS_IN_TEXT = ("bytes", "columns", "words", "seconds", "milliseconds")
 _ABBREVIATED = {"bytes": "B", "seconds": "s", "milliseconds": "ms"}
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Evidence(FrozenValue):
+@frozen
+class Evidence:
     """A line that proves a fact.
 
     `stage` is the name of the stage, `line` the index (from 0) of the line in its text.
@@ -44,8 +44,13 @@ class Evidence(FrozenValue):
     line: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Measured(FrozenValue):
+def evidence_at(stage: str, lines: Iterable[int]) -> tuple[Evidence, ...]:
+    """Return lines of a stage as evidence."""
+    return tuple(Evidence(stage, line) for line in lines)
+
+
+@frozen
+class Measured:
     """A measured value and the lines that prove it."""
 
     value: FactValue
@@ -70,8 +75,8 @@ def _unmeasured(_: VariantArtifacts) -> Measured:
     return Measured(None)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FactKind(FrozenValue):
+@frozen
+class FactKind:
     """Defines a fact: a column of the table.
 
     `name` is its name in --sort and JSON, `title` a short heading, `label` its name in a sentence, `unit`
@@ -137,8 +142,8 @@ class FactKind(FrozenValue):
 _MOST_SHOWN = 80
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Fact(FrozenValue):
+@frozen
+class Fact:
     """A figure of one variant; `str(fact)` is the value as every view shows it.
 
     `kind` defines the fact, with its unit. `value` is None if it is unknown; an unknown value is never 0.

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import textwrap
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from irscope.facts.source.tokens import function_node
 from irscope.model import (
     OPTION_NAMES,
     Argument,
@@ -68,15 +68,6 @@ def cache_key_inputs(variant: Variant, whole: bool) -> dict[CacheKeyInput, str]:
         values[CacheKeyInput("source", kernel.name)] = _digest(kernel.source)
     values |= {CacheKeyInput("helper", helper.name): _digest(helper) for helper in kernel.helpers}
     return values | (_from_key(variant) if whole else _from_variant(variant))
-
-
-def function_node(source: str) -> ast.FunctionDef | None:
-    """Return the syntax tree of a function's Python text, or None if it cannot be parsed."""
-    try:
-        tree = ast.parse(textwrap.dedent(source))
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return None
-    return next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
 
 
 @lru_cache(maxsize=256)

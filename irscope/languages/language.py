@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from irscope.languages.document import Document
 from irscope.model.plugins import guarded
 from irscope.model.process import cycles_not_collected
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -36,8 +36,8 @@ def _no_branches(document: Document) -> Branches:
     return {}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Language(FrozenValue):
+@frozen
+class Language:
     """A language, as registered in `registry`. Each language's module defines one as `LANGUAGE`.
 
     Parsing and showing:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import Evidence
-from irscope.findings.finding import Finding, Severity, effect
+from irscope.findings.finding import Finding, FindingCause, Severity, effect
 from irscope.model import Launch, UserError, Variant
 from irscope.model.records import FrozenValue
 from irscope.model.text import microseconds_text
@@ -189,7 +189,7 @@ def estimate_findings(comparison: Comparison) -> Iterator[Finding]:
         evidence_a,
         evidence_b,
         changes=_causes(pair.a, pair.b),
-        note=f", for {pair.problem}",
+        causes=(FindingCause("problem", (pair.problem,)),),
     )
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from rapidfuzz.distance import Indel
 
-from irscope.diff.align import Gap, common_blocks, gaps_between, refined
+from irscope.diff.align import Gap, common_blocks, gaps_between, matched_pairs, refined
 from irscope.diff.line_map import FileLine, LineMap, MatchedLine
 from irscope.facts.source.tokens import StatementTokens, Token, def_index, statements
 from irscope.model import Kernel, SourceFunction
@@ -157,8 +157,7 @@ def _common_tokens(left: StatementTokens, right: StatementTokens) -> list[tuple[
     if left.without_names == right.without_names:
         return list(zip(left.meaningful, right.meaningful, strict=True))
     blocks = common_blocks(left.texts, right.texts)
-    pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
-    return [(left.meaningful[i], right.meaningful[j]) for i, j in pairs]
+    return [(left.meaningful[i], right.meaningful[j]) for i, j in matched_pairs(blocks)]
 
 
 def _statement_pairs(left: Sequence[StatementTokens], right: Sequence[StatementTokens]) -> _Pairs:
@@ -168,7 +167,7 @@ def _statement_pairs(left: Sequence[StatementTokens], right: Sequence[StatementT
     blocks = common_blocks([statement.texts for statement in left], [statement.texts for statement in right])
     names = [statement.without_names for statement in left], [statement.without_names for statement in right]
     blocks = refined(blocks, *names)
-    pairs = [(left[block.left + n], right[block.right + n]) for block in blocks for n in range(block.size)]
+    pairs = [(left[i], right[j]) for i, j in matched_pairs(blocks)]
     for gap in gaps_between(blocks, Gap(0, len(left), 0, len(right))):
         pairs += _similar(left[gap.left : gap.left_end], right[gap.right : gap.right_end])
     return pairs

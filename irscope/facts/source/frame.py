@@ -13,14 +13,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from irscope.facts.source.tokens import def_index
 from irscope.languages.document import Document, Location
 from irscope.languages.mlir.locations import parse_location, resolve_aliases
 from irscope.model import Kernel, SourceFunction
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import base_name
 
 # The first line of a function, or its last one, which has its location.
@@ -42,8 +41,8 @@ _MOST_FILES = 8
 LOCATING_STAGES = ("source", "glir", "ttir", "ttgir", "llir")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class IrFunction(FrozenValue):
+@frozen
+class IrFunction:
     """A function of the IR and the place of its `def`; `column` is 0 or 1, depending on Triton's version."""
 
     symbol: str
