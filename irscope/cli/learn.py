@@ -171,7 +171,7 @@ def _problems(task: Task, path: Path) -> list[str]:
 
 def _compiled(lesson: Lesson, output: Path | None) -> Path:
     """Return the capture of a lesson, with everything that it needs."""
-    path = output or _home() / f"{lesson.number:02}_{lesson.name}.irscope"
+    path = output or lesson_capture(lesson)
     path.parent.mkdir(parents=True, exist_ok=True)
     compile_lesson(lesson, path)
     return path
@@ -282,11 +282,13 @@ def _check(lesson: Lesson, path: Path) -> int:
     return 1 if broken else 0
 
 
-def _home() -> Path:
-    """Return the folder of the lessons' captures.
+def lesson_capture(lesson: Lesson) -> Path:
+    """Return the path of a lesson's capture, so that a lesson is compiled only once.
 
-    It is per version, so that a lesson is compiled only once.
+    Its folder is per version, and per what the lesson compiles: two installations of one version have
+    different files, and in one capture their variants would have the same names.
     """
+    from hashlib import sha256
     from importlib.metadata import PackageNotFoundError, version
 
     import platformdirs
@@ -294,5 +296,9 @@ def _home() -> Path:
     triton = "none"
     with contextlib.suppress(PackageNotFoundError):
         triton = version("triton")
+    digest = sha256(repr(lesson.sweeps).encode())
+    for sweep in lesson.sweeps:
+        digest.update(sweep.file.read_bytes())
     base = os.environ.get("IRSCOPE_LESSONS") or platformdirs.user_cache_path("irscope") / "learn"
-    return Path(base) / f"irscope-{__version__}-triton-{triton}"
+    folder = Path(base) / f"irscope-{__version__}-triton-{triton}" / digest.hexdigest()[:12]
+    return folder / f"{lesson.number:02}_{lesson.name}.irscope"
