@@ -27,6 +27,7 @@ from irscope.cli import options
 from irscope.cli.progress import compilation_bar, counting_bar
 from irscope.compiling.sweep import Progress, Sweep, compile_rest, lay_out, reuse
 from irscope.model import UserError
+from irscope.model.errors import print_note
 from irscope.model.text import pluralize, printable
 from irscope.workspace import CaptureWriter
 
@@ -192,7 +193,7 @@ class Sweeps:
         for plan in plans:
             if isinstance(plan, UserError):
                 self._rejected += 1
-                _print_note(plan.command_line_text)
+                print_note(plan.command_line_text)
             else:
                 yield plan
 
@@ -212,7 +213,7 @@ class Sweeps:
         for plan in plans:
             for note in plan.notes:
                 if note not in printed:
-                    _print_note(note)
+                    print_note(note)
             printed.update(plan.notes)
             sweep = lay_out(plan, writer, shlex.join(sys.argv), first)
             first = max([first, *(id_ + 1 for id_ in sweep.ids.values())])
@@ -241,7 +242,7 @@ class Sweeps:
             print(f"  {printable(rate.name)}: {number}, {rate.per_minute:.0f} per minute", file=sys.stderr)
         if progress.left:
             left = pluralize(progress.left, "variant")
-            _print_note(f"--budget is used up: {left} left of {progress.total:,}; --resume compiles them")
+            print_note(f"--budget is used up: {left} left of {progress.total:,}; --resume compiles them")
         if progress.failed:
             options.print_failures(path)
         print(f"browse: irscope {name}   compare: irscope table {name}")
@@ -253,10 +254,6 @@ def _add(total: Progress, one: Progress) -> None:
     for name in ("total", "kept", "done", "failed", "reused", "left"):
         setattr(total, name, getattr(total, name) + getattr(one, name))
     total.rates = one.rates or total.rates
-
-
-def _print_note(note: str) -> None:
-    print(f"irscope: {note}", file=sys.stderr)
 
 
 def add_derived(path: Path, sass: bool) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
+from irscope.model.errors import print_note
 
 if TYPE_CHECKING:
     from irscope.recording.importers.import_capture import ImportSummary
@@ -95,4 +96,4 @@ def _print_notes(summary: ImportSummary, kind: str) -> None:
         kernels = pluralize(len(without_source), "kernel")
         lines.append(f"no Python source (deleted, or changed since) for {kernels}: {names}")
     for line in lines:
-        print(f"irscope: {one_line(line)}", file=sys.stderr)
+        print_note(one_line(line))

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from irscope import __version__
 from irscope.cli import options
 from irscope.model import Expression, UserError, Value, parse_argument
+from irscope.model.errors import print_note
 from irscope.model.process import importing
 
 if TYPE_CHECKING:
@@ -210,7 +211,7 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
     if importlib.util.find_spec("torch") is None:
         raise UserError("this lesson runs a program that needs torch: pip install 'irscope[run]'")
     if sys.stderr.isatty():
-        print(f"irscope: running {sweep.file.name} without a GPU", file=sys.stderr)
+        print_note(f"running {sweep.file.name} without a GPU")
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         captured = Path(folder, path.name)
         if path.exists():

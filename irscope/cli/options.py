@@ -363,6 +363,7 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     invalid.
     """
     from irscope.cli import written_options
+    from irscope.model.errors import print_note
 
     check_positive(args, "-j")
     check_timeout(args)
@@ -371,7 +372,7 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     check_output(args, file)
     kernel_name, note = written_options.complete(args, file, name or None)
     if note and not quiet:
-        print(f"irscope: {note}", file=sys.stderr)
+        print_note(note)
     return _request(args, file, kernel_name)
 
 
