@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     done += [f"{summary.known} already there"] if summary.known else []
     done += [f"{summary.measured} with measured times"] if summary.measured else []
     print(f"{name}: {', '.join(done)}, {time.monotonic() - start:.1f} s")
-    print(f"browse: irscope {name}   compare: irscope table {name}")
+    options.print_next(path)
     return 1 if summary.left_out else 0
 
 

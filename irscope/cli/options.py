@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -342,6 +343,19 @@ def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
 
     resume = args.resume and path.exists()
     return CaptureWriter.resume(path) if resume else CaptureWriter.create(path, args.force)
+
+
+def compiled_text(path: Path, compiled: int, kept: int, failed: int, seconds: float, reused: str = "") -> str:
+    """Return the line that counts what a command compiled into a capture."""
+    existing = f", {kept} already there" if kept else ""
+    name = shlex.quote(str(path))
+    return f"{name}: {compiled} compiled{existing}{reused}, {failed} failed, {seconds:.1f} s"
+
+
+def print_next(path: Path) -> None:
+    """Print the commands that show a capture."""
+    name = shlex.quote(str(path))
+    print(f"browse: irscope {name}   compare: irscope table {name}")
 
 
 def print_failures(path: Path, prefix: str = "") -> None:

@@ -27,8 +27,9 @@ from irscope.model import UserError
 from irscope.model.errors import print_note
 
 if TYPE_CHECKING:
+    from irscope.compiling.sweep import Progress
     from irscope.jobs.versions.requests import Request
-    from irscope.jobs.versions.version_sweep import EnvironmentSweep, Launches, VersionsProgress
+    from irscope.jobs.versions.version_sweep import EnvironmentSweep, Launches
 
 NAME = "versions"
 GROUP = "capture"
@@ -175,19 +176,19 @@ def _compile(
     return int(bool(problems or rejected or progress.failed))
 
 
-def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgress, seconds: float) -> None:
+def _print_result(args: argparse.Namespace, path: Path, progress: Progress, seconds: float) -> None:
     """Store the facts, and print how many variants compiled and each failure."""
     from irscope.workspace import Workspace
 
     Workspace(path).store_facts()
-    name = shlex.quote(str(path))
-    existing = f", {progress.kept} already there" if progress.kept else ""
     compiled = progress.done - progress.failed
-    text = f"{name}: {compiled} compiled{existing}, {progress.failed} failed, {seconds:.1f} s"
+    text = options.compiled_text(path, compiled, progress.kept, progress.failed, seconds)
     if args.format == "json":
         print_note(text)
     else:
-        print(f"{text}\nbrowse: irscope {name}   compare: irscope table {name}\n")
+        print(text)
+        options.print_next(path)
+        print()
     if progress.failed:
         options.print_failures(path)
 
