@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from irscope import __version__
 from irscope.cli import options
 from irscope.model import Expression, UserError, Value, parse_argument
+from irscope.model.errors import print_note
 from irscope.model.process import importing
 
 if TYPE_CHECKING:
@@ -171,7 +172,7 @@ def _problems(task: Task, path: Path) -> list[str]:
 
 def _compiled(lesson: Lesson, output: Path | None) -> Path:
     """Return the capture of a lesson, with everything that it needs."""
-    path = output or _home() / f"{lesson.number:02}_{lesson.name}.irscope"
+    path = output or lesson_capture(lesson)
     path.parent.mkdir(parents=True, exist_ok=True)
     compile_lesson(lesson, path)
     return path
@@ -210,7 +211,7 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
     if importlib.util.find_spec("torch") is None:
         raise UserError("this lesson runs a program that needs torch: pip install 'irscope[run]'")
     if sys.stderr.isatty():
-        print(f"irscope: running {sweep.file.name} without a GPU", file=sys.stderr)
+        print_note(f"running {sweep.file.name} without a GPU")
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         captured = Path(folder, path.name)
         if path.exists():
@@ -282,11 +283,13 @@ def _check(lesson: Lesson, path: Path) -> int:
     return 1 if broken else 0
 
 
-def _home() -> Path:
-    """Return the folder of the lessons' captures.
+def lesson_capture(lesson: Lesson) -> Path:
+    """Return the path of a lesson's capture, so that a lesson is compiled only once.
 
-    It is per version, so that a lesson is compiled only once.
+    Its folder is per version, and per what the lesson compiles: two installations of one version have
+    different files, and in one capture their variants would have the same names.
     """
+    from hashlib import sha256
     from importlib.metadata import PackageNotFoundError, version
 
     import platformdirs
@@ -294,5 +297,9 @@ def _home() -> Path:
     triton = "none"
     with contextlib.suppress(PackageNotFoundError):
         triton = version("triton")
+    digest = sha256(repr(lesson.sweeps).encode())
+    for sweep in lesson.sweeps:
+        digest.update(sweep.file.read_bytes())
     base = os.environ.get("IRSCOPE_LESSONS") or platformdirs.user_cache_path("irscope") / "learn"
-    return Path(base) / f"irscope-{__version__}-triton-{triton}"
+    folder = Path(base) / f"irscope-{__version__}-triton-{triton}" / digest.hexdigest()[:12]
+    return folder / f"{lesson.number:02}_{lesson.name}.irscope"

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from irscope.cli import options
+from irscope.model.errors import print_note
 
 NAME = "lint"
 GROUP = "check"
@@ -55,5 +56,5 @@ def run(args: argparse.Namespace) -> int:
         options.print_document(lint_content(result), args)
         sys.stdout.flush()
         for file, reason in result.unread:
-            print(one_line(f"irscope: {file}: {reason}"), file=sys.stderr)
+            print_note(one_line(f"{file}: {reason}"))
     return 2 if result.unread else int(bool(result.problems))

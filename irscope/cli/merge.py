@@ -12,6 +12,8 @@ import argparse
 import shlex
 from pathlib import Path
 
+from irscope.cli import options
+
 NAME = "merge"
 GROUP = "capture"
 SUMMARY = "merge captures, for example of the ranks of a run"
@@ -36,5 +38,5 @@ def run(args: argparse.Namespace) -> int:
     duplicates = merged.read - merged.variants
     total = f"{pluralize(merged.variants, 'variant')} of {pluralize(merged.kernels, 'kernel')}"
     print(f"{name}: {total} from {pluralize(len(args.captures), 'capture')}, {duplicates} in more than one")
-    print(f"browse: irscope {name}   compare: irscope table {name}")
+    options.print_next(args.output)
     return 0

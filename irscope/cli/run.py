@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import Expression, UserError, Value, parse_argument, parse_value
+from irscope.model.errors import print_note
 from irscope.model.text import split_entries
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def run(args: argparse.Namespace) -> int:
         with counting_bar("facts") as report:
             Workspace(path).store_facts(report)
     CaptureWriter.remove_if_empty(path)
-    print(f"irscope: {summary(path, counts)}", file=sys.stderr)
+    print_note(summary(path, counts))
     if counts.failed:
         options.print_failures(path, "irscope: ")
     return code
@@ -129,7 +130,7 @@ def _note_misplaced(name: str, arguments: list[str]) -> None:
     for option, value in pairwise(arguments):
         of_capture = option in {"-o", "--output"} and value.endswith(".irscope")
         if of_capture or (option == "--target" and value.startswith(("cuda:", "hip:"))):
-            print(f"irscope: {name} gets {option} {value}: options of irscope go before it", file=sys.stderr)
+            print_note(f"{name} gets {option} {value}: options of irscope go before it")
 
 
 def _options(args: argparse.Namespace) -> RunOptions:

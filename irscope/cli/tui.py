@@ -197,7 +197,7 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> AppExit:
         remaining += f", {sweep.left} not compiled yet" if sweep.left else ""
         name = shlex.quote(str(path))
         print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{remaining}")
-        print(f"browse: irscope {name}   compare: irscope table {name}")
+        options.print_next(path)
         if sweep.options:
             print(f"again: irscope tui {shlex.quote(args.capture)} {sweep.options}")
     elif sweep.problem:

@@ -78,15 +78,20 @@ def _control() -> Callable[[int, int], int] | None:
 def _prepare(control: Callable[[int, int], int] | None, parent: int, limits: ToolLimits | None) -> None:
     """In the new process: it is killed when `parent` ends, or ends now if that was before."""
     if limits is not None:
-        for kind, most in ((resource.RLIMIT_DATA, limits.memory), (resource.RLIMIT_FSIZE, limits.written)):
-            hard = resource.getrlimit(kind)[1]
-            if hard == resource.RLIM_INFINITY or hard > most:
-                with suppress(OSError, ValueError):  # macOS has no RLIMIT_DATA that works
-                    resource.setrlimit(kind, (most, most))
+        limit_resource(resource.RLIMIT_DATA, limits.memory)
+        limit_resource(resource.RLIMIT_FSIZE, limits.written)
     if control is not None:
         control(_PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(1)
+
+
+def limit_resource(kind: int, most: int) -> None:
+    """Lower a limit of this process for good; one that is lower already stays."""
+    hard = resource.getrlimit(kind)[1]
+    if hard == resource.RLIM_INFINITY or hard > most:
+        with suppress(OSError, ValueError):  # macOS has no RLIMIT_DATA that works
+            resource.setrlimit(kind, (most, most))
 
 
 def run_irscope(*words: str) -> subprocess.CompletedProcess[str]:
