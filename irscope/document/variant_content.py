@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from irscope.document.blocks import Block, Line, Table, title, variant_name
 from irscope.model import Variant
+from irscope.model.files import relative_file
 from irscope.model.text import pluralize
-from irscope.workspace.kernel_scopes import relative_file
 
 if TYPE_CHECKING:
     from irscope.glossary.glossary import GlossaryEntry

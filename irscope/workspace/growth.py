@@ -14,17 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 from irscope.store.capture_file import FoundWriter, find_writer
 from irscope.store.connection import sidecars
 from irscope.store.overview import CaptureOverview
-
-if TYPE_CHECKING:
-    from irscope.workspace.workspace import Workspace
-
 
 # Commands that take --resume.
 _RESUMING = ("compile", "run")
@@ -116,11 +111,6 @@ class GrowthWatch:
 
     def _state(self) -> tuple[tuple[int, int, int], ...]:
         return tuple(map(_file_state, self._files))
-
-
-def is_abandoned(workspace: Workspace) -> bool:
-    """Check whether a capture is empty and no other process compiles into it."""
-    return not workspace.variants and not GrowthWatch(workspace.path).look()[0].running
 
 
 def _file_state(path: Path) -> tuple[int, int, int]:

@@ -84,6 +84,7 @@ class StageContents:
         # Of several captures, the index of the one that has a variant, and its number there; and the reverse.
         self._homes: dict[int, tuple[int, int]] = {}
         self._numbers: dict[tuple[int, int], int] = {}
+        self._last_number = 0
         # Per kernel without its number, the kernel as the variants of several captures have it.
         self._kernels: dict[Kernel, Kernel] = {}
         # The passes that were recorded later, by the id of the variant.
@@ -154,8 +155,9 @@ class StageContents:
             return id_
         home = index, id_
         if home not in self._numbers:
-            number = id_ if index == 0 and id_ not in self._homes else max(self._homes, default=0) + 1
+            number = id_ if index == 0 and id_ not in self._homes else self._last_number + 1
             self._numbers[home], self._homes[number] = number, home
+            self._last_number = max(self._last_number, number)
         return self._numbers[home]
 
     def _joined(self, index: int, variant: Variant) -> Variant:
@@ -170,7 +172,6 @@ class StageContents:
 
     @cached_property
     def _cache(self) -> DerivedCache:
-
         return DerivedCache()
 
     @property

@@ -129,6 +129,11 @@ class Workspace(StageReader):
         """
         return select_variants(self.variants, kernel, target)
 
+    @property
+    def abandoned(self) -> bool:
+        """Return True if the capture is empty and no other process compiles into it."""
+        return not self.variants and not Growth.read(self.path).running
+
     # Pairs.
 
     def compare(self, a: Variant, b: Variant) -> Comparison:

@@ -26,11 +26,11 @@ from irscope.document.ci.problems import (
 )
 from irscope.document.json.records import to_json
 from irscope.document.variant_content import lint_summary
+from irscope.model.files import relative_file
 from irscope.model.text import one_line
 from irscope.workspace import Diagnostic, GateResult, LintResult
 from irscope.workspace.conditions import CheckResult
 from irscope.workspace.gate import Violation
-from irscope.workspace.kernel_scopes import relative_file
 
 _EXPECTATION = CiRule(
     "IRS301",
