@@ -51,7 +51,7 @@ from irscope.estimating.terms import (
 )
 from irscope.estimating.work import Work, work_of
 from irscope.facts.artifacts import VariantArtifacts
-from irscope.facts.fact import Evidence, ReadStage
+from irscope.facts.fact import Evidence, ReadStage, evidence_at
 from irscope.model import Launch, UserError, Variant
 from irscope.targets import CUDA
 
@@ -206,19 +206,19 @@ def term_evidence(name: str, work: Work, artifacts: VariantArtifacts | None) -> 
     """Return at most 64 lines of the PTX, those with most work first."""
     if name == LATENCY:
         loops = sorted(work.counts.loops, key=lambda loop: -loop.passes * loop.instructions)
-        return tuple(Evidence(CUDA.assembly, loop.header) for loop in loops[:_MOST] if loop.passes)
+        return evidence_at(CUDA.assembly, (loop.header for loop in loops[:_MOST] if loop.passes))
     if name == TENSOR and artifacts is not None and artifacts.scan is not None:
         matrix_lines = [
             line for kind, lines in artifacts.scan.lines.items() if kind.kind == "matrix" for line in lines
         ]
-        return tuple(Evidence(CUDA.assembly, line) for line in sorted(matrix_lines)[:_MOST])
+        return evidence_at(CUDA.assembly, sorted(matrix_lines)[:_MOST])
     space, names = _ACCESSES.get(name, ("", ()))
     accesses = [one for one in work.counts.accesses if one.space == space and one.name in names]
     accesses.sort(key=lambda one: -(one.sectors + one.wavefronts))
     lines = [one.line for one in accesses if one.warps]
     if name in (MEMORY, L2, STORES):
         lines += [copy.line for copy in work.counts.copies if copy.stores or name != STORES]
-    return tuple(Evidence(CUDA.assembly, line) for line in dict.fromkeys(lines[:_MOST]))
+    return evidence_at(CUDA.assembly, dict.fromkeys(lines[:_MOST]))
 
 
 # Terms below this share of the largest are not listed.

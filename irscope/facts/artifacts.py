@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import cached_property
 
-from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
+from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage, evidence_at
 from irscope.facts.loops.machine_loops import HotLoop, hot_loop
 from irscope.facts.loops.pipelines import Pipeline, pipelines
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
@@ -84,7 +84,7 @@ class VariantArtifacts:
             return Measured(None)
         warp_partitions = partitions(text, self.assembly)
         value = "; ".join(partition.text() for partition in warp_partitions) or "none"
-        return Measured(value, tuple(Evidence("ttgir", partition.line) for partition in warp_partitions))
+        return Measured(value, evidence_at("ttgir", (partition.line for partition in warp_partitions)))
 
     @cached_property
     def occupancy(self) -> Occupancy | None:
@@ -145,7 +145,7 @@ class VariantArtifacts:
         if self.ttgir is None:
             return Measured(None)
         value, lines = pick(self.ttgir)
-        return Measured(value, tuple(Evidence("ttgir", line) for line in sorted(lines)))
+        return Measured(value, evidence_at("ttgir", sorted(lines)))
 
     def _lines(self, prefix: str) -> list[int]:
         """Return the lines of the instructions whose kind starts with `prefix`."""
@@ -161,7 +161,7 @@ class VariantArtifacts:
         return Measured(text or "none", self._proof(line for kind in kinds for line in scanned[kind]))
 
     def _proof(self, lines: Iterable[int]) -> tuple[Evidence, ...]:
-        return tuple(Evidence(self._backend.assembly, line) for line in sorted(lines))
+        return evidence_at(self._backend.assembly, sorted(lines))
 
     def _text(self, stage: str) -> str | None:
         content = self._read(stage)

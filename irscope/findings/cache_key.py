@@ -25,6 +25,7 @@ from irscope.model import (
     format_value,
 )
 from irscope.model.config import literal
+from irscope.model.records import grouped
 from irscope.model.variant import ENVIRONMENT, OPTION
 from irscope.targets import backend_of
 
@@ -129,12 +130,9 @@ def _parameters_of_key(variant: Variant) -> dict[CacheKeyInput, str]:
 
 def _by_parameter(names: Iterable[str], paths: Iterable[str]) -> dict[str, list[str]]:
     """Return the paths in a key that belong to each of `names`, in order."""
-    found: dict[str, list[str]] = {}
     if any("." in name for name in names):
         return {name: [path for path in paths if belongs(path, name)] for name in names}
-    for path in paths:
-        found.setdefault(path.partition(".")[0], []).append(path)
-    return found
+    return grouped(paths, lambda path: path.partition(".")[0])
 
 
 def constexpr_values(variant: Variant) -> dict[str, Value]:

@@ -11,7 +11,7 @@ from irscope.facts.fact import Fact
 from irscope.findings.cache_key import KINDS, CacheKeyInput, cache_key_inputs, has_key
 from irscope.findings.cache_key_diff import VARIABLE_OPTIONS, input_text, value_text
 from irscope.model import Kernel, Variant
-from irscope.model.records import FrozenRow, RowMaker, frozen, varying_keys
+from irscope.model.records import FrozenRow, RowMaker, frozen, grouped, varying_keys
 from irscope.model.text import duration, pluralize
 
 # Inputs that only follow the target or the compiler are not reasons.
@@ -71,9 +71,7 @@ def compilations_by_kernel(
     variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
 ) -> list[Compilations]:
     """Return the compilations of each kernel among `variants`; `facts` by variant id."""
-    groups: dict[str, list[Variant]] = {}
-    for variant in variants:
-        groups.setdefault(variant.kernel.name, []).append(variant)
+    groups = grouped(variants, lambda variant: variant.kernel.name)
     return [compilations(name, group, facts) for name, group in groups.items()]
 
 

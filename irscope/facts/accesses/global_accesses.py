@@ -24,7 +24,7 @@ from irscope.facts.occupancy import threads_of
 from irscope.facts.source.map import kernel_place
 from irscope.languages.document import Document
 from irscope.model import Variant
-from irscope.model.records import frozen
+from irscope.model.records import frozen, grouped
 
 WIDEST = 16  # bytes
 _KINDS = {"tt.load": "global load", "tt.store": "global store"}
@@ -198,9 +198,7 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
         return MemoryUse()
     flow = AxisFlow(ttir)
     pointers, narrow, strided = _descriptors(ttir), {}, {}
-    by_key: dict[Key, list[GlobalAccess]] = {}
-    for access in global_accesses(flow):
-        by_key.setdefault((access.kind, access.place), []).append(access)
+    by_key = grouped(global_accesses(flow), lambda access: (access.kind, access.place))
     decisions = match_decisions(parse_decisions(variant.reasons or ""), ttir)
     threads = threads_of(variant)
     for key, accesses in by_key.items():

@@ -18,7 +18,7 @@ thread 8 elements moves 32 bytes per thread and iteration, so a pass that moves 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from enum import Enum
 from functools import cached_property
@@ -32,7 +32,7 @@ from irscope.facts.loops.scf import Chain, ScfLoop, integer_of, location_chain, 
 from irscope.languages.control_flow import NONE, LoopTree, find_loops
 from irscope.languages.document import Document, Layout, Operation
 from irscope.languages.mlir.value_types import ShapedType, operand_types
-from irscope.model.records import frozen
+from irscope.model.records import frozen, grouped
 from irscope.targets.instructions import InstructionKind
 
 # Each search visits all blocks; kernels have a few loops whose lines are also outside of them.
@@ -89,9 +89,7 @@ class LoopRegions:
         self._reached: dict[tuple[int, ...], tuple[Set[int], Set[int]]] = {}
         self.scf_around = loops_around(ttgir, self.scf)
         self.sizes = loop_sizes(self.tree)
-        self._by_chain: dict[Chain, list[int]] = defaultdict(list)
-        for index, loop in enumerate(self.scf):
-            self._by_chain[loop.chain].append(index)
+        self._by_chain = grouped(range(len(self.scf)), lambda index: self.scf[index].chain)
 
     @property
     def known(self) -> bool:
@@ -106,9 +104,8 @@ class LoopRegions:
     @cached_property
     def loops(self) -> Sequence[KernelLoop]:
         """Return the loops of the assembly that are loops of the kernel, outer ones first."""
-        naturals: dict[Chain, list[int]] = defaultdict(list)
-        for natural, chain in self._assign().items():
-            naturals[chain].append(natural)
+        statements = self._assign()
+        naturals = grouped(statements, statements.__getitem__)
         kernel_loops: list[KernelLoop] = []
         for chain, statement_loops in naturals.items():
             scf, remainders = self._by_chain[chain], self._remainders(chain, statement_loops)
@@ -192,10 +189,10 @@ class LoopRegions:
     @cached_property
     def _headers(self) -> Mapping[Chain, Sequence[int]]:
         """Map each statement to the headers of its loops."""
-        by_statement: dict[Chain, list[int]] = defaultdict(list)
-        for loop in self.loops:
-            by_statement[loop.chain].append(self.tree.loops[loop.natural].header)
-        return by_statement
+        return {
+            chain: [self.tree.loops[loop.natural].header for loop in loops]
+            for chain, loops in grouped(self.loops, lambda loop: loop.chain).items()
+        }
 
     def home(self, chain: Chain) -> Chain:
         """Return the statement of the innermost loop that has operations of a Python position in TTGIR."""

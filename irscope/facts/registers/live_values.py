@@ -22,7 +22,7 @@ from irscope.facts.registers.liveness import MachineCode, bits
 from irscope.languages.control_flow import NONE, LoopTree
 from irscope.languages.document import Location, inlining_chain
 from irscope.model import Kernel
-from irscope.model.records import frozen
+from irscope.model.records import frozen, grouped
 from irscope.model.text import base_name
 from irscope.model.variant import SourceFunction
 
@@ -198,10 +198,8 @@ def live_values(code: MachineCode, registers: SourceOfRegisters, peak: int) -> l
 
 def by_variable(found: dict[SourceLine, float]) -> list[LiveValue]:
     """Sum registers by line over the lines that assign the same variable of one file."""
-    groups: dict[tuple[str, str | int], list[tuple[SourceLine, float]]] = defaultdict(list)
-    for line, number in found.items():
-        if number:
-            groups[line.file, line.name or line.line].append((line, number))
+    counted = (item for item in found.items() if item[1])
+    groups = grouped(counted, lambda item: (item[0].file, item[0].name or item[0].line))
     values = []
     for group in groups.values():
         group.sort(key=lambda item: (-item[1], item[0].line))
