@@ -31,7 +31,11 @@ class Launcher:
         self._first: dict[int, torch.Tensor] = {}
 
     def measured(self, config: Config) -> dict[str, Any]:
-        """Return the launch with the checksums of the tensors that it changed, and those of two more launches."""
+        """Return the checksums of the tensors that a launch changed, and those of two more launches.
+
+        `bits` are those of the bits, `values` of the tensors with one kind of NaN, `again` of the other launches;
+        `differ` counts the elements that are not those of the first config.
+        """
         arguments = self.space.arguments(self._arguments, config)
         grid = self.space.grid(config)
         kernel = self._launch(arguments, config, grid)
@@ -53,7 +57,13 @@ class Launcher:
         for _ in range(2):
             self._launch(arguments, config, grid)
             line["again"].append([checksum(self._tensors[place]) for place in changed])
-        return line | described_kernel(kernel) | {"arguments": _described_arguments(self.space, arguments)}
+        where = {"device": torch.cuda.get_device_name(), "triton": triton.__version__}
+        return {
+            **line,
+            **described_kernel(kernel),
+            "arguments": _described_arguments(self.space, arguments),
+            **where,
+        }
 
     def _launch(self, arguments: Arguments, config: Config, grid: tuple[int, ...]) -> Any:
         for place, tensor in self._tensors.items():
@@ -133,8 +143,9 @@ def _described_arguments(space: Space, arguments: Arguments) -> dict[str, Any]:
         }
         if tensor is not argument:
             described[name]["block"] = list(argument.block_shape)
-        elif first := next((place for place, other in tensors if other is argument), None):
-            described[name]["position"] = first
+        same = next((names[place] for place, other in tensors if other is argument), name)
+        if same != name:
+            described[name]["same_as"] = same
     return described
 
 
