@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from tests.truth.bits.space import Space
 
-MODULES = ("dots", "reductions", "scans", "pointwise", "atomics")
+MODULES = ("dots", "reductions", "scans", "pointwise", "atomics", "descriptors", "clusters", "gluons")
 
 
 def spaces(patterns: Sequence[str] = ("*",)) -> list[Space]:
