@@ -184,6 +184,13 @@ _TILES = {
     "num_warps": [4, 8],
     "num_stages": [2, 3, 4],
 }
+_SPECIALIZED = {
+    "BM": [64],
+    "BN": [32, 64, 128],
+    "BK": [32, 64, 128],
+    "num_warps": [4],
+    "num_stages": [2, 3, 4],
+}
 
 SPACES = [
     Space(
@@ -236,14 +243,22 @@ SPACES = [
     Space(
         "specialized_descriptors",
         persistent_descriptors,
+        # Triton 3.6 specializes warps on Hopper only if four of them have 64 rows, and loops are not flattened.
         unfused(
-            product(48, PROGRAMS=[3, 16], FLATTEN=[False, True], SPECIALIZE=[True], HALVES=[False],
-                    **_TILES | {"num_stages": [2, 3], "BK": [64]})
+            product(64, PROGRAMS=[1, 3, 16], FLATTEN=[False], SPECIALIZE=[True, False], HALVES=[False], **_SPECIALIZED)
         ),
         (256, 256, 256),
         _operands(256, 256, 256, torch.bfloat16, torch.bfloat16, 256, 256, 256),
         lambda config: (config["PROGRAMS"],),
         _halved,
+    ),
+    Space(
+        "specialized_gemm",
+        device_descriptors,
+        unfused(product(64, SPECIALIZE=[True, False], **_SPECIALIZED)),
+        (256, 256, 512),
+        _operands(256, 256, 512, torch.float16, torch.float16, 256, 256, 512),
+        _tiles(256, 256),
     ),
     Space(
         "descriptor_rows",
@@ -282,7 +297,7 @@ SPACES = [
     Space(
         "cluster_sums",
         cluster_sums,
-        unfused(product(64, RB=[1, 2, 4, 8, 16], B=[512], num_ctas=[1, 2], num_warps=[1, 2, 4, 8])),
+        unfused(product(64, RB=[2, 4, 8, 16], B=[512], num_ctas=[1, 2], num_warps=[1, 2, 4, 8])),
         (64, 512),
         lambda data: (data.normal(64, 512), data.zeros(64), 512),
         lambda config: (64 // config["RB"],),

@@ -181,7 +181,7 @@ SPACES = [
     Space(
         "warp_products",
         warp_products,
-        unfused(product(56, BM=[64], BN=[64], BK=[32, 64, 128], WIDTH=[1, 2, 4, 8], WARPS=[1, 2, 4], num_warps=[4, 8])),
+        unfused(product(56, BM=[64], BN=[64], BK=[32, 64, 128], WIDTH=[2, 4, 8], WARPS=[1, 2, 4], num_warps=[4, 8])),
         (64, 64, 256),
         _tile,
         lambda _config: (1,),

@@ -8,7 +8,9 @@ from fnmatch import fnmatchcase
 
 from tests.truth.bits.space import Space
 
-MODULES = ("dots", "reductions", "scans", "pointwise", "atomics", "descriptors", "clusters", "gluons")
+MODULES = (
+    "dots", "clusters", "reductions", "scans", "pointwise", "atomics", "descriptors", "gluons", "libraries", "attentions",
+)  # fmt: skip
 
 
 def spaces(patterns: Sequence[str] = ("*",)) -> list[Space]:
