@@ -88,7 +88,7 @@ def exchanged(x, o, old, n, B: tl.constexpr):
 
 
 @triton.jit
-def embedding_gradient(grad, tokens, o, columns, TB: tl.constexpr, CB: tl.constexpr, count):
+def embedding_gradient(grad, tokens, o, columns, count, TB: tl.constexpr, CB: tl.constexpr):
     """Adds the gradient of each token to the row of its word."""
     token = tl.program_id(0) * TB + tl.arange(0, TB)
     column = tl.program_id(1) * CB + tl.arange(0, CB)
@@ -137,7 +137,7 @@ def _float_extremes(data: Data) -> Arguments:
 
 
 def _gradient(data: Data) -> Arguments:
-    return data.normal(250, 128), data.integers(0, 100, 250), data.zeros(100, 128), 128
+    return data.normal(250, 128), data.integers(0, 100, 250), data.zeros(100, 128), 128, 250
 
 
 _BLOCKS = {"B": [64, 128, 256, 512, 1024], "num_warps": [1, 2, 4, 8]}
@@ -205,7 +205,7 @@ SPACES = [
     Space(
         "embedding_gradient",
         embedding_gradient,
-        unfused(product(48, TB=[1, 4, 16, 64], CB=[32, 64, 128], count=[250], num_warps=[1, 2, 4, 8])),
+        unfused(product(48, TB=[1, 4, 16, 64], CB=[32, 64, 128], num_warps=[1, 2, 4, 8])),
         (250, 128),
         _gradient,
         lambda config: (cdiv(250, config["TB"]), 128 // config["CB"]),

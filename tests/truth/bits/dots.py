@@ -164,13 +164,12 @@ def gemm_split_parts(
     columns = tl.program_id(1) * BN + tl.arange(0, BN)
     part = tl.program_id(2)
     size = tl.cdiv(k, SPLIT)
+    end = min(k, (part + 1) * size)
     total = tl.zeros((BM, BN), tl.float32)
-    for start in range(part * size, min(k, (part + 1) * size), BK):
+    for start in range(part * size, end, BK):
         depth = start + tl.arange(0, BK)
-        x = tl.load(a + rows[:, None] * k + depth[None, :], mask=depth[None, :] < (part + 1) * size, other=0)
-        y = tl.load(
-            b + depth[:, None] * n + columns[None, :], mask=depth[:, None] < (part + 1) * size, other=0
-        )
+        x = tl.load(a + rows[:, None] * k + depth[None, :], mask=depth[None, :] < end, other=0)
+        y = tl.load(b + depth[:, None] * n + columns[None, :], mask=depth[:, None] < end, other=0)
         total = tl.dot(x, y, total)
     tl.store(parts + part * m * n + rows[:, None] * n + columns[None, :], total)
 

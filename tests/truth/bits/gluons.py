@@ -129,7 +129,7 @@ def two_partitions(x, o, columns, B: gl.constexpr, OTHERS: gl.constexpr, num_war
             (half_of_rows, (x, o, columns, row + 1, B, other)),
         ],
         [OTHERS],
-        [24],
+        [48],
     )
 
 

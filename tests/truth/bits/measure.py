@@ -100,10 +100,13 @@ class Worker:
         self.connection.close()
         if self.process.is_alive():
             self.process.kill()
-        self.process.join()
+        self.process.join(timeout=30)
 
 
 def _work(loop: Callable[[Connection, Sequence[Space]], None], connection: Connection, listed: Any) -> None:
+    import torch
+
+    torch.set_num_threads(1)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.stdout = sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115 - until the process ends
     loop(connection, listed)
@@ -123,7 +126,11 @@ def _compile(connection: Connection, listed: Sequence[Space]) -> None:
         config = space.configs[task.config]
         started = time.monotonic()
         try:
-            space.kernel.warmup(*space.arguments(arguments, config), grid=space.grid(config), **config)
+            kernel = space.kernel.warmup(
+                *space.arguments(arguments, config), grid=space.grid(config), **config
+            )
+            if task.config == 0:
+                _ = kernel.run  # compiles the launcher, which the configs share
         except Exception as error:  # noqa: BLE001 - whatever Triton raises
             connection.send({"error": _said(error)})
         else:

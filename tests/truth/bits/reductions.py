@@ -287,6 +287,22 @@ SPACES = [
         for name, dtype in (("f32", torch.float32), ("f16", torch.float16), ("bf16", torch.bfloat16))
     ),
     Space(
+        "unaligned_sums",
+        row_sums,
+        unfused(product(48, KEEP=[False], B=[1024], **_ROWS)),
+        (256, 999),
+        lambda data: (data.normal(256 * 999 + 1)[1:].view(256, 999), data.zeros(256), 999),
+        lambda config: (256 // config["RB"],),
+    ),
+    Space(
+        "single_row_sums",
+        column_sums,
+        unfused(product(32, RB=[1, 4, 16], CB=[32, 64, 128], num_warps=_WARPS[:3])),
+        (1, 128),
+        lambda data: (data.normal(1, 128), data.zeros(128), 1, 128),
+        lambda config: (128 // config["CB"],),
+    ),
+    Space(
         "column_sums",
         column_sums,
         unfused(product(80, RB=[1, 2, 4, 8, 16, 32, 64], CB=[16, 32, 64, 128], num_warps=_WARPS[:4])),
