@@ -60,6 +60,7 @@ class Launcher:
         where = {"device": torch.cuda.get_device_name(), "triton": triton.__version__}
         return {
             **line,
+            "stage": kernel.asm["ttgir"],
             **described_kernel(kernel),
             "arguments": _described_arguments(self.space, arguments),
             **where,

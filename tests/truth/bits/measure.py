@@ -6,13 +6,14 @@
 Every line is appended at once; configs that the output or a file given with --skip has are skipped, so that the next
 call goes on. Processes compile the configs side by side while another one launches those that are ready, three times
 each from the same inputs. A config that crashes its process or takes longer than a minute is recorded as an error,
-and the process is started anew.
+and the process is started anew. The TTGIR of each launch is appended to bits.stages.jsonl.xz beside the output.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import lzma
 import multiprocessing
 import os
 import signal
@@ -173,9 +174,10 @@ def _said(error: Exception) -> str:
 class Measurement:
     """Compiles and launches what is missing, and writes a line for each config."""
 
-    def __init__(self, listed: Sequence[Space], output: TextIO, skipped: set[str]) -> None:
+    def __init__(self, listed: Sequence[Space], output: TextIO, stages: TextIO, skipped: set[str]) -> None:
         self._listed = listed
         self._output = output
+        self._stages = stages
         self._waiting = deque(
             Task(space, config)
             for space, listed_space in enumerate(listed)
@@ -228,9 +230,13 @@ class Measurement:
             self._ready.append(task)
             return
         space = self._listed[task.space]
+        config = space.configs[task.config]
+        stage = answer.pop("stage", None)
         line = {"kernel": space.name, "function": space.kernel.__name__, "shape": space.shape}
-        self._output.write(json.dumps(line | {"config": space.configs[task.config]} | answer) + "\n")
+        self._output.write(json.dumps(line | {"config": config} | answer) + "\n")
         self._output.flush()
+        if stage is not None:
+            self._stages.write(json.dumps({"kernel": space.name, "config": config, "ttgir": stage}) + "\n")
         self._written += 1
         if "error" in answer:
             self._failed += 1
@@ -282,8 +288,11 @@ def main() -> int:
         skipped |= {
             key(space.name, config) for space in listed for config in space.configs[options.configs :]
         }
-    with options.output.open("a") as output:
-        return 0 if Measurement(listed, output, skipped).run(options.jobs, deadline) else 1
+    with (
+        options.output.open("a") as output,
+        lzma.open(options.output.with_suffix(".stages.jsonl.xz"), "at", preset=1) as stages,
+    ):
+        return 0 if Measurement(listed, output, stages, skipped).run(options.jobs, deadline) else 1
 
 
 if __name__ == "__main__":
