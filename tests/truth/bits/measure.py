@@ -62,7 +62,11 @@ class Worker:
     def give(self, task: Task) -> None:
         """Start a task."""
         self.task, self._since = task, time.monotonic()
-        self.connection.send(task)
+        try:
+            self.connection.send(task)
+        except OSError:  # it ended after its last task
+            self._restarted("")
+            self.connection.send(task)
 
     def result(self) -> tuple[Task, dict[str, Any]]:
         """Return the task and its result; if the process ended, start another one."""
@@ -72,8 +76,8 @@ class Worker:
         self.task = None
         try:
             answer: dict[str, Any] = self.connection.recv()
-        except EOFError:
-            self.process.join()
+        except (EOFError, OSError):
+            self.process.join(timeout=30)
             return task, self._restarted(f"the process ended with {self.process.exitcode}")
         if answer.pop("broken", False):
             self._restarted("")
@@ -248,15 +252,16 @@ def key(kernel: str, config: Config) -> str:
     return json.dumps([kernel, dict(config)], sort_keys=True)
 
 
-def finished(files: Sequence[Path]) -> Iterator[str]:
-    """Yield the names of the configs that these files have."""
+def finished(files: Sequence[Path], errors: bool = True) -> Iterator[str]:
+    """Yield the names of the configs that these files have, those that failed too if `errors`."""
     for file in files:
         for text in file.read_text().splitlines():
             try:
                 line = json.loads(text)
             except ValueError:  # the time was over in the middle of a line
                 continue
-            yield key(line["kernel"], line["config"])
+            if errors or "error" not in line:
+                yield key(line["kernel"], line["config"])
 
 
 def main() -> int:
@@ -271,6 +276,9 @@ def main() -> int:
     parser.add_argument(
         "--skip", type=Path, nargs="+", default=[], metavar="FILE", help="lines measured earlier"
     )
+    parser.add_argument(
+        "--errors", action="store_true", help="measure again what failed; the last line counts"
+    )
     parser.add_argument("--configs", type=int, help="only the first CONFIGS configs of each space")
     parser.add_argument("--list", action="store_true", help="print the spaces, and measure nothing")
     options = parser.parse_args()
@@ -283,7 +291,7 @@ def main() -> int:
         print(f"{len(listed)} spaces, {sum(len(space.configs) for space in listed)} launches")
         return 0
     earlier = [file for file in (options.output, *options.skip) if file.exists()]
-    skipped = set(finished(earlier))
+    skipped = set(finished(earlier, errors=not options.errors))
     if options.configs:
         skipped |= {
             key(space.name, config) for space in listed for config in space.configs[options.configs :]

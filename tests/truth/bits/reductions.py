@@ -287,6 +287,14 @@ SPACES = [
         for name, dtype in (("f32", torch.float32), ("f16", torch.float16), ("bf16", torch.bfloat16))
     ),
     Space(
+        "special_sums",
+        row_sums,
+        unfused(product(32, KEEP=[False], B=[1024], **_ROWS)),
+        (256, 1000),
+        lambda data: (data.special(256, 1000, one_in=1500), data.zeros(256), 1000),
+        lambda config: (256 // config["RB"],),
+    ),
+    Space(
         "unaligned_sums",
         row_sums,
         unfused(product(48, KEEP=[False], B=[1024], **_ROWS)),

@@ -41,8 +41,8 @@ class Data:
         """Return the integers below `size` in random order."""
         return torch.randperm(size, generator=self._generator).to(torch.int32).to(self.device)
 
-    def special(self, *shape: int, dtype: Any = torch.float32) -> torch.Tensor:
-        """Return normal numbers among which one in four is NaN, infinite, a zero of either sign, or denormal."""
+    def special(self, *shape: int, dtype: Any = torch.float32, one_in: int = 4) -> torch.Tensor:
+        """Return normal numbers, of which one in `one_in` is NaN, infinite, large, a zero, or denormal."""
         values = torch.tensor(
             [
                 float("nan"),
@@ -57,7 +57,7 @@ class Data:
                 -1e-38,
             ]
         )
-        chosen = torch.randint(0, 4 * len(values), shape, generator=self._generator)
+        chosen = torch.randint(0, one_in * len(values), shape, generator=self._generator)
         normal = torch.randn(shape, generator=self._generator)
         mixed = torch.where(chosen < len(values), values[chosen % len(values)], normal)
         return mixed.to(dtype).to(self.device)
