@@ -37,6 +37,8 @@ from textual.worker import WorkerState
 _PATIENCE_SECONDS = 5.0
 # After this time, the queue looks only now and then whether a key has had its effect.
 _SPINNING_SECONDS = 0.02
+# How often the queue looks whether the dialog that is about to open is there.
+_DIALOG_SECONDS = 0.01
 # A key has had its effect if nothing was posted while every panel handled what was posted before, twice.
 _QUIET_ROUNDS = 2
 # These quit at once, whatever waits.
@@ -111,20 +113,24 @@ class InputQueue:
         end = time.monotonic() + _PATIENCE_SECONDS
         quiet = 0
         while quiet < _QUIET_ROUNDS and self._app.is_running and time.monotonic() < end:
+            if self._holds and not isinstance(self._app.screen, ModalScreen):
+                # What the dialog needs is prepared in another thread, which gets the processor meanwhile.
+                await asyncio.sleep(_DIALOG_SECONDS)
+                quiet = 0
+                continue
             quiet = 0 if self._has_messages() else quiet + 1
             await self._handle_messages(end)
 
     def _has_messages(self) -> bool:
-        """Return True if a message is posted, or a dialog is about to open."""
+        """Return True if a message is posted, or a command is about to run."""
         screen = self._app.screen
-        awaits_dialog = self._holds and not isinstance(screen, ModalScreen)
         starting = any(worker.state is WorkerState.PENDING for worker in self._app.workers)
         # Enter runs the first command that the palette lists.
         is_listing = isinstance(screen, CommandPalette) and any(
             worker.node is screen and worker.is_running for worker in self._app.workers
         )
         waiting = any(pump.message_queue_size or pump._next_callbacks for pump in self._pumps())
-        return bool(awaits_dialog or starting or is_listing or waiting)
+        return bool(starting or is_listing or waiting)
 
     async def _handle_messages(self, end: float) -> None:
         """Let every panel handle the messages that are posted now; give up at the time `end`."""

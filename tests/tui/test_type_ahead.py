@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from textual.app import ScreenStackError
 from textual.events import Key, MouseDown, MouseUp
 
 from irscope.tui.app import IrscopeApp
+from irscope.tui.input_queue import InputQueue, hold_input
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
@@ -58,6 +60,27 @@ async def test_typing_replaces_the_suggested_path(app: IrscopeApp, tmp_path: Pat
         send(app, "w", *"x.txt", "enter")
         await settled(pilot)
         assert (tmp_path / "x.txt").exists()
+
+
+async def test_a_dialog_that_is_prepared_gets_the_processor(app: IrscopeApp, monkeypatch) -> None:
+    """While keys wait for a dialog, the app sends no messages around: they would take its thread's time."""
+    rounds = []
+    handle = InputQueue._handle_messages
+
+    async def counted(queue: InputQueue, end: float) -> None:
+        rounds.append(end)
+        await handle(queue, end)
+
+    monkeypatch.setattr(InputQueue, "_handle_messages", counted)
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        with hold_input(app):
+            send(app, "x", "y")
+            await asyncio.sleep(0.5)
+            assert len(rounds) <= 10
+            assert not app.input.is_idle
+        await until(pilot, lambda: app.input.is_idle)
+        assert len(rounds) >= 2
 
 
 async def test_values_and_consent_go_to_their_dialogs(matmul: Path, tmp_path: Path, monkeypatch) -> None:
