@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import UserError, Variant
-from irscope.workspace import all_stages
-from irscope.workspace.variant_texts import PYTHON
+from irscope.workspace.variant_texts import PYTHON, stage_names
 
 # A config file is a page long; a larger file is something else.
 _LARGEST = 1_000_000
@@ -91,7 +90,7 @@ def _settings(document: dict[str, Any]) -> Settings:
     theme, stage, keys = document.get("theme", ""), document.get("stage", ""), document.get("keys", {})
     if not isinstance(theme, str):
         raise ValueError("theme is not a name in quotes")
-    stages = [PYTHON, *(known_stage.name for known_stage in all_stages() if not known_stage.binary)]
+    stages = [PYTHON, *stage_names(binary=False)]
     if stage and stage not in stages:
         raise ValueError(f"unknown stage {stage!r}; known: {', '.join(stages)}")
     if not isinstance(keys, dict):

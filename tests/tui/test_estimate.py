@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from irscope.tui.app import IrscopeApp
-from irscope.tui.screens.documents import EstimateScreen
+from irscope.tui.screens.estimate import EstimateScreen
 from irscope.tui.widgets.document_view import DocumentView
 from irscope.workspace import Workspace
 from tests.tui import captures

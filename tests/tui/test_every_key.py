@@ -36,7 +36,8 @@ from irscope.tui.screens.chart import ChartScreen, ChartView
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
-from irscope.tui.screens.documents import EstimateScreen, LlvmScreen, WhyScreen
+from irscope.tui.screens.documents import LlvmScreen, WhyScreen
+from irscope.tui.screens.estimate import EstimateScreen
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen, HomeView

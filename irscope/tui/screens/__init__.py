@@ -70,7 +70,7 @@ OPENING_KEYS = (OPEN_LAYOUTS, OPEN_CHART, OPEN_ESTIMATE, OPEN_REASONS, OPEN_PASS
 _OVERLAYS = {
     "layout": ("layout", "LayoutScreen"),
     "chart": ("chart", "ChartScreen"),
-    "estimate": ("documents", "EstimateScreen"),
+    "estimate": ("estimate", "EstimateScreen"),
     "why": ("documents", "WhyScreen"),
     "passes": ("passes", "PassesScreen"),
     "llvm": ("documents", "LlvmScreen"),

@@ -1,7 +1,7 @@
 """The screens of sentences about A and B; those about a line of a stage lead to it.
 
-Why B was compiled after A and whether it was worth it; how long both take according to the estimate, and what
-bounds them; what each of LLVM's passes changed, and what ptxas says of the result.
+Why B was compiled after A and whether it was worth it; what each of LLVM's passes changed, and what
+ptxas says of the result.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from irscope.model import UserError
 from irscope.tui.background import Background
 from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
 from irscope.tui.pair_state import PairState
-from irscope.tui.screens import OPEN_ESTIMATE, OPEN_LLVM, OPEN_REASONS
+from irscope.tui.screens import OPEN_LLVM, OPEN_REASONS
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.document_view import DocumentView
 from irscope.workspace import StageLine, TextLine
@@ -126,27 +126,6 @@ class WhyScreen(DocumentScreen):
         self.show(lines)
         kernels = await self.background.run(self.pair.workspace.compilations)
         self.show([*lines, *compilation_lines(kernels)])
-
-
-class EstimateScreen(DocumentScreen):
-    """The terms of the estimates, each with a bar; those with code behind them have an arrow."""
-
-    OPENED_BY: ClassVar[Binding] = OPEN_ESTIMATE
-    KEYS: ClassVar[Sequence[KeyGroup]] = (
-        KeyGroup(
-            "In the estimate",
-            (key("enter", "go", "Go to the code behind the term", "go there", name="go_to_term"),),
-        ),
-    )
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *READ.bindings, *LEAVE.bindings]
-    HEADING = "Estimated time, without a GPU: an estimate, not a measurement"
-    WAITING = "estimating..."
-
-    async def fill(self) -> None:
-        """Estimates A and B."""
-        from irscope.workspace.estimate_comparison import pair_estimate_lines  # the other screens lack it
-
-        self.show(await self.background.run(pair_estimate_lines, self.pair.comparison))
 
 
 class LlvmScreen(DocumentScreen):

@@ -18,7 +18,7 @@ from textual.widget import Widget
 from irscope.model.text import clipped, display_line
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.bars import WrappedBar
-from irscope.workspace import Grid, GridCell, ruler
+from irscope.workspace import Grid, GridCell
 
 _GROUPS = 8
 # The lines of a pane above its cells: the title and the labels of the columns.
@@ -120,7 +120,7 @@ class GridView(Widget, can_focus=True):
             return [Segment(title, self.get_component_rich_style("title"))]
         label = self.get_component_rich_style("label")
         if y == 1:
-            names = ruler(grid.columns[pane.left : end], pane.size)
+            names = grid.ruler(pane.size, slice(pane.left, end))
             return [Segment((" " * pane.margin + names)[:width], label)]
         row = pane.top + y - _HEAD
         if grid.compact and y - _HEAD == min(len(grid.rows), self.page()):

@@ -1,18 +1,38 @@
-"""The estimates of two variants, line by line: why one is slower than the other, and what each is made of."""
+"""How long A and B take according to the estimate, which resource bounds each, and why one is slower."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
 
 from irscope.model import UserError, Variant
+from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
+from irscope.tui.screens import OPEN_ESTIMATE
+from irscope.tui.screens.documents import DocumentScreen
+from irscope.workspace import Comparison, StageLine, TextLine, Workspace
 from irscope.workspace.estimate_text import estimate_lines, shared_launch
 from irscope.workspace.problem_sizes import launch_text
-from irscope.workspace.why_lines import StageLine, TextLine
 
-if TYPE_CHECKING:
-    from irscope.workspace.comparison import Comparison
-    from irscope.workspace.workspace import Workspace
+
+class EstimateScreen(DocumentScreen):
+    """The terms of the estimates, each with a bar; those with code behind them have an arrow."""
+
+    OPENED_BY: ClassVar[Binding] = OPEN_ESTIMATE
+    KEYS: ClassVar[Sequence[KeyGroup]] = (
+        KeyGroup(
+            "In the estimate",
+            (key("enter", "go", "Go to the code behind the term", "go there", name="go_to_term"),),
+        ),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *READ.bindings, *LEAVE.bindings]
+    HEADING = "Estimated time, without a GPU: an estimate, not a measurement"
+    WAITING = "estimating..."
+
+    async def fill(self) -> None:
+        """Estimates A and B."""
+        self.show(await self.background.run(pair_estimate_lines, self.pair.comparison))
 
 
 def pair_estimate_lines(comparison: Comparison) -> list[TextLine]:
