@@ -243,10 +243,9 @@ def _build_file(args: argparse.Namespace) -> int:
 
 def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
     from irscope.document.table_content import table_content
-    from irscope.workspace.table import table_view
 
     for section in workspace.sections():
-        options.print_document(table_content(table_view(section, None)), args)
+        options.print_document(table_content(section.showing()), args)
 
 
 def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:

@@ -15,7 +15,6 @@ from itertools import chain
 
 from irscope.cli import options
 from irscope.workspace import FactKind, TableSection, Workspace
-from irscope.workspace.table import table_view
 from irscope.workspace.table_sections import all_kinds, chosen_kinds
 
 NAME = "table"
@@ -72,11 +71,11 @@ def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: arg
 
         for number, section in enumerate(sections):
             sys.stdout.write("\n" if number else "")
-            sys.stdout.writelines(f"{line}\n" for line in table_markdown(table_view(section, kinds)))
+            sys.stdout.writelines(f"{line}\n" for line in table_markdown(section.showing(kinds)))
         return
     from irscope.document.table_content import table_content
 
     if not sections:
         print("no variants")
-    views = (table_view(section, kinds) for section in sections)
-    options.print_document(chain.from_iterable(map(table_content, views)), args)
+    contents = (table_content(section.showing(kinds)) for section in sections)
+    options.print_document(chain.from_iterable(contents), args)

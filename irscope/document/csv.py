@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from irscope.model import Value, format_value
 from irscope.model.text import one_line
 from irscope.workspace import FactKind, FactValue, TableSection
 
 
 def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> Iterator[str]:
     """Yield a line per variant under one heading; an unknown fact is empty."""
-    entries = [entry for section in sections for entry in section.entries]
-    configs = list(dict.fromkeys(name for entry in entries for name in entry.chosen))
+    configs = list(dict.fromkeys(column.name for section in sections for column in section.other_columns))
     writer = csv.writer(_LineFile(), lineterminator="\n")
     facts = [kind.name for kind in kinds]
     heading = ["id", "kernel", "target", "variant", *configs, *facts, "problem", "same_code_as"]
     yield writer.writerow(map(_cell, heading))
-    for entry in entries:
-        variant = entry.variant
-        values = entry.chosen
-        row: list[FactValue] = [variant.id, variant.kernel.name, str(variant.target), entry.name]
-        row += [_config(values, name) for name in configs]
-        row += [entry.value(name) for name in facts]
-        yield writer.writerow(map(_cell, [*row, entry.problem, entry.duplicate_of]))
+    for section in sections:
+        texts = {column.name: section.cells(column) for column in section.other_columns}
+        for index, variant in enumerate(section.variants):
+            row: list[FactValue] = [variant.id, section.kernel, section.target, section.names[variant.id]]
+            row += [texts[name][index].text or None if name in texts else None for name in configs]
+            row += [section.facts.value(variant.id, name) for name in facts]
+            problem, duplicate = section.facts.problem(variant), section.facts.duplicate_of(variant)
+            yield writer.writerow(map(_cell, [*row, problem, duplicate]))
 
 
 class _LineFile:
@@ -33,10 +32,6 @@ class _LineFile:
     def write(self, line: str) -> str:
         """Return the line."""
         return line
-
-
-def _config(values: Mapping[str, Value], name: str) -> str | None:
-    return format_value(values[name]) if name in values else None
 
 
 def _cell(value: FactValue) -> FactValue:

@@ -8,19 +8,30 @@ from itertools import islice
 
 from irscope.model import Variant
 from irscope.model.process import cycles_not_collected, keep_from_search
-from irscope.workspace import ESTIMATE_KINDS, Fact, FactTable, Scope, TableRow, Workspace, kinds_for
+from irscope.workspace import (
+    ESTIMATE_KINDS,
+    Fact,
+    FactColumn,
+    FactTable,
+    Scope,
+    TableColumn,
+    TableRow,
+    TableSection,
+    Workspace,
+    kinds_for,
+)
 from irscope.workspace.compiler_version import version_name
-from irscope.workspace.first_difference import equal_text, first_differences
+from irscope.workspace.first_difference import equal_text, first_differences, joined
+from irscope.workspace.table import Cell, sorted_variants
 from irscope.workspace.table_columns import (
-    UNMEASURED,
-    Column,
-    ColumnSummary,
+    STATE,
+    Folding,
     columns,
     constants_text,
+    matching,
+    rows,
     shown_columns,
-    summarize_columns,
 )
-from irscope.workspace.table_rows import Folding, matching, rows, sorted_variants
 
 # Longer cells are cut; the status line has them in full.
 MAX_CELL = 40
@@ -45,14 +56,18 @@ class TableModel:
         self.all: list[Variant] = []  # every variant, in the chosen order
         self.matching: list[Variant] = []
         self.rows: list[TableRow] = []
-        self.columns: Sequence[Column] = ()
-        self.summaries: Sequence[ColumnSummary] = ()
+        self.section = TableSection((), self.facts)
         self.shown: list[int] = []
         self._widths: dict[int, int] = {}
         self._groups: list[TableRow] = []
         self._longest: dict[int, int] = {}  # the longest cell of each column
         self._workspace: Workspace | None = None
         self._scoped: list[Variant] = []
+
+    @property
+    def columns(self) -> Sequence[TableColumn]:
+        """Return every column; `shown` has the places of those that are shown."""
+        return self.section.columns
 
     def load(self, workspace: Workspace, stored: Mapping[int, Mapping[str, Fact]]) -> None:
         """Take the variants of a capture and the facts that it stores."""
@@ -84,7 +99,7 @@ class TableModel:
         kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
         if self.estimated:
             kinds += ESTIMATE_KINDS
-        self.columns = columns(
+        table_columns = columns(
             self._scoped,
             kinds,
             self.facts,
@@ -94,7 +109,7 @@ class TableModel:
             partial(first_differences, workspace),
         )
         self._longest.clear()
-        self.summaries = summarize_columns(self.columns, self._scoped, self.facts)
+        self.section = TableSection(self._scoped, self.facts, table_columns)
         self.arrange()
 
     def arrange(self) -> None:
@@ -103,9 +118,9 @@ class TableModel:
         if self.sort and by is not None:
             self.all = sorted_variants(self.all, by, self.sort[1])
             self._scoped = [variant for variant in self.all if variant in self.scope]
-        self.matching = matching(self.query, self.columns, self._scoped, self.summaries)
+        self.matching = matching(self.query, self.section, self._scoped)
         self.rows = rows(self.matching, self.facts, self.folding)
-        self.shown = shown_columns(self.columns, self.summaries, len(self._scoped), self.constants)
+        self.shown = shown_columns(self.section, self.constants)
         self._groups = list(islice((row for row in self.rows if row.equal), _MEASURED_GROUPS))
         self._widths.clear()
 
@@ -121,13 +136,13 @@ class TableModel:
     def _measured_width(self, place: int) -> int:
         column = self.columns[place]
         if place not in self._longest:
-            counts = self.summaries[place].counts
-            texts = counts if column.fact is None else map(column.write, counts)
-            self._longest[place] = max((len(str(text)) for text in texts), default=1)
-        grouped = (len(self.cell(row, column)) for row in self._groups) if column.fact is None else ()
+            summary = self.section.summaries[column]
+            self._longest[place] = max((len(summary.write(value)) for value in summary.counts), default=1)
+        is_fact = isinstance(column, FactColumn)
+        grouped = () if is_fact else (len(self.cell(row, column).text) for row in self._groups)
         return max(len(column.title), min(max(self._longest[place], *grouped, 1), MAX_CELL))
 
-    def column_named(self, name: str) -> Column | None:
+    def column_named(self, name: str) -> TableColumn | None:
         """Return a column by its name, or None if there is none."""
         return next((column for column in self.columns if column.name == name), None)
 
@@ -136,15 +151,14 @@ class TableModel:
         indices = (i for i, row in enumerate(self.rows) if any(v.id == variant for v in row.variants))
         return next(indices, None)
 
-    def cell(self, row: TableRow, column: Column) -> str:
-        """Return the text of a cell: of a folded row, all values of its variants."""
-        variant = row.variant
-        if column.name == "state" and row.equal:
-            return equal_text(row.equal)
-        if column.fact is None:
-            return column.joined_text(row.variants)
-        measured = variant.id in self.facts or variant.failure is not None
-        return column.text(variant) if measured else UNMEASURED
+    def cell(self, row: TableRow, column: TableColumn) -> Cell:
+        """Return a cell: of a folded row, all values of its variants if the column joins them."""
+        if row.equal and column.name == STATE:
+            return Cell(equal_text(row.equal))
+        if row.equal and column.joins:
+            values = [value for value in column.values(row.variants) if value is not None]
+            return Cell(joined(values, column.write))
+        return self.section.cell(column, row.variant)
 
     def problem(self, variant: Variant) -> str:
         """Return why a variant has no facts to compare, or "" if it has.
@@ -155,11 +169,6 @@ class TableModel:
         if workspace is not None and variant.id in workspace.in_progress:
             return workspace.in_progress.status(variant.id)
         return self.facts.problem(variant)
-
-    def mark(self, place: int, variant: Variant) -> str:
-        """`best` or `worst` if the value of a variant is that of its column; else ""."""
-        column = self.columns[place]
-        return self.summaries[place].mark(variant, column.value(variant)) if column.fact else ""
 
     @property
     def duplicates_folded(self) -> int:
@@ -181,4 +190,4 @@ class TableModel:
     @property
     def constants_text(self) -> str:
         """Return the values that the variants have in common; "" while these columns are shown too."""
-        return "" if self.constants else constants_text(self.columns, self.summaries, len(self._scoped))
+        return "" if self.constants else constants_text(self.section)

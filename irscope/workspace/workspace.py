@@ -25,7 +25,7 @@ from irscope.workspace.stage_reader import StageReader
 
 if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate
-    from irscope.facts.fact import Fact, FactKind
+    from irscope.facts.fact import Fact
     from irscope.facts.loops.kernel_loops import Loop
     from irscope.facts.registers.register_report import RegisterReport
     from irscope.findings.compilations import Compilations
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.estimate_cache import Estimates
     from irscope.workspace.picking import Pick
-    from irscope.workspace.table_sections import PlainValue, TableSection
+    from irscope.workspace.table import TableSection
+    from irscope.workspace.table_sections import PlainValue
     from irscope.workspace.verdict import Verdict
 
 _Self = TypeVar("_Self", bound="Workspace")  # typing.Self needs Python 3.11
@@ -170,18 +171,16 @@ class Workspace(StageReader):
         kernel: str | None = None,
         target: str | None = None,
         sort: str | None = None,
-        kinds: Sequence[FactKind] | None = None,
         estimate: bool = False,
     ) -> list[TableSection]:
         """Return the variants by kernel and target with their facts; if `estimate`, with ESTIMATE_KINDS.
 
         `kernel` and `target` select as in `select`; `sort` is the name of a fact or config value
-        (None: the capture's order); `kinds` are the facts that can be sorted by (None: all). Raises
-        UserError if nothing matches.
+        (None: the capture's order). Raises UserError if nothing matches.
         """
         from irscope.workspace.table_sections import capture_sections
 
-        return capture_sections(self, kernel, target, sort, kinds, estimate)
+        return capture_sections(self, kernel, target, sort, estimate)
 
     def table(
         self, kernel: str | None = None, target: str | None = None, estimate: bool = False

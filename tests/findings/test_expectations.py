@@ -15,8 +15,8 @@ from irscope.workspace import FactTable
 from irscope.workspace.conditions import ALIASES, parse_expectation, unmet
 from irscope.workspace.gate import outcome, parse_conditions
 from irscope.workspace.live import InProgress
-from irscope.workspace.table_columns import columns
-from irscope.workspace.table_rows import matching
+from irscope.workspace.table import TableSection
+from irscope.workspace.table_columns import columns, matching
 from tests.document.conftest import variant
 
 KINDS = {kind.name: kind for kind in FACT_KINDS}
@@ -134,7 +134,8 @@ def filtered(text: str) -> list[int]:
     one = variant(1, BLOCK=64, MODE="Fast", KEY=(1, 2))
     facts = FactTable()
     facts.add(one, FACTS)
-    return [v.id for v in matching(text, columns([one], list(FACT_KINDS), facts, InProgress()), [one])]
+    section = TableSection([one], facts, columns([one], list(FACT_KINDS), facts, InProgress()))
+    return [v.id for v in matching(text, section, [one])]
 
 
 @pytest.mark.parametrize(

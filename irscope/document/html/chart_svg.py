@@ -15,8 +15,7 @@ from irscope.document.html.markup import Html, element, joined, payload
 from irscope.model.text import clipped
 from irscope.workspace import Chart, FactColumn, FactKind, Point, TableSection
 from irscope.workspace.charts import EACH, axes, axis_scale, chart, chartable_facts, lines_text, plotted
-from irscope.workspace.table import table_view
-from irscope.workspace.table_sections import minor
+from irscope.workspace.table import minor
 
 # The facts that are drawn if they vary, in this order.
 _DRAWN = ("ms", "estimate", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
@@ -39,11 +38,8 @@ _BETTER = {"low": "lower is better", "high": "higher is better"}
 
 def charted_kinds(section: TableSection) -> list[FactKind]:
     """Return the facts to draw first: those of most interest that vary."""
-    variants = [entry.variant for entry in section.entries]
-    facts = {entry.variant.id: entry.facts for entry in section.entries}
-    kinds = [
-        kind for kind in chartable_facts(variants, facts) if kind.name in _DRAWN and _varies(section, kind)
-    ]
+    chartable = chartable_facts(section.variants, section.facts.known)
+    kinds = [kind for kind in chartable if kind.name in _DRAWN and _varies(section, kind)]
     return sorted(kinds, key=lambda kind: _DRAWN.index(kind.name))
 
 
@@ -52,11 +48,11 @@ def split_of(section: TableSection, axis: str) -> str:
 
     It is the last axis other than `axis` that has few values.
     """
-    variant_axes = axes([entry.variant for entry in section.entries])
+    variant_axes = axes(section.variants)
     for name in reversed(variant_axes):
         if name in (axis, EACH):
             continue
-        values = {repr(variant_axes[name](entry.variant)) for entry in section.entries}
+        values = {repr(variant_axes[name](variant)) for variant in section.variants}
         if 1 < len(values) <= len(MARKS):
             return name
     return ""
@@ -86,7 +82,7 @@ def ticks_of(numbers: Sequence[float], unit: str) -> list[tuple[float, str]]:
 
 
 def _varies(section: TableSection, kind: FactKind) -> bool:
-    return len({entry.value(kind.name) for entry in section.entries} - {None}) > 1
+    return len({*section.facts.column(kind.name, section.variants)} - {None}) > 1
 
 
 # With hundreds of variants, the page would otherwise have more points than table cells.
@@ -105,7 +101,7 @@ def charts_anchor(number: int) -> str:
 
 def has_charts(section: TableSection) -> bool:
     """Return True if any fact that is drawn varies."""
-    return len(section.entries) > 1 and bool(charted_kinds(section))
+    return len(section.variants) > 1 and bool(charted_kinds(section))
 
 
 def fact_charts(section: TableSection, number: int) -> Html:
@@ -116,7 +112,7 @@ def fact_charts(section: TableSection, number: int) -> Html:
     if not has_charts(section):
         return Html()
     kinds = charted_kinds(section)
-    points = _MAX_POINTS // max(1, len(section.entries))
+    points = _MAX_POINTS // max(1, len(section.variants))
     return element(
         "div",
         element("h3", "Charts"),
@@ -128,8 +124,7 @@ def fact_charts(section: TableSection, number: int) -> Html:
 
 def _static(section: TableSection, kinds: Sequence[FactKind]) -> Html:
     """Draw the charts of `kinds` over the first axis, with a sentence on what their lines join."""
-    variants = [entry.variant for entry in section.entries]
-    facts = {entry.variant.id: entry.facts for entry in section.entries}
+    variants, facts = section.variants, section.facts.known
     axis = next(iter(axes(variants)))
     split = split_of(section, axis)
     charts = [chart(variants, facts, kind, axis, split) for kind in kinds]
@@ -251,22 +246,19 @@ def chart_payload(
       are shown first;
     - `marks`: the path of each series' mark, `trouble` that of a variant with a problem.
     """
-    view = table_view(section)
-    variant_ids = {entry.variant.id for entry in section.entries}
-    names = [name for name in axes([entry.variant for entry in section.entries]) if name != EACH]
+    view = section.showing()
+    variant_ids = {variant.id for variant in section.variants}
+    names = [name for name in axes(section.variants) if name != EACH]
     return payload(
         identity,
         {
             "capture": capture,
             "pairs": [[n, a, b] for n, (a, b) in enumerate(pairs, 1) if {a, b} <= variant_ids],
-            "variants": [[entry.variant.id, entry.name, entry.problem] for entry in section.entries],
-            "config": [
-                [config_column.name, [cell.text for cell in config_column.cells]]
-                for config_column in view.configs
-            ],
+            "variants": [[v.id, view.names[v.id], view.facts.problem(v)] for v in view.variants],
+            "config": [[column.name, [cell.text for cell in view.cells(column)]] for column in view.configs],
             "axes": [_axis(section, name) for name in names],
             "split": split_of(section, names[0]) if names else "",
-            "facts": [_fact(column) for column in view.varying_facts if not minor(column.kind)],
+            "facts": [_fact(view, c) for c in view.varying(view.fact_columns) if not minor(c.kind)],
             "main": [kind.name for kind in charted_kinds(section)],
             "marks": MARKS,
             "trouble": PROBLEM_MARK,
@@ -276,24 +268,23 @@ def chart_payload(
 
 def _axis(section: TableSection, name: str) -> dict[str, Any]:
     """Return an axis with its ticks in order, as `chart` has them."""
-    variants = [entry.variant for entry in section.entries]
-    axis_chart = chart(variants, {}, _NO_FACT, name)
+    axis_chart = chart(section.variants, {}, _NO_FACT, name)
     ticks = {point.variant.id: point.tick for point in axis_chart.points}
-    return {"name": name, "ticks": axis_chart.ticks, "of": [ticks[variant.id] for variant in variants]}
+    return {"name": name, "ticks": axis_chart.ticks, "of": [ticks[v.id] for v in section.variants]}
 
 
 _NO_FACT = FactKind("", "", "", "", "")
 
 
-def _fact(column: FactColumn) -> dict[str, Any]:
-    kind = column.kind
-    values = [plotted(cell.value) for cell in column.cells]
+def _fact(section: TableSection, column: FactColumn) -> dict[str, Any]:
+    kind, cells = column.kind, section.cells(column)
+    values = [plotted(cell.value) for cell in cells]
     return {
         "name": kind.name,
         "title": kind.title,
         "about": about(kind),
         "better": kind.better,
         "values": values,
-        "texts": [cell.text for cell in column.cells],
+        "texts": [cell.text for cell in cells],
         "ticks": ticks_of([value for value in values if value is not None], kind.unit),
     }

@@ -11,7 +11,8 @@ from rich.style import Style
 from irscope.model.text import display_line
 from irscope.tui.paint import fitted
 from irscope.tui.table_model import TableModel
-from irscope.workspace import TableRow
+from irscope.workspace import FactColumn, TableRow
+from irscope.workspace.table import DIFFERS
 
 GAP = 2
 # The number stays on screen when the columns scroll.
@@ -109,22 +110,23 @@ def row_segments(
             text = cell(display_line(problem), width - span.start, right=False)
             segments.append(Segment(text, base))
             break
-        text = cell(display_line(model.cell(row, column)), span.end - span.start, column.numeric)
-        mark = model.mark(span.place, row.variant)
-        ink = base + panel.ink(_STYLES[mark]) if mark else base
-        segments.append(Segment(f"{text}{_SIGNS.get(mark, ''):{GAP}}", ink))
+        value = model.cell(row, column)
+        text = cell(display_line(value.text), span.end - span.start, column.numeric)
+        ink = base + panel.ink(_STYLES[value.mark]) if value.mark else base
+        segments.append(Segment(f"{text}{_SIGNS.get(value.mark, ''):{GAP}}", ink))
     return fitted(segments, width, base)
 
 
 def is_cut(model: TableModel, row: TableRow, chosen: int, width: int) -> bool:
     """Return True if the cell of the chosen column is cut."""
     room = next((s.end - s.start for s in visible(model, chosen, width) if s.place == chosen), 0)
-    return len(display_line(model.cell(row, model.columns[chosen]))) > room
+    return len(display_line(model.cell(row, model.columns[chosen]).text)) > room
 
 
 def _after_choices(model: TableModel, place: int) -> bool:
     """Return True if a column comes after the config values: the facts and how they differ."""
-    return model.columns[place].fact is not None or model.columns[place].name == "differs"
+    column = model.columns[place]
+    return isinstance(column, FactColumn) or column.name == DIFFERS
 
 
 def cell(text: str, width: int, right: bool) -> str:

@@ -18,10 +18,18 @@ from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.table_model import TableModel
 from irscope.tui.widgets import table_painter
 from irscope.tui.widgets.line_view import HEADING, LineView
-from irscope.workspace import ESTIMATE_KINDS, MOST_ESTIMATED, FactTable, Scope, TableRow, Workspace
+from irscope.workspace import (
+    ESTIMATE_KINDS,
+    MOST_ESTIMATED,
+    FactColumn,
+    FactTable,
+    Scope,
+    TableRow,
+    Workspace,
+)
 from irscope.workspace.first_difference import equal_text
 from irscope.workspace.kernel_scopes import scope_of
-from irscope.workspace.table_rows import Folding
+from irscope.workspace.table_columns import Folding
 
 # The seconds between two updates of the columns while facts are measured.
 _REFRESH_SECONDS = 0.25
@@ -108,7 +116,7 @@ class VariantTable(LineView):
             return f"#{variant.id} {problem}"
         if self._column in model.shown and table_painter.is_cut(model, row, self._column, width):
             column = model.columns[self._column]
-            return f"#{variant.id} {column.title}: {one_line(model.cell(row, column))}"
+            return f"#{variant.id} {column.title}: {one_line(model.cell(row, column).text)}"
         if row.equal:
             return f"#{variant.id} {equal_text(row.equal)}; = shows them"
         if model.query:
@@ -126,7 +134,7 @@ class VariantTable(LineView):
         if not self.model.columns:
             return "variant"
         column = self.model.columns[self._column]
-        return f"{column.name} {column.title}{'' if column.fact else ' config'}"
+        return f"{column.name} {column.title}{'' if isinstance(column, FactColumn) else ' config'}"
 
     @property
     def facts(self) -> FactTable:
