@@ -11,7 +11,6 @@ from irscope.model.process import cycles_not_collected, keep_from_search
 from irscope.workspace import (
     ESTIMATE_KINDS,
     Fact,
-    FactColumn,
     FactTable,
     Scope,
     TableColumn,
@@ -60,7 +59,6 @@ class TableModel:
         self.shown: list[int] = []
         self._widths: dict[int, int] = {}
         self._groups: list[TableRow] = []
-        self._longest: dict[int, int] = {}  # the longest cell of each column
         self._workspace: Workspace | None = None
         self._scoped: list[Variant] = []
 
@@ -108,7 +106,6 @@ class TableModel:
             lambda: self.a,
             partial(first_differences, workspace),
         )
-        self._longest.clear()
         self.section = TableSection(self._scoped, self.facts, table_columns)
         self.arrange()
 
@@ -130,17 +127,11 @@ class TableModel:
         It is measured when the column is first on screen.
         """
         if place not in self._widths:
-            self._widths[place] = self._measured_width(place)
+            column = self.columns[place]
+            grouped = (len(self.cell(row, column).text) for row in self._groups)
+            longest = max(self.section.summaries[column].longest, *grouped, 1)
+            self._widths[place] = max(len(column.title), min(longest, MAX_CELL))
         return self._widths[place]
-
-    def _measured_width(self, place: int) -> int:
-        column = self.columns[place]
-        if place not in self._longest:
-            summary = self.section.summaries[column]
-            self._longest[place] = max((len(summary.write(value)) for value in summary.counts), default=1)
-        is_fact = isinstance(column, FactColumn)
-        grouped = () if is_fact else (len(self.cell(row, column).text) for row in self._groups)
-        return max(len(column.title), min(max(self._longest[place], *grouped, 1), MAX_CELL))
 
     def column_named(self, name: str) -> TableColumn | None:
         """Return a column by its name, or None if there is none."""

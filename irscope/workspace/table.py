@@ -191,6 +191,11 @@ class ColumnSummary:
         first = next(texts, None)
         return None if self.unknown or any(text != first for text in texts) else first
 
+    @cached_property
+    def longest(self) -> int:
+        """Return the length of the longest text."""
+        return max((len(self.write(value)) for value in self.counts), default=0)
+
     @property
     def varies(self) -> bool:
         """Return True if some variants have another text than others."""

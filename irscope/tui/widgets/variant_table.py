@@ -212,7 +212,7 @@ class VariantTable(LineView):
         """Estimates the launches of the variants that the table shows, unless they are too many."""
         self._estimating = (workspace, background)
         variants = [v for v in self.model.all if v in self.model.scope and v.launches and not v.failure]
-        missing = [v for v in variants if v.id in self.facts and self.facts.get(v.id, _ESTIMATE) is None]
+        missing = [v for v in variants if v.id in self.facts and _ESTIMATE not in self.facts.known[v.id]]
         if len(variants) > MOST_ESTIMATED or not missing:
             return
         drawn = time.monotonic()
