@@ -62,7 +62,7 @@ def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: arg
         options.print_json(table_document(sections, kinds or all_kinds(sections), str(args.capture)))
         return
     if args.format == "csv":
-        from irscope.document.csv import table_csv
+        from irscope.document.table_content import table_csv
 
         sys.stdout.writelines(table_csv(sections, kinds or all_kinds(sections)))
         return

@@ -103,7 +103,6 @@ if TYPE_CHECKING:
     from irscope.workspace.table import FactColumn as FactColumn
     from irscope.workspace.table import TableColumn as TableColumn
     from irscope.workspace.table import TableSection as TableSection
-    from irscope.workspace.table_columns import TableRow as TableRow
     from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
@@ -161,7 +160,6 @@ _EXPORTS = {
     "irscope.workspace.source_lines": "PythonSource",
     "irscope.workspace.stage_marks": "LineMarks",
     "irscope.workspace.table": "FactColumn TableColumn TableSection",
-    "irscope.workspace.table_columns": "TableRow",
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts",
     "irscope.workspace.verdict": "Verdict",
     "irscope.workspace.why_lines": "StageLine TextLine",

@@ -33,8 +33,8 @@ _TIMES = ("ms", ESTIMATE.name)
 _WRITTEN_ALIKE = frozenset((int, str, type(None)))
 # Every table has Triton's options, so the app's columns have short titles for them.
 _SHORT_TITLES = {"num_warps": "warps", "num_stages": "stages", "num_ctas": "ctas"}
-# The column of the first stage that differs from A.
-DIFFERS = "differs"
+# The names of the app's columns of a variant's state, and of the first stage that differs from A.
+STATE, DIFFERS = "state", "differs"
 
 ColumnValue = FactValue | Value
 # For sorting: numbers, then text, then unknown values.

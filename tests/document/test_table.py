@@ -10,11 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from irscope.document.csv import table_csv
 from irscope.document.json.capture import table_document
 from irscope.document.json.records import to_json
 from irscope.document.markdown.reports import table_markdown
-from irscope.document.table_content import table_content
+from irscope.document.table_content import table_content, table_csv
 from irscope.document.terminal.document_text import text_lines
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model import Artifact, UserError

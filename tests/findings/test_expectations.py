@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from irscope.facts.measure import from_json
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import UserError
+from irscope.tui.table_model import columns, matching
 from irscope.workspace import FactTable
 from irscope.workspace.conditions import ALIASES, parse_expectation, unmet
 from irscope.workspace.gate import outcome, parse_conditions
 from irscope.workspace.live import InProgress
 from irscope.workspace.table import TableSection
-from irscope.workspace.table_columns import columns, matching
 from tests.document.conftest import variant
 
 KINDS = {kind.name: kind for kind in FACT_KINDS}

@@ -9,13 +9,13 @@ from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
 from irscope.tui.app import IrscopeApp
+from irscope.tui.table_model import columns, matching
 from irscope.tui.widgets.bars import StatusLine, TableNote
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import FactTable
 from irscope.workspace.live import InProgress
 from irscope.workspace.table import TableSection
-from irscope.workspace.table_columns import columns, matching
 from tests.tui.driving import drawn, press, settled
 
 WIDE = (160, 50)

@@ -11,13 +11,13 @@ from irscope.document.variant_content import versions_content
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target
+from irscope.tui.table_model import columns, matching
 from irscope.workspace import Workspace
 from irscope.workspace.charts import axes
 from irscope.workspace.compiler_version import CompilerVersion, compiler_version
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.opening import opening_pair
 from irscope.workspace.table import TableSection
-from irscope.workspace.table_columns import columns, matching
 from irscope.workspace.timeline import Timeline, version_summaries
 from tests.cli.conftest import TTGIR
 

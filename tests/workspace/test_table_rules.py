@@ -11,13 +11,13 @@ from irscope.facts.registry import FACT_NAMED
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
 from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
+from irscope.tui.table_model import Folding, columns, constants_text, rows
 from irscope.workspace import FactTable, Scope, kinds_for
 from irscope.workspace.first_difference import equal_text, joined
 from irscope.workspace.kernel_scopes import scope_counts, scope_of
 from irscope.workspace.live import InProgress
 from irscope.workspace.opening import opening_pair
 from irscope.workspace.table import TableSection, sorted_variants
-from irscope.workspace.table_columns import Folding, columns, constants_text, rows
 
 
 def variant(id_: int, config: Mapping[str, Value], kernel: str = "k", target: str = "cuda:90") -> Variant:

@@ -10,8 +10,8 @@ from rich.style import Style
 
 from irscope.model.text import display_line
 from irscope.tui.paint import fitted
-from irscope.tui.table_model import TableModel
-from irscope.workspace import FactColumn, TableRow
+from irscope.tui.table_model import TableModel, TableRow
+from irscope.workspace import FactColumn
 from irscope.workspace.table import DIFFERS
 
 GAP = 2

@@ -15,7 +15,7 @@ from irscope.model import Variant
 from irscope.model.text import one_line, pluralize
 from irscope.tui.background import Background
 from irscope.tui.bindings import KeyGroup, key
-from irscope.tui.table_model import TableModel
+from irscope.tui.table_model import Folding, TableModel, TableRow
 from irscope.tui.widgets import table_painter
 from irscope.tui.widgets.line_view import HEADING, LineView
 from irscope.workspace import (
@@ -24,12 +24,10 @@ from irscope.workspace import (
     FactColumn,
     FactTable,
     Scope,
-    TableRow,
     Workspace,
 )
 from irscope.workspace.first_difference import equal_text
 from irscope.workspace.kernel_scopes import scope_of
-from irscope.workspace.table_columns import Folding
 
 # The seconds between two updates of the columns while facts are measured.
 _REFRESH_SECONDS = 0.25
