@@ -15,14 +15,12 @@ from itertools import chain
 
 from irscope.cli import options
 from irscope.workspace import FactKind, TableSection, Workspace
+from irscope.workspace.fact_table import needs_estimates
 from irscope.workspace.table_sections import all_kinds, chosen_kinds
 
 NAME = "table"
 GROUP = "show"
 SUMMARY = "compare the variants: registers, spills, shared memory, ..."
-
-# Columns that take time, and so are only made if one of them is asked for.
-_ESTIMATES = frozenset(("estimate", "bound", "estimate_key"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -45,7 +43,8 @@ def run(args: argparse.Namespace) -> int:
     columns = options.split_names(args.columns)
     kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
-        estimate = args.estimate or not _ESTIMATES.isdisjoint((args.sort, *(columns or ())))
+        # Estimates take time, and so are only made if one is asked for.
+        estimate = args.estimate or needs_estimates([args.sort or "", *(columns or ())])
         sections = workspace.sections(args.kernel, args.target, args.sort, estimate=estimate)
         _print(sections, kinds, args)
         if estimate and not any(variant.launches for variant in workspace.variants):

@@ -82,7 +82,7 @@ def table_csv(sections: Sequence[TableSection], kinds: Sequence[FactKind]) -> It
         for index, variant in enumerate(section.variants):
             row: list[FactValue] = [variant.id, section.kernel, section.target, section.names[variant.id]]
             row += [texts[name][index].text or None if name in texts else None for name in configs]
-            row += [section.facts.value(variant.id, name) for name in facts]
+            row += section.facts.values(variant.id, facts)
             problem, duplicate = section.facts.problem(variant), section.facts.duplicate_of(variant)
             yield writer.writerow(map(_csv_cell, [*row, problem, duplicate]))
 

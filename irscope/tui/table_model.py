@@ -344,9 +344,9 @@ class TableModel:
 
     def arrange(self) -> None:
         """Sorts, filters and folds the rows, and determines which columns are shown, and their widths."""
-        by = self.column_named(self.sort[0]) if self.sort else None
+        by = self.place_of(self.sort[0]) if self.sort else None
         if self.sort and by is not None:
-            self.all = sorted_variants(self.all, by, self.sort[1])
+            self.all = sorted_variants(self.all, self.columns[by], self.sort[1])
             self._scoped = [variant for variant in self.all if variant in self.scope]
         self.matching = matching(self.query, self.section, self._scoped)
         self.rows = rows(self.matching, self.facts, self.folding)
@@ -366,9 +366,9 @@ class TableModel:
             self._widths[place] = max(len(column.title), min(longest, MAX_CELL))
         return self._widths[place]
 
-    def column_named(self, name: str) -> TableColumn | None:
-        """Return a column by its name, or None if there is none."""
-        return next((column for column in self.columns if column.name == name), None)
+    def place_of(self, name: str) -> int | None:
+        """Return the place of the column with a name, or None if there is none."""
+        return next((place for place, column in enumerate(self.columns) if column.name == name), None)
 
     def index_of(self, variant: int) -> int | None:
         """Return the row that has the variant with this id, or None if it is hidden."""

@@ -109,9 +109,10 @@ class FactTable:
     def __contains__(self, variant: int) -> bool:
         return variant in self.known
 
-    def value(self, variant: int, name: str) -> FactValue:
-        """Return the value of a fact; None if it is unknown."""
-        return value_named(self.known.get(variant, _NONE), name)
+    def values(self, variant: int, names: Iterable[str]) -> list[FactValue]:
+        """Return the values of some facts of a variant; None if one is unknown."""
+        facts = self.known.get(variant, _NONE)
+        return [value_named(facts, name) for name in names]
 
     def column(self, name: str, variants: Sequence[Variant]) -> list[FactValue]:
         """Return the values of a fact of several variants; None if unknown."""

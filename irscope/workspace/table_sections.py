@@ -99,7 +99,7 @@ def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
     """
     rows: list[dict[str, PlainValue]] = []
     for section in sections:
-        columns = section.fact_columns
+        names = [column.name for column in section.fact_columns]
         for variant in section.variants:
             row: dict[str, PlainValue] = {
                 "id": variant.id,
@@ -107,7 +107,7 @@ def table_rows(sections: Sequence[TableSection]) -> list[dict[str, PlainValue]]:
                 "target": section.target,
                 "name": section.names[variant.id],
             }
-            facts = {column.name: _plain(section.facts.value(variant.id, column.name)) for column in columns}
+            facts = dict(zip(names, map(_plain, section.facts.values(variant.id, names)), strict=True))
             used_names = {*row, *facts, "problem", "duplicate_of"}
             for name, value in section.settings[variant.id].items():
                 row[f"config.{name}" if name in used_names else name] = _plain(value)

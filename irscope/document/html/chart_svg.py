@@ -14,7 +14,7 @@ from irscope.document.html.facts_table import variant_anchor
 from irscope.document.html.markup import Html, element, joined, payload
 from irscope.model.text import clipped
 from irscope.workspace import Chart, FactColumn, FactKind, Point, TableSection
-from irscope.workspace.charts import EACH, axes, axis_scale, chart, chartable_facts, lines_text, plotted
+from irscope.workspace.charts import EACH, axes, axis_scale, axis_ticks, chart, lines_text, plotted
 from irscope.workspace.table import minor
 
 # The facts that are drawn if they vary, in this order.
@@ -38,9 +38,9 @@ _BETTER = {"low": "lower is better", "high": "higher is better"}
 
 def charted_kinds(section: TableSection) -> list[FactKind]:
     """Return the facts to draw first: those of most interest that vary."""
-    chartable = chartable_facts(section.variants, section.facts.known)
-    kinds = [kind for kind in chartable if kind.name in _DRAWN and _varies(section, kind)]
-    return sorted(kinds, key=lambda kind: _DRAWN.index(kind.name))
+    by_name = {column.name: column for column in section.fact_columns}
+    columns = [by_name[name] for name in _DRAWN if name in by_name]
+    return [c.kind for c in columns if len({*map(plotted, c.values(section.variants))} - {None}) > 1]
 
 
 def split_of(section: TableSection, axis: str) -> str:
@@ -79,10 +79,6 @@ def ticks_of(numbers: Sequence[float], unit: str) -> list[tuple[float, str]]:
         return []
     scale = axis_scale(min(numbers), max(numbers), _MOST_STEPS)
     return [(value, scale.label(value, unit)) for value in scale.values()]
-
-
-def _varies(section: TableSection, kind: FactKind) -> bool:
-    return len({*section.facts.column(kind.name, section.variants)} - {None}) > 1
 
 
 # With hundreds of variants, the page would otherwise have more points than table cells.
@@ -248,7 +244,11 @@ def chart_payload(
     """
     view = section.showing()
     variant_ids = {variant.id for variant in section.variants}
-    names = [name for name in axes(section.variants) if name != EACH]
+    ticks = {
+        name: axis_ticks(section.variants, axis)
+        for name, axis in axes(section.variants).items()
+        if name != EACH
+    }
     return payload(
         identity,
         {
@@ -256,24 +256,14 @@ def chart_payload(
             "pairs": [[n, a, b] for n, (a, b) in enumerate(pairs, 1) if {a, b} <= variant_ids],
             "variants": [[v.id, view.names[v.id], view.facts.problem(v)] for v in view.variants],
             "config": [[column.name, [cell.text for cell in view.cells(column)]] for column in view.configs],
-            "axes": [_axis(section, name) for name in names],
-            "split": split_of(section, names[0]) if names else "",
+            "axes": [{"name": name, "ticks": texts, "of": of} for name, (texts, of) in ticks.items()],
+            "split": split_of(section, next(iter(ticks))) if ticks else "",
             "facts": [_fact(view, c) for c in view.varying(view.fact_columns) if not minor(c.kind)],
             "main": [kind.name for kind in charted_kinds(section)],
             "marks": MARKS,
             "trouble": PROBLEM_MARK,
         },
     )
-
-
-def _axis(section: TableSection, name: str) -> dict[str, Any]:
-    """Return an axis with its ticks in order, as `chart` has them."""
-    axis_chart = chart(section.variants, {}, _NO_FACT, name)
-    ticks = {point.variant.id: point.tick for point in axis_chart.points}
-    return {"name": name, "ticks": axis_chart.ticks, "of": [ticks[v.id] for v in section.variants]}
-
-
-_NO_FACT = FactKind("", "", "", "", "")
 
 
 def _fact(section: TableSection, column: FactColumn) -> dict[str, Any]:

@@ -54,11 +54,13 @@ def table_document(
 
 def _table_row(row: tuple[TableSection, Variant], kinds: Sequence[FactKind]) -> dict[str, Any]:
     section, variant = row
+    names = [kind.name for kind in kinds]
+    values = section.facts.values(variant.id, names)
     return {
         **variant_record(variant, section.names[variant.id]),
         "problem": section.facts.problem(variant) or None,
         "same_code_as": section.facts.duplicate_of(variant),
-        "facts": {kind.name: json_value(section.facts.value(variant.id, kind.name)) for kind in kinds},
+        "facts": dict(zip(names, map(json_value, values), strict=True)),
     }
 
 

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from irscope.document.comparison_content import pair_content
 from irscope.document.markdown.document_markdown import folded, markdown_lines, table_row
@@ -28,11 +29,15 @@ def table_markdown(section: TableSection) -> Iterator[str]:
         table_row(heading),
         table_row(["---"] * len(heading)),
     )
-    configs = [[code(cell.text) if cell.text else "" for cell in section.cells(c)] for c in section.configs]
-    facts = [[_fact(column, cell) for cell in section.cells(column)] for column in section.fact_columns]
+    configs = [map(_config, section.cells(column)) for column in section.configs]
+    facts = [map(partial(_fact, column), section.cells(column)) for column in section.fact_columns]
     for variant, *cells in zip(section.variants, *configs, *facts, strict=True):
         number = code(f"#{variant.id}")  # GitHub would link a bare #1 to an issue
         yield table_row([number, *cells, _note(section, variant)])
+
+
+def _config(cell: Cell) -> str:
+    return code(cell.text) if cell.text else ""
 
 
 def _fact(column: FactColumn, cell: Cell) -> str:

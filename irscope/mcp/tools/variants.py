@@ -36,7 +36,7 @@ def variant_items(workspace: Workspace, variants: Sequence[Variant], estimated: 
     for variant in variants:
         section, name = sections[variant.id], workspace.names[variant.id]
         microseconds = _estimate(workspace, variant) if estimated else None
-        facts = [section.facts.value(variant.id, fact) for fact in _FACTS]
+        facts = section.facts.values(variant.id, _FACTS)
         occupancy = facts[3]
         note = one_line(section.facts.problem(variant) or section.note(variant))
         name = f"{variant.kernel.name}: {name}" if several else name

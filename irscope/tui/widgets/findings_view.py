@@ -14,9 +14,8 @@ from textual.strip import Strip
 
 from irscope.model.text import display_line, pluralize
 from irscope.tui.bindings import KeyGroup, key
-from irscope.tui.paint import fitted
+from irscope.tui.paint import cell, fitted
 from irscope.tui.widgets.line_view import LineView
-from irscope.tui.widgets.table_painter import cell
 
 if TYPE_CHECKING:
     from irscope.workspace import FindingRow
