@@ -339,7 +339,7 @@ class TableModel:
             lambda: self.a,
             partial(first_differences, workspace),
         )
-        self.section = TableSection(self._scoped, self.facts, table_columns)
+        self.section = TableSection(self._scoped, self.facts, table_columns, unknown="")
         self.arrange()
 
     def arrange(self) -> None:

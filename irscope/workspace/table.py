@@ -205,8 +205,8 @@ class ColumnSummary:
 class Cell(NamedTuple):
     """A value as text; `mark` is "best", "worst" or "".
 
-    The text is "" if the variant cannot have a value (it failed, or its config lacks the name), UNKNOWN if
-    the value could not be determined, and UNMEASURED before that.
+    The text is "" if the variant cannot have a value (it failed, or its config lacks the name), UNKNOWN (in
+    the app "") if the value could not be determined, and UNMEASURED before that.
     """
 
     text: str
@@ -225,7 +225,7 @@ class TableSection:
 
     In a document they are of one kernel for one target: only these can be compared. `facts` may have those of
     more variants, and change later. `settings` are what was chosen for each variant, and `names` the short
-    names, both by id; the app needs neither.
+    names, both by id; the app needs neither. `unknown` is the text of a fact that could not be determined.
     """
 
     variants: Sequence[Variant]
@@ -233,6 +233,7 @@ class TableSection:
     columns: Sequence[TableColumn] = ()
     settings: Mapping[int, Mapping[str, Value]] = field(default_factory=dict)
     names: Mapping[int, str] = field(default_factory=dict)
+    unknown: str = UNKNOWN
 
     @property
     def kernel(self) -> str:
@@ -384,7 +385,7 @@ class TableSection:
         """Return the text of a cell without a value."""
         if not isinstance(column, FactColumn) or variant.failure is not None:
             return ""
-        return UNKNOWN if variant.id in self.facts else UNMEASURED
+        return self.unknown if variant.id in self.facts else UNMEASURED
 
     # Selections.
 
