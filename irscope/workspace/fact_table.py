@@ -1,19 +1,13 @@
-"""The facts of variants that are measured one by one, while a view already shows them.
-
-The facts of an open capture's variants: measured when they are first asked for, and stored on request.
-"""
+"""The facts of variants that are measured one by one, while a view already shows them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from contextlib import suppress
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cached_property
 
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import (
     ESTIMATE_KINDS,
-    Fact,
     FactKind,
     Facts,
     FactValue,
@@ -24,12 +18,7 @@ from irscope.facts.fact import (
 )
 from irscope.facts.occupancy import REPORTED_SPILLS, spills
 from irscope.facts.registry import LAUNCHABLE, STACK, facts_named
-from irscope.model import Status, UserError, Variant
-from irscope.targets import backend_of
-
-if TYPE_CHECKING:
-    from irscope.workspace.workspace import Workspace
-
+from irscope.model import Status, Variant
 
 _NONE: Facts = {}
 _ESTIMATED = {kind.name: kind for kind in ESTIMATE_KINDS}
@@ -130,60 +119,3 @@ class FactTable:
         """Say in one line why a variant failed or cannot be launched; "" if it can."""
         status = status_of(variant, self.known.get(variant.id, _NONE))
         return "" if status is None else status.problem
-
-
-class MeasuredFacts:
-    """The facts that were measured so far, with their evidence."""
-
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._known: dict[int, Mapping[str, Fact]] = {}
-
-    def of(self, variant: Variant) -> Mapping[str, Fact]:
-        """Return a variant's facts by name in table order; measure again while it is being compiled."""
-        from irscope.facts.measure import measure
-
-        cached = self._known.get(variant.id)
-        if cached is not None:
-            return cached
-        measured = self._known[variant.id] = measure(variant, partial(self._read, variant))
-        # Checked after the assignment: the variant may have been compiled while this thread measured it.
-        if variant.id in self._workspace.in_progress or self._workspace.live.is_outdated(variant):
-            self._known.pop(variant.id, None)
-        return measured
-
-    def forget(self, ids: Iterable[int]) -> None:
-        """Drop the facts of variants that changed."""
-        for id_ in ids:
-            self._known.pop(id_, None)
-
-    def _read(self, variant: Variant, stage: str) -> bytes | None:
-        """Return a stored stage; derive assembly that only a disassembler has (SPIR-V)."""
-        workspace = self._workspace
-        if stage == backend_of(variant.target).assembly and workspace.contents.derivable(variant, stage):
-            with suppress(UserError):
-                return workspace.contents.find(variant, stage)
-        return workspace.contents.read(variant, stage)
-
-
-def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> None:
-    """Measure the facts that a capture does not store yet and store them; close the workspace.
-
-    `report` receives the number of variants done and in total.
-    """
-    from irscope.facts.measure import FACTS_VERSION, to_json
-    from irscope.store import CaptureWriter
-
-    stored = workspace.contents.facts(workspace.variants)
-    missing = [variant for variant in workspace.variants if variant.id not in stored]
-    if not missing:
-        workspace.close()
-        return
-    measured = {}
-    for variant in missing:
-        measured[variant.id] = to_json(workspace.facts(variant))
-        report(len(measured), len(missing))
-    workspace.close()
-    with CaptureWriter.resume(workspace.path, amends=True) as writer:
-        for id_, values in measured.items():
-            writer.add_facts(id_, FACTS_VERSION, values)

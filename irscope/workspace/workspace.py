@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from irscope.model import Launch, UserError, Variant
 from irscope.store import find_variant, select_variants, variant_number
 from irscope.targets import backend_of
-from irscope.workspace.fact_table import MeasuredFacts
 from irscope.workspace.growth import Growth, GrowthWatch
 from irscope.workspace.live import InProgress, LiveVariants
 from irscope.workspace.stage_contents import Disassemble, StageContents
@@ -65,7 +64,7 @@ class Workspace(StageReader):
         self.path = self.contents.path
         # The open files, and the index of the one that has a variant.
         self.captures, self.capture_index = self.contents.paths, self.contents.place
-        self._facts = MeasuredFacts(self)
+        self._facts: dict[int, Mapping[str, Fact]] = {}  # those measured so far
         try:
             self.live = LiveVariants(self.contents, self.in_progress, self._forget)
         except UserError:
@@ -89,7 +88,8 @@ class Workspace(StageReader):
 
     def _forget(self, ids: Collection[int]) -> None:
         """Forget what was computed from variants that changed."""
-        self._facts.forget(ids)
+        for id_ in ids:
+            self._facts.pop(id_, None)
         if "estimates" in vars(self):
             self.estimates.forget(ids)
 
@@ -138,7 +138,23 @@ class Workspace(StageReader):
 
     def facts(self, variant: Variant) -> Mapping[str, Fact]:
         """Return the facts of a variant with the lines that prove them, by name in table order."""
-        return self._facts.of(variant)
+        from irscope.facts.measure import measure
+
+        cached = self._facts.get(variant.id)
+        if cached is not None:
+            return cached
+        measured = self._facts[variant.id] = measure(variant, partial(self._measured_stage, variant))
+        # Checked after the assignment: the variant may have been compiled while this thread measured it.
+        if variant.id in self.in_progress or self.live.is_outdated(variant):
+            self._facts.pop(variant.id, None)
+        return measured
+
+    def _measured_stage(self, variant: Variant, stage: str) -> bytes | None:
+        """Return a stored stage; derive assembly that only a disassembler has (SPIR-V)."""
+        if stage == backend_of(variant.target).assembly and self.contents.derivable(variant, stage):
+            with suppress(UserError):
+                return self.contents.find(variant, stage)
+        return self.contents.read(variant, stage)
 
     def all_facts(
         self, variants: Iterable[Variant] | None = None, estimate: bool = False
@@ -160,9 +176,20 @@ class Workspace(StageReader):
 
         `report` receives the number of variants done and in total. A variant takes 2 to 5 ms.
         """
-        from irscope.workspace.fact_table import store_facts
+        from irscope.facts.measure import FACTS_VERSION, to_json
+        from irscope.store import CaptureWriter
 
-        store_facts(self, report)
+        stored = self.contents.facts(self.variants)
+        missing = [variant for variant in self.variants if variant.id not in stored]
+        measured = {}
+        for variant in missing:
+            measured[variant.id] = to_json(self.facts(variant))
+            report(len(measured), len(missing))
+        self.close()
+        if measured:
+            with CaptureWriter.resume(self.path, amends=True) as writer:
+                for id_, values in measured.items():
+                    writer.add_facts(id_, FACTS_VERSION, values)
 
     # The table.
 

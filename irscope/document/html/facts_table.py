@@ -92,12 +92,12 @@ def _rows(
 
     ordered = replace(section, variants=sorted(section.variants, key=order))
     names = [element("td", ordered.names[variant.id]) for variant in ordered.variants]
-    configs = [list(map(_config, ordered.cells(column))) for column in section.configs]
+    configs = [map(_config, ordered.cells(column)) for column in section.configs]
     rows = zip(
         ordered.variants,
         *(configs if section.identified and configs else [names]),
         [element("td", *_note(facts, v, pairs.get(v.id, ())), class_="note") for v in ordered.variants],
-        *(list(_cells(ordered, column)) for column in columns),
+        *(_cells(ordered, column) for column in columns),
         strict=True,
     )
     for variant, *cells in rows:
