@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from irscope.model import Toolchain, UserError, Variant
 from irscope.model.records import FrozenValue
@@ -33,10 +32,6 @@ from irscope.workspace import (
 from irscope.workspace.pair_ranking import rank_pairs
 from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
 from irscope.workspace.why_lines import reason_lines, worth_lines
-
-if TYPE_CHECKING:
-    pass
-
 
 ALL, NONE = "all", "none"
 
@@ -93,13 +88,8 @@ def pair_report_of_stages(
     in_both = [name for name in text_stages(comparison.a) if name in text_stages(comparison.b)]
     also = [name for name in in_both if name in (wanted or ())]
     diffs = _stages(comparison, also)
-    explanation = _explanation(comparison) if explained else None
+    explanation = explain_pair(comparison) if explained else None
     return PairReport(comparison, diffs, list(diffs) if wanted is None else also, explanation)
-
-
-def _explanation(comparison: Comparison) -> PairExplanation:
-
-    return explain_pair(comparison)
 
 
 def check_has_rows(stage: str) -> None:
