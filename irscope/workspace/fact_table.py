@@ -39,7 +39,7 @@ def needs_estimates(names: Iterable[str]) -> bool:
 class FactTable:
     """The facts of the variants measured so far, `known` by variant id and name.
 
-    What follows from the facts of all variants is computed again after some were added or removed.
+    Groups of duplicates, and which variants spill, are computed again after variants were added or removed.
     """
 
     def __init__(self) -> None:
@@ -51,11 +51,15 @@ class FactTable:
         self.add_all([variant], {variant.id: facts})
 
     def add_all(self, variants: Iterable[Variant], facts: Mapping[int, Facts]) -> None:
-        """Add the facts of those variants that have some, by their ids."""
+        """Add the facts of those variants that have some, by their ids.
+
+        Facts can be added to those of a variant, as estimates are; to change them, remove them first.
+        """
         measured = {variant.id: variant for variant in variants if variant.id in facts}
+        if not self.known.keys() >= measured.keys():
+            self._changed()
         self._variants.update(measured)
         self.known.update((id_, facts[id_]) for id_ in measured)
-        self._changed()
 
     def remove(self, variant: int) -> None:
         """Remove the facts of a variant that changed."""
