@@ -402,25 +402,31 @@ class TableSection:
         Without those that the notes contain, whether a variant can launch and its machine code, and
         without those of things that no variant has, such as atomics.
         """
-        failed = [variant for variant in self.variants if variant.failure is not None]
         kinds = []
         for column in self.fact_columns:
-            kind, summary = column.kind, self.summaries[column]
-            if kind.in_state or (kind is ESTIMATE_KEY and not summary.varies):
+            kind = column.kind
+            if kind.in_state or (kind is ESTIMATE_KEY and not self._differs(column)):
                 continue
-            if any(value not in (None, kind.absent) for value in (*summary.counts, *column.values(failed))):
+            values = (*self.summaries[column].counts, *column.values(self._failed))
+            if any(value not in (None, kind.absent) for value in values):
                 kinds.append(kind)
         return kinds
 
     def varying_kinds(self, names: Collection[str]) -> list[FactKind]:
         """Return the facts in `names` that vary, of those in SHOWN_TOGETHER all or none."""
-        # A variant that failed differs in every fact that others have.
-        failed = any(variant.failure is not None for variant in self.variants)
-        summaries = [(column.name, self.summaries[column]) for column in self.fact_columns]
-        varying = {name for name, summary in summaries if summary.varies or (failed and summary.counts)}
+        varying = {column.name for column in self.fact_columns if self._differs(column)}
         if not varying.isdisjoint(SHOWN_TOGETHER):
             varying.update(SHOWN_TOGETHER)
         return [kind for kind in self.default_kinds if kind.name in varying and kind.name in names]
+
+    @cached_property
+    def _failed(self) -> list[Variant]:
+        return [variant for variant in self.variants if variant.failure is not None]
+
+    def _differs(self, column: FactColumn) -> bool:
+        """Return True if a fact varies, or if some variants failed, which lack it."""
+        summary = self.summaries[column]
+        return summary.varies or bool(self._failed and summary.counts)
 
     def sorted_by(self, name: str) -> TableSection:
         """Return the section sorted by a fact or config value.
