@@ -221,11 +221,12 @@ class Cell(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TableSection:
-    """The variants that a table shows, in order, and its columns.
+    """The rows of a table, `variants` in order, and its `columns`.
 
-    In a document they are of one kernel for one target: only these can be compared. `facts` may have those of
-    more variants, and change later. `settings` are what was chosen for each variant, and `names` the short
-    names, both by id; the app needs neither. `unknown` is the text of a fact that could not be determined.
+    In a document the variants are of one kernel for one target: only these can be compared. `facts` may have
+    those of more variants, and change later. `settings` are what was chosen for each variant, and `names` the
+    short names, both by id; the app needs neither. `unknown` is the text of a fact that could not be
+    determined.
     """
 
     variants: Sequence[Variant]
