@@ -48,6 +48,7 @@ MAX_CELL = 40
 _MEASURED_GROUPS = 20
 # Of more variants, Python's search for cycles would be a pause that users notice.
 _MANY = 1000
+# Columns that are always shown, and those that matter least of what all variants have in common.
 _ALWAYS = ("#", DIFFERS)
 _VERSIONS = ("triton", "source")
 
@@ -60,26 +61,13 @@ def columns(
     facts: FactTable,
     in_progress: InProgress,
     age: Callable[[Variant], str] = lambda _: "",
-    a: Callable[[], Variant | None] = lambda: None,
-    differences: Callable[[Variant, Sequence[Variant]], Sequence[str]] = lambda _, some: [""] * len(some),
+    differs: Callable[[Sequence[Variant]], Sequence[str]] = lambda some: [""] * len(some),
 ) -> list[TableColumn]:
     """Return the columns for `variants`, most telling first: number, what was chosen, facts, state.
 
     `facts` and `in_progress` may change later. `age` is how old a variant's source is, or which
-    file has it; `a` is the variant that the others are compared with, and `differences` the
-    first stage in which each differs from it.
+    file has it; `differs` returns the first stage in which each variant differs from A.
     """
-    first_stages: dict[tuple[int, int], str] = {}  # of many variants, artifacts are read from the file
-
-    def differs(some: Sequence[Variant]) -> list[str]:
-        first = a()
-        if first is None:
-            return [""] * len(some)
-        unknown = [variant for variant in some if (first.id, variant.id) not in first_stages]
-        for variant, stage in zip(unknown, differences(first, unknown), strict=True):
-            first_stages[first.id, variant.id] = stage
-        return [first_stages[first.id, variant.id] for variant in some]
-
     # The facts of most interest come first, those of least interest last: the time and size of each stage.
     with_own_column = [kind for kind in kinds if not kind.in_state]
     ordered = sorted(with_own_column, key=lambda kind: (kind.place, minor(kind)))
@@ -100,10 +88,10 @@ def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[
     """Return the choices made for each variant: kernel, target, versions, config, argument types."""
     settings = setting_columns({variant.id: variant.settings for variant in variants})
     result = [
-        _per_variant("kernel", lambda variant: variant.kernel.name, " "),
-        _per_variant("target", lambda variant: str(variant.target), " "),
-        _per_variant("triton", lambda variant: variant.toolchain.versions.get("triton", "?"), " ", True),
-        _per_variant("source", age, " ", True),
+        _per_variant("kernel", lambda variant: variant.kernel.name, sign=" "),
+        _per_variant("target", lambda variant: str(variant.target), sign=" "),
+        _per_variant("triton", lambda v: v.toolchain.versions.get("triton", "?"), sign=" ", joins=True),
+        _per_variant("source", age, sign=" ", joins=True),
         *settings,
     ]
     # The variants of a capture share equal specializations: each is hashed once.
@@ -115,7 +103,7 @@ def _chosen(variants: Sequence[Variant], age: Callable[[Variant], str]) -> list[
 
 
 def _per_variant(
-    name: str, text: Callable[[Variant], str], sign: str = "=", joins: bool = False
+    name: str, text: Callable[[Variant], str], *, sign: str = "=", joins: bool = False
 ) -> TableColumn:
     return TableColumn(name, name, lambda some: [text(variant) for variant in some], joins=joins, sign=sign)
 
@@ -291,6 +279,7 @@ class TableModel:
         self.section = TableSection((), self.facts)
         self.shown: list[int] = []
         self._widths: dict[int, int] = {}
+        self._first_stages: dict[tuple[int, int], str] = {}  # by the ids of A and of a variant
         self._groups: list[TableRow] = []
         self._workspace: Workspace | None = None
         self._scoped: list[Variant] = []
@@ -336,11 +325,20 @@ class TableModel:
             self.facts,
             workspace.in_progress,
             partial(version_name, workspace),
-            lambda: self.a,
-            partial(first_differences, workspace),
+            partial(self._differs, workspace),
         )
+        self._first_stages.clear()
         self.section = TableSection(self._scoped, self.facts, table_columns, unknown="")
         self.arrange()
+
+    def _differs(self, workspace: Workspace, variants: Sequence[Variant]) -> list[str]:
+        """Return the first stage in which each variant differs from A."""
+        a = 0 if self.a is None else self.a.id
+        # Of many variants, artifacts are read from the file.
+        unknown = [variant for variant in variants if (a, variant.id) not in self._first_stages]
+        for variant, stage in zip(unknown, first_differences(workspace, self.a, unknown), strict=True):
+            self._first_stages[a, variant.id] = stage
+        return [self._first_stages[a, variant.id] for variant in variants]
 
     def arrange(self) -> None:
         """Sorts, filters and folds the rows, and determines which columns are shown, and their widths."""
