@@ -14,6 +14,7 @@ import sys
 from itertools import chain
 
 from irscope.cli import options
+from irscope.model.errors import print_note
 from irscope.workspace import FactKind, TableSection, Workspace
 from irscope.workspace.fact_table import needs_estimates
 from irscope.workspace.table_sections import all_kinds, chosen_kinds
@@ -49,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         _print(sections, kinds, args)
         if estimate and not any(variant.launches for variant in workspace.variants):
             reason = "no launches were recorded; irscope pick --launch estimates one that you write"
-            print(f"irscope: no estimates: {reason}", file=sys.stderr)
+            print_note(f"no estimates: {reason}")
     return 0
 
 

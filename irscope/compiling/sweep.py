@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import signal
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -19,7 +20,7 @@ from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from threading import Timer
+from threading import Event, Timer, current_thread, main_thread
 from typing import TYPE_CHECKING, TypeVar
 
 from irscope.compiling.executor import (
@@ -44,8 +45,6 @@ from irscope.targets import backend_of
 
 if TYPE_CHECKING:
     from irscope.compiling.cluster.cluster import Cluster
-
-    pass
 
 
 # The default time limit of importing a kernel file and planning, in seconds.
@@ -316,7 +315,7 @@ def compile_rest(
         progress.running.append(job)
         report(progress, None)
 
-    with _stop_at(until) as stop:
+    with _stop_at(until) as stop, _stop_at_interrupt(stop) as interrupted:
         run = compile_sweep(sweep, executor, writer, seconds, on_start, stop=stop, partial=until is not None)
         try:
             for job, new in run:
@@ -328,6 +327,8 @@ def compile_rest(
         except Stopped:
             executor.cancel()
             progress.running.clear()
+            if interrupted.is_set():
+                raise KeyboardInterrupt from None
     progress.left = len(sweep.ids) - progress.done
     return progress
 
@@ -346,6 +347,31 @@ def _stop_at(until: float | None) -> Iterator[Stop]:
         yield stop
     finally:
         timer.cancel()
+
+
+@contextmanager
+def _stop_at_interrupt(stop: Stop) -> Iterator[Event]:
+    """Let Ctrl-C also set `stop` and the yielded event in this block.
+
+    Python drops a KeyboardInterrupt that is raised in a finalizer or in a callback of a weak reference, of
+    Dask's objects for example; the sweep would go on to its end.
+    """
+    interrupted = Event()
+    in_main_thread = current_thread() is main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield interrupted  # other threads get no signals, and a program's own handler stays
+        return
+
+    def interrupt(*_: object) -> None:
+        interrupted.set()
+        stop.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def compile_sweep(

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from irscope.document.blocks import Block, Folded, Line, StageDiffs, title, variant_name
 from irscope.document.report_content import PairReport
-from irscope.workspace import CaptureComparison, Comparison, Compilations, GateResult, TextLine, summarize
+from irscope.workspace import CaptureComparison, Comparison, Compilations, GateResult, TextLine
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 # More than a person reads; the JSON has all.
@@ -44,7 +44,7 @@ def pair_content(pair: PairReport, all_findings: bool = False) -> Iterator[Block
     if not pair.diffs:
         yield Line("     A and B have no text stage in common")
     width = max(map(len, pair.diffs), default=0)
-    yield from (Line(f"{name:<{width}}  {summarize(diff)}", 1) for name, diff in pair.diffs.items())
+    yield from (Line(f"{name:<{width}}  {diff.summary}", 1) for name, diff in pair.diffs.items())
 
 
 def _variants(comparison: Comparison) -> Iterator[Block]:

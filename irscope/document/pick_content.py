@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from irscope.document.blocks import Block, Code, Column, Line, Table, title
-from irscope.model.text import one_line, pluralize
-from irscope.workspace import Choice, FactTable, Pick, TableSection, microseconds_text
-from irscope.workspace.comparison import config_code
+from irscope.model.text import microseconds_text, one_line, pluralize
+from irscope.workspace import Choice, FactTable, Pick, TableSection
 from irscope.workspace.estimate_text import estimate_lines
 from irscope.workspace.picking import Calibration
 from irscope.workspace.problem_sizes import problem_titles
@@ -42,7 +41,7 @@ def _pick(pick: Pick, text: str) -> Iterator[Block]:
     yield from _rejected(pick)
     yield from _measurements(pick)
     if pick.accepted:
-        configs = [f"    {one_line(config_code(choice.variant))}," for choice in pick.accepted]
+        configs = [f"    {one_line(choice.variant.config.code)}," for choice in pick.accepted]
         yield Code(["configs = [", *configs, "]"])
 
 

@@ -25,7 +25,6 @@ from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace
-from irscope.workspace.growth import is_abandoned
 
 if TYPE_CHECKING:
     from irscope.learn.render import LessonPages
@@ -71,7 +70,7 @@ class IrscopeApp(HomeVisits):
         self._problem = problem
         # Animated scrolling sends 20 times as many bytes, and people work over SSH.
         self.animation_level = "none"
-        if workspace is not None and producer is None and is_abandoned(workspace):
+        if workspace is not None and producer is None and workspace.abandoned:
             raise UserError(f"{workspace.path} has no variants yet; `irscope compile` adds some")
         self._workspace = workspace
         self._producer = producer

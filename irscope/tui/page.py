@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from irscope.workspace import Change, LayoutChange, OperandNotes, Row, line_without_location
+from irscope.workspace import Change, Language, LayoutChange, OperandNotes, Row
 
 # Equal rows are folded, except this many next to a change.
 CONTEXT = 3
@@ -148,7 +148,7 @@ def _hits(side: PageSide, found: Callable[[str], bool], located: bool) -> set[in
     language = side.language
     if located or not language:
         return hits
-    return {index for index in hits if found(line_without_location(side.lines[index], language))}
+    return {index for index in hits if found(Language.named(language).strip_location(side.lines[index]))}
 
 
 def searcher(query: str) -> Callable[[str], bool]:

@@ -10,12 +10,13 @@ from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
+from pygments.lexer import Lexer
 from pygments.token import Token, _TokenType
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from irscope.workspace import Row, lexer_for
+from irscope.workspace import Language, Row
 from irscope.workspace.line_differences import content_span, first_change
 
 Span = tuple[int, int]
@@ -53,7 +54,11 @@ STYLE_CLASSES = tuple(dict.fromkeys(_CLASSES.values()))
 
 # A piece of a line in one style: start, end, style class.
 _Run = tuple[int, int, str]
-_lexer = cache(lexer_for)
+
+
+@cache
+def _lexer(language: str) -> Lexer:
+    return Language.named(language).new_lexer()
 
 
 class Styles(Protocol):

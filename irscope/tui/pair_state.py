@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
 from irscope.tui.page import Page, PageSide, plain_page
-from irscope.workspace import (
-    Detail,
-    OperandNotes,
-    Workspace,
-    short_label,
-    stage_named,
-    stages_of,
-    summarize,
-    variant_names,
-)
+from irscope.workspace import Detail, OperandNotes, PythonSource, Workspace
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.diff_rows import differs_materially, rows_at, rows_in_place
-from irscope.workspace.source_lines import python_rows, python_source
-from irscope.workspace.variant_texts import ERROR, PYTHON, failure_lines
+from irscope.workspace.source_lines import python_rows
+from irscope.workspace.variant_texts import ERROR, PYTHON, check_stage, failure_lines
 
 if TYPE_CHECKING:
     from irscope.workspace import Comparison, FindingRow, StageDiff
@@ -151,7 +142,7 @@ class PairState:
 
     def note(self, stage: str, diff: StageDiff | None) -> None:
         """Note the result of comparing a stage."""
-        self.notes[stage] = short_label(diff) if diff else self._initial_note(stage)
+        self.notes[stage] = diff.label if diff else self._initial_note(stage)
 
     def page(self, stage: str, detail: Detail = Detail.SHAPES) -> Page:
         """Return the page of a stage: aligned if it has been compared, else the plain texts."""
@@ -168,7 +159,7 @@ class PairState:
             return plain_page(left, right)
         if left == right:
             return plain_page(left, None)
-        rows = python_rows(python_source(self.a), python_source(self.b))
+        rows = python_rows(PythonSource.of_variant(self.a), PythonSource.of_variant(self.b))
         return Page(left, right, rows, compared=True, raw=True)
 
     def prepare_details(self, stage: str) -> None:
@@ -222,7 +213,7 @@ class PairState:
             return ""
         diff = self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
-            return summarize(diff)
+            return diff.summary
         if self.notes[stage] == EQUAL:
             return "identical text"
         if self.notes[stage] == PENDING:
@@ -256,7 +247,7 @@ class PairState:
 
     def _heading(self, letter: str, variant: Variant, among: list[Variant]) -> str:
         version = version_name(self.workspace, variant)
-        parts = [f"{letter} #{variant.id}", version, variant_names(among)[variant.id]]
+        parts = [f"{letter} #{variant.id}", version, self.workspace.names_among(among)[variant.id]]
         if variant.failure:
             parts.append(f" FAILED: {variant.failure.kind}")
         if variant.id in self.workspace.in_progress:
@@ -317,7 +308,7 @@ def same_config(a: Variant, b: Variant) -> bool:
 def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
     """Return the content of a tab: the text, or the reason for its absence."""
     if stage == PYTHON:
-        source = python_source(variant)
+        source = PythonSource.of_variant(variant)
         return PageSide(source.texts, "python", source.numbers)
     if stage == ERROR:
         return PageSide(failure_lines(variant))
@@ -326,14 +317,14 @@ def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
     if not workspace.contents.available(variant, stage):
         return PageSide([f"Disassembling the machine code ({stage})..."])
     try:
-        return PageSide(workspace.lines(variant, stage), stage_named(stage).language)
+        return PageSide(workspace.lines(variant, stage), check_stage(stage).language)
     except UserError as error:  # a damaged stage, which must not end the app
         return PageSide([str(error)])
 
 
 def _tabs(workspace: Workspace, a: Variant, b: Variant) -> list[str]:
     """Return the Python source and every text stage that A or B has, can derive or will have."""
-    backends = dict.fromkeys(stage for v in (a, b) for stage in stages_of(v))
+    backends = dict.fromkeys(stage for v in (a, b) for stage in workspace.pipeline(v))
     texts = [stage.name for stage in backends if not stage.binary]
     progress = workspace.in_progress
     expected = {stage for v in (a, b) if v.id in progress for stage in progress.expected_stages(v)}

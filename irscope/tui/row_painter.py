@@ -19,7 +19,7 @@ from irscope.tui import minimap
 from irscope.tui.minimap import NO_FLAGS, LineFlags
 from irscope.tui.page import LineKind, Page, PageSide, ScreenLine
 from irscope.tui.paint import CONTINUED, Span, Styles, code, fitted, occurrences, wrap_starts
-from irscope.workspace import Change, Row, line_without_location
+from irscope.workspace import Change, Language, Row
 from irscope.workspace.line_differences import (
     LineChange,
     content_span,
@@ -165,7 +165,7 @@ class RowPainter:
         text = self.page.text(row, right) or ""
         side = self.page.right if right else self.page.left
         if side is not None and side.language and not (self.located or self.page.raw):
-            text = line_without_location(text, side.language)
+            text = Language.named(side.language).strip_location(text)
         return display_line(text)
 
     def start(self, row: Row, text: str, right: bool) -> int:

@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import UserError, Variant
-from irscope.workspace import all_stages, stage_named
-from irscope.workspace.variant_texts import PYTHON
+from irscope.workspace.variant_texts import PYTHON, check_stage, stage_names
 
 # A config file is a page long; a larger file is something else.
 _LARGEST = 1_000_000
@@ -93,8 +92,7 @@ def _settings(document: dict[str, Any]) -> Settings:
     if not isinstance(theme, str):
         raise ValueError("theme is not a name in quotes")
     if stage and not (isinstance(stage, str) and _is_text_stage(stage)):
-        stage_names = (PYTHON, *(known_stage.name for known_stage in all_stages() if not known_stage.binary))
-        raise ValueError(f"unknown stage {stage!r}; known: {', '.join(stage_names)}")
+        raise ValueError(f"unknown stage {stage!r}; known: {', '.join([PYTHON, *stage_names(binary=False)])}")
     if not isinstance(keys, dict):
         raise ValueError('keys is not a table: [keys], then lines such as swap = "X"')
     for action, key in keys.items():
@@ -109,8 +107,8 @@ def _settings(document: dict[str, Any]) -> Settings:
 
 def _is_text_stage(name: str) -> bool:
     try:
-        return name == PYTHON or not stage_named(name).binary
-    except ValueError:
+        return name == PYTHON or not check_stage(name).binary
+    except UserError:
         return False
 
 

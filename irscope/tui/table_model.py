@@ -17,7 +17,6 @@ from irscope.model import Variant
 from irscope.model.process import cycles_not_collected, keep_from_search
 from irscope.model.records import grouped
 from irscope.workspace import (
-    ESTIMATE_KINDS,
     Fact,
     FactColumn,
     FactKind,
@@ -26,7 +25,6 @@ from irscope.workspace import (
     TableColumn,
     TableSection,
     Workspace,
-    kinds_for,
 )
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.conditions import FactComparison, failure_of, parse_filter, spellings
@@ -37,7 +35,6 @@ from irscope.workspace.table import (
     STATE,
     Cell,
     fact_column,
-    minor,
     setting_columns,
     sorted_variants,
 )
@@ -70,7 +67,7 @@ def columns(
     """
     # The facts of most interest come first, those of least interest last: the time and size of each stage.
     with_own_column = [kind for kind in kinds if not kind.in_state]
-    ordered = sorted(with_own_column, key=lambda kind: (kind.place, minor(kind)))
+    ordered = sorted(with_own_column, key=lambda kind: (kind.place, kind.minor))
     before = [kind for kind in ordered if kind.place < 0]
     after = [kind for kind in ordered if kind.place > 0]
     rest = [kind for kind in ordered if not kind.place]
@@ -269,7 +266,7 @@ class TableModel:
         self.scope = Scope()
         self.folding = Folding()
         self.constants = False
-        self.estimated = False  # whether some variants have the facts ESTIMATE_KINDS
+        self.estimated = False  # whether some variants have the facts of an estimate
         self.query = ""
         self.sort: tuple[str, bool] | None = None  # the name of a column, descending
         self.a: Variant | None = None
@@ -315,13 +312,9 @@ class TableModel:
         if workspace is None:
             return
         self._scoped = [variant for variant in self.all if variant in self.scope]
-        backends = dict.fromkeys(variant.target.backend for variant in self._scoped)
-        kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
-        if self.estimated:
-            kinds += ESTIMATE_KINDS
         table_columns = columns(
             self._scoped,
-            kinds,
+            self.facts.kinds(self._scoped, self.estimated),
             self.facts,
             workspace.in_progress,
             partial(version_name, workspace),

@@ -7,6 +7,7 @@ from functools import cached_property
 
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import (
+    ESTIMATE,
     ESTIMATE_KINDS,
     FactKind,
     Facts,
@@ -17,7 +18,7 @@ from irscope.facts.fact import (
     value_named,
 )
 from irscope.facts.occupancy import REPORTED_SPILLS, spills
-from irscope.facts.registry import LAUNCHABLE, STACK, facts_named
+from irscope.facts.registry import LAUNCHABLE, STACK, facts_named, kinds_for
 from irscope.model import Status, Variant
 
 _NONE: Facts = {}
@@ -98,6 +99,17 @@ class FactTable:
     def duplicate_of(self, variant: Variant) -> int | None:
         """Return the id of the first measured variant with the same machine code; None if it is this one."""
         return self._firsts.get(variant.id)
+
+    @staticmethod
+    def kinds(variants: Iterable[Variant], estimated: bool) -> list[FactKind]:
+        """Return the kinds of facts that the variants can have; if `estimated`, those of estimates too."""
+        backends = dict.fromkeys(variant.target.backend for variant in variants)
+        kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
+        return [*kinds, *(ESTIMATE_KINDS if estimated else ())]
+
+    def has_estimate(self, variant: int) -> bool:
+        """Check whether a variant was estimated."""
+        return ESTIMATE.name in self.known.get(variant, _NONE)
 
     def __contains__(self, variant: int) -> bool:
         return variant in self.known

@@ -112,11 +112,6 @@ def _setting_text(value: ColumnValue) -> str:
     return "None" if value == "None" else format_value(value)
 
 
-def minor(kind: FactKind) -> bool:
-    """Check whether a fact is secondary: a stage's time, a size, what a time was measured for."""
-    return kind.name.endswith(("_seconds", "_size", "_key"))
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BestValues(FrozenValue):
     """The best value of a fact among the variants of one problem; None if there is nothing to choose.

@@ -6,7 +6,6 @@ Which facts can be columns, and the table as plain dicts, for Python and data fr
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from irscope.facts.fact import BOUND_BY, ESTIMATE, ESTIMATE_KEY, FactKind, FactValue
 from irscope.facts.registry import kinds_for, kinds_of
@@ -15,19 +14,6 @@ from irscope.model.records import grouped
 from irscope.workspace.compiler_version import chosen_values
 from irscope.workspace.fact_table import FactTable, kinds_named
 from irscope.workspace.table import SHOWN_TOGETHER, TableSection, fact_column, setting_columns
-
-if TYPE_CHECKING:
-    from irscope.workspace.workspace import Workspace
-
-
-def capture_sections(
-    workspace: Workspace, kernel: str | None, target: str | None, sort: str | None, estimate: bool
-) -> list[TableSection]:
-    """Return the sections of a capture; see `Workspace.sections`."""
-    variants = workspace.select(kernel, target)
-    facts = FactTable()
-    facts.add_all(variants, workspace.all_facts(variants, estimate))
-    return sections(variants, workspace.names, facts, sort, estimate)
 
 
 def sections(

@@ -14,7 +14,7 @@ from irscope.document.table_content import table_content
 from irscope.document.terminal.document_text import text_lines
 from irscope.facts.measure import FACTS_VERSION, to_json
 from irscope.store import CaptureWriter
-from irscope.store.merge_captures import merge_captures
+from irscope.store.merge_captures import MergedCapture
 from irscope.tui.table_model import TableModel
 from irscope.workspace import TableSection, Workspace
 from tests.cli.gated import write
@@ -55,7 +55,7 @@ def workspace(tmp_path: Path):
     several = {block: f"M={block}" for block in BLOCKS}
     first = capture(tmp_path / "a.irscope", "one_problem", "cuda:90", SAME)
     second = capture(tmp_path / "b.irscope", "several_problems", "cuda:90", several)
-    merge_captures([first, second], tmp_path / "both.irscope")
+    MergedCapture.write([first, second], tmp_path / "both.irscope")
     with Workspace(tmp_path / "both.irscope") as opened:
         yield opened
 

@@ -15,7 +15,6 @@ from irscope.document.html.markup import Html, element, joined, payload
 from irscope.model.text import clipped
 from irscope.workspace import Chart, FactColumn, FactKind, Point, TableSection
 from irscope.workspace.charts import EACH, axes, axis_scale, axis_ticks, chart, lines_text, plotted
-from irscope.workspace.table import minor
 
 # The facts that are drawn if they vary, in this order.
 _DRAWN = ("ms", "estimate", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
@@ -258,7 +257,7 @@ def chart_payload(
             "config": [[column.name, [cell.text for cell in view.cells(column)]] for column in view.configs],
             "axes": [{"name": name, "ticks": texts, "of": of} for name, (texts, of) in ticks.items()],
             "split": split_of(section, next(iter(ticks))) if ticks else "",
-            "facts": [_fact(view, c) for c in view.varying(view.fact_columns) if not minor(c.kind)],
+            "facts": [_fact(view, c) for c in view.varying(view.fact_columns) if not c.kind.minor],
             "main": [kind.name for kind in charted_kinds(section)],
             "marks": MARKS,
             "trouble": PROBLEM_MARK,

@@ -11,7 +11,7 @@ from irscope.model import Variant
 from irscope.model.records import grouped
 from irscope.model.text import pluralize
 from irscope.workspace import FactColumn, FactKind, FactTable, TableSection
-from irscope.workspace.table import Cell, minor
+from irscope.workspace.table import Cell
 
 # Shades between the best value of a column and the worst; the style sheet has a class for each.
 _SHADES = 6
@@ -46,7 +46,7 @@ def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]], whole
     ]
     return joined(
         [
-            _tools(section, any(minor(column.kind) for column in columns)),
+            _tools(section, any(column.kind.minor for column in columns)),
             element(
                 "div",
                 table(heading, _rows(section, columns, pairs), "facts"),
@@ -63,7 +63,7 @@ def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]], whole
 
 
 def _classes(column: FactColumn) -> str:
-    return ("number" if column.numeric else "words") + (" minor" if minor(column.kind) else "")
+    return ("number" if column.numeric else "words") + (" minor" if column.kind.minor else "")
 
 
 def _description(kind: FactKind) -> str:
@@ -181,8 +181,8 @@ def _one_variant(section: TableSection, pairs: Sequence[int]) -> Html:
     rows = [element("tr", number, name, element("td", *_note(section.facts, variant, pairs)))]
     facts = [(column.kind, section.cell(column, variant).text) for column in section.fact_columns]
     nothing = [kind.title for kind, text in facts if text in _NOTHING]
-    main = [_fact_row(kind, text) for kind, text in facts if text not in _NOTHING and not minor(kind)]
-    minor_rows = [_fact_row(kind, text) for kind, text in facts if text not in _NOTHING and minor(kind)]
+    main = [_fact_row(kind, text) for kind, text in facts if text not in _NOTHING and not kind.minor]
+    minor_rows = [_fact_row(kind, text) for kind, text in facts if text not in _NOTHING and kind.minor]
     main_table, more = (
         element("table", element("tbody", *part), class_="one") for part in ((*rows, *main), minor_rows)
     )

@@ -16,7 +16,7 @@ from irscope.model import UserError, Variant
 from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.workspace import LineMarks, PythonSource, SourcePlace
-from irscope.workspace.source_lines import LineOutcome, SourceMaps, line_outcomes, python_source, source_maps
+from irscope.workspace.source_lines import LineOutcome, SourceMaps, line_outcomes, source_maps
 from irscope.workspace.stage_marks import NO_MARKS, line_marks
 from irscope.workspace.variant_texts import PYTHON
 
@@ -70,7 +70,7 @@ class SourcePanelController:
         """Highlights the operations from the source's line, or the source of the texts' line."""
         screen = self._screen
         maps = await screen.background.run(source_maps, screen.pair.comparison, screen.stage)
-        python = python_source(screen.pair.b)
+        python = PythonSource.of_variant(screen.pair.b)
         self._source.show(python, screen.stage, _counts(python, maps))
         if from_source:
             source_place = self._source.place

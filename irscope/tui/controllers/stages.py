@@ -228,7 +228,7 @@ class TimelineController:
 
     def start(self) -> None:
         """With several captures, begins with the same variant in the first two."""
-        if len(self._screen.workspace.captures) > 1:
+        if len(self._screen.workspace.contents.paths) > 1:
             self._screen.run_exclusive(self._open, "timeline")
 
     def step(self, direction: int) -> None:

@@ -5,7 +5,7 @@ The panel of the chart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
 from typing import ClassVar
 
@@ -27,7 +27,7 @@ from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import Chart, FactTable, Point, variant_names
+from irscope.workspace import Chart, FactTable, Point
 from irscope.workspace.charts import EACH, axes, chart, chartable_facts
 
 
@@ -152,12 +152,14 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
             if pair is not None and [v.id for v in pair] != [v.id for v in before]:
                 main.compare(*pair)
 
-        screen = cls(variants, table.facts, table.text_under_cursor, before, current)
+        names = main.workspace.names_among(variants)
+        screen = cls(variants, names, table.facts, table.text_under_cursor, before, current)
         main.app.push_screen(screen, compare)
 
     def __init__(
         self,
         variants: Sequence[Variant],
+        names: Mapping[int, str],
         facts: FactTable,
         fact: str,
         pair: tuple[Variant, Variant],
@@ -168,12 +170,12 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
         self._facts = facts
         self._pair = pair
         self._cursor = cursor.id
-        self._names = variant_names(variants)
+        self._names = names
         self._axes = list(axes(variants))
         self._axis = self._axes[0]
         self._split = self._axes[1] if len(self._axes) > 2 else ""  # 2: the axis itself and EACH
-        names = [kind.name for kind in chartable_facts(variants, facts.known)]
-        self._fact = next((name for name in (fact, *_FIRST, *names) if name in names), "")
+        fact_names = [kind.name for kind in chartable_facts(variants, facts.known)]
+        self._fact = next((name for name in (fact, *_FIRST, *fact_names) if name in fact_names), "")
 
     def compose(self) -> ComposeResult:
         """Yield the title, the legend, the chart, the point under the cursor, the keys."""

@@ -23,7 +23,7 @@ from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridView, LayoutBar
 from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import ColorBy, DrawingOptions, LayoutComparison, LayoutDrawing, ValuePair, cell_size
+from irscope.workspace import ColorBy, DrawingOptions, LayoutComparison, LayoutDrawing, ValuePair
 from irscope.workspace.variant_texts import PYTHON, written_stage
 
 _NAMES = re.compile(r"%[\w$.-]+(?:#\d+)?|#[A-Za-z_]\w*")
@@ -158,12 +158,11 @@ class LayoutScreen(DismissOnce[None]):
         if self._color_by is None or not choices or self._options.access is not None:
             return self._options
         by = self._color_by if self._color_by in choices else choices[0]
-        cell = 1, 1
-        if not self._options.whole:
-            shapes = layouts.shapes(value)
-            sizes = [cell_size(shapes, rows, columns) for rows, columns in self.query_one(GridView).panes()]
-            cell = min(sizes, key=prod)
-        return replace(self._options, cell=cell, color_by=by)
+        if self._options.whole:
+            return replace(self._options, cell=(1, 1), color_by=by)
+        shapes, panes = layouts.shapes(value), self.query_one(GridView).panes()
+        maps = [self._options.as_map(shapes, rows, columns, by) for rows, columns in panes]
+        return min(maps, key=lambda options: prod(options.cell or ()))
 
     def _map_label(self, layouts: LayoutComparison, value: ValuePair) -> list[Label]:
         """Return the meaning of the glyphs in the compact view."""

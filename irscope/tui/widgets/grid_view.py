@@ -17,7 +17,7 @@ from textual.widget import Widget
 from irscope.model.text import clipped, display_line
 from irscope.tui.paint import fitted
 from irscope.tui.widgets.bars import WrappedBar
-from irscope.workspace import Grid, GridCell, ruler
+from irscope.workspace import Grid, GridCell
 
 _GROUPS = 8
 # The lines of a pane above its cells: the title and the labels of the columns.
@@ -135,7 +135,7 @@ class GridView(Widget, can_focus=True):
             ]
         label = self.get_component_rich_style("label")
         if y == 1:
-            names = ruler(grid.columns[left : left + column_count], size)
+            names = grid.ruler(size, slice(left, left + column_count))
             return [Segment((" " * margin + names)[:width], label)]
         row = self._tops[index] + y - _HEAD
         if grid.compact and y - _HEAD == min(len(grid.rows), self.page()):

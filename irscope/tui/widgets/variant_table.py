@@ -21,8 +21,6 @@ from irscope.tui.paint import cell, fitted
 from irscope.tui.table_model import Folding, TableModel, TableRow
 from irscope.tui.widgets.line_view import HEADING, LineView
 from irscope.workspace import (
-    ESTIMATE_KINDS,
-    MOST_ESTIMATED,
     FactColumn,
     FactTable,
     Scope,
@@ -43,7 +41,6 @@ _SIGNS = {"best": "▲", "worst": "▼"}
 _STYLES = {"best": "heat--good", "worst": "heat--bad"}
 # The seconds between two updates of the columns while facts are measured.
 _REFRESH_SECONDS = 0.25
-_ESTIMATE = ESTIMATE_KINDS[0].name
 
 
 class ColumnSpan(NamedTuple):
@@ -235,8 +232,8 @@ class VariantTable(LineView):
         """Estimates the launches of the variants that the table shows, unless they are too many."""
         self._estimating = (workspace, background)
         variants = [v for v in self.model.all if v in self.model.scope and v.launches and not v.failure]
-        missing = [v for v in variants if v.id in self.facts and _ESTIMATE not in self.facts.known[v.id]]
-        if len(variants) > MOST_ESTIMATED or not missing:
+        missing = [v for v in variants if v.id in self.facts and not self.facts.has_estimate(v.id)]
+        if len(variants) > workspace.most_estimated or not missing:
             return
         drawn = time.monotonic()
         self.model.estimated = True
