@@ -12,15 +12,12 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from threading import Event, Timer, current_thread, main_thread
 from typing import TYPE_CHECKING, TypeVar
 
 from irscope.compiling.executor import (
@@ -33,7 +30,7 @@ from irscope.compiling.executor import (
 )
 from irscope.compiling.job import Job
 from irscope.compiling.messages import KernelsRequest, Plan, SweepRequest
-from irscope.compiling.pool import OnStage, Stop, Stopped, Worker
+from irscope.compiling.pool import OnStage, Stop, Stopped, Worker, stop_at, stop_at_interrupt
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
 from irscope.model.process import available_cores
@@ -315,7 +312,7 @@ def compile_rest(
         progress.running.append(job)
         report(progress, None)
 
-    with _stop_at(until) as stop, _stop_at_interrupt(stop) as interrupted:
+    with stop_at(until) as stop, stop_at_interrupt(stop) as interrupted:
         run = compile_sweep(sweep, executor, writer, seconds, on_start, stop=stop, partial=until is not None)
         try:
             for job, new in run:
@@ -331,47 +328,6 @@ def compile_rest(
                 raise KeyboardInterrupt from None
     progress.left = len(sweep.ids) - progress.done
     return progress
-
-
-@contextmanager
-def _stop_at(until: float | None) -> Iterator[Stop]:
-    """Yield a Stop that is set at a time of `time.monotonic`; never, if that is None."""
-    stop = Stop()
-    if until is None:
-        yield stop
-        return
-    timer = Timer(max(until - time.monotonic(), 0.0), stop.set)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield stop
-    finally:
-        timer.cancel()
-
-
-@contextmanager
-def _stop_at_interrupt(stop: Stop) -> Iterator[Event]:
-    """Let Ctrl-C also set `stop` and the yielded event in this block.
-
-    Python drops a KeyboardInterrupt that is raised in a finalizer or in a callback of a weak reference, of
-    Dask's objects for example; the sweep would go on to its end.
-    """
-    interrupted = Event()
-    in_main_thread = current_thread() is main_thread()
-    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield interrupted  # other threads get no signals, and a program's own handler stays
-        return
-
-    def interrupt(*_: object) -> None:
-        interrupted.set()
-        stop.set()
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def compile_sweep(

@@ -67,7 +67,7 @@ def compilations_content(kernels: Sequence[Compilations]) -> Iterator[Block]:
 def sentences(lines: Iterable[TextLine]) -> Iterator[Line]:
     """Yield titles, and the sentences below them."""
     for line in lines:
-        yield title(line.text) if line.title else Line(line.text, line.level, line.rank)
+        yield title(line.text) if line.title else Line(line.text, line.level, line.rank, target=line.target)
 
 
 def captures_content(comparison: CaptureComparison, most: int) -> Iterator[Block]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -20,15 +20,16 @@ from textual.widget import Widget
 
 from irscope.model import Variant
 from irscope.tui.bindings import LEAVE, KeyGroup, key
-from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.plot import COLORS, MARKS, STYLE_CLASSES, Plot, PlotCell
 from irscope.tui.screens import OPEN_CHART
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
-from irscope.tui.widgets.line_view import LineView
 from irscope.workspace import Chart, FactTable, Point
 from irscope.workspace.charts import EACH, axes, chart, chartable_facts
+
+if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
 
 
 class ChartBar(Bar):
@@ -134,11 +135,10 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
             ),
         ),
     )
-    PANELS: ClassVar[Sequence[type[LineView]]] = ()
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *LEAVE.bindings]
 
     @classmethod
-    def open(cls, main: MainScreen) -> None:
+    def open(cls, main: CompareScreen) -> None:
         """Charts the variants in the table of the kernel under the cursor."""
         table = main.table
         current = table.current
@@ -150,7 +150,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
 
         def compare(pair: tuple[Variant, Variant] | None) -> None:
             if pair is not None and [v.id for v in pair] != [v.id for v in before]:
-                main.compare(*pair)
+                main.stages.compare(*pair)
 
         names = main.workspace.names_among(variants)
         screen = cls(variants, names, table.facts, table.text_under_cursor, before, current)
@@ -170,6 +170,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
         self._facts = facts
         self._pair = pair
         self._cursor = cursor.id
+        self._view = ChartView()
         self._names = names
         self._axes = list(axes(variants))
         self._axis = self._axes[0]
@@ -181,7 +182,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
         """Yield the title, the legend, the chart, the point under the cursor, the keys."""
         yield ChartBar(id="chart-title")
         yield ChartBar(id="chart-legend")
-        yield ChartView()
+        yield self._view
         yield ChartBar(id="chart-point")
         yield KeyHints(id="keys")
 
@@ -193,7 +194,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
         """Draws the facts that are known so far."""
         kinds = {kind.name: kind for kind in chartable_facts(self._variants, self._facts.known)}
         current_chart = chart(self._variants, self._facts.known, kinds[self._fact], self._axis, self._split)
-        self.query_one(ChartView).show(current_chart, (self._pair[0].id, self._pair[1].id), self._cursor)
+        self._view.show(current_chart, (self._pair[0].id, self._pair[1].id), self._cursor)
         self.query_one("#chart-title", ChartBar).set_labels(_title(current_chart))
         self.query_one("#chart-legend", ChartBar).set_labels(list(_legend(current_chart)))
         self._describe()
@@ -201,7 +202,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
     @on(ChartView.PointMoved)
     def _describe(self) -> None:
         """Describe the point under the cursor."""
-        point = self.query_one(ChartView).point
+        point = self._view.point
         if point is not None:
             self._cursor = point.variant.id
             self.query_one("#chart-point", ChartBar).set_labels(self._point_labels(point))
@@ -218,7 +219,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
 
     def action_move(self, step: int) -> None:
         """Goes to the next point."""
-        self.query_one(ChartView).move(step)
+        self._view.move(step)
 
     def action_fact(self, step: int) -> None:
         """Charts the next fact."""
@@ -240,7 +241,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
 
     def action_mark(self, letter: str) -> None:
         """Make the variant under the cursor A or B."""
-        point = self.query_one(ChartView).point
+        point = self._view.point
         if point is not None:
             a, b = self._pair
             self._pair = (point.variant, b) if letter == "a" else (a, point.variant)

@@ -8,39 +8,30 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 
 from irscope.model import UserError, Variant
-from irscope.tui.bindings import KeyGroup, key
+from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
 from irscope.tui.screens import OPEN_ESTIMATE
-from irscope.tui.screens.sentences import SentenceScreen, SentenceView
-from irscope.tui.widgets.line_view import LineView
+from irscope.tui.screens.documents import DocumentScreen
 from irscope.workspace import Comparison, StageLine, TextLine, Workspace
 from irscope.workspace.estimate_text import estimate_lines, shared_launch
 from irscope.workspace.problem_sizes import launch_text
 
 
-class EstimateView(SentenceView):
+class EstimateScreen(DocumentScreen):
     """The terms of the estimates, each with a bar; those with code behind them have an arrow."""
 
-    KEYS: ClassVar[KeyGroup] = KeyGroup(
-        "In the estimate",
-        (key("enter", "go", "Go to the code behind the term", "go there", name="go_to_term"),),
-    )
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
-
-
-class EstimateScreen(SentenceScreen):
-    """The estimates of A and B."""
-
     OPENED_BY: ClassVar[Binding] = OPEN_ESTIMATE
-    KEYS: ClassVar[Sequence[KeyGroup]] = (EstimateView.KEYS,)
-    PANELS: ClassVar[Sequence[type[LineView]]] = (EstimateView,)
-
-    def view(self) -> EstimateView:
-        """Create the panel."""
-        return EstimateView("Estimated time, without a GPU: an estimate, not a measurement")
+    KEYS: ClassVar[Sequence[KeyGroup]] = (
+        KeyGroup(
+            "In the estimate",
+            (key("enter", "go", "Go to the code behind the term", "go there", name="go_to_term"),),
+        ),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *READ.bindings, *LEAVE.bindings]
+    HEADING = "Estimated time, without a GPU: an estimate, not a measurement"
+    WAITING = "estimating..."
 
     async def fill(self) -> None:
         """Estimates A and B."""
-        self.query_one(EstimateView).show([TextLine("estimating...")])
         self.show(await self.background.run(pair_estimate_lines, self.pair.comparison))
 
 

@@ -63,7 +63,7 @@ class VariantTable(LineView):
             key("h,left", "column(-1)", "Previous column"),
             key("s", "sort", "Sort by the column; press again to reverse", "sort"),
             key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
-            key("equals_sign", "expand", "Show the variants that equal this one, or fold them", display="="),
+            key("equals_sign", "expand", "Show the variants that equal this one, or fold them"),
             key("D", "fold", "Fold variants with equal machine code, or show all", "fold equal"),
             key("X", "constants", "Show the columns that are equal in all rows, or hide them", "all columns"),
         ),
@@ -85,7 +85,7 @@ class VariantTable(LineView):
     class Arranged(Message):
         """The rows or the columns changed."""
 
-    NUMBERED: ClassVar[str] = "variant"
+    NUMBERED: ClassVar[str] = "variant number"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
