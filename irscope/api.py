@@ -25,7 +25,6 @@ from irscope.workspace import (
     Pick,
     StageDiff,
     TableSection,
-    TableView,
     Verdict,
     Workspace,
 )
@@ -169,7 +168,7 @@ class Capture:
         return path
 
     def _repr_html_(self) -> str:
-        tables = "".join(map(_html_table, self.sections()))
+        tables = "".join(_html_table(section.showing()) for section in self.sections())
         return f"<p><code>irscope {escape(str(self.path))}</code></p>{tables or '<p>no variants</p>'}"
 
 
@@ -363,11 +362,11 @@ def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 6
 
 
 def _html_table(section: TableSection) -> str:
-    view = TableView.of_section(section)
-    titles = ("#", "variant", *(column.kind.title for column in view.facts), "note")
+    columns = section.fact_columns
+    titles = ("#", "variant", *(column.kind.title for column in columns), "note")
+    facts = [[html_text(cell.text, bold=cell.best) for cell in section.cells(column)] for column in columns]
     rows = []
-    for index, entry in enumerate(view.entries):
-        facts = (html_text(column.cells[index].text, bold=column.cells[index].best) for column in view.facts)
-        note = html_text(entry.problem or entry.note)
-        rows.append((f"#{entry.variant.id}", html_text(entry.name), *facts, note))
+    for variant, *cells in zip(section.variants, *facts, strict=True):
+        note = html_text(section.facts.problem(variant) or section.note(variant))
+        rows.append((f"#{variant.id}", html_text(section.names[variant.id]), *cells, note))
     return html_paragraph(section.title, bold=True) + html_table(titles, rows)

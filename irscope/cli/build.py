@@ -244,10 +244,9 @@ def _build_file(args: argparse.Namespace) -> int:
 
 def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
     from irscope.document.table_content import table_content
-    from irscope.workspace import TableView
 
     for section in workspace.sections():
-        options.print_document(table_content(TableView.of_section(section, None)), args)
+        options.print_document(table_content(section.showing()), args)
 
 
 def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:

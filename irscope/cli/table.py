@@ -15,15 +15,13 @@ from itertools import chain
 
 from irscope.cli import options
 from irscope.model.errors import print_note
-from irscope.workspace import FactKind, TableSection, TableView, Workspace
+from irscope.workspace import FactKind, TableSection, Workspace
+from irscope.workspace.fact_table import needs_estimates
 from irscope.workspace.table_sections import all_kinds, chosen_kinds
 
 NAME = "table"
 GROUP = "show"
 SUMMARY = "compare the variants: registers, spills, shared memory, ..."
-
-# Columns that take time, and so are only made if one of them is asked for.
-_ESTIMATES = frozenset(("estimate", "bound", "estimate_key"))
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
     columns = options.split_names(args.columns)
     kinds = None if columns is None else chosen_kinds(columns)
     with Workspace(args.capture) as workspace:
-        estimate = args.estimate or not _ESTIMATES.isdisjoint((args.sort, *(columns or ())))
+        # Estimates take time, and so are only made if one is asked for.
+        estimate = args.estimate or needs_estimates([args.sort or "", *(columns or ())])
         sections = workspace.sections(args.kernel, args.target, args.sort, estimate=estimate)
         _print(sections, kinds, args)
         if estimate and not any(variant.launches for variant in workspace.variants):
@@ -63,7 +62,7 @@ def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: arg
         options.print_json(table_document(sections, kinds or all_kinds(sections), str(args.capture)))
         return
     if args.format == "csv":
-        from irscope.document.csv import table_csv
+        from irscope.document.table_content import table_csv
 
         sys.stdout.writelines(table_csv(sections, kinds or all_kinds(sections)))
         return
@@ -72,13 +71,11 @@ def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: arg
 
         for number, section in enumerate(sections):
             sys.stdout.write("\n" if number else "")
-            sys.stdout.writelines(
-                f"{line}\n" for line in table_markdown(TableView.of_section(section, kinds))
-            )
+            sys.stdout.writelines(f"{line}\n" for line in table_markdown(section.showing(kinds)))
         return
     from irscope.document.table_content import table_content
 
     if not sections:
         print("no variants")
-    views = (TableView.of_section(section, kinds) for section in sections)
-    options.print_document(chain.from_iterable(map(table_content, views)), args)
+    contents = (table_content(section.showing(kinds)) for section in sections)
+    options.print_document(chain.from_iterable(contents), args)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from irscope.document.blocks import Block, Code, Column, Line, Table, title
-from irscope.model import Value, format_value
-from irscope.model.records import varying_keys
 from irscope.model.text import microseconds_text, one_line, pluralize
-from irscope.workspace import Choice, Pick
+from irscope.workspace import Choice, FactTable, Pick, TableSection
 from irscope.workspace.estimate_text import estimate_lines
 from irscope.workspace.picking import Calibration
 from irscope.workspace.problem_sizes import problem_titles
+from irscope.workspace.table import setting_columns
 
 # More rejected configs than this are counted by reason.
 _MAX_REJECTED = 8
@@ -35,8 +34,7 @@ def _pick(pick: Pick, text: str) -> Iterator[Block]:
     if pick.trouble:
         yield Line(f"not estimated: {pick.trouble}")
     elif pick.accepted:
-        columns = list(_columns(pick.accepted, _names(pick)))
-        yield Table(columns, ruled=True, roles=["best"], gap=True)
+        yield Table(list(_columns(pick)), ruled=True, roles=["best"], gap=True)
         if not _by_estimate(pick.accepted):
             yield Line("in the order to measure them: the estimates of similar configs err alike")
         yield from map(Line, pick.limits)
@@ -53,18 +51,15 @@ def _by_estimate(choices: Sequence[Choice]) -> bool:
     return times == sorted(times)
 
 
-def _names(pick: Pick) -> list[str]:
-    """Return the config values that vary, or all of them if none does."""
-    settings = [choice.variant.settings for choice in pick.choices]
-    return varying_keys(settings) or list(dict.fromkeys(name for config in settings for name in config))
-
-
-def _columns(choices: Sequence[Choice], names: Sequence[str]) -> Iterator[Column]:
-    yield Column("#", [f"#{choice.variant.id}" for choice in choices], right=True)
-    settings = [choice.variant.settings for choice in choices]
-    for name in names:
-        cells = [_setting(config, name) for config in settings]
-        yield Column(one_line(name).replace("_", "_\n"), cells, right=True)
+def _columns(pick: Pick) -> Iterator[Column]:
+    choices = pick.accepted
+    variants = [choice.variant for choice in choices]
+    yield Column("#", [f"#{variant.id}" for variant in variants], right=True)
+    every = [choice.variant for choice in pick.choices]
+    settings = setting_columns({variant.id: variant.settings for variant in every})
+    for column in TableSection(every, FactTable(), settings).configs:
+        cells = [one_line(column.write(value)) or "-" for value in column.values(variants)]
+        yield Column(one_line(column.name).replace("_", "_\n"), cells, right=True)
     estimates = [choice.estimate for choice in choices]
     times = [microseconds_text(estimate.microseconds) if estimate else "?" for estimate in estimates]
     yield Column("estimate\nus", times, right=True)
@@ -74,10 +69,6 @@ def _columns(choices: Sequence[Choice], names: Sequence[str]) -> Iterator[Column
         yield Column("measured\nus", times, right=True)
     bounds = [choice.bound or "-" for choice in choices]
     yield Column("bound by", bounds, right=True, optional="bound by")
-
-
-def _setting(settings: dict[str, Value], name: str) -> str:
-    return one_line(format_value(settings[name])) if name in settings else "-"
 
 
 def _rejected(pick: Pick) -> Iterator[Line]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from irscope.model import Toolchain, UserError, Variant
 from irscope.model.records import FrozenValue
@@ -28,13 +27,9 @@ from irscope.workspace import (
     Window,
     Workspace,
 )
-from irscope.workspace.table_sections import ranked_pairs
+from irscope.workspace.pair_ranking import rank_pairs
 from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
 from irscope.workspace.why_lines import reason_lines, worth_lines
-
-if TYPE_CHECKING:
-    pass
-
 
 ALL, NONE = "all", "none"
 
@@ -91,13 +86,8 @@ def pair_report_of_stages(
     in_both = [name for name in text_stages(comparison.a) if name in text_stages(comparison.b)]
     also = [name for name in in_both if name in (wanted or ())]
     diffs = _stages(comparison, also)
-    explanation = _explanation(comparison) if explained else None
+    explanation = explain_pair(comparison) if explained else None
     return PairReport(comparison, diffs, list(diffs) if wanted is None else also, explanation)
-
-
-def _explanation(comparison: Comparison) -> PairExplanation:
-
-    return explain_pair(comparison)
 
 
 def check_has_rows(stage: str) -> None:
@@ -203,13 +193,13 @@ class CaptureReport:
     @property
     def summary(self) -> str:
         """Return the numbers of variants, failures and duplicates, and the targets, in one sentence."""
-        entries = [entry for section in self.sections for entry in section.entries]
+        rows = [(variant, section.facts) for section in self.sections for variant in section.variants]
         targets = dict.fromkeys(section.target for section in self.sections)
-        failed = sum(entry.variant.failure is not None for entry in entries)
-        unlaunchable = sum(bool(entry.problem) for entry in entries) - failed
-        duplicates = sum(entry.duplicate_of is not None for entry in entries)
+        failed = sum(variant.failure is not None for variant, _ in rows)
+        unlaunchable = sum(variant.id in facts.with_problem for variant, facts in rows) - failed
+        duplicates = sum(facts.duplicate_of(variant) is not None for variant, facts in rows)
         parts = [
-            f"{pluralize(len(entries), 'variant')} for {', '.join(targets)}" if entries else "no variants",
+            f"{pluralize(len(rows), 'variant')} for {', '.join(targets)}" if rows else "no variants",
             f"{failed:,} failed to compile" if failed else "",
             f"{unlaunchable:,} cannot be launched" if unlaunchable else "",
             f"{duplicates:,} with the machine code of another" if duplicates else "",
@@ -219,7 +209,7 @@ class CaptureReport:
     @property
     def toolchains(self) -> list[Toolchain]:
         """Return the versions that compiled the variants."""
-        variants = [entry.variant for section in self.sections for entry in section.entries]
+        variants = [variant for section in self.sections for variant in section.variants]
         return list({variant.toolchain.id: variant.toolchain for variant in variants}.values())
 
     @property
@@ -233,14 +223,12 @@ class CaptureReport:
 
     def shown(self, section: TableSection, most: int) -> TableSection:
         """Return at most `most` variants of a section: those of the pairs and the first others."""
-        if len(section.entries) <= most:
+        if len(section.variants) <= most:
             return section
         pairs = set(self.pairs_of)
-        named = pairs | {e.duplicate_of for e in section.entries if e.variant.id in pairs}
-        first = {entry.variant.id for entry in section.entries[:most]}
-        selected_ids = named | first
-        selected = (entry for entry in section.entries if entry.variant.id in selected_ids)
-        return replace(section, entries=tuple(selected))
+        selected = pairs | {section.facts.duplicate_of(v) for v in section.variants if v.id in pairs}
+        selected |= {variant.id for variant in section.variants[:most]}
+        return replace(section, variants=[v for v in section.variants if v.id in selected])
 
     @property
     def pair_titles(self) -> list[str]:
@@ -276,7 +264,7 @@ def capture_report(
     """
     sections = report_sections(workspace, kernel, target)
     if pairs is None:
-        chosen = ranked_pairs(sections, _PAIRS) or (_single_variants(sections) if explained else [])
+        chosen = _ranked_pairs(sections) or (_single_variants(sections) if explained else [])
     else:
         chosen = [(workspace.variant(a), workspace.variant(b)) for a, b in pairs]
     comparisons = []
@@ -295,9 +283,16 @@ def report_sections(workspace: Workspace, kernel: str | None, target: str | None
     return workspace.sections(kernel, target, estimate=0 < launched <= workspace.most_estimated)
 
 
+def _ranked_pairs(sections: Sequence[TableSection]) -> list[tuple[Variant, Variant]]:
+    """Return pairs that differ in few values and much in their facts."""
+    variants = [variant for section in sections for variant in section.variants]
+    facts = sections[0].facts.known if sections else {}
+    return rank_pairs(sorted(variants, key=lambda variant: variant.id), facts, _PAIRS)
+
+
 def _single_variants(sections: Sequence[TableSection]) -> list[tuple[Variant, Variant]]:
     """Return the first variant of each section that compiled, as both sides of a pair."""
-    compiled = [[e.variant for e in section.entries if e.variant.failure is None] for section in sections]
+    compiled = [[v for v in section.variants if v.failure is None] for section in sections]
     return [(variants[0], variants[0]) for variants in compiled if variants][:_PAIRS]
 
 

@@ -15,14 +15,12 @@ from irscope.workspace import (
     DrawingOptions,
     Evidence,
     FactKind,
-    FactTable,
     Finding,
     Grid,
     LayoutComparison,
     PythonSource,
     RowSide,
     StageDiff,
-    TableEntry,
     TableSection,
     TextLine,
     ValuePair,
@@ -294,27 +292,24 @@ def _chosen(
 
 
 def _has(section: TableSection, variant: Variant) -> bool:
-    return any(entry.variant.id == variant.id for entry in section.entries)
+    return any(row.id == variant.id for row in section.variants)
 
 
 def _opening(section: TableSection) -> _Pairs:
     """Return the pair that the app opens with, or none if there is only one variant."""
-    facts = FactTable()
-    for entry in section.entries:
-        facts.add(entry.variant, entry.facts)
-    pair = opening_pair([entry.variant for entry in section.entries], facts)
+    pair = opening_pair(section.variants, section.facts)
     return [pair] if pair and pair[0].id != pair[1].id else []
 
 
 def _chapter(workspace: Workspace, section: TableSection, pairs: _Pairs) -> Chapter:
     compared = [pair_content(workspace, a, b) for a, b in pairs]
-    source_variant = pairs[0][1] if pairs else section.entries[0].variant
+    source_variant = pairs[0][1] if pairs else section.variants[0]
     verdicts = compared[0].verdicts if compared else (workspace.verdict(source_variant),)
     return Chapter(
         section=section,
         shown=source_variant,
         verdicts=verdicts,
-        inputs=compile_time_inputs([entry.variant for entry in section.entries]),
+        inputs=compile_time_inputs(section.variants),
         compiled=_compiled(workspace, section),
         pairs=compared,
         advice=list(_advice(workspace, section, verdicts)),
@@ -328,11 +323,12 @@ def _compiled(workspace: Workspace, section: TableSection) -> str:
 
 def _advice(workspace: Workspace, section: TableSection, verdicts: Sequence[Verdict]) -> Iterator[str]:
     """Advice on the configs of a table: drop, change, measure."""
-    entries = section.entries
-    if launchless := [entry for entry in entries if entry.problem]:
-        yield f"Drop {_named(launchless)}: {launchless[0].problem}"
-    if same := [entry for entry in entries if entry.duplicate_of is not None and not entry.problem]:
-        firsts = ", ".join(dict.fromkeys(f"#{entry.duplicate_of}" for entry in same[:_MOST_NAMED]))
+    facts = section.facts
+    if launchless := [variant for variant in section.variants if facts.problem(variant)]:
+        yield f"Drop {_named(launchless)}: {facts.problem(launchless[0])}"
+    usable = [variant for variant in section.variants if not facts.problem(variant)]
+    if same := [variant for variant in usable if facts.duplicate_of(variant) is not None]:
+        firsts = ", ".join(dict.fromkeys(f"#{facts.duplicate_of(v)}" for v in same[:_MOST_NAMED]))
         yield f"Do not measure {_named(same)}: identical machine code to {firsts}"
     for verdict in verdicts:
         for remedy in verdict.remedies:
@@ -340,15 +336,15 @@ def _advice(workspace: Workspace, section: TableSection, verdicts: Sequence[Verd
     yield from _measured_first(workspace, section)
 
 
-def _named(entries: Sequence[TableEntry]) -> str:
+def _named(variants: Sequence[Variant]) -> str:
     """`#3, #4, #5, #6 and 3 more`."""
-    names = ", ".join(f"#{entry.variant.id}" for entry in entries[:_MOST_NAMED])
-    return names if len(entries) <= _MOST_NAMED else f"{names} and {len(entries) - _MOST_NAMED} more"
+    names = ", ".join(f"#{variant.id}" for variant in variants[:_MOST_NAMED])
+    return names if len(variants) <= _MOST_NAMED else f"{names} and {len(variants) - _MOST_NAMED} more"
 
 
 def _measured_first(workspace: Workspace, section: TableSection) -> Iterator[str]:
     """Yield the configs that are the most promising by estimate, if launches are known."""
-    if not any(entry.value("estimate") is not None for entry in section.entries):
+    if not any(section.facts.column("estimate", section.variants)):
         return
     for pick in workspace.pick(glob.escape(section.kernel), section.target)[:1]:
         first = [choice for choice in pick.accepted if choice.estimate][:_MOST_NAMED]

@@ -306,3 +306,9 @@ def match_targets(query: str, texts: Sequence[str], rooms: Sequence[int]) -> lis
         for spans, text, room in zip(first_spans, texts, rooms, strict=True)
         if spans
     ]
+
+
+def cell(text: str, width: int, right: bool) -> str:
+    """Return `text` in `width` cells; an ellipsis replaces what does not fit."""
+    text = text if len(text) <= width else f"{text[: max(width - 1, 0)]}{ELLIPSIS}"
+    return text.rjust(width) if right else text.ljust(width)

@@ -72,11 +72,8 @@ if TYPE_CHECKING:
     from irscope.workspace.source_lines import PythonSource as PythonSource
     from irscope.workspace.stage_marks import LineMarks as LineMarks
     from irscope.workspace.table import FactColumn as FactColumn
-    from irscope.workspace.table import TableCell as TableCell
-    from irscope.workspace.table import TableView as TableView
-    from irscope.workspace.table_rows import TableRow as TableRow
-    from irscope.workspace.table_sections import TableEntry as TableEntry
-    from irscope.workspace.table_sections import TableSection as TableSection
+    from irscope.workspace.table import TableColumn as TableColumn
+    from irscope.workspace.table import TableSection as TableSection
     from irscope.workspace.variant_layouts import DrawingOptions as DrawingOptions
     from irscope.workspace.variant_layouts import LayoutDrawing as LayoutDrawing
     from irscope.workspace.variant_layouts import VariantLayouts as VariantLayouts
@@ -124,9 +121,7 @@ _EXPORTS = {
     "irscope.workspace.picking": "Choice Pick",
     "irscope.workspace.source_lines": "PythonSource",
     "irscope.workspace.stage_marks": "LineMarks",
-    "irscope.workspace.table": "FactColumn TableCell TableView",
-    "irscope.workspace.table_rows": "TableRow",
-    "irscope.workspace.table_sections": "TableEntry TableSection",
+    "irscope.workspace.table": "FactColumn TableColumn TableSection",
     "irscope.workspace.variant_layouts": "DrawingOptions LayoutDrawing VariantLayouts",
     "irscope.workspace.verdict": "Verdict",
     "irscope.workspace.why_lines": "StageLine TextLine",

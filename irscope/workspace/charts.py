@@ -123,9 +123,8 @@ def chart(variants: Sequence[Variant], facts: FactsById, kind: FactKind, axis: s
         ticks = [f"#{variant.id}" for variant in ordered]
         tick_index = {variant.id: position for position, variant in enumerate(ordered)}
     else:
-        ticks = _in_order(map(axis_of[axis], variants))
-        tick_of = {text: position for position, text in enumerate(ticks)}
-        tick_index = {variant.id: tick_of[_text(axis_of[axis](variant))] for variant in variants}
+        ticks, indices = axis_ticks(variants, axis_of[axis])
+        tick_index = {variant.id: index for variant, index in zip(variants, indices, strict=True)}
     groups: dict[str, list[Point]] = {
         value: [] for value in (_in_order(map(axis_of[split], variants)) if split else [""])
     }
@@ -135,6 +134,14 @@ def chart(variants: Sequence[Variant], facts: FactsById, kind: FactKind, axis: s
         groups[_text(axis_of[split](variant)) if split else ""].append(point)
     series = [Series(value, tuple(points), _line(points, kind)) for value, points in groups.items()]
     return Chart(kind, axis, split, tuple(ticks), tuple(series))
+
+
+def axis_ticks(variants: Sequence[Variant], axis: Axis) -> tuple[list[str], list[int]]:
+    """Return the distinct values on an axis as text, in order, and the index of that of each variant."""
+    values = list(map(axis, variants))
+    ticks = _in_order(values)
+    tick_of = {text: position for position, text in enumerate(ticks)}
+    return ticks, [tick_of[_text(value)] for value in values]
 
 
 def lines_text(variants: Sequence[Variant], axis: str, split: str) -> str:

@@ -12,7 +12,7 @@ from irscope.facts.registry import FACT_NAMED
 from irscope.findings.finding import Finding, Severity
 from irscope.model.text import display_line
 from irscope.workspace.comparison import Comparison
-from irscope.workspace.table_columns import STATE
+from irscope.workspace.table import STATE
 from irscope.workspace.why_lines import StageLine, evidence_line
 
 # A longer value of A, or several instructions, are easier to read in the sentence. "[4, 8]" is one value.

@@ -10,14 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from irscope.model import Launch, UserError, Variant
 from irscope.store import find_variant, select_variants, variant_names, variant_number
 from irscope.targets import backend_of
-from irscope.workspace.fact_table import MeasuredFacts
 from irscope.workspace.growth import Growth, GrowthWatch
 from irscope.workspace.live import InProgress, LiveVariants
 from irscope.workspace.stage_contents import Disassemble, StageContents
@@ -25,7 +24,7 @@ from irscope.workspace.stage_reader import StageReader
 
 if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate
-    from irscope.facts.fact import Fact, FactKind
+    from irscope.facts.fact import Fact
     from irscope.facts.loops.kernel_loops import Loop
     from irscope.facts.registers.register_report import RegisterReport
     from irscope.findings.compilations import Compilations
@@ -34,7 +33,8 @@ if TYPE_CHECKING:
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.estimate_cache import Estimates
     from irscope.workspace.picking import Pick
-    from irscope.workspace.table_sections import PlainValue, TableSection
+    from irscope.workspace.table import TableSection
+    from irscope.workspace.table_sections import PlainValue
     from irscope.workspace.verdict import Verdict
 
 _Self = TypeVar("_Self", bound="Workspace")  # typing.Self needs Python 3.11
@@ -64,7 +64,7 @@ class Workspace(StageReader):
         self.watch = GrowthWatch(Path(path))  # sees what is added from here on
         super().__init__(StageContents(path, self.in_progress, disassemble, writable, also))
         self.path = self.contents.path
-        self._facts = MeasuredFacts(self)
+        self._facts: dict[int, Mapping[str, Fact]] = {}  # those measured so far
         try:
             self.live = LiveVariants(self.contents, self.in_progress, self._forget)
         except UserError:
@@ -88,7 +88,8 @@ class Workspace(StageReader):
 
     def _forget(self, ids: Collection[int]) -> None:
         """Forget what was computed from variants that changed."""
-        self._facts.forget(ids)
+        for id_ in ids:
+            self._facts.pop(id_, None)
         if "estimates" in vars(self):
             self.estimates.forget(ids)
 
@@ -146,7 +147,23 @@ class Workspace(StageReader):
 
     def facts(self, variant: Variant) -> Mapping[str, Fact]:
         """Return the facts of a variant with the lines that prove them, by name in table order."""
-        return self._facts.of(variant)
+        from irscope.facts.measure import measure
+
+        cached = self._facts.get(variant.id)
+        if cached is not None:
+            return cached
+        measured = self._facts[variant.id] = measure(variant, partial(self._measured_stage, variant))
+        # Checked after the assignment: the variant may have been compiled while this thread measured it.
+        if variant.id in self.in_progress or self.live.is_outdated(variant):
+            self._facts.pop(variant.id, None)
+        return measured
+
+    def _measured_stage(self, variant: Variant, stage: str) -> bytes | None:
+        """Return a stored stage; derive assembly that only a disassembler has (SPIR-V)."""
+        if stage == backend_of(variant.target).assembly and self.contents.derivable(variant, stage):
+            with suppress(UserError):
+                return self.contents.find(variant, stage)
+        return self.contents.read(variant, stage)
 
     def all_facts(
         self, variants: Iterable[Variant] | None = None, estimate: bool = False
@@ -190,25 +207,20 @@ class Workspace(StageReader):
         kernel: str | None = None,
         target: str | None = None,
         sort: str | None = None,
-        kinds: Sequence[FactKind] | None = None,
         estimate: bool = False,
     ) -> list[TableSection]:
         """Return the variants by kernel and target with their facts; if `estimate`, with ESTIMATE_KINDS.
 
         `kernel` and `target` select as in `select`; `sort` is the name of a fact or config value
-        (None: the capture's order); `kinds` are the facts that can be sorted by (None: all). Raises
-        UserError if nothing matches.
+        (None: the capture's order). Raises UserError if nothing matches.
         """
-        from irscope.facts.fact import ESTIMATE_KINDS
-        from irscope.facts.registry import kinds_of
-        from irscope.workspace.table_sections import entries, sections
+        from irscope.workspace.fact_table import FactTable
+        from irscope.workspace.table_sections import sections
 
         variants = self.select(kernel, target)
-        facts = self.all_facts(variants, estimate)
-        if kinds is None:
-            backend_kinds = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
-            kinds = (*ESTIMATE_KINDS, *backend_kinds) if estimate else backend_kinds
-        return sections(entries(variants, self.names, facts), sort, kinds)
+        facts = FactTable()
+        facts.add_all(variants, self.all_facts(variants, estimate))
+        return sections(variants, self.names, facts, sort, estimate)
 
     def table(
         self, kernel: str | None = None, target: str | None = None, estimate: bool = False

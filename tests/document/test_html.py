@@ -128,10 +128,10 @@ def test_what_is_constant_is_said_once_and_has_no_column() -> None:
 
 
 def test_problems_are_listed_once_per_message() -> None:
-    one, *_, other = section().entries
-    shared = replace(one.variant, failure=Failure("Error", "too large", "x" * 5000))
-    entries = [replace(entry, variant=shared, problem="failed: Error: too large") for entry in (one, other)]
-    made = facts_table(replace(section(), entries=tuple(entries)), {})
+    first, *_, last = section().variants
+    failure = Failure("Error", "too large", "x" * 5000)
+    failed = [replace(variant, failure=failure) for variant in (first, last)]
+    made = facts_table(replace(section(), variants=failed), {})
     assert made.count("failed: Error: too large</span></summary>") == 1
     assert "1,000 more characters" in made
 

@@ -10,16 +10,16 @@ from dataclasses import replace
 
 import pytest
 
-from irscope.document.csv import table_csv
 from irscope.document.json.capture import table_document
 from irscope.document.json.records import to_json
 from irscope.document.markdown.reports import table_markdown
-from irscope.document.table_content import table_content
+from irscope.document.table_content import table_content, table_csv
 from irscope.document.terminal.document_text import text_lines
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model import Artifact, UserError
-from irscope.workspace import TableView
-from irscope.workspace.table_sections import SHOWN_TOGETHER, chosen_kinds, entries, sections
+from irscope.workspace.fact_table import FactTable
+from irscope.workspace.table import SHOWN_TOGETHER, TableSection
+from irscope.workspace.table_sections import chosen_kinds, sections
 from tests.document.conftest import KINDS, facts, variant
 
 VARIANTS = [
@@ -53,21 +53,27 @@ FACTS = {
     5: measured(96, 1024, None, "bb"),
 }
 NAMES = {v.id: str(v.config) for v in VARIANTS}
-ENTRIES = entries(VARIANTS, NAMES, FACTS)
 SHOWN = [KINDS[name] for name in ("registers", "stack", "n_spills", "shared", "occupancy", "threads")]
 
 
+def table_of(variants, names, facts_of, sort=None):
+    table = FactTable()
+    table.add_all(variants, facts_of)
+    return sections(variants, names, table, sort)
+
+
 def section(sort=None):
-    (only,) = sections(ENTRIES, sort, list(KINDS.values()))
+    (only,) = table_of(VARIANTS, NAMES, FACTS, sort)
     return only
 
 
 def order(sort):
-    return [entry.variant.id for entry in section(sort).entries]
+    return [row.id for row in section(sort).variants]
 
 
 def best(of, name):
-    return of.best_values(KINDS[name]).best
+    shown = of.showing([KINDS[name]])
+    return shown.best(*shown.fact_columns).best
 
 
 def test_a_variant_with_a_problem_is_never_best():
@@ -91,7 +97,7 @@ def test_a_variant_that_spills_is_never_best_in_registers(spilling, top):
         1: facts(registers=32, occupancy=1.0, shared=0, **spilling),
         2: facts(registers=96, occupancy=0.25, shared=1024, stack=0),
     }
-    (only,) = sections(entries(VARIANTS[:2], NAMES, known), None, list(KINDS.values()))
+    (only,) = table_of(VARIANTS[:2], NAMES, known)
     assert (best(only, "registers"), best(only, "occupancy")) == top
     assert best(only, "shared") == 0
 
@@ -106,7 +112,7 @@ def test_sorting_puts_the_best_first_and_problems_last():
 
 
 def test_a_duplicate_refers_to_the_first():
-    assert [entry.duplicate_of for entry in section().entries] == [None, None, None, None, 2]
+    assert [section().facts.duplicate_of(row) for row in VARIANTS] == [None, None, None, None, 2]
 
 
 def test_registers_are_always_shown_with_stack():
@@ -115,11 +121,11 @@ def test_registers_are_always_shown_with_stack():
         *SHOWN_TOGETHER,
     ]
     for width in range(20, 120):
-        text = table_text(TableView.of_section(section(), SHOWN), width, PLAIN)
+        text = table_text(section().showing(SHOWN), width, PLAIN)
         assert ("Regs" in text) == ("Stack" in text) == ("Spills" in text)
 
 
-def table_text(view: TableView, width: int | None, paint: Paint) -> str:
+def table_text(view: TableSection, width: int | None, paint: Paint) -> str:
     return "".join(f"{line}\n" for line in text_lines(table_content(view), width, paint))
 
 
@@ -161,11 +167,11 @@ omitted to fit the width: occupancy, threads
 
 @pytest.mark.parametrize("width", GOLDEN)
 def test_text_is_as_recorded(width):
-    assert table_text(TableView.of_section(section(), SHOWN), width, PLAIN) == GOLDEN[width]
+    assert table_text(section().showing(SHOWN), width, PLAIN) == GOLDEN[width]
 
 
 def test_a_pipe_gets_every_column():
-    text = table_text(TableView.of_section(section(), list(KINDS.values())), None, PLAIN)
+    text = table_text(section().showing(list(KINDS.values())), None, PLAIN)
     assert "omitted" not in text
     assert "Limited" in text
 
@@ -182,7 +188,7 @@ def test_csv_has_every_value():
 
 def test_csv_cells_are_not_formulas():
     only = variant(1, BLOCK="=1+1", kernel="@SUM(A1)")
-    (made,) = sections(entries([only], {1: "=cmd"}, {1: facts(registers=-1)}), None, [])
+    (made,) = table_of([only], {1: "=cmd"}, {1: facts(registers=-1)})
     (row,) = csv.DictReader(table_csv([made], [KINDS["registers"]]))
     assert (row["kernel"], row["variant"], row["BLOCK"], row["registers"]) == (
         "'@SUM(A1)",
@@ -203,7 +209,7 @@ def test_an_unknown_fact_is_null_in_json():
 
 
 def test_markdown_is_one_table():
-    lines = list(table_markdown(TableView.of_section(section(), SHOWN)))
+    lines = list(table_markdown(section().showing(SHOWN)))
     cells = [line.count(" | ") for line in lines if line.startswith("|")]
     assert len(cells) == 7 and len(set(cells)) == 1
     assert "**64**" in lines[4]
@@ -215,7 +221,7 @@ def test_kernels_and_targets_are_not_compared_with_each_other():
         variant(2, BLOCK=1, target="hip:gfx942"),
         variant(3, BLOCK=1, kernel="other"),
     ]
-    made = sections(entries(mixed, {1: "a", 2: "b", 3: "c"}, {}), None, [])
+    made = table_of(mixed, {1: "a", 2: "b", 3: "c"}, {})
     assert [(s.kernel, s.target) for s in made] == [
         ("k", "cuda:90"),
         ("k", "hip:gfx942"),
@@ -224,15 +230,15 @@ def test_kernels_and_targets_are_not_compared_with_each_other():
 
 
 def test_a_fact_without_known_values_has_no_column():
-    assert "seconds" not in [kind.name for kind in section().default_kinds()]
-    assert "shared" in [kind.name for kind in section().default_kinds()]
+    assert "seconds" not in [kind.name for kind in section().default_kinds]
+    assert "shared" in [kind.name for kind in section().default_kinds]
 
 
 def test_a_terminal_gets_styles_and_the_same_text():
-    styled = table_text(TableView.of_section(section(), SHOWN), 80, Paint(True, True))
+    styled = table_text(section().showing(SHOWN), 80, Paint(True, True))
     assert "\x1b[1;32m" in styled
     plain = "".join(f"{line.rstrip()}\n" for line in re.sub(r"\x1b\[[0-9;]*m", "", styled).splitlines())
-    assert plain == table_text(TableView.of_section(section(), SHOWN), 80, PLAIN)
+    assert plain == table_text(section().showing(SHOWN), 80, PLAIN)
 
 
 def test_the_seconds_that_stage_reuse_saved_are_shown_if_known():
@@ -247,8 +253,8 @@ def test_the_seconds_that_stage_reuse_saved_are_shown_if_known():
     names = {1: "a", 2: "b"}
 
     def shown(variants):
-        (only,) = sections(entries(variants, names, same), None, [])
-        return table_text(TableView.of_section(only, SHOWN), None, PLAIN)
+        (only,) = table_of(variants, names, same)
+        return table_text(only.showing(SHOWN), None, PLAIN)
 
     message = "1 of them reused the stages of a variant with equal TTGIR"
     assert f"{message}, which saved about 1 s\n" in shown(pair)

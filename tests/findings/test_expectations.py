@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from irscope.facts.measure import from_json
 from irscope.facts.registry import FACT_KINDS
 from irscope.model import UserError
+from irscope.tui.table_model import columns, matching
 from irscope.workspace import FactTable
 from irscope.workspace.conditions import ALIASES, parse_expectation, unmet
 from irscope.workspace.gate import outcome, parse_conditions
 from irscope.workspace.live import InProgress
-from irscope.workspace.table_columns import columns
-from irscope.workspace.table_rows import matching
+from irscope.workspace.table import TableSection
 from tests.document.conftest import variant
 
 KINDS = {kind.name: kind for kind in FACT_KINDS}
@@ -134,7 +134,8 @@ def filtered(text: str) -> list[int]:
     one = variant(1, BLOCK=64, MODE="Fast", KEY=(1, 2))
     facts = FactTable()
     facts.add(one, FACTS)
-    return [v.id for v in matching(text, columns([one], list(FACT_KINDS), facts, InProgress()), [one])]
+    section = TableSection([one], facts, columns([one], list(FACT_KINDS), facts, InProgress()))
+    return [v.id for v in matching(text, section, [one])]
 
 
 @pytest.mark.parametrize(

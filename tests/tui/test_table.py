@@ -9,13 +9,13 @@ from irscope.model import Config, Kernel, SourceFunction, Toolchain, Variant
 from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
 from irscope.tui.app import IrscopeApp
+from irscope.tui.table_model import columns, matching
 from irscope.tui.widgets.bars import StatusLine, TableNote
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import FactTable
 from irscope.workspace.live import InProgress
-from irscope.workspace.table_columns import Column, columns, summarize_columns
-from irscope.workspace.table_rows import matching
+from irscope.workspace.table import TableSection
 from tests.tui.driving import drawn, press, settled
 
 WIDE = (160, 50)
@@ -94,7 +94,7 @@ OCCUPANCY = FactKind("occupancy", "occ", "fraction", "high", "Share of warps in 
 
 
 @pytest.fixture
-def table() -> tuple[list[Variant], list[Column]]:
+def table() -> TableSection:
     facts = FactTable()
     variants = []
     for number, registers in enumerate([32, 64, 128, 255, None], 1):
@@ -102,7 +102,7 @@ def table() -> tuple[list[Variant], list[Column]]:
         facts.add(
             variants[-1], {"registers": Fact(REGISTERS, registers), "occupancy": Fact(OCCUPANCY, 1 / number)}
         )
-    return variants, columns(variants, [REGISTERS, OCCUPANCY], facts, InProgress())
+    return TableSection(variants, facts, columns(variants, [REGISTERS, OCCUPANCY], facts, InProgress()))
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,8 @@ def table() -> tuple[list[Variant], list[Column]]:
         ("", [1, 2, 3, 4, 5]),
     ],
 )
-def test_queries_filter_rows(table: tuple[list[Variant], list[Column]], query: str, kept: list[int]) -> None:
-    variants, shown = table
-    assert [variant.id for variant in matching(query, shown, variants)] == kept
+def test_queries_filter_rows(table: TableSection, query: str, kept: list[int]) -> None:
+    assert [variant.id for variant in matching(query, table, table.variants)] == kept
 
 
 def test_duplicates_are_found_as_facts_arrive() -> None:
@@ -154,9 +153,8 @@ def mark(values: list[float | None], value: float, better: str = "low", failed: 
     for one, own in zip(variants, values, strict=True):
         status = cannot_launch("too much") if one.id == failed else OK
         facts.add(one, {"stack": Fact(kind, own), "launchable": Fact(launch, status)})
-    column = next(c for c in columns(variants, [kind], facts, InProgress()) if c.fact)
-    one = variants[values.index(value)]
-    return summarize_columns([column], variants, facts)[0].mark(one, value)
+    section = TableSection(variants, facts, columns(variants, [kind], facts, InProgress()))
+    return section.cell(section.fact_columns[0], variants[values.index(value)]).mark
 
 
 def test_the_best_and_the_worst_value_are_marked() -> None:

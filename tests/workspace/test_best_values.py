@@ -16,7 +16,7 @@ from irscope.facts.measure import FACTS_VERSION, to_json
 from irscope.store import CaptureWriter
 from irscope.store.merge_captures import MergedCapture
 from irscope.tui.table_model import TableModel
-from irscope.workspace import TableSection, TableView, Workspace
+from irscope.workspace import TableSection, Workspace
 from tests.cli.gated import write
 
 Cells = set[tuple[int, str]]
@@ -65,18 +65,18 @@ def in_app(workspace: Workspace) -> Cells:
     model.load(workspace, workspace.contents.facts(workspace.variants))
     return {
         (variant.id, column.name)
-        for place, column in enumerate(model.columns)
+        for column in model.columns
         for variant in model.all
-        if model.mark(place, variant) == "best"
+        if model.section.cell(column, variant).best
     }
 
 
 def in_lines(section: TableSection, lines_of, mark: str) -> Cells:
     """Return the marked cells of tables of one column."""
     return {
-        (int(number), column.kind.name)
-        for column in TableView.of_section(section).facts
-        for line in lines_of(TableView.of_section(section, [column.kind]))
+        (int(number), column.name)
+        for column in section.showing().fact_columns
+        for line in lines_of(section.showing([column.kind]))
         if mark in line
         for number in re.findall(r"^\W*#(\d+)", line)
     }
@@ -91,7 +91,7 @@ def in_html(section: TableSection, html: str, columns, ends_with_note: bool) -> 
         number = re.search(r">(?:<[^>]*>)*#(\d+)<", row)
         if number and len(cells) >= len(columns):
             facts = zip(columns, cells[len(cells) - len(columns) :], strict=True)
-            found |= {(int(number[1]), column.kind.name) for column, cell in facts if "<b" in cell}
+            found |= {(int(number[1]), column.name) for column, cell in facts if "<b" in cell}
     return found
 
 
@@ -102,9 +102,10 @@ def test_the_same_cell_is_best_in_every_view(workspace: Workspace):
     best |= {(place + len(BLOCKS) + 1, name) for name, place in EXPECTED.items()}
     assert in_app(workspace) == best
     for section in sections:
-        own = {cell for cell in best if cell[0] in {entry.variant.id for entry in section.entries}}
+        own = {cell for cell in best if cell[0] in {variant.id for variant in section.variants}}
         assert in_lines(section, lambda view: list(text_lines(table_content(view))), "*") == own
         assert in_lines(section, table_markdown, "**") == own
-        view = TableView.of_section(section)
-        assert in_html(section, facts_table(section, {}), view.varying_facts, False) == own
-        assert in_html(section, _html_table(section), view.facts, True) == own
+        view = section.showing()
+        varying = view.varying(view.fact_columns)
+        assert in_html(section, facts_table(section, {}), varying, False) == own
+        assert in_html(section, _html_table(view), view.fact_columns, True) == own

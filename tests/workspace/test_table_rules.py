@@ -11,13 +11,13 @@ from irscope.facts.registry import FACT_NAMED, kinds_for
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
 from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
+from irscope.tui.table_model import Folding, columns, constants_text, rows
 from irscope.workspace import FactTable, Scope
 from irscope.workspace.first_difference import equal_text, joined
 from irscope.workspace.kernel_scopes import scope_counts, scope_of
 from irscope.workspace.live import InProgress
 from irscope.workspace.opening import opening_pair
-from irscope.workspace.table_columns import columns, constants_text, summarize_columns
-from irscope.workspace.table_rows import Folding, rows, sorted_variants
+from irscope.workspace.table import TableSection, sorted_variants
 
 
 def variant(id_: int, config: Mapping[str, Value], kernel: str = "k", target: str = "cuda:90") -> Variant:
@@ -57,8 +57,7 @@ def test_equal_variants_share_a_row() -> None:
 def test_what_all_variants_have_in_common_is_one_line() -> None:
     facts = known(*STAGES, stack=[0, 0, 0], registers=[32, 64, 96], shared=[None, None, 5])
     found = columns(STAGES, kinds_for("cuda"), facts, InProgress())
-    summaries = summarize_columns(found, STAGES, facts)
-    text = constants_text(found, summaries, len(STAGES))
+    text = constants_text(TableSection(STAGES, facts, found))
     assert text.startswith("all: BLOCK=64, kernel k, target cuda:90, Stack 0 B")
     assert "Regs" not in text
     assert "Shared" not in text  # that of two variants is unknown

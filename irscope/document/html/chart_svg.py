@@ -13,8 +13,8 @@ from typing import Any
 from irscope.document.html.facts_table import variant_anchor
 from irscope.document.html.markup import Html, element, joined, payload
 from irscope.model.text import clipped
-from irscope.workspace import Chart, FactColumn, FactKind, Point, TableSection, TableView
-from irscope.workspace.charts import EACH, axes, axis_scale, chart, chartable_facts, lines_text, plotted
+from irscope.workspace import Chart, FactColumn, FactKind, Point, TableSection
+from irscope.workspace.charts import EACH, axes, axis_scale, axis_ticks, chart, lines_text, plotted
 
 # The facts that are drawn if they vary, in this order.
 _DRAWN = ("ms", "estimate", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
@@ -37,12 +37,9 @@ _BETTER = {"low": "lower is better", "high": "higher is better"}
 
 def charted_kinds(section: TableSection) -> list[FactKind]:
     """Return the facts to draw first: those of most interest that vary."""
-    variants = [entry.variant for entry in section.entries]
-    facts = {entry.variant.id: entry.facts for entry in section.entries}
-    kinds = [
-        kind for kind in chartable_facts(variants, facts) if kind.name in _DRAWN and _varies(section, kind)
-    ]
-    return sorted(kinds, key=lambda kind: _DRAWN.index(kind.name))
+    by_name = {column.name: column for column in section.fact_columns}
+    columns = [by_name[name] for name in _DRAWN if name in by_name]
+    return [c.kind for c in columns if len({*map(plotted, c.values(section.variants))} - {None}) > 1]
 
 
 def split_of(section: TableSection, axis: str) -> str:
@@ -50,11 +47,11 @@ def split_of(section: TableSection, axis: str) -> str:
 
     It is the last axis other than `axis` that has few values.
     """
-    variant_axes = axes([entry.variant for entry in section.entries])
+    variant_axes = axes(section.variants)
     for name in reversed(variant_axes):
         if name in (axis, EACH):
             continue
-        values = {repr(variant_axes[name](entry.variant)) for entry in section.entries}
+        values = {repr(variant_axes[name](variant)) for variant in section.variants}
         if 1 < len(values) <= len(MARKS):
             return name
     return ""
@@ -83,10 +80,6 @@ def ticks_of(numbers: Sequence[float], unit: str) -> list[tuple[float, str]]:
     return [(value, scale.label(value, unit)) for value in scale.values()]
 
 
-def _varies(section: TableSection, kind: FactKind) -> bool:
-    return len({entry.value(kind.name) for entry in section.entries} - {None}) > 1
-
-
 # With hundreds of variants, the page would otherwise have more points than table cells.
 _MAX_POINTS = 800
 # The size of the picture in its own units, and the margins for labels.
@@ -103,7 +96,7 @@ def charts_anchor(number: int) -> str:
 
 def has_charts(section: TableSection) -> bool:
     """Return True if any fact that is drawn varies."""
-    return len(section.entries) > 1 and bool(charted_kinds(section))
+    return len(section.variants) > 1 and bool(charted_kinds(section))
 
 
 def fact_charts(section: TableSection, number: int) -> Html:
@@ -114,7 +107,7 @@ def fact_charts(section: TableSection, number: int) -> Html:
     if not has_charts(section):
         return Html()
     kinds = charted_kinds(section)
-    points = _MAX_POINTS // max(1, len(section.entries))
+    points = _MAX_POINTS // max(1, len(section.variants))
     return element(
         "div",
         element("h3", "Charts"),
@@ -126,8 +119,7 @@ def fact_charts(section: TableSection, number: int) -> Html:
 
 def _static(section: TableSection, kinds: Sequence[FactKind]) -> Html:
     """Draw the charts of `kinds` over the first axis, with a sentence on what their lines join."""
-    variants = [entry.variant for entry in section.entries]
-    facts = {entry.variant.id: entry.facts for entry in section.entries}
+    variants, facts = section.variants, section.facts.known
     axis = next(iter(axes(variants)))
     split = split_of(section, axis)
     charts = [chart(variants, facts, kind, axis, split) for kind in kinds]
@@ -249,22 +241,23 @@ def chart_payload(
       are shown first;
     - `marks`: the path of each series' mark, `trouble` that of a variant with a problem.
     """
-    view = TableView.of_section(section)
-    variant_ids = {entry.variant.id for entry in section.entries}
-    names = [name for name in axes([entry.variant for entry in section.entries]) if name != EACH]
+    view = section.showing()
+    variant_ids = {variant.id for variant in section.variants}
+    ticks = {
+        name: axis_ticks(section.variants, axis)
+        for name, axis in axes(section.variants).items()
+        if name != EACH
+    }
     return payload(
         identity,
         {
             "capture": capture,
             "pairs": [[n, a, b] for n, (a, b) in enumerate(pairs, 1) if {a, b} <= variant_ids],
-            "variants": [[entry.variant.id, entry.name, entry.problem] for entry in section.entries],
-            "config": [
-                [config_column.name, [cell.text for cell in config_column.cells]]
-                for config_column in view.configs
-            ],
-            "axes": [_axis(section, name) for name in names],
-            "split": split_of(section, names[0]) if names else "",
-            "facts": [_fact(column) for column in view.varying_facts if not column.kind.minor],
+            "variants": [[v.id, view.names[v.id], view.facts.problem(v)] for v in view.variants],
+            "config": [[column.name, [cell.text for cell in view.cells(column)]] for column in view.configs],
+            "axes": [{"name": name, "ticks": texts, "of": of} for name, (texts, of) in ticks.items()],
+            "split": split_of(section, next(iter(ticks))) if ticks else "",
+            "facts": [_fact(view, c) for c in view.varying(view.fact_columns) if not c.kind.minor],
             "main": [kind.name for kind in charted_kinds(section)],
             "marks": MARKS,
             "trouble": PROBLEM_MARK,
@@ -272,26 +265,15 @@ def chart_payload(
     )
 
 
-def _axis(section: TableSection, name: str) -> dict[str, Any]:
-    """Return an axis with its ticks in order, as `chart` has them."""
-    variants = [entry.variant for entry in section.entries]
-    axis_chart = chart(variants, {}, _NO_FACT, name)
-    ticks = {point.variant.id: point.tick for point in axis_chart.points}
-    return {"name": name, "ticks": axis_chart.ticks, "of": [ticks[variant.id] for variant in variants]}
-
-
-_NO_FACT = FactKind("", "", "", "", "")
-
-
-def _fact(column: FactColumn) -> dict[str, Any]:
-    kind = column.kind
-    values = [plotted(cell.value) for cell in column.cells]
+def _fact(section: TableSection, column: FactColumn) -> dict[str, Any]:
+    kind, cells = column.kind, section.cells(column)
+    values = [plotted(cell.value) for cell in cells]
     return {
         "name": kind.name,
         "title": kind.title,
         "about": about(kind),
         "better": kind.better,
         "values": values,
-        "texts": [cell.text for cell in column.cells],
+        "texts": [cell.text for cell in cells],
         "ticks": ticks_of([value for value in values if value is not None], kind.unit),
     }

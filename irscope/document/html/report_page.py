@@ -18,7 +18,7 @@ from irscope.document.html.markup import Html, element, joined
 from irscope.document.html.pair_section import pair_anchor, pair_data, pair_section
 from irscope.document.report_content import CaptureReport, PairReport
 from irscope.model import Toolchain
-from irscope.workspace import TableSection, TableView
+from irscope.workspace import TableSection
 
 # The most rows of all tables, which browsers still lay out fast, and the fewest of one.
 _MAX_ROWS, MIN_ROWS = 2000, 20
@@ -76,10 +76,10 @@ def fitting_rows(sections: Sequence[TableSection], room: int) -> int:
     most = most_rows(sections)
     width = 0
     for section in sections:
-        view = TableView.of_section(replace(section, entries=section.entries[:most]))
-        columns = len(view.configs) + len(view.varying_facts)
+        view = replace(section, variants=section.variants[:most]).showing()
+        columns = len(view.configs) + len(view.varying(view.fact_columns))
         width = max(width, _ROW + _CELL * columns)
-    rows = sum(min(len(section.entries), most) for section in sections)
+    rows = sum(min(len(section.variants), most) for section in sections)
     return most if rows * width <= room or not sections else max(MIN_ROWS, room // width // len(sections))
 
 
@@ -212,7 +212,7 @@ def _section(
         element("h2", element("code", section.kernel), f" {section.target}"),
         *([element("p", section.origin)] if section.origin else ()),
         *_omission(section, shown, charted),
-        facts_table(shown, report.pairs_of, len(shown.entries) == len(section.entries)),
+        facts_table(shown, report.pairs_of, len(shown.variants) == len(section.variants)),
         fact_charts(charted, number),
         id=f"table{number}",
     )
@@ -220,7 +220,7 @@ def _section(
 
 def _omission(section: TableSection, shown: TableSection, charted: TableSection) -> list[Html]:
     """Return the sentence about the variants that the page does not have."""
-    every, rows, points = (len(subset.entries) for subset in (section, shown, charted))
+    every, rows, points = (len(subset.variants) for subset in (section, shown, charted))
     if rows == every:
         return []
     charts = "; the charts have all" if points == every else f"; the charts have {points:,}"

@@ -24,7 +24,7 @@ from irscope.document.json.records import (
 )
 from irscope.glossary.glossary import GlossaryEntry
 from irscope.model import Variant
-from irscope.workspace import Diagnostic, FactKind, LintResult, TableEntry, TableSection
+from irscope.workspace import Diagnostic, FactKind, LintResult, TableSection
 from irscope.workspace.compiler_version import CompilerVersion
 from irscope.workspace.conditions import CheckResult
 from irscope.workspace.timeline import FactMovement, VersionStep, VersionSummary
@@ -46,17 +46,21 @@ def table_document(
         "capture": capture,
         "columns": [kind.to_json() for kind in kinds],
         "variants": Records(
-            [entry for section in sections for entry in section.entries], partial(_entry, kinds=kinds)
+            [(section, variant) for section in sections for variant in section.variants],
+            partial(_table_row, kinds=kinds),
         ),
     }
 
 
-def _entry(entry: TableEntry, kinds: Sequence[FactKind]) -> dict[str, Any]:
+def _table_row(row: tuple[TableSection, Variant], kinds: Sequence[FactKind]) -> dict[str, Any]:
+    section, variant = row
+    names = [kind.name for kind in kinds]
+    values = section.facts.values(variant.id, names)
     return {
-        **variant_record(entry.variant, entry.name),
-        "problem": entry.problem or None,
-        "same_code_as": entry.duplicate_of,
-        "facts": {kind.name: json_value(entry.value(kind.name)) for kind in kinds},
+        **variant_record(variant, section.names[variant.id]),
+        "problem": section.facts.problem(variant) or None,
+        "same_code_as": section.facts.duplicate_of(variant),
+        "facts": dict(zip(names, map(json_value, values), strict=True)),
     }
 
 

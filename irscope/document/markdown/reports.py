@@ -6,42 +6,50 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from irscope.document.comparison_content import pair_content
 from irscope.document.markdown.document_markdown import folded, markdown_lines, table_row
 from irscope.document.report_content import CaptureReport, PairReport
 from irscope.document.terminal.row_text import unified
+from irscope.model import Variant
 from irscope.model.text import clipped, code, markdown_escaped, pluralize
-from irscope.workspace import FactColumn, TableCell, TableEntry, TableSection, TableView
+from irscope.workspace import FactColumn, TableSection
+from irscope.workspace.table import Cell
 
 
-def table_markdown(view: TableView) -> Iterator[str]:
+def table_markdown(section: TableSection) -> Iterator[str]:
     """Yield the lines of a section as a GitHub table with bold best values."""
-    heading = ["#", *(code(column.name) for column in view.configs)]
-    heading += [*(column.kind.title for column in view.facts), "note"]
+    heading = ["#", *(code(column.name) for column in section.configs)]
+    heading += [*(column.kind.title for column in section.fact_columns), "note"]
     yield from (
-        f"### {code(view.section.kernel)} {view.section.target}",
+        f"### {code(section.kernel)} {section.target}",
         "",
-        *([markdown_escaped(view.section.origin), ""] if view.section.origin else ()),
+        *([markdown_escaped(section.origin), ""] if section.origin else ()),
         table_row(heading),
         table_row(["---"] * len(heading)),
     )
-    for index, entry in enumerate(view.entries):
-        cells = [code(f"#{entry.variant.id}")]  # GitHub would link a bare #1 to an issue
-        cells += [code(cell.text) if cell.text else "" for cell in (c.cells[index] for c in view.configs)]
-        cells += [_fact(column, column.cells[index]) for column in view.facts]
-        yield table_row([*cells, _note(entry)])
+    configs = [map(_config, section.cells(column)) for column in section.configs]
+    facts = [map(partial(_fact, column), section.cells(column)) for column in section.fact_columns]
+    for variant, *cells in zip(section.variants, *configs, *facts, strict=True):
+        number = code(f"#{variant.id}")  # GitHub would link a bare #1 to an issue
+        yield table_row([number, *cells, _note(section, variant)])
 
 
-def _fact(column: FactColumn, cell: TableCell) -> str:
+def _config(cell: Cell) -> str:
+    return code(cell.text) if cell.text else ""
+
+
+def _fact(column: FactColumn, cell: Cell) -> str:
     text = code(cell.text) if cell.text and cell.value is not None and not column.numeric else cell.text
     return f"**{text}**" if cell.best else text
 
 
-def _note(entry: TableEntry) -> str:
-    if entry.problem:
-        return code(entry.problem)
-    return f"code of {code(f'#{entry.duplicate_of}')}" if entry.duplicate_of is not None else ""
+def _note(section: TableSection, variant: Variant) -> str:
+    if problem := section.facts.problem(variant):
+        return code(problem)
+    first = section.facts.duplicate_of(variant)
+    return "" if first is None else f"code of {code(f'#{first}')}"
 
 
 # The maximum length of a comment on GitHub, in characters.
@@ -90,10 +98,9 @@ def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
 
 def _table(section: TableSection, room: int) -> Iterator[str]:
     """Yield the table of a section, without columns that do not vary, and with the rows that fit."""
-    kinds = section.varying_kinds([kind for kind in section.default_kinds() if kind.name in _COLUMNS])
     lines: list[str] = []
     size = 0
-    for line in table_markdown(TableView.of_section(section, kinds)):
+    for line in table_markdown(section.showing(section.varying_kinds(_COLUMNS))):
         size += len(line) + 1
         if size > room:
             break
@@ -102,7 +109,7 @@ def _table(section: TableSection, room: int) -> Iterator[str]:
     row_count = max(0, len(lines) - rule - 1)
     if row_count:
         yield from ("", *lines)
-    if omitted := len(section.entries) - row_count:
+    if omitted := len(section.variants) - row_count:
         yield from ("", f"{pluralize(omitted, 'variant')} omitted; irscope table shows all.")
 
 

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
+from irscope.document.blocks import Block, Table, title
 from irscope.facts.fact import change_text
 from irscope.jobs.bisect.attribution import CutResult, Mixed
 from irscope.jobs.bisect.bisection import Bisection, Cause, SourceCause
 from irscope.jobs.bisect.commits import CommitSearch
 from irscope.jobs.bisect.criteria import Criterion, Reading
-from irscope.model.text import pluralize
+from irscope.jobs.bisect.pass_search import PassResult
+from irscope.model.text import one_line, pluralize
 
 UNKNOWN = "unknown"
 _MOST_EDITS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceTable:
-    """Evidence as a table: a title, the headings, and the rows."""
-
-    title: str
-    heading: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def conclusion(found: Bisection) -> list[str]:
@@ -153,76 +145,67 @@ def _same(criterion: Criterion, good: Reading, bad: Reading) -> str:
     return f"{criterion.label} did not get worse ({good.text} -> {bad.text})"
 
 
-def evidence(found: Bisection) -> list[EvidenceTable]:
-    """Return the tables of what was measured, in the order in which it was."""
-    tables = []
+def evidence(found: Bisection) -> Iterator[Block]:
+    """Yield the tables of what was measured, each after its title, in the order in which it was."""
+    label = one_line(found.criterion.text)
     if found.commits is not None:
-        tables.append(_commit_table(found, found.commits))
+        commits = [
+            (
+                one.commit.sha[:10],
+                one.commit.subject,
+                one.reading.text if one.reading else f"skipped: {one.problem}",
+            )
+            for one in found.commits.tested
+        ]
+        heading = f"Commits tested with {found.toolchain}, in order"
+        yield from _table(heading, ("commit", "subject", label), commits)
     if found.source_cause is not None:
-        tables.append(_stage_table("Good and bad commit, stage by stage", found.source_cause.stages))
+        yield from _stage_table("Good and bad commit, stage by stage", found.source_cause.stages)
     if found.versions:
-        tables.append(_version_table(found))
+        versions = [
+            (
+                one.label,
+                one.reading.text if one.reading else one.problem,
+                ", ".join(f"{name} {version}" for name, version in one.tools),
+            )
+            for one in found.versions
+        ]
+        yield from _table("Versions", ("version", label, "tools"), versions)
     if found.cause is not None:
-        tables += _cause_tables(found.cause)
-    return tables
+        yield from _cause_tables(found.cause)
 
 
-def _commit_table(found: Bisection, search: CommitSearch) -> EvidenceTable:
-    rows = tuple(
-        (
-            one.commit.sha[:10],
-            one.commit.subject,
-            one.reading.text if one.reading else f"skipped: {one.problem}",
-        )
-        for one in search.tested
-    )
-    return EvidenceTable(
-        f"Commits tested with {found.toolchain}, in order", ("commit", "subject", found.criterion.text), rows
-    )
+def _table(heading: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[Block]:
+    yield title(heading)
+    yield Table.from_rows(rows, columns, "<" * len(columns), level=1)
 
 
-def _stage_table(title: str, stages: tuple[tuple[str, str], ...]) -> EvidenceTable:
-    return EvidenceTable(title, ("stage", "good to bad"), stages)
+def _stage_table(heading: str, stages: tuple[tuple[str, str], ...]) -> Iterator[Block]:
+    return _table(heading, ("stage", "good to bad"), stages)
 
 
-def _version_table(found: Bisection) -> EvidenceTable:
-    rows = tuple(
-        (
-            one.label,
-            one.reading.text if one.reading else one.problem,
-            ", ".join(f"{name} {version}" for name, version in one.tools),
-        )
-        for one in found.versions
-    )
-    return EvidenceTable("Versions", ("version", found.criterion.text, "tools"), rows)
-
-
-def _cause_tables(cause: Cause) -> Iterator[EvidenceTable]:
+def _cause_tables(cause: Cause) -> Iterator[Block]:
     good, bad = cause.good, cause.bad
     ways = f"{good}, then {bad}", f"{bad}, then {good}"
-    rows = tuple(
+    cuts = [
         (cut.name, _mixed(cut, cut.good_to_bad), _mixed(cut, cut.bad_to_good)) for cut in cause.layers.cuts
-    )
-    yield EvidenceTable(
-        "Stages swapped: the first toolchain up to this stage, the second below it", ("stage", *ways), rows
-    )
+    ]
+    heading = "Stages swapped: the first toolchain up to this stage, the second below it"
+    yield from _table(heading, ("stage", *ways), cuts)
     if cause.passes is not None:
-        yield EvidenceTable(
-            "Passes swapped: the first toolchain up to this pass, the second below it",
-            ("pass", *ways),
-            _tests(cause),
-        )
+        heading = "Passes swapped: the first toolchain up to this pass, the second below it"
+        yield from _table(heading, ("pass", *ways), _tests(cause.passes))
     if cause.stages:
-        yield _stage_table(f"{good} and {bad}, stage by stage", cause.stages)
+        yield from _stage_table(f"{good} and {bad}, stage by stage", cause.stages)
 
 
-def _tests(cause: Cause) -> tuple[tuple[str, ...], ...]:
+def _tests(passes: PassResult) -> list[list[str]]:
     """Return a row per boundary that was tried, with both directions."""
     rows: dict[int, list[str]] = {}
-    for test in cause.passes.tests if cause.passes else ():
+    for test in passes.tests:
         row = rows.setdefault(test.number, [test.after, "", ""])
         row[1 if test.good_to_bad else 2] = _text(test.result)
-    return tuple(map(tuple, rows.values()))
+    return list(rows.values())
 
 
 def _mixed(cut: CutResult, result: Mixed) -> str:

@@ -12,14 +12,15 @@ from dataclasses import asdict
 from typing import Any
 
 from irscope.document.json.records import json_value
-from irscope.document.markdown.document_markdown import folded
+from irscope.document.markdown.document_markdown import folded, markdown_lines
+from irscope.document.terminal.document_text import text_lines
 from irscope.document.terminal.row_text import unified
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.jobs.bisect.attribution import CutResult, Mixed
 from irscope.jobs.bisect.bisection import Bisection, Cause, SourceCause, VersionReading
 from irscope.jobs.bisect.changes import Changes
 from irscope.jobs.bisect.commits import CommitReading, CommitSearch
-from irscope.jobs.bisect.conclusion import EvidenceTable, conclusion, evidence
+from irscope.jobs.bisect.conclusion import conclusion, evidence
 from irscope.jobs.bisect.criteria import Reading
 from irscope.jobs.bisect.pass_search import PassResult
 from irscope.jobs.repository import Commit
@@ -32,9 +33,8 @@ def bisect_text(found: Bisection, most_rows: int, width: int | None, paint: Pain
     """Yield the lines; at most `most_rows` of the diff, and tables that fit `width` columns."""
     yield paint(one_line(f"{found.kernel} {found.target} {found.name}".rstrip()), "heading")
     yield from (one_line(line) for line in conclusion(found))
-    for table in evidence(found):
-        yield ""
-        yield from _table(table, width, paint)
+    if tables := list(evidence(found)):
+        yield from ("", *text_lines(tables, width, paint))
     for title, changes in titled_changes(found):
         yield ""
         yield paint(one_line(title), "heading")
@@ -71,24 +71,14 @@ def made_text(found: Bisection) -> str:
     return f"{built}, {duration(found.seconds)}"
 
 
-def _table(table: EvidenceTable, width: int | None, paint: Paint) -> Iterator[str]:
-    yield paint(table.title, "heading")
-    rows = [tuple(map(one_line, row)) for row in (table.heading, *table.rows)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(table.heading) - 1)]
-    for number, row in enumerate(rows):
-        cells = [*(cell.ljust(size) for cell, size in zip(row, widths, strict=False)), row[-1]]
-        line = f"  {'  '.join(cells)}".rstrip()
-        yield paint(clipped(line, width) if width else line, "" if number else "dim")
-
-
 def bisect_markdown(found: Bisection, most_rows: int) -> Iterator[str]:
     """Yield the lines: the conclusion, then the evidence in tables and in blocks that a page can fold."""
     yield f"### {code(found.kernel)} {found.target}"
     yield from ("", code(found.name)) if found.name else ()
     yield ""
     yield from (f"- {markdown_escaped(line)}" for line in conclusion(found))
-    for table in evidence(found):
-        yield from _markdown_table(table)
+    if tables := list(evidence(found)):
+        yield from ("", *markdown_lines(tables))
     for title, changes in titled_changes(found):
         yield from ("", f"**{markdown_escaped(title)}**", "")
         yield from (f"- {markdown_escaped(line)}" for line in python_lines(changes))
@@ -96,17 +86,6 @@ def bisect_markdown(found: Bisection, most_rows: int) -> Iterator[str]:
         shown = [*rows[:most_rows], *more_lines(len(rows) - most_rows)]
         yield from ("", *folded(f"{changes.stage}, good to bad", shown))
     yield from ("", f"Made by irscope bisect: {made_text(found)}.")
-
-
-def _markdown_table(table: EvidenceTable) -> Iterator[str]:
-    yield from ("", f"**{markdown_escaped(table.title)}**", "")
-    yield _row(table.heading)
-    yield _row(["---"] * len(table.heading), escaped=True)
-    yield from (_row(row) for row in table.rows)
-
-
-def _row(cells: tuple[str, ...] | list[str], escaped: bool = False) -> str:
-    return f"| {' | '.join(cell if escaped else markdown_escaped(cell) for cell in cells)} |"
 
 
 SCHEMA = "irscope.bisect/1"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from irscope import __version__
-from irscope.document.html.markup import Html, element, joined
+from irscope.document.html.markup import Html, element, joined, table
 from irscope.document.html.report_page import own_file, page_html
 from irscope.jobs.trends.trends import TRENDS, KernelTrend, Trends, TrendSeries, TrendStep
 from irscope.workspace import FactKind, FactValue
@@ -249,11 +249,10 @@ def _described(kind: FactKind, values: Sequence[FactValue], labels: Sequence[str
 
 def _numbers(trends: Trends, series: TrendSeries) -> Html:
     """Return the values of each commit, newest first."""
-    head = element(
-        "tr",
+    heading = [
         *(element("th", text, scope="col") for text in ("Commit", "Date", "Variants")),
         *(element("th", kind.heading, scope="col", class_="number") for kind in TRENDS),
-    )
+    ]
     rows = []
     for index in reversed(range(len(trends.commits))):
         cells = [
@@ -274,8 +273,8 @@ def _numbers(trends: Trends, series: TrendSeries) -> Html:
             *cells,
         ]
         rows.append(element("tr", *row))
-    table = element("table", element("thead", head), element("tbody", *rows))
-    return element("div", table, class_="scroll", tabindex=0, role="region", aria_label="Numbers")
+    numbers = table(heading, rows)
+    return element("div", numbers, class_="scroll", tabindex=0, role="region", aria_label="Numbers")
 
 
 def _problems(trends: Trends) -> Iterator[Html]:

@@ -14,7 +14,8 @@ from irscope.model import UserError, Variant
 from irscope.model.text import microseconds_text, one_line
 from irscope.workspace import Workspace
 
-COLUMNS = ("id", "config", "registers", "stack", "shared", "occupancy", "estimate_us", "note")
+_FACTS = ("registers", "stack", "shared", "occupancy")
+COLUMNS = ("id", "config", *_FACTS, "estimate_us", "note")
 _HEADING = "#id config | regs stack_B shared_B occupancy estimate_us | note"
 
 
@@ -29,16 +30,16 @@ def variant_items(workspace: Workspace, variants: Sequence[Variant], estimated: 
 
     If `estimated`, rows with the estimates of their first launches come first.
     """
-    entries = {entry.variant.id: entry for section in workspace.sections() for entry in section.entries}
+    sections = {variant.id: section for section in workspace.sections() for variant in section.variants}
     several = len({variant.kernel.name for variant in variants}) > 1
     rows: list[tuple[float, Item]] = []
     for variant in variants:
-        entry = entries[variant.id]
+        section, name = sections[variant.id], workspace.names[variant.id]
         microseconds = _estimate(workspace, variant) if estimated else None
-        facts = [entry.value(name) for name in ("registers", "stack", "shared", "occupancy")]
+        facts = section.facts.values(variant.id, _FACTS)
         occupancy = facts[3]
-        note = one_line(entry.problem or entry.note)
-        name = f"{variant.kernel.name}: {entry.name}" if several else entry.name
+        note = one_line(section.facts.problem(variant) or section.note(variant))
+        name = f"{variant.kernel.name}: {name}" if several else name
         texts = [_shown(value) for value in facts[:3]]
         texts.append(f"{round(occupancy * 100, 1):g}%" if isinstance(occupancy, float) else "-")
         texts.append("-" if microseconds is None else microseconds_text(microseconds))
@@ -72,7 +73,7 @@ def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the rows, sorted by a fact or config value if one is named."""
     workspace = session.workspace(arguments.get("capture"))
     sections = workspace.sections(arguments.get("kernel"), sort=arguments.get("sort"))
-    variants = [entry.variant for section in sections for entry in section.entries]
+    variants = [variant for section in sections for variant in section.variants]
     return ToolAnswer(
         header(variants), {"columns": list(COLUMNS)}, "rows", variant_items(workspace, variants)
     )

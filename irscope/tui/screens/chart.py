@@ -209,7 +209,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
 
     def _point_labels(self, point: Point) -> list[Label]:
         variant = point.variant
-        fact = self._facts.get(variant.id, self._fact)
+        fact = self._facts.known.get(variant.id, {}).get(self._fact)
         value = str(fact) if fact else "not measured"
         return [
             Label(f" #{variant.id} {self._names[variant.id]} ", "name"),

@@ -14,9 +14,9 @@ from textual.strip import Strip
 from textual.widgets import Input
 
 from irscope.model.text import display_line, pluralize
+from irscope.tui.paint import cell
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.widgets.line_view import HEADING, ItemView, LineView, Piece
-from irscope.tui.widgets.table_painter import cell
 from irscope.workspace import Scope
 from irscope.workspace.kernel_scopes import ScopeCount
 

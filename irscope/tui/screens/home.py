@@ -30,11 +30,11 @@ from irscope.tui.home_entries import (
     sample_entries,
     writing_entries,
 )
+from irscope.tui.paint import cell
 from irscope.tui.screens.reading import FilteringScreen
 from irscope.tui.settings import CaptureState, StateFolder
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
 from irscope.tui.widgets.line_view import HEADING, ItemView, LineView, Piece
-from irscope.tui.widgets.table_painter import cell
 
 # Entries of a folded section, unless more fit.
 _FEW = {Section.LESSONS: 14, Section.SAMPLES: 4, Section.MANUAL: 3}

@@ -23,10 +23,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from irscope.model.text import display_line
-from irscope.tui.paint import ELLIPSIS, fitted
+from irscope.tui.paint import ELLIPSIS, cell, fitted
 from irscope.tui.table_model import TableModel
 from irscope.tui.widgets.diff_view import DiffView
-from irscope.tui.widgets.table_painter import cell
 from irscope.workspace import Change, Detail, Workspace
 
 # Notes of stages that have not been compared.

@@ -13,8 +13,8 @@ from textual.strip import Strip
 
 from irscope.model.text import display_line, pluralize
 from irscope.tui.bindings import KeyGroup, key
+from irscope.tui.paint import cell
 from irscope.tui.widgets.line_view import ItemView, LineView, Piece
-from irscope.tui.widgets.table_painter import cell
 
 if TYPE_CHECKING:
     from irscope.workspace import FindingRow

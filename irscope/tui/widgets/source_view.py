@@ -12,9 +12,8 @@ from irscope.model.text import display_line
 from irscope.tui import paint
 from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.page import PageSide
-from irscope.tui.paint import CONTINUED, code, fitted, wrap_starts
+from irscope.tui.paint import CONTINUED, cell, code, fitted, wrap_starts
 from irscope.tui.widgets.line_view import ItemView, Piece
-from irscope.tui.widgets.table_painter import cell
 from irscope.workspace import PythonSource, SourcePlace
 from irscope.workspace.source_lines import LineOutcome
 

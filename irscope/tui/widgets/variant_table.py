@@ -3,28 +3,52 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
-from typing import ClassVar
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from typing import ClassVar, NamedTuple
 
+from rich.segment import Segment
 from textual import events, work
 from textual.binding import BindingType
 from textual.message import Message
 from textual.strip import Strip
 
 from irscope.model import Variant
-from irscope.model.text import one_line, pluralize
+from irscope.model.text import display_line, one_line, pluralize
 from irscope.tui.background import Background
 from irscope.tui.bindings import KeyGroup, key
-from irscope.tui.table_model import TableModel
-from irscope.tui.widgets import table_painter
+from irscope.tui.paint import cell, fitted
+from irscope.tui.table_model import Folding, TableModel, TableRow
 from irscope.tui.widgets.line_view import HEADING, LineView
-from irscope.workspace import FactTable, Scope, TableRow, Workspace
+from irscope.workspace import (
+    FactColumn,
+    FactTable,
+    Scope,
+    Workspace,
+)
 from irscope.workspace.first_difference import equal_text
 from irscope.workspace.kernel_scopes import scope_of
-from irscope.workspace.table_rows import Folding
+from irscope.workspace.table import DIFFERS
 
+_GAP = 2
+# The number stays on screen when the columns scroll.
+_FIXED = 1
+# Cursor, A, B, the sign of a problem or of a group, a blank.
+_GUTTER = 5
+# The fewest cells in which a column of text is shown at the edge of the screen, cut.
+_LEAST_CUT = 8
+_SIGNS = {"best": "▲", "worst": "▼"}
+_STYLES = {"best": "heat--good", "worst": "heat--bad"}
 # The seconds between two updates of the columns while facts are measured.
 _REFRESH_SECONDS = 0.25
+
+
+class ColumnSpan(NamedTuple):
+    """A column on screen: its place in the model, and the cells of its text."""
+
+    place: int
+    start: int
+    end: int
 
 
 class VariantTable(LineView):
@@ -105,9 +129,14 @@ class VariantTable(LineView):
         variant, width = row.variant, self.scrollable_content_region.width
         if problem := model.problem(variant):
             return f"#{variant.id} {problem}"
-        if self._column in model.shown and table_painter.is_cut(model, row, self._column, width):
+        if self._column in model.shown:
             column = model.columns[self._column]
-            return f"#{variant.id} {column.title}: {one_line(model.cell(row, column))}"
+            text = model.cell(row, column).text
+            spans = self._column_spans(width)
+            if len(display_line(text)) > max(
+                (s.end - s.start for s in spans if s.place == self._column), default=0
+            ):
+                return f"#{variant.id} {column.title}: {one_line(text)}"
         if row.equal:
             return f"#{variant.id} {equal_text(row.equal)}; = shows them"
         if model.query:
@@ -125,7 +154,7 @@ class VariantTable(LineView):
         if not self.model.columns:
             return "variant"
         column = self.model.columns[self._column]
-        return f"{column.name} {column.title}{'' if column.fact else ' config'}"
+        return f"{column.name} {column.title}{'' if isinstance(column, FactColumn) else ' config'}"
 
     @property
     def facts(self) -> FactTable:
@@ -139,8 +168,8 @@ class VariantTable(LineView):
 
     def restore(self, name: str, descending: bool, query: str) -> None:
         """Sorts by the column with this name, if there is one, and filters; to be called after `load`."""
-        with _Kept(self):
-            if self.model.column_named(name) is not None:
+        with self._cursor_kept():
+            if self.model.place_of(name) is not None:
                 self.model.sort = (name, descending)
             self.model.query = query
             self.model.arrange()
@@ -150,7 +179,7 @@ class VariantTable(LineView):
     def load(self, workspace: Workspace) -> None:
         """Show the variants with the facts that the capture stores; keeps the cursor, order and filter."""
         self._workspace = workspace
-        with _Kept(self):
+        with self._cursor_kept():
             self.model.load(workspace, workspace.contents.facts(workspace.variants))
 
     def opened(self, a: Variant, b: Variant) -> None:
@@ -166,17 +195,17 @@ class VariantTable(LineView):
 
     def update_variants(self, workspace: Workspace, ids: Collection[int]) -> None:
         """Update the rows of variants that changed."""
-        with _Kept(self):
+        with self._cursor_kept():
             self.model.replace(workspace, ids)
 
     def fit(self) -> None:
         """Make the columns as wide as their current content."""
-        with _Kept(self):
+        with self._cursor_kept():
             self.model.refresh()
 
     def choose(self, scope: Scope) -> None:
         """Show the variants of a kernel and a target."""
-        with _Kept(self):
+        with self._cursor_kept():
             self.model.scope = scope
             self.model.refresh()
         if self._estimating is not None:
@@ -223,7 +252,7 @@ class VariantTable(LineView):
         self._pair = (a.id, b.id)
         self.model.a = a
         if self.model.sort and self.model.sort[0] == "differs":
-            with _Kept(self):
+            with self._cursor_kept():
                 self.model.arrange()
         self.refresh()
 
@@ -245,20 +274,32 @@ class VariantTable(LineView):
 
     def go_to_column(self, name: str) -> bool:
         """Move to the column with this name and show it if it is hidden; whether there is one."""
-        index = next((i for i, column in enumerate(self.model.columns) if column.name == name), None)
-        if index is None:
+        place = self.model.place_of(name)
+        if place is None:
             return False
-        if index not in self.model.shown:
+        if place not in self.model.shown:
             self.action_constants()
-        self._column = index if index in self.model.shown else self._column
+        self._column = place if place in self.model.shown else self._column
         self.refresh()
-        return index in self.model.shown
+        return place in self.model.shown
 
     def filter(self, query: str) -> None:
         """Show the variants that match `query`."""
-        with _Kept(self):
+        with self._cursor_kept():
             self.model.query = query
             self.model.arrange()
+
+    @contextmanager
+    def _cursor_kept(self) -> Iterator[None]:
+        """Keep the cursor on its variant and its column while the rows or columns change."""
+        variant, name = self.current, self.text_under_cursor
+        yield
+        place = self.model.place_of(name)
+        self._column = 0 if place is None or place not in self.model.shown else place
+        self.lines_changed()
+        if variant is not None:
+            self.go_to(variant.id)
+        self.post_message(self.Arranged())
 
     # Actions.
 
@@ -281,14 +322,14 @@ class VariantTable(LineView):
         if not self.model.columns:
             return
         name = self.model.columns[self._column].name
-        with _Kept(self):
+        with self._cursor_kept():
             self.model.sort = (name, self.model.sort == (name, False))
             self.model.arrange()
         self.reveal(self.cursor)
 
     def action_fold(self) -> None:
         """Folds all variants with equal machine code, or shows them."""
-        with _Kept(self):
+        with self._cursor_kept():
             self.model.folding = Folding(not self.model.folding.folded)
             self.model.arrange()
 
@@ -297,13 +338,13 @@ class VariantTable(LineView):
         if self.current is None:
             return
         first = self.facts.duplicate_of(self.current)
-        with _Kept(self):
+        with self._cursor_kept():
             self.model.folding = self.model.folding.toggled(self.current.id if first is None else first)
             self.model.arrange()
 
     def action_constants(self) -> None:
         """Show the columns that are equal in all rows, or hides them."""
-        with _Kept(self):
+        with self._cursor_kept():
             self.model.constants = not self.model.constants
             self.model.arrange()
 
@@ -314,8 +355,8 @@ class VariantTable(LineView):
         """
         super().on_click(event)
         if event.y < HEADING:
-            for span in table_painter.visible(self.model, self._column, self.size.width):
-                if span.start <= event.x < span.end + table_painter.GAP:
+            for span in self._column_spans(self.size.width):
+                if span.start <= event.x < span.end + _GAP:
                     self._column = span.place
                     self.action_sort()
                     return
@@ -332,21 +373,82 @@ class VariantTable(LineView):
         """Return the row of the variant with this number."""
         return self.model.index_of(number)
 
+    def _column_spans(self, width: int) -> list[ColumnSpan]:
+        """Return the columns on screen: the number, then as many as fit.
+
+        The one under the cursor is among them.
+        """
+        shown = self.model.shown
+        fixed = shown[:_FIXED]
+        first, last = len(fixed), shown.index(self._column) if self._column in shown else 0
+        while True:
+            spans = list(self._spans_from([*fixed, *shown[first:]], width))
+            if first >= last or any(span.place == self._column for span in spans):
+                return spans
+            first += 1
+
+    def _spans_from(self, places: Sequence[int], width: int) -> Iterator[ColumnSpan]:
+        start = _GUTTER
+        for place in places:
+            end = start + self.model.width(place)
+            if end > width:
+                if not self.model.columns[place].numeric and width - start >= _LEAST_CUT:
+                    yield ColumnSpan(place, start, width - 1)
+                return
+            yield ColumnSpan(place, start, end)
+            start = end + _GAP
+
     def draw_heading(self, width: int) -> Strip:
-        """Draws the titles."""
-        return Strip(table_painter.heading(self.model, self._column, width, self), width)
+        """Draw the titles.
+
+        The sorted one has an arrow; at the edges, signs say that there are more columns.
+        """
+        model, style, spans = self.model, self.style("heading"), self._column_spans(width)
+        skipped = len(spans) > 1 and model.shown.index(spans[_FIXED].place) > _FIXED
+        segments = [Segment(" " * (_GUTTER - 1) + ("<" if skipped else " "), style)]
+        for span in spans:
+            column = model.columns[span.place]
+            title = cell(display_line(column.title), span.end - span.start, column.numeric)
+            arrow = " "
+            if model.sort and model.sort[0] == column.name:
+                arrow = "▼" if model.sort[1] else "▲"
+            segments.append(
+                Segment(title, self.style("heading--column") if span.place == self._column else style)
+            )
+            segments.append(Segment(f"{arrow:{_GAP}}", style))
+        line = fitted(segments, width, style)
+        if spans and spans[-1].place != model.shown[-1]:
+            line = [*fitted(segments, width - 1, style), Segment(">", style)]
+        return Strip(line, width)
 
     def draw_line(self, index: int, width: int) -> Strip:
-        """Draws a row."""
-        row, cursor = self.model.rows[index], index == self.cursor
+        """Draw a row.
+
+        From the first fact on, a variant that has a problem has it instead of the cells.
+        """
+        model, cursor = self.model, index == self.cursor
+        row = model.rows[index]
+        problem = model.problem(row.variant)
         base = self.style("row--cursor") if cursor else self.base
         if self._compiles(row.variant):
             base += self.ink("row--in-progress")
-        elif self.model.problem(row.variant):
+        elif problem:
             base += self.ink("row--failed")
         gutter = f"{'>' if cursor else ' '}{self._letters(row)}{self._sign(row)} "
-        segments = table_painter.row_segments(self.model, row, self._column, width, base, gutter, self)
-        return Strip(segments, width)
+        segments = [
+            Segment(sign, base + self.ink(f"mark--{sign.lower()}") if sign in "AB" else base)
+            for sign in gutter
+        ]
+        for span in self._column_spans(width):
+            column = model.columns[span.place]
+            if problem and (isinstance(column, FactColumn) or column.name == DIFFERS):
+                segments.append(Segment(cell(display_line(problem), width - span.start, right=False), base))
+                break
+            value = model.cell(row, column)
+            text = cell(display_line(value.text), span.end - span.start, column.numeric)
+            ink = base + self.ink(_STYLES[value.mark]) if value.mark else base
+            segments.append(Segment(f"{text}{_SIGNS.get(value.mark, ''):{_GAP}}", ink))
+        return Strip(fitted(segments, width, base), width)
 
     def _letters(self, row: TableRow) -> str:
         ids = {variant.id for variant in row.variants}
@@ -362,24 +464,3 @@ class VariantTable(LineView):
 
     def _compiles(self, variant: Variant) -> bool:
         return self._workspace is not None and variant.id in self._workspace.in_progress
-
-
-class _Kept:
-    """While the rows or columns change, keeps the cursor on its variant and its column."""
-
-    def __init__(self, table: VariantTable) -> None:
-        self._table = table
-
-    def __enter__(self) -> None:
-        table = self._table
-        self._variant = table.current
-        self._name = table.text_under_cursor
-
-    def __exit__(self, *_: object) -> None:
-        table, columns = self._table, self._table.model.columns
-        column_index = next((i for i, column in enumerate(columns) if column.name == self._name), 0)
-        table._column = column_index if column_index in table.model.shown else 0
-        table.lines_changed()
-        if self._variant is not None:
-            table.go_to(self._variant.id)
-        table.post_message(table.Arranged())

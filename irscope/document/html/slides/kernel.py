@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from irscope.document.html.markup import Html, element, highlighted, table
 from irscope.document.html.slides.pair import (
@@ -17,9 +17,9 @@ from irscope.document.html.slides.pair import (
     term_notes,
 )
 from irscope.document.slide_content import Chapter
-from irscope.model import SourceFunction
+from irscope.model import SourceFunction, Variant
 from irscope.model.text import pluralize
-from irscope.workspace import FactColumn, TableView
+from irscope.workspace import FactColumn, TableSection
 from irscope.workspace.variant_registers import CompileTimeInput
 
 # The lines of code, rows and columns that can be read from the last row of a room.
@@ -122,130 +122,98 @@ def _values(compile_input: CompileTimeInput) -> Iterator[str]:
 
 def config_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
     """Yield the configs as a table of the facts that vary, then as bars; none for a single variant."""
-    if len(chapter.section.entries) < 2:
+    if len(chapter.section.variants) < 2:
         return
-    view = TableView.of_section(chapter.section)
-    columns = _columns(view)
-    order = _order(chapter)
-    words = [column.kind.name for column in columns]
-    notes = [*term_notes(*words), command(f"irscope table {path}")]
-    yield Slide(
-        f"{pluralize(len(view.entries), 'config')}, {chapter.section.target}",
-        [_facts(chapter, view, columns, order), *_left_out(view, order)],
-        notes,
-        "configs",
-    )
-    drawn = [
-        column for column in columns if column.numeric and len({cell.value for cell in column.cells}) > 1
-    ]
-    drawn = drawn[:_BARS]
-    if drawn:
-        titles = ", ".join(_label(column) for column in drawn)
-        yield Slide(titles, [_bars(chapter, view, drawn, order), *_left_out(view, order)], notes, "bars")
+    varying = {kind.name: kind for kind in chapter.section.varying_kinds(_SHOWN)}
+    section = chapter.section.showing([varying[name] for name in _SHOWN if name in varying][:_FACTS])
+    columns = section.fact_columns
+    config_table = _ConfigTable(chapter, section)
+    notes = [*term_notes(*(column.name for column in columns)), command(f"irscope table {path}")]
+    title = f"{pluralize(len(section.variants), 'config')}, {section.target}"
+    yield Slide(title, config_table.facts(), notes, "configs")
+    numbers = [c for c in columns if c.numeric and len({*c.values(section.variants)}) > 1][:_BARS]
+    if numbers:
+        titles = ", ".join(capitalized(column.kind.subject) for column in numbers)
+        yield Slide(titles, config_table.bars(numbers), notes, "bars")
 
 
-def _columns(view: TableView) -> list[FactColumn]:
-    """Return the most important facts that vary."""
-    kinds = view.section.varying_kinds([column.kind for column in view.facts if not column.kind.minor])
-    by_name = {column.kind.name: column for column in view.facts if column.kind in kinds}
-    return [by_name[name] for name in _SHOWN if name in by_name][:_FACTS]
+class _ConfigTable:
+    """The configs of a chapter that fit on a slide, those of A and B and the first others, as tables."""
 
+    def __init__(self, chapter: Chapter, section: TableSection) -> None:
+        self._section, self._letters = section, chapter.compared
+        others = [variant.id for variant in section.variants if variant.id not in self._letters]
+        room = _ROWS - (len(section.variants) - len(others))
+        left_out = set(others[max(0, room) :])
+        self._variants = [variant for variant in section.variants if variant.id not in left_out]
 
-def _order(chapter: Chapter) -> list[int]:
-    """Return the indices of the rows that fit, in the order of the table.
+    def facts(self) -> list[Html]:
+        """Return the table of the facts, the best marked, and what is left out."""
+        notes = list(map(self._section.note, self._variants))
+        columns = self._section.fact_columns
+        titles: list[tuple[str, str | None]] = [(c.kind.heading, _class(c)) for c in columns]
+        rows = [[self._fact(column, variant) for column in columns] for variant in self._variants]
+        if any(notes):
+            titles.append(("", None))
+            rows = [[*row, element("td", note, class_="bad")] for row, note in zip(rows, notes, strict=True)]
+        return self._table(titles, rows, "facts")
 
-    They are those of A and B and the first others.
-    """
-    entries, compared = chapter.section.entries, chapter.compared
-    compared_rows = [index for index, entry in enumerate(entries) if entry.variant.id in compared]
-    rest = [index for index, entry in enumerate(entries) if entry.variant.id not in compared]
-    return sorted((*compared_rows, *rest[: max(0, _ROWS - len(compared_rows))]))
+    def bars(self, columns: Sequence[FactColumn]) -> list[Html]:
+        """Return the table of the facts as bars, and what is left out."""
+        most = [max(map(_number, column.values(self._section.variants))) for column in columns]
+        rows = [
+            [self._bar(column, top, variant) for column, top in zip(columns, most, strict=True)]
+            for variant in self._variants
+        ]
+        return self._table([(column.kind.heading, "wide") for column in columns], rows)
 
+    def _fact(self, column: FactColumn, variant: Variant) -> Html:
+        cell = self._section.cell(column, variant)
+        star = element("b", "*", title="best among the variants that can launch") if cell.best else Html()
+        return element("td", cell.text, star, class_=_class(column))
 
-def _left_out(view: TableView, order: Sequence[int]) -> list[Html]:
-    if len(order) == len(view.entries):
-        return []
-    return [paragraph(f"{len(view.entries) - len(order):,} more are not shown.", class_="quiet")]
+    def _bar(self, column: FactColumn, top: float, variant: Variant) -> Html:
+        cell, letter = self._section.cell(column, variant), self._letters.get(variant.id, "").lower()
+        reading = element("span", cell.text, class_="reading")
+        return element("td", reading, bar(_number(cell.value) / top if top else 0.0, letter), class_="wide")
 
+    def _table(
+        self,
+        titles: Sequence[tuple[str, str | None]],
+        rows: Sequence[Sequence[Html]],
+        class_: str | None = None,
+    ) -> list[Html]:
+        """Return a row per variant: what identifies it, then its cells under `titles`, with classes."""
+        section = self._section
+        names = [column.name for column in section.configs] if section.identified else ["variant"]
+        heading = [
+            element("th", "#", scope="col"),
+            *(element("th", breakable(name), scope="col", class_="number") for name in names),
+            *(element("th", title, scope="col", class_=kind) for title, kind in titles),
+        ]
+        html = []
+        for variant, cells in zip(self._variants, rows, strict=True):
+            letter = self._letters.get(variant.id, "").lower()
+            state = f"row-{letter}" if letter else "problem" if section.facts.problem(variant) else None
+            html.append(element("tr", *self._identity(variant), *cells, class_=state))
+        omitted = len(section.variants) - len(self._variants)
+        more = [paragraph(f"{omitted:,} more are not shown.", class_="quiet")] if omitted else []
+        return [element("div", table(heading, html, class_), class_="scroll"), *more]
 
-def _label(column: FactColumn) -> str:
-    return capitalized(column.kind.subject)
-
-
-def _identity(chapter: Chapter, view: TableView, index: int) -> list[Html]:
-    """Return the cells that identify a variant.
-
-    They are its letter if it is compared, its number, and its config values.
-    """
-    entry = view.entries[index]
-    letter = chapter.compared.get(entry.variant.id, "")
-    mark = element("b", letter, class_=f"letter {letter.lower()}") if letter else Html()
-    texts = [column.cells[index].text for column in view.configs] if view.identified else [entry.name]
-    return [
-        element("th", mark, f" #{entry.variant.id}", scope="row"),
-        *(element("td", text, class_="number") for text in texts),
-    ]
-
-
-def _config_table(
-    chapter: Chapter,
-    view: TableView,
-    order: Sequence[int],
-    titles: Iterable[tuple[str, str | None]],
-    cells: Callable[[int], Iterable[Html]],
-    class_: str | None = None,
-) -> Html:
-    """Return a row per variant in `order`: what identifies it, then `cells` under `titles`, with classes."""
-    names = [column.name for column in view.configs] if view.identified else ["variant"]
-    heading = [
-        element("th", "#", scope="col"),
-        *(element("th", breakable(name), scope="col", class_="number") for name in names),
-        *(element("th", title, scope="col", class_=kind) for title, kind in titles),
-    ]
-    rows = []
-    for index in order:
-        entry = view.entries[index]
-        letter = chapter.compared.get(entry.variant.id, "").lower()
-        state = f"row-{letter}" if letter else "problem" if entry.problem else None
-        rows.append(element("tr", *_identity(chapter, view, index), *cells(index), class_=state))
-    return element("div", table(heading, rows, class_), class_="scroll")
-
-
-def _facts(chapter: Chapter, view: TableView, columns: Sequence[FactColumn], order: Sequence[int]) -> Html:
-    noted = any(view.entries[index].note for index in order)
-    titles: list[tuple[str, str | None]] = [(column.kind.heading, _class(column)) for column in columns]
-
-    def cells(index: int) -> Iterator[Html]:
-        yield from (_cell(column, index) for column in columns)
-        if noted:
-            yield element("td", view.entries[index].note, class_="bad")
-
-    return _config_table(chapter, view, order, [*titles, ("", None)] if noted else titles, cells, "facts")
+    def _identity(self, variant: Variant) -> list[Html]:
+        """Return the cells that identify a variant: its letter, its number, and its config values."""
+        section, letter = self._section, self._letters.get(variant.id, "")
+        mark = element("b", letter, class_=f"letter {letter.lower()}") if letter else Html()
+        texts = [section.cell(column, variant).text for column in section.configs]
+        texts = texts if section.identified else [section.names[variant.id]]
+        return [
+            element("th", mark, f" #{variant.id}", scope="row"),
+            *(element("td", text, class_="number") for text in texts),
+        ]
 
 
 def _class(column: FactColumn) -> str:
     return "number" if column.numeric else "words"
-
-
-def _cell(column: FactColumn, index: int) -> Html:
-    cell = column.cells[index]
-    star = element("b", "*", title="best among the variants that can launch") if cell.best else Html()
-    return element("td", cell.text, star, class_=_class(column))
-
-
-def _bars(chapter: Chapter, view: TableView, columns: Sequence[FactColumn], order: Sequence[int]) -> Html:
-    most = [max((_number(cell.value) for cell in column.cells), default=0.0) for column in columns]
-
-    def cells(index: int) -> Iterator[Html]:
-        letter = chapter.compared.get(view.entries[index].variant.id, "").lower()
-        for column, top in zip(columns, most, strict=True):
-            cell = column.cells[index]
-            reading = element("span", cell.text, class_="reading")
-            yield element(
-                "td", reading, bar(_number(cell.value) / top if top else 0.0, letter), class_="wide"
-            )
-
-    return _config_table(chapter, view, order, [(c.kind.heading, "wide") for c in columns], cells)
 
 
 def _number(value: object) -> float:
