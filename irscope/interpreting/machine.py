@@ -16,7 +16,15 @@ from irscope.interpreting.answers import UnansweredError
 from irscope.interpreting.domain import Domain
 from irscope.interpreting.integers import integer_result
 from irscope.interpreting.program import Block, Program, Step, Type, loop_element
-from irscope.interpreting.values import ARGUMENT_SPACING, Barrier, Descriptor, Item, Value, is_integer, wrapped
+from irscope.interpreting.values import (
+    ARGUMENT_SPACING,
+    Barrier,
+    Descriptor,
+    Item,
+    Value,
+    is_integer,
+    wrapped,
+)
 
 _FLOAT = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+)")
 
@@ -58,7 +66,7 @@ class Frame:
 
 
 def tensor_in(text: str) -> tuple[tuple[int, ...], str]:
-    """Return the shape and the element type in a descriptor's type: `!tt.tensordesc<tensor<64x32xf16, #a>>`."""
+    """Return the shape and the element in a descriptor's type: `!tt.tensordesc<tensor<64x32xf16, #a>>`."""
     match = re.search(r"tensordesc<(?:tensor<)?((?:\d+x)+)(\w+)", text)
     if match is None:
         return (), ""
@@ -68,7 +76,9 @@ def tensor_in(text: str) -> tuple[tuple[int, ...], str]:
 class Machine:
     """Executes programs of one launch of a stage."""
 
-    def __init__(self, program: Program, domain: Domain, launch: Launch, limits: Limits | None = None) -> None:
+    def __init__(
+        self, program: Program, domain: Domain, launch: Launch, limits: Limits | None = None
+    ) -> None:
         from irscope.interpreting.memory import MEMORY  # which imports this module for types
         from irscope.interpreting.shapes import SHAPES
 
@@ -267,18 +277,19 @@ def _if(machine: Machine, step: Step, frame: Frame) -> Execution:
         return []
     if not isinstance(condition, Value) or any(_has_effects(region) for region in step.regions):
         raise UnansweredError("a branch depends on data", step)
-    branches = []
+    branches: list[Results] = []
     for region in step.regions:
-        branches.append((yield from machine.block(region, frame)))
-    results: Results = []
+        results = yield from machine.block(region, frame)
+        branches.append(results)
+    chosen: Results = []
     for one, other in zip(*branches, strict=True):
         if one is other:
-            results.append(one)
+            chosen.append(one)
         elif isinstance(one, Value) and isinstance(other, Value):
-            results.append(machine.domain.select(step, condition, one, other))
+            chosen.append(machine.domain.select(step, condition, one, other))
         else:
             raise UnansweredError("a branch depends on data", step)
-    return results
+    return chosen
 
 
 def _has_effects(block: Block) -> bool:
@@ -323,7 +334,7 @@ def _warp_specialize(machine: Machine, step: Step, frame: Frame) -> Execution:
         for execution in tuple(running):
             try:
                 waiting = next(execution)
-            except StopIteration as stop:
+            except StopIteration as stop:  # noqa: PERF203 - a partition ends once
                 running.remove(execution)
                 if execution is first:
                     results = stop.value

@@ -113,10 +113,18 @@ def _local_store(machine: Machine, step: Step, operands: Sequence[Item]) -> Resu
 
 def _memdesc_index(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
     buffer = _buffer(operands[0], step)
-    index = known_number(operands[1], "the number of a buffer", step) if len(operands) > 1 else step.number("index")
+    index = (
+        known_number(operands[1], "the number of a buffer", step)
+        if len(operands) > 1
+        else step.number("index")
+    )
     if not 0 <= index < buffer.data.shape[0]:
         raise UnansweredError("a buffer's number is out of bounds", step)
-    data = buffer.data[index] if buffer.data.ndim > 1 or not step.types[0].shape else buffer.data[index : index + 1]
+    data = (
+        buffer.data[index]
+        if buffer.data.ndim > 1 or not step.types[0].shape
+        else buffer.data[index : index + 1]
+    )
     return [Buffer(data, step.types[0], buffer.cell)]
 
 
@@ -305,7 +313,7 @@ def _zero(machine: Machine, type_: Type) -> Value:
 
 
 def _tma_load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
-    """Copy a tile to a buffer and count its bytes on the barrier: `%desc[%i, %j] %buffer, %barrier, %pred`."""
+    """Copy a tile to a buffer and count its bytes: `%desc[%i, %j] %buffer, %barrier, %predicate`."""
     descriptor = _descriptor(operands[0], step)
     rank = len(descriptor.shape)
     starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
@@ -316,7 +324,9 @@ def _tma_load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results
     barrier = next(item for item in buffers if item is not buffer)
     type_ = Type(descriptor.element, buffer.type.shape, "", "tensor")
     address, inside = _tile(machine, step, descriptor, starts, buffer.type.shape)
-    write(machine, step, buffer, machine.domain.load(step, address, inside, _zero(machine, type_), type_), None)
+    write(
+        machine, step, buffer, machine.domain.load(step, address, inside, _zero(machine, type_), type_), None
+    )
     counted = barrier_of(machine, barrier, step)
     counted.bytes -= buffer.data.size * size_in_bytes(descriptor.element)
     counted.end_phase()

@@ -1,7 +1,7 @@
 """A parsed stage as nested blocks of steps, in the form that the machine executes.
 
-    %a_13 = arith.addf %a, %b : tensor<64xf32, #blocked> loc(#loc7)
-    -> Step("arith.addf", results ("%a_13",), operands ("%a", "%b"), types (64 x f32 in #blocked,), ...)
+%a_13 = arith.addf %a, %b : tensor<64xf32, #blocked> loc(#loc7)
+-> Step("arith.addf", results ("%a_13",), operands ("%a", "%b"), types (64 x f32 in #blocked,), ...)
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ class Program:
                 tail = split_locations(self.document.lines[operation.end - 1])[0].strip()
         operands, results = type_lists(tail)
         if operation.results and not results:
-            # `tt.addptr` prints the types of the pointers and of the offsets; a select, those of its condition.
+            # `tt.addptr` prints the types of pointers and offsets; a select, also that of its condition.
             results = operands[:1] if operation.opcode == "tt.addptr" else operands[-1:]
         location = operation.location.outermost if operation.location else None
         return Step(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
+
 import numpy as np
 
 from irscope.interpreting.answers import UnansweredError
@@ -75,36 +77,36 @@ def stays_in_thread(machine: Machine, old: Type, new: Type) -> bool:
 
 def _join(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
     one, other = (_value(item, step) for item in operands)
-    both = [np.stack(np.broadcast_arrays(one.data, other.data), -1)]
-    return [_combined(machine, step, (one, other), lambda: both[0])]
+    values = _alike(machine, (one, other))
+    data = np.stack(np.broadcast_arrays(*(value.data for value in values)), -1)
+    return [Value(data, step.types[0], values[0].known)]
 
 
-def _combined(machine: Machine, step: Step, values: Sequence[Value], data: object) -> Value:
-    known = all(value.known for value in values)
-    if not known and any(value.known for value in values):
-        raise UnansweredError(f"{step.opcode} of known and unknown tensors", step)
-    merged = machine.domain.moved(values[0], step.types[0], lambda _: data(), True)  # type: ignore[operator]
-    return Value(merged.data, step.types[0], known)
+def _alike(machine: Machine, values: Sequence[Value]) -> list[Value]:
+    """Return tensors that are all known, or all hidden, without what is remembered of them."""
+    if not all(value.known for value in values):
+        values = [machine.domain.hidden(value) for value in values]
+    return [machine.domain.moved(value, value.type, None, False) for value in values]
 
 
 def _split(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
     value = _value(operands[0], step)
-    halves: Results = []
-    for number, type_ in enumerate(step.types):
-        halves.append(
-            machine.domain.moved(
-                value, type_, lambda data, n=number: data[..., min(n, data.shape[-1] - 1)], True
-            )
-        )
-    return halves
+    return [
+        machine.domain.moved(value, type_, partial(_half, number), True)
+        for number, type_ in enumerate(step.types)
+    ]
+
+
+def _half(number: int, data: Array) -> Array:
+    half: Array = data[..., min(number, data.shape[-1] - 1)]
+    return half
 
 
 def _cat(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
-    values = [_value(item, step) for item in operands]
+    values = _alike(machine, [_value(item, step) for item in operands])
     order = _by_position(machine.program, [value.type for value in values], step.types[0])
     flat = np.concatenate([value.full.reshape(-1) for value in values])
-    data = flat[order].reshape(step.types[0].shape)
-    return [_combined(machine, step, values, lambda: data)]
+    return [Value(flat[order].reshape(step.types[0].shape), step.types[0], values[0].known)]
 
 
 def _gather(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:

@@ -53,7 +53,7 @@ class Value:
 
 @dataclass(slots=True)
 class Cell:
-    """Whether the elements of an allocation in shared or tensor memory are known; None before the first write."""
+    """Whether the elements of an allocation in shared memory are known; None before the first write."""
 
     known: bool | None = None
 
@@ -144,7 +144,7 @@ def scalar(number: int, element: str = "i32") -> Value:
 
 
 def reshaped(data: Array, old: Sequence[int], new: Sequence[int]) -> Array:
-    """Return the data of a tensor of shape `old` in the shape `new`; equal elements stay an axis of length 1."""
+    """Return the data of a tensor in another shape; if all elements are equal, every axis has length 1."""
     if data.size == 1:
         return data.reshape((1,) * len(new))
     return np.broadcast_to(data, tuple(old)).reshape(tuple(new))

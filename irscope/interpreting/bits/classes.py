@@ -19,7 +19,7 @@ from irscope.interpreting.program import Program
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 
-# A grid of so few programs is executed whole; of a larger one, the first, the middle and the last program are.
+# A grid of so few programs is executed whole; of a larger one, the first, the middle and the last program.
 _WHOLE_GRID = 32
 # So few contributions to one element give the same bits in any order: addition commutes.
 _ORDERLESS = 2
@@ -29,9 +29,9 @@ _ORDERLESS = 2
 class Evaluation:
     """What a variant writes at a launch, as hashes of expressions.
 
-    `outputs` maps the number of an argument to the addresses written and their hashes. `unanswered` says why the
-    variant could not be evaluated, with the index of the line of the stage; all else is then empty. `repeatable`
-    is False if the order of atomic operations, which no launch repeats, decides about bits.
+    `outputs` maps the number of an argument to the addresses written and their hashes. `unanswered` says why
+    the variant could not be evaluated, with the index of the line of the stage; all else is then empty.
+    `repeatable` is False if the order of atomic operations, which no launch repeats, decides about bits.
     """
 
     outputs: Mapping[int, tuple[Addresses, Hashes]] = field(default_factory=dict)
@@ -75,7 +75,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class BitClasses:
-    """The classes of the variants at one launch. `unknown` maps the ids of the other variants to the reason."""
+    """The classes of the variants at one launch. `unknown` maps the ids of the others to the reason."""
 
     classes: tuple[BitClass, ...]
     unknown: Mapping[int, str]
@@ -101,7 +101,7 @@ def evaluate(document: Document, triton: Version, launch: Launch, fusion: bool) 
 
 
 def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
-    """Sort variants, given by id, into classes: equal hashes at every element that all of them were seen to write."""
+    """Sort variants, given by id, into classes of equal hashes at every element that all wrote."""
     unknown = {number: item.unanswered for number, item in evaluations.items() if item.unanswered}
     answered = {number: item for number, item in evaluations.items() if not item.unanswered}
     common = _common(list(answered.values()))
@@ -162,7 +162,7 @@ def _programs(grid: tuple[int, int, int]) -> list[tuple[int, int, int]]:
 
 
 def _common(evaluations: Sequence[Evaluation]) -> dict[int, Addresses] | None:
-    """Return the addresses that all were seen to write, by argument; None if there are none for some argument."""
+    """Return the addresses that all were seen to write, by argument; None if some argument has none."""
     if not evaluations:
         return {}
     arguments = {frozenset(item.outputs) for item in evaluations}

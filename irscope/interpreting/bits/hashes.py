@@ -1,7 +1,7 @@
 """Hashes of expressions, 64 bits per element, computed for whole arrays.
 
-    add(x, y) = add(y, x), but add(add(x, y), z) differs from add(x, add(y, z)), as for floats
-    largest(x, y) is also associative: the order of a maximum does not matter
+add(x, y) = add(y, x), but add(add(x, y), z) differs from add(x, add(y, z)), as for floats
+largest(x, y) is also associative: the order of a maximum does not matter
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ _ORDERED = np.uint64(0x2545F4914F6CDD1D)
 def word(text: str) -> np.uint64:
     """Return the number that stands for an operation."""
     data = text.encode()
-    return np.uint64(zlib.crc32(data) << 32 | zlib.crc32(data[::-1] + b"#"))
+    result: np.uint64 = np.uint64(zlib.crc32(data) << 32 | zlib.crc32(data[::-1] + b"#"))
+    return result
 
 
 def mix(data: Hashes) -> Hashes:
     """Return a hash of each element."""
-    mixed = data ^ (data >> _SHIFTS[0])
+    mixed: Hashes = data ^ (data >> _SHIFTS[0])
     mixed *= _FACTOR
     mixed ^= mixed >> _SHIFTS[1]
     mixed *= _SPREAD
@@ -67,13 +68,15 @@ def several(name: str, *operands: Hashes) -> Hashes:
 def folded(name: str, a: Hashes) -> Hashes:
     """Return the elements in the form in which an operation without an order is a sum."""
     b = a ^ word(name)
-    return (b ^ (b >> _FOLD)) * _ODD
+    result: Hashes = (b ^ (b >> _FOLD)) * _ODD
+    return result
 
 
 def unfolded(name: str, total: Hashes) -> Hashes:
     """Return the inverse of `folded`."""
     b = total * _ODD_INVERSE
-    return (b ^ (b >> _FOLD)) ^ word(name)
+    result: Hashes = (b ^ (b >> _FOLD)) ^ word(name)
+    return result
 
 
 def unordered(name: str, a: Hashes, b: Hashes) -> Hashes:
@@ -89,7 +92,8 @@ def constants(numbers: NDArray[np.float64]) -> Hashes:
 
 def constant(number: float) -> np.uint64:
     """Return the hash of one float constant."""
-    return np.uint64(constants(np.array([number], np.float64))[0])
+    result: np.uint64 = constants(np.array([number], np.float64))[0]
+    return result
 
 
 ZERO, ONE = constant(0.0), constant(1.0)

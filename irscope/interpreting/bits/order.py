@@ -1,7 +1,7 @@
 """The order in which `tt.reduce` and `tt.scan` combine the elements along an axis.
 
-    #blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [1, 4]}>, axis 1 of 1024
-    -> registers [0, 1, 2, 3, 512, 513, ...] one after another, then 32 lanes, then 4 warps
+#blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [1, 4]}>, axis 1 of 1024
+-> registers [0, 1, 2, 3, 512, 513, ...] one after another, then 32 lanes, then 4 warps
 """
 
 from __future__ import annotations

@@ -32,11 +32,11 @@ class DotRule:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """Products that are added to an accumulator one after another, as hashes of the rows of A and columns of B.
+    """Products that are added to an accumulator one after another: hashes of the rows of A and columns of B.
 
-    A row is 0 if nothing but zeros was added. A step in which a row of A is all zeros changes nothing in that row:
-    `groups` has, per row, which of the hashes along the first axis of `columns` has the steps that did. `name`
-    is that of the rule.
+    A row is 0 if nothing but zeros was added. A step in which a row of A is all zeros changes nothing in that
+    row: `groups` has, per row, which of the hashes along the first axis of `columns` has the steps that did.
+    `name` is that of the rule.
     """
 
     name: str
@@ -118,9 +118,10 @@ def matched(chain: Chain, base: Hashes) -> Hashes:
     rows = chain.rows[..., :, None]
     # One row of columns per group of rows; a batch of products has one group.
     columns = chain.columns[chain.groups] if len(chain.columns) > 1 else chain.columns[0][..., None, :]
-    pairs = rows * (columns | np.uint64(1)) + hashes.mix(rows) + columns * _ROW
+    pairs: Hashes = rows * (columns | np.uint64(1)) + hashes.mix(rows) + columns * _ROW
     added = hashes.ordered(chain.name, pairs, np.broadcast_to(base, pairs.shape))
-    return np.where((rows == _EMPTY) | (columns == _EMPTY), base, added)
+    result: Hashes = np.where((rows == _EMPTY) | (columns == _EMPTY), base, added)
+    return result
 
 
 def _steps(data: Hashes, rule: DotRule) -> Hashes:
@@ -142,10 +143,11 @@ def _steps(data: Hashes, rule: DotRule) -> Hashes:
     places = hashes.mix(np.arange(1, parts.shape[-1] + 1, dtype=np.uint64)) | np.uint64(1)
     total = (hashes.mix(parts) * places).sum(-1, dtype=np.uint64)
     total = np.where(total == _EMPTY, np.uint64(1), total)
-    return np.where(np.all(parts == ZERO, -1), _EMPTY, total)
+    result: Hashes = np.where(np.all(parts == ZERO, -1), _EMPTY, total)
+    return result
 
 
 def integer_product(a: Hashes, a_type: Type, b: Hashes, b_type: Type, accumulator: Hashes) -> Hashes:
     """Return the accumulator plus a product of integers, which has no order."""
-    product = np.matmul(np.broadcast_to(a, a_type.shape), np.broadcast_to(b, b_type.shape))
+    product: Hashes = np.matmul(np.broadcast_to(a, a_type.shape), np.broadcast_to(b, b_type.shape))
     return accumulator + product

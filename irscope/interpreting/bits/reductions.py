@@ -1,0 +1,90 @@
+"""Reductions and scans, in the order in which the threads of a block combine the elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from irscope.interpreting.bits.hashed import joined, part, rounded, taken
+from irscope.interpreting.bits.order import AxisOrder
+from irscope.interpreting.domain import Combine
+from irscope.interpreting.values import Array, Value
+
+# Combines two partial results, each of one value per operand of the reduction.
+Both = Callable[[list[Value], list[Value]], list[Value]]
+
+
+def reduced(order: AxisOrder, operands: Sequence[Value], both: Both) -> list[Value]:
+    """Return the reduction of tensors along their first axis.
+
+    Registers come one after another, then the lanes in a butterfly, the highest bit first, then the warps.
+    """
+    grid = order.grid
+    # Each item is an array [lane, warp, rest].
+    total = [taken(value, grid[0]) for value in operands]
+    for register in range(1, len(grid)):
+        total = both(total, [taken(value, grid[register]) for value in operands])
+    for axis in (0, 1):
+        total = [rounded(value) for value in total]
+        half = grid.shape[axis + 1] // 2
+        while half:
+            low, high = slice(0, half), slice(half, 2 * half)
+            total = both(*([part(value, axis, chosen) for value in total] for chosen in (low, high)))
+            half //= 2
+    return [Value(value.data[0, 0], value.type, value.known, value.note) for value in total]
+
+
+def scanned(blocks: tuple[int, int, int], operands: Sequence[Value], combine: Combine) -> list[Array]:
+    """Return the inclusive scan of tensors along their first axis, and whether it is known.
+
+    `blocks`: elements per thread, lanes, and blocks of both. A block is combined with the total before it.
+    """
+    per_thread, lanes, count = blocks
+    carry: list[Value] = []
+    rows: list[list[list[Value]]] = []
+    for block in range(count):
+        start = block * per_thread * lanes
+        index = start + np.arange(lanes)[None, :] * per_thread + np.arange(per_thread)[:, None]
+        items = [[taken(value, index[number]) for value in operands] for number in range(per_thread)]
+        items = _scanned_block(items, lanes, combine)
+        if carry:
+            items = [combine([*carry, *item]) for item in items]
+        carry = [part(value, 0, slice(lanes - 1, lanes)) for value in items[-1]]
+        rows.append(items)
+    results = []
+    for number, operand in enumerate(operands):
+        shape = (lanes, *operand.type.shape[1:])
+        stacks = (
+            np.stack([np.broadcast_to(item[number].data, shape) for item in items], 1) for items in rows
+        )
+        results.append(np.concatenate([stack.reshape(-1, *stack.shape[2:]) for stack in stacks]))
+    return results
+
+
+def _scanned_block(items: list[list[Value]], lanes: int, combine: Combine) -> list[list[Value]]:
+    """Scan the elements of each thread, then the threads' totals; add the prefix of the lane before."""
+    for number in range(1, len(items)):
+        items[number] = combine([*items[number - 1], *items[number]])
+    totals = items[-1]
+    distance = 1
+    while distance < lanes:
+        totals = _shifted(totals, totals, lanes, distance, combine)
+        distance *= 2
+    if lanes == 1:
+        return items
+    return [*(_shifted(totals, item, lanes, 1, combine) for item in items[:-1]), totals]
+
+
+def _shifted(
+    before: list[Value], items: list[Value], lanes: int, distance: int, combine: Combine
+) -> list[Value]:
+    """Combine the items of each lane with what a lane before it has; the first lanes keep theirs."""
+    combined = combine(
+        [
+            *(part(value, 0, slice(0, lanes - distance)) for value in before),
+            *(part(value, 0, slice(distance, lanes)) for value in items),
+        ]
+    )
+    first = [part(value, 0, slice(0, distance)) for value in items]
+    return [joined(one, other) for one, other in zip(first, combined, strict=True)]
