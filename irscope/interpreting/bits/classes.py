@@ -31,12 +31,14 @@ class Evaluation:
 
     `outputs` maps the number of an argument to the addresses written and their hashes. `unanswered` says why
     the variant could not be evaluated, with the index of the line of the stage; all else is then empty.
-    `repeatable` is False if the order of atomic operations, which no launch repeats, decides about bits.
+    `repeatable` is False if the order of atomic operations, which no launch repeats, decides about bits. `whole`:
+    all programs were executed, so the addresses are all that are written.
     """
 
     outputs: Mapping[int, tuple[Addresses, Hashes]] = field(default_factory=dict)
     decisions: tuple[Decision, ...] = ()
     repeatable: bool = True
+    whole: bool = False
     unanswered: str = ""
     line: int | None = None
 
@@ -97,7 +99,7 @@ def evaluate(document: Document, triton: Version, launch: Launch, fusion: bool) 
     except UnansweredError as error:
         line = error.step.line if error.step else None
         return Evaluation(unanswered=error.reason, line=line)
-    return Evaluation(outputs, tuple(expressions.decisions), repeatable)
+    return Evaluation(outputs, tuple(expressions.decisions), repeatable, whole)
 
 
 def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
@@ -109,9 +111,15 @@ def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
         why = "the elements seen of it are not those of the other variants"
         return BitClasses((), unknown | dict.fromkeys(answered, why), ())
     groups: dict[object, list[int]] = {}
+    # Only then are all addresses known: variants that write different ones differ.
+    whole = all(item.whole for item in answered.values())
     for number, item in answered.items():
         key: object = tuple(
-            (argument, values[np.searchsorted(addresses, common[argument])].tobytes())
+            (
+                argument,
+                values[np.searchsorted(addresses, common[argument])].tobytes(),
+                addresses.tobytes() if whole else b"",
+            )
             for argument, (addresses, values) in sorted(item.outputs.items())
         )
         groups.setdefault(key if item.repeatable else number, []).append(number)
@@ -128,9 +136,12 @@ def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
 
 def reasons(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
     """Yield what was decided differently for two variants, line by line."""
-    for number, item in (("A", a), ("B", b)):
+    for name, item in (("A", a), ("B", b)):
         if not item.repeatable:
-            yield Reason("atomics", "ttgir", 0, 0, f"{number} adds with atomics, whose order is not defined")
+            for way in item.decisions:
+                if way.kind == "atomics":
+                    text = f"{name} adds with atomics, whose order is not defined"
+                    yield Reason("atomics", "ttgir", way.line, way.source_line, text)
     ways_a, ways_b = _ways(a), _ways(b)
     for key in sorted(ways_a.keys() | ways_b.keys(), key=lambda key: (key[1], key[0])):
         ones, others = ways_a.get(key, {}), ways_b.get(key, {})

@@ -31,7 +31,8 @@ from irscope.layouts.linear import LinearLayout
 class Decision:
     """A place where the compiler chose among ways to compute that differ in bits.
 
-    `kind` is "sum", "scan", "product", "fusion", "loop", "approximation" or "cast"; `way` is what was chosen.
+    `kind` is "sum", "scan", "product", "fusion", "approximation", "cast" or "atomics"; `way` is what was
+    chosen.
     """
 
     kind: str
@@ -48,6 +49,8 @@ class Expressions:
         self.memory = Memory()
         self.decisions: dict[Decision, int] = {}
         self._program: Program | None = None
+        # In a reduction, the number of results that a thread computes side by side.
+        self._side_by_side = 0
         # The block of code that is executed: a product is fused only with a sum of the same block.
         self._block = 0
 
@@ -140,6 +143,7 @@ class Expressions:
         if "reduce" in step.opcode:
             kind = step.text.strip().split(",")[0].strip()
             kind = "fadd" if kind == "add" and not is_integer(element) else kind
+        self.note_way("atomics", step, f"atomic {kind}")
         data = self._data(values[-1])
         self.memory.add(step, kind, address, data, mask, address.type.shape)
         if not step.results:
@@ -211,7 +215,7 @@ class Expressions:
                     name = "fma- " if subtract and number else "fma "
                     if all(here):
                         # Which of two products LLVM fuses differs if it can pair the registers of a thread.
-                        name += f"of two in {min(self._registers(step), 2)} "
+                        name += f"of two in {self._registers(step)} "
                     factors = hashes.symmetric("factors", product[0], product[1])
                     plain = hashes.ordered(name + element, factors, rest)
                     fused = True
@@ -230,10 +234,12 @@ class Expressions:
         return plain, fused
 
     def _registers(self, step: Step | None) -> int:
-        """Return how many elements of the result of a step a thread has."""
+        """Return how many elements of the result of a step a thread has, as far as that decides what is fused."""
+        if self._side_by_side:
+            return self._side_by_side
         if step is None or not step.types or step.types[0].kind != "tensor":
             return 1
-        return self._layout(step.types[0]).size("register")
+        return min(2, self._layout(step.types[0]).size("register"))
 
     def _product(self, data: Sequence[Hashes], notes: Sequence[Note], type_: Type) -> Value:
         a, b = data
@@ -266,20 +272,36 @@ class Expressions:
             return [Value(_INTEGER_REDUCTIONS[kind](first.full, axis), step.types[0])]
         if kind in _EXTREMES or (kind in _ORDERLESS and len(operands) == 1):
             return [self._without_order(kind, first, axis, step.types[0])]
-        order = axis_order(self._layout(first.type), axis)
+        layout = self._layout(first.type)
+        order = axis_order(layout, axis)
         self.note_way("sum", step, f"{kind or 'combine'}: {order}")
+        # How many results each thread computes side by side, and for a choice among NaNs, in which thread.
+        whole = {name: len(vectors) for name, vectors in layout.bases.items()}
+        rest = whole["register"] - len(order.registers)
+        place = "" if kind else f"{rest} {whole['lane']} {whole['warp']} of {order}"
 
         def both(one: list[Value], other: list[Value]) -> list[Value]:
             if kind != "addf" or len(one) > 1 or one[0].known:
-                return combine([*one, *other])
+                return self._placed(step, combine([*one, *other]), place)
             a, b = ((value.data, note_of(value)) for value in (one[0], other[0]))
             data, _ = self._added(step, a, b, one[0].type.element)
             return [Value(data, one[0].type, False, Note(a[1].plain and b[1].plain))]
 
+        before, self._side_by_side = self._side_by_side, 1 << rest
         results = reduced(order, [along(value, self._data(value), axis) for value in operands], both)
+        self._side_by_side = before
         return [
             Value(_in_shape(value.data, type_), type_, value.known, stripped(value))
             for value, type_ in zip(results, step.types, strict=True)
+        ]
+
+    def _placed(self, step: Step, results: list[Value], place: str) -> list[Value]:
+        """Return partial results that depend on the thread that computes them, if a comparison chooses."""
+        if not place or all(inner.opcode != "arith.cmpf" for inner in step.regions[0].steps):
+            return results
+        return [
+            value if value.known else Value(hashes.unary(place, value.data), value.type, False, value.note)
+            for value in results
         ]
 
     def _without_order(self, kind: str, value: Value, axis: int, type_: Type) -> Value:

@@ -1,0 +1,30 @@
+"""No pair of launches that computed different bits on an H200 is called the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.truth.bits.predict import FILES, scores
+
+_TUNED, _OWN = FILES
+# So many configs of each of 126 kernels, to bound the time.
+_CONFIGS = 4
+
+
+@pytest.mark.slow
+def test_everyday_kernels() -> None:
+    """Matmul, attention, softmax, RMS norm and others: the classes are those of the GPU."""
+    counted = scores(_TUNED, ["*"], 24, 1)
+    assert [score.kernel for score in counted if score.wrong] == []
+    assert [score.kernel for score in counted if score.missed or score.unknown] == []
+    assert sum(score.differ for score in counted) > 500
+
+
+@pytest.mark.slow
+def test_kernels_of_all_kinds() -> None:
+    counted = scores(_OWN, ["*"], _CONFIGS, 1)
+    assert [(score.kernel, score.example) for score in counted if score.wrong] == []
+    pairs = sum(score.launches * (score.launches - 1) // 2 for score in counted)
+    assert sum(score.unknown for score in counted) < 0.12 * pairs
+    recognized = sum(score.recognized for score in counted)
+    assert recognized > 0.85 * (recognized + sum(score.missed for score in counted))
