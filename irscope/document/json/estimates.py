@@ -20,7 +20,8 @@ def _values(pairs: Iterable[tuple[str, Value]]) -> dict[str, Any]:
     return {name: json_value(value) for name, value in pairs}
 
 
-def _parsed(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def launch_values(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
+    """Return the arguments of a launch by name: numbers, or the text of a tensor."""
     return _values((name, parse_value(text)) for name, text in pairs)
 
 
@@ -51,8 +52,8 @@ _PICK: Projection[Pick] = Projection(
     device="device",
     launch=Projection[Pick](
         grid=lambda pick: _grid(next((choice.launch for choice in pick.choices if choice.launch), None)),
-        arguments=of("problem.arguments", _parsed),
-        constants=of("problem.constants", _parsed),
+        arguments=of("problem.arguments", launch_values),
+        constants=of("problem.constants", launch_values),
     ),
     rank_correlation="correlation",
     limits="limits",

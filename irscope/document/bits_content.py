@@ -1,0 +1,93 @@
+"""Which variants compute the same bits, launch by launch, what decides, and what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from irscope.document.blocks import Block, Column, Line, Table, title
+from irscope.model import Value, format_value
+from irscope.model.records import grouped
+from irscope.model.text import pluralize
+from irscope.workspace import ProblemBits
+from irscope.workspace.problem_sizes import problem_titles
+
+PROMISE = (
+    "Same bits are a promise: from equal data, whatever it is, at this launch with its arguments and grids, if no "
+    "tensor overlaps another one and outputs begin alike. Classes differ for some data, perhaps not for yours."
+)
+# A class with more values of a config has no short description.
+_MOST_VALUES = 4
+
+
+def bits_content(answers: Sequence[ProblemBits], names: Mapping[int, str]) -> Iterator[Block]:
+    """Yield the classes of each problem; `names` are those of the variants by id."""
+    titles = problem_titles([answer.problem for answer in answers])
+    for answer, text in zip(answers, titles, strict=True):
+        problem = answer.problem
+        yield title(f"{problem.kernel}  {problem.target}  {text}".rstrip())
+        yield from _classes(answer)
+        yield from _differences(answer, names)
+        yield from _unknown(answer)
+    if any(answer.classes for answer in answers):
+        yield Line(PROMISE, gap=True, fit="wrapped")
+
+
+def _classes(answer: ProblemBits) -> Iterator[Block]:
+    classes = answer.classes
+    if not classes:
+        return
+    count = sum(len(item.variants) for item in classes)
+    same = "all compute the same bits" if len(classes) == 1 else f"{len(classes)} classes of the same bits"
+    yield Line(f"{pluralize(count, 'config')}: {'1 class' if count == 1 else same}")
+    columns = [
+        Column("class", [f"{c.name} (reference)" if c.name == answer.reference_class else c.name for c in classes]),
+        Column("configs", [str(len(item.variants)) for item in classes], right=True),
+    ]
+    if not all(item.repeatable for item in classes):
+        columns.append(Column("repeatable", ["yes" if item.repeatable else "no" for item in classes]))
+    if any(common := [_config_text(answer.common_config(item)) for item in classes]):
+        columns.append(Column("only these have", common))
+    columns.append(Column("variants", [_ids(sorted(item.variants)) for item in classes]))
+    yield Table(columns, gap=True)
+
+
+def _config_text(values: Mapping[str, Sequence[Value]]) -> str:
+    if any(len(allowed) > _MOST_VALUES for allowed in values.values()):
+        return ""
+    return ", ".join(f"{name}={' or '.join(map(format_value, allowed))}" for name, allowed in values.items())
+
+
+def _differences(answer: ProblemBits, names: Mapping[int, str]) -> Iterator[Line]:
+    """Yield what separates each class from that of the reference."""
+    members = {item.name: item.variants[0] for item in answer.classes}
+    for difference in answer.differences:
+        if difference.a != answer.reference_class:
+            continue
+        yield title(f"{difference.b} differs from {difference.a}")
+        for letter, name in (("A", difference.a), ("B", difference.b)):
+            yield Line(f"{letter}: #{members[name]} {names[members[name]]}", 1, fit="wrapped")
+        for reason in difference.reasons:
+            yield Line(f"{answer.place(reason)}: {reason.text}", 1, fit="wrapped")
+        if not difference.reasons:
+            yield Line("irscope does not know which line decides", 1)
+
+
+def _unknown(answer: ProblemBits) -> Iterator[Line]:
+    if not answer.unknown:
+        return
+    yield title(f"unknown: {pluralize(len(answer.unknown), 'config')}")
+    for reason, numbers in grouped(answer.unknown, answer.unknown.__getitem__).items():
+        yield Line(f"{_ids(numbers)}: {reason}", 1, fit="wrapped")
+
+
+def _ids(numbers: Iterable[int]) -> str:
+    """Return the names of variants in one text: "#1, #3 to #6"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(
+        f"#{run[0]} to #{run[-1]}" if len(run) > 2 else ", ".join(f"#{number}" for number in run) for run in runs
+    )
