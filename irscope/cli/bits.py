@@ -1,8 +1,8 @@
 """Say which configs compute the same bits from the same inputs, and which line of the kernel decides.
 
-For each launch that the capture has, or --launch. Needs no GPU: the final TTGIR is executed for some programs of
-the launch, with the expression that computes a number in place of the number. What cannot be executed is unknown,
-with the reason.
+For each launch that the capture has, or --launch. Needs no GPU: the final TTGIR is executed for some programs
+of the launch, with the expression that computes a number in place of the number. What cannot be executed is
+unknown, with the reason.
 
 example: irscope bits softmax.irscope --launch "grid=(n_rows,), n_rows=4096, n_columns=1000"
 """
@@ -66,5 +66,7 @@ def _answers(workspace: Workspace, args: argparse.Namespace) -> list[ProblemBits
 
     reference = None if args.reference is None else workspace.variant(args.reference)
     variants = [workspace.variant(name) for name in args.variants] or None
+    if variants and reference and reference not in variants:
+        variants.insert(0, reference)
     with counting_bar("executing") as report:
         return workspace.bits(args.kernel, args.target, args.launch, variants, reference, report)

@@ -12,8 +12,8 @@ from irscope.workspace import ProblemBits
 from irscope.workspace.problem_sizes import problem_titles
 
 PROMISE = (
-    "Same bits are a promise: from equal data, whatever it is, at this launch with its arguments and grids, if no "
-    "tensor overlaps another one and outputs begin alike. Classes differ for some data, perhaps not for yours."
+    "Same bits are a promise: from the same data, whatever it is, at these arguments and grids, if tensors "
+    "do not overlap and outputs begin alike. Classes differ for some data, perhaps not for yours."
 )
 # A class with more values of a config has no short description.
 _MOST_VALUES = 4
@@ -40,7 +40,10 @@ def _classes(answer: ProblemBits) -> Iterator[Block]:
     same = "all compute the same bits" if len(classes) == 1 else f"{len(classes)} classes of the same bits"
     yield Line(f"{pluralize(count, 'config')}: {'1 class' if count == 1 else same}")
     columns = [
-        Column("class", [f"{c.name} (reference)" if c.name == answer.reference_class else c.name for c in classes]),
+        Column(
+            "class",
+            [f"{c.name} (reference)" if c.name == answer.reference_class else c.name for c in classes],
+        ),
         Column("configs", [str(len(item.variants)) for item in classes], right=True),
     ]
     if not all(item.repeatable for item in classes):
@@ -89,5 +92,6 @@ def _ids(numbers: Iterable[int]) -> str:
         else:
             runs.append([number])
     return ", ".join(
-        f"#{run[0]} to #{run[-1]}" if len(run) > 2 else ", ".join(f"#{number}" for number in run) for run in runs
+        f"#{run[0]} to #{run[-1]}" if len(run) > 2 else ", ".join(f"#{number}" for number in run)
+        for run in runs
     )

@@ -77,15 +77,13 @@ class ProblemBits:
 
         Empty if there are none, or only one class.
         """
-        settings = {variant.id: variant.settings for variant in self.problem.variants}
+        settings = {v.id: {**v.metadata, **v.settings} for v in self.problem.variants}
         inside = [settings[number] for number in bit_class.variants]
         outside = [
-            settings[number]
-            for other in self.classes
-            if other is not bit_class
-            for number in other.variants
+            settings[number] for other in self.classes if other is not bit_class for number in other.variants
         ]
-        values = {name: _distinct(inside, name) for name in varying_keys([*inside, *outside])}
+        names = varying_keys(variant.settings for variant in self.problem.variants)
+        values = {name: _distinct(inside, name) for name in names}
         for name in list(values):
             fewer = {key: allowed for key, allowed in values.items() if key != name}
             if not any(_fits(config, fewer) for config in outside):
@@ -240,7 +238,9 @@ def _machine_launch(variant: Variant, launch: Launch, document: Document) -> Mac
     names = [name.removeprefix("%") for name in _parameters(document)]
     if not numbers.keys() & set(names):
         names = list(numbers)
-    positions = {index: number for index, name in enumerate(names) if (number := numbers.get(name)) is not None}
+    positions = {
+        index: number for index, name in enumerate(names) if (number := numbers.get(name)) is not None
+    }
     x, y, z = (*launch.grid, 1, 1)[:3]
     return MachineLaunch(positions, (x, y, z))
 

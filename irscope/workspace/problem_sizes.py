@@ -230,7 +230,9 @@ def _belonging(
     }
     for variant in others:
         settings = variant.settings
-        if specialization_key(variant) in specializations and all(settings.get(n) == v for n, v in fixed.items()):
+        if specialization_key(variant) in specializations and all(
+            settings.get(n) == v for n, v in fixed.items()
+        ):
             yield variant
 
 
@@ -241,9 +243,11 @@ def _shared(variants: Sequence[Variant]) -> dict[str, Value]:
 
 
 def specialization_key(variant: Variant) -> tuple[object, ...]:
-    """Return the specialization, without the blocks of tensor descriptors."""
+    """Return the specialization, without tuned constants and the blocks of tensor descriptors."""
+    tuned = variant.settings
+    fixed = (argument for argument in variant.specialization if argument.name not in tuned)
     return (
-        tuple((a.name, a.type.partition("[")[0], a.key, str(a.value)) for a in variant.specialization),
+        tuple((a.name, a.type.partition("[")[0], a.key, str(a.value)) for a in fixed),
         _untuned(variant),
     )
 
@@ -284,8 +288,8 @@ def _is_constant(variant: Variant, argument: Argument) -> bool:
 def _untuned(variant: Variant) -> Pairs:
     """Return the values of a config that choose what is computed: flags and types, unless tuned.
 
-    A flag that the metadata has is one of the compiler (`enable_fp_fusion`). The recorded config of a kernel that is not autotuned has every constexpr that it was
-    launched with.
+    A flag that the metadata has is one of the compiler (`enable_fp_fusion`). The recorded config of a
+    kernel that is not autotuned has every constexpr that it was launched with.
     """
     if variant.benchmarks or any(map(partial(_is_constant, variant), variant.specialization)):
         return ()

@@ -22,7 +22,7 @@ from python_reference import COMMON, entry
 from reference_types import fields_of, places, public_members, returned_types
 
 # Methods of Capture for irscope's own views, which may change in any version: they spare a view work.
-INTERNAL = {"estimates", "known_diff", "module"}
+INTERNAL = {"estimates", "evaluations", "known_diff", "module"}
 WITH_EXAMPLES = [page for page in PAGES if any(examples(page.read_text(encoding="utf-8")))]
 
 
