@@ -50,7 +50,7 @@ def _classes(answer: ProblemBits) -> Iterator[Block]:
         columns.append(Column("repeatable", ["yes" if item.repeatable else "no" for item in classes]))
     if any(common := [_config_text(answer.common_config(item)) for item in classes]):
         columns.append(Column("only these have", common))
-    columns.append(Column("variants", [_ids(sorted(item.variants)) for item in classes]))
+    columns.append(Column("variants", [ids_text(sorted(item.variants)) for item in classes]))
     yield Table(columns, gap=True)
 
 
@@ -69,10 +69,8 @@ def _differences(answer: ProblemBits, names: Mapping[int, str]) -> Iterator[Line
         yield title(f"{difference.b} differs from {difference.a}")
         for letter, name in (("A", difference.a), ("B", difference.b)):
             yield Line(f"{letter}: #{members[name]} {names[members[name]]}", 1, fit="wrapped")
-        for reason in difference.reasons:
-            yield Line(f"{answer.place(reason)}: {reason.text}", 1, fit="wrapped")
-        if not difference.reasons:
-            yield Line("irscope does not know which line decides", 1)
+        for text in answer.reason_texts(difference):
+            yield Line(text, 1, fit="wrapped")
 
 
 def _unknown(answer: ProblemBits) -> Iterator[Line]:
@@ -80,10 +78,10 @@ def _unknown(answer: ProblemBits) -> Iterator[Line]:
         return
     yield title(f"unknown: {pluralize(len(answer.unknown), 'config')}")
     for reason, numbers in grouped(answer.unknown, answer.unknown.__getitem__).items():
-        yield Line(f"{_ids(numbers)}: {reason}", 1, fit="wrapped")
+        yield Line(f"{ids_text(numbers)}: {reason}", 1, fit="wrapped")
 
 
-def _ids(numbers: Iterable[int]) -> str:
+def ids_text(numbers: Iterable[int]) -> str:
     """Return the names of variants in one text: "#1, #3 to #6"."""
     runs: list[list[int]] = []
     for number in numbers:

@@ -65,6 +65,11 @@ class ProblemBits:
         """Return the name of the class of the reference; None if nothing is known of it."""
         return None if self.reference is None else self.classes[0].name
 
+    def reason_texts(self, difference: Difference) -> list[str]:
+        """Return what separates two classes, `line 27 (...): A ...; B ...`."""
+        texts = [f"{self.place(reason)}: {reason.text}" for reason in difference.reasons]
+        return texts or ["irscope does not know which line decides"]
+
     def place(self, reason: Reason) -> str:
         """Return the line that a reason is about: `line 27 (total = tl.sum(x))`."""
         if not reason.source_line:
