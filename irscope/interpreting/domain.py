@@ -62,5 +62,11 @@ class Domain(Protocol):
     def scan(self, step: Step, operands: Sequence[Value], combine: Combine) -> list[Value]:
         """Return the results of `tt.scan`."""
 
+    def histogram(self, step: Step, value: Value, mask: Value | None) -> Value:
+        """Return the result of `tt.histogram`."""
+
+    def gather(self, step: Step, source: Value, index: Value) -> Value:
+        """Return the elements of `source` at indices that are not known."""
+
     def dot(self, step: Step, a: Value, b: Value, accumulator: Value, scales: Sequence[Value]) -> Value:
         """Return the accumulator plus the product of two matrices."""

@@ -31,10 +31,15 @@ Execution = Generator[Step, None, Results]
 
 @dataclass(frozen=True)
 class Launch:
-    """The arguments of a kernel by position, as far as they are numbers, and the grid."""
+    """The arguments of a kernel by position, as far as they are numbers, and the grid.
+
+    `shared` maps an argument to an earlier one that points to the same memory. The shape and the strides of a
+    tensor descriptor are the arguments that follow it.
+    """
 
     arguments: Mapping[int, int | float]
     grid: tuple[int, int, int]
+    shared: Mapping[int, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -50,6 +55,14 @@ class Frame:
     """The values of one function call, or of one partition of it."""
 
     values: dict[str, Item] = field(default_factory=dict)
+
+
+def tensor_in(text: str) -> tuple[tuple[int, ...], str]:
+    """Return the shape and the element type in a descriptor's type: `!tt.tensordesc<tensor<64x32xf16, #a>>`."""
+    match = re.search(r"tensordesc<(?:tensor<)?((?:\d+x)+)(\w+)", text)
+    if match is None:
+        return (), ""
+    return tuple(int(size) for size in match[1].split("x") if size), match[2]
 
 
 class Machine:
@@ -70,6 +83,8 @@ class Machine:
         self.descriptors: dict[int, Descriptor] = {}
         self.scratch = SCRATCH
         self._handlers: dict[str, Handler] = {**MEMORY, **SHAPES, **_PLAIN}
+        self.frame = Frame()
+        self._step: Step | None = None
         self._steps = 0
         self._elements = 0
 
@@ -93,14 +108,22 @@ class Machine:
         if waiting is not None:
             raise UnansweredError("the program waits for a barrier that nothing arrives at", waiting)
 
-    _step: Step | None = None
-
-    def _argument(self, index: int, name: str) -> Value:
+    def _argument(self, index: int, name: str) -> Item:
         element = self.program.pointees[index]
+        address = (self.launch.shared.get(index, index) + 1) * ARGUMENT_SPACING
         if element:
-            return Value(np.array((index + 1) * ARGUMENT_SPACING, np.int64), Type(f"!tt.ptr<{element}>"))
+            return Value(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
         number = self.launch.arguments.get(index)
         type_ = self.program.argument_types[index]
+        if "tensordesc<" in type_.element:
+            block, element = tensor_in(type_.element)
+            rank = len(block)
+            sizes = [self.launch.arguments.get(index + 1 + place) for place in range(2 * rank)]
+            if any(size is None for size in sizes):
+                raise UnansweredError(f"the shape of the tensor descriptor {name} is not known")
+            numbers = [int(size or 0) for size in sizes]
+            base = Value(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
+            return Descriptor(base, tuple(numbers[:rank]), tuple(numbers[rank:]), block, element)
         if is_integer(type_.element) and number is not None:
             return Value(wrapped(np.array(int(number), np.int64), type_.element), type_)
         return self.domain.argument(name, type_, number)
@@ -108,6 +131,7 @@ class Machine:
     def block(self, block: Block, frame: Frame) -> Execution:
         """Execute the steps of a block; return the operands of its terminator."""
         values = frame.values
+        self.frame = frame
         self.domain.enter(block)
         for step in block.steps:
             self._step = step
@@ -118,9 +142,12 @@ class Machine:
                         for item in (values[name] for name in step.operands)]  # fmt: skip
             if opcode in _CONTROL:
                 results = yield from _CONTROL[opcode](self, step, frame)
+                self.frame = frame
                 self.domain.enter(block)
             elif opcode == "ttng.wait_barrier":
                 yield from self._wait(step, frame)
+                self.frame = frame
+                self.domain.enter(block)
                 results = []
             else:
                 results = self._execute(step, [values[name] for name in step.operands])
@@ -169,14 +196,9 @@ class Machine:
                 raise UnansweredError("a barrier's phase never ends", step)
             yield step
 
-    def call(self, block: Block, operands: Sequence[Item]) -> Results:
-        """Execute the region of a reduction, or a function, on operands."""
-        frame = Frame(dict(zip(block.arguments, operands, strict=True)))
-        execution = self.block(block, frame)
-        return _finished(execution)
-
-    def region(self, block: Block, operands: Sequence[Item], frame: Frame) -> Results:
-        """Execute a region that sees the values around it."""
+    def region(self, block: Block, operands: Sequence[Item]) -> Results:
+        """Execute a region that waits for nothing, such as that of a reduction, on operands."""
+        frame = self.frame
         frame.values.update(zip(block.arguments, operands, strict=True))
         return _finished(self.block(block, frame))
 
@@ -295,6 +317,7 @@ def _warp_specialize(machine: Machine, step: Step, frame: Frame) -> Execution:
         running.append(machine.block(partition, Frame(values)))
     first = running[0]
     turns = 0
+    yield from ()
     while running:
         before = machine._steps
         for execution in tuple(running):
@@ -321,8 +344,8 @@ _CONTROL: Mapping[str, Callable[[Machine, Step, Frame], Execution]] = {
 
 def _constant(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
     type_ = step.types[0]
-    text = step.text.partition("{")[0] if step.text.lstrip().startswith("{") else step.text
-    text = text.rpartition(" : ")[0].strip()
+    text = re.sub(r"^\s*\{[^}]*\}", "", step.text)
+    text = (text.rpartition(" : ")[0] or text).strip()
     body = text.removeprefix("dense<").removesuffix(">") if text.startswith("dense<") else text
     shape = (1,) * len(type_.shape)
     if body in ("true", "false"):
@@ -353,7 +376,7 @@ def float_constant(text: str, element: str) -> float:
 
 
 def _program_id(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
-    axis = "xyz".index(step.text.split(":")[0].strip())
+    axis = "xyz".index(step.text.split()[0])
     numbers = machine.program_id if step.opcode == "tt.get_program_id" else machine.launch.grid
     return [Value(np.array(numbers[axis], np.int64), step.types[0])]
 

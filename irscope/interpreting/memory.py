@@ -12,7 +12,7 @@ import numpy as np
 
 from irscope.interpreting.answers import UnansweredError
 from irscope.interpreting.domain import Combine
-from irscope.interpreting.machine import Handler, Machine, Results, known_number
+from irscope.interpreting.machine import Handler, Machine, Results, known_number, tensor_in
 from irscope.interpreting.program import Step, Type
 from irscope.interpreting.values import Array, Barrier, Buffer, Cell, Descriptor, Item, Value, size_in_bytes
 
@@ -235,16 +235,8 @@ def _make_descriptor(machine: Machine, step: Step, operands: Sequence[Item]) -> 
     numbers = [known_number(item, "the shape of a tensor descriptor", step) for item in operands[1:]]
     rank = len(numbers) // 2
     type_ = step.types[0]
-    block = type_.shape or descriptor_block(step.text)
+    block = type_.shape or tensor_in(step.text)[0]
     return [Descriptor(base, tuple(numbers[:rank]), tuple(numbers[rank:]), block, _pointee(base))]
-
-
-def descriptor_block(text: str) -> tuple[int, ...]:
-    """Return the shape in the type of a tensor descriptor: `!tt.tensordesc<tensor<64x32xf16>>`."""
-    import re
-
-    match = re.search(r"tensordesc<(?:tensor<)?((?:\d+x)+)", text)
-    return tuple(int(size) for size in match[1].split("x") if size) if match else ()
 
 
 def _tensormap_create(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
@@ -269,7 +261,7 @@ def _reinterpret_descriptor(machine: Machine, step: Step, operands: Sequence[Ite
     descriptor = machine.descriptors.get(_value(item, step).number)
     if descriptor is None:
         raise UnansweredError("a tensor descriptor that the program did not make", step)
-    block = descriptor_block(step.text.rpartition(" to ")[2]) or descriptor.block
+    block = tensor_in(step.text.rpartition(" to ")[2])[0] or descriptor.block
     return [Descriptor(descriptor.base, descriptor.shape, descriptor.strides, block, descriptor.element)]
 
 
@@ -370,7 +362,7 @@ def _combine(machine: Machine, step: Step) -> Combine:
     region = step.regions[0]
 
     def combine(operands: Sequence[Value]) -> list[Value]:
-        return [_value(item, step) for item in machine.call(region, operands)]
+        return [_value(item, step) for item in machine.region(region, operands)]
 
     return combine
 
@@ -400,6 +392,11 @@ def _dot(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
         if not use:
             accumulator = _zero(machine, accumulator.type)
     return [machine.domain.dot(step, a, b, accumulator, ())]
+
+
+def _histogram(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+    values = [_value(item, step) for item in operands]
+    return [machine.domain.histogram(step, values[0], values[1] if len(values) > 1 else None)]
 
 
 def _dot_wait(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
@@ -438,6 +435,7 @@ MEMORY: dict[str, Any] = {
     "tt.descriptor_store": _descriptor_store,
     "tt.reduce": _reduce,
     "tt.scan": _scan,
+    "tt.histogram": _histogram,
     "tt.dot": _dot,
     "ttng.warp_group_dot": _dot,
     "ttng.warp_group_dot_wait": _dot_wait,

@@ -124,6 +124,11 @@ class Program:
         matches = (re.fullmatch(r"!tt\.ptr<(\w+)(?:, \d+)?>", type_.element) for type_ in self.argument_types)
         return tuple(match[1] if match else "" for match in matches)
 
+    @cached_property
+    def used(self) -> frozenset[str]:
+        """Return the names of the values that some operation uses."""
+        return frozenset(name for operation in self.document.operations for name in operation.operands)
+
     def module_number(self, name: str, default: int) -> int:
         """Return a number among the attributes of the module: `"ttg.num-warps" = 4 : i32`."""
         match = re.search(rf'"?{re.escape(name)}"?\s*=\s*(\d+)', self.document.text)
@@ -184,7 +189,9 @@ class Program:
         tail = text
         regions: list[Block] = []
         if operation.end > operation.line + 1:
-            arguments = operation.arguments if operation.opcode in ("scf.for", "scf.while") else ()
+            arguments = operation.arguments if operation.opcode == "scf.for" else ()
+            if operation.opcode == "scf.while":  # the others are those of its second region
+                arguments = operation.arguments[: len(operation.operands)]
             regions = [Block(arguments)]
             self._fill(index, regions)
             if "->" not in text:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
-
 import numpy as np
 
 from irscope.interpreting.answers import UnansweredError
@@ -113,7 +111,7 @@ def _gather(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
     source, index = (_value(item, step) for item in operands[:2])
     axis = step.number("axis")
     if not index.known:
-        raise UnansweredError("the indices of a gather depend on data", step)
+        return [machine.domain.gather(step, source, index)]
     full = index.full
     return [
         machine.domain.moved(
@@ -133,7 +131,6 @@ def _by_position(program: Program, sources: Sequence[Type], target: Type) -> Arr
     return _positions(tuple(program.layout(source) for source in sources), program.layout(target))
 
 
-@cache
 def _positions(sources: tuple[LinearLayout, ...], target: LinearLayout) -> Array:
     size = int(np.prod(target.shape))
     order = np.zeros(size, np.int64)

@@ -181,7 +181,7 @@ def _common(evaluations: Sequence[Evaluation]) -> dict[int, Addresses] | None:
 
 def _add_atomics(memory: Memory, outputs: dict[int, tuple[Addresses, Hashes]], whole: bool) -> bool:
     """Add the results of atomic operations to the outputs; return False if no launch repeats them."""
-    repeatable = True
+    repeatable = not memory.ordered
     for (argument, kind), writes in memory.atomics.items():
         addresses = np.concatenate(writes.addresses)
         values = np.concatenate(writes.values)

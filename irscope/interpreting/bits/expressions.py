@@ -158,6 +158,8 @@ class Expressions:
         self.memory.add(step, kind, address, data, mask, address.type.shape)
         if not step.results:
             return None
+        if self._program is None or self._program.used.intersection(step.results):
+            self.memory.ordered = True
         old = hashes.unary("before", self._data(address))
         return Value(old, step.types[0], False, _PLAIN)
 
@@ -215,12 +217,17 @@ class Expressions:
         plain = hashes.symmetric(f"add {element}", a, b)
         fused = False
         if self.fusion:
-            for addend, note, rest in ((a, note_a, b), (b, note_b, a)):
-                if note.product is not None and note.product[2] == self._block:
-                    x, y, _ = note.product
-                    name = "fma- " if subtract and note is note_b else "fma "
-                    plain = hashes.ordered(name + element, hashes.symmetric("factors", x, y), rest)
-                    del addend
+            products = [note.product for note in (note_a, note_b)]
+            here = [product is not None and product[2] == self._block for product in products]
+            for number, rest in enumerate((b, a)):
+                product = products[number]
+                if product is not None and here[number]:
+                    name = "fma- " if subtract and number else "fma "
+                    if all(here):
+                        # Which of two products LLVM fuses differs if it can pair the registers of a thread.
+                        name += f"of two in {min(self._registers(step), 2)} "
+                    factors = hashes.symmetric("factors", product[0], product[1])
+                    plain = hashes.ordered(name + element, factors, rest)
                     fused = True
                     break
         if subtract:
@@ -235,6 +242,12 @@ class Expressions:
         if not note_b.plain:
             plain = np.where((b == ZERO) | (b == ~ZERO), a, plain)
         return plain, fused
+
+    def _registers(self, step: Step | None) -> int:
+        """Return how many elements of the result of a step a thread has."""
+        if step is None or not step.types or step.types[0].kind != "tensor":
+            return 1
+        return self._layout(step.types[0]).size("register")
 
     def _product(self, data: Sequence[Hashes], notes: Sequence[Note], type_: Type) -> Value:
         a, b = data
@@ -265,7 +278,7 @@ class Expressions:
         first = operands[0]
         if all(value.known for value in operands) and kind in _INTEGER_REDUCTIONS and len(operands) == 1:
             return [Value(_INTEGER_REDUCTIONS[kind](first.full, axis), step.types[0])]
-        if kind in _EXTREMES or (kind == "addi" and len(operands) == 1):
+        if kind in _EXTREMES or (kind in _ORDERLESS and len(operands) == 1):
             return [self._without_order(kind, first, axis, step.types[0])]
         order = axis_order(self._layout(first.type), axis)
         self.note_way("sum", step, f"{kind or 'combine'}: {order}")
@@ -312,6 +325,9 @@ class Expressions:
         full = np.broadcast_to(self._data(value), value.type.shape)
         if kind == "addi":
             return Value(full.sum(axis, dtype=np.uint64), type_, False, _ANY)
+        if kind in _ORDERLESS:
+            total = hashes.folded(kind, full).sum(axis, dtype=np.uint64)
+            return Value(np.asarray(hashes.unfolded(kind, total)), type_, False, _ANY)
         name, neutral = _EXTREMES[kind]
         parts = hashes.folded(name, full)
         result = None
@@ -395,6 +411,28 @@ class Expressions:
             results.append([_joined(one, other) for one, other in zip(first, rest, strict=True)])
         return results
 
+    def histogram(self, step: Step, value: Value, mask: Value | None) -> Value:
+        """Return the counts of `tt.histogram`, which no order changes."""
+        type_ = step.types[0]
+        elements = hashes.mix(np.broadcast_to(self._data(value), value.type.shape))
+        if mask is not None and not mask.known:
+            elements = hashes.ordered("counted", elements, np.broadcast_to(self._data(mask), elements.shape))
+        elif mask is not None:
+            elements = elements[np.broadcast_to(mask.data != 0, elements.shape)]
+        bins = np.arange(type_.shape[0], dtype=np.uint64)
+        counts = [hashes.ordered("histogram", elements, number).sum(dtype=np.uint64) for number in bins]
+        return Value(np.array(counts, np.uint64), type_, False, _PLAIN)
+
+    def gather(self, step: Step, source: Value, index: Value) -> Value:
+        """Return the elements of `source` at indices that depend on data."""
+        axis = step.number("axis")
+        elements = np.broadcast_to(self._data(source), source.type.shape)
+        places = hashes.mix(np.arange(1, elements.shape[axis] + 1, dtype=np.uint64)) | np.uint64(1)
+        shape = [-1 if number == axis else 1 for number in range(elements.ndim)]
+        whole = (hashes.mix(elements) * places.reshape(shape)).sum(axis, dtype=np.uint64, keepdims=True)
+        data = hashes.ordered("gather", np.broadcast_to(self._data(index), index.type.shape), whole)
+        return Value(data, step.types[0], False, _ANY)
+
     # Products of matrices.
 
     def dot(self, step: Step, a: Value, b: Value, accumulator: Value, scales: Sequence[Value]) -> Value:
@@ -460,6 +498,8 @@ _EXTREMES = {
     "minnumf": ("minimum", INFINITY),
     "minimumf": ("minimum with NaN", INFINITY),
 }
+# Operations on integers whose order changes nothing.
+_ORDERLESS = ("addi", "muli", "maxsi", "minsi", "maxui", "minui", "andi", "ori", "xori")
 _INTEGER_REDUCTIONS: dict[str, Callable[[Array, int], Array]] = {
     "addi": lambda data, axis: data.sum(axis),
     "maxsi": lambda data, axis: data.max(axis),

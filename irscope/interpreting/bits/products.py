@@ -67,16 +67,17 @@ def dot_rule(program: Program, step: Step, a: Type, b: Type) -> DotRule:
         version = layout.number("versionMajor")
         k = {64: 4, 32: 8, 16: 16}.get(bits, 32)
         name = f"mma {element} {b.element}"
-        if bits != 16:
+        if bits in (8, 64):
             name += f" v{version}"
         if bits == 8:
-            imprecise = step.number("maxNumImpreciseAcc", 0)
-            if 0 < imprecise < 1 << 30:
-                name += f" imprecise {imprecise} of {a.shape[-1]}"
+            # Groups of this many products of K are added in the tensor core, and each sum to the accumulator.
+            group = min(step.number("maxNumImpreciseAcc", 0) or 1 << 30, 1 << 30)
+            if group <= a.shape[-1]:
+                k, name = max(k, group), f"{name} in groups"
         if result.element != "f32":
             name += f" to {result.element}"
-        return DotRule(k, width, words, name, f"{element}, K {k} per instruction, {words * k} of K interleaved"
-                       if words > 1 else f"{element}, K {k} per instruction")  # fmt: skip
+        text = f"{element}, K {k} per step"
+        return DotRule(k, width, words, name, f"{text}, {words * k} of K interleaved" if words > 1 else text)
     if layout.kind in ("ttg.amd_mfma", "ttg.amd_wmma"):
         shape = layout.fields.get("instrShape", "")
         sizes = [int(item) for item in shape.strip("[]").split(",") if item.strip().isdecimal()]

@@ -46,6 +46,8 @@ class Memory:
         self.outputs: dict[int, Writes] = {}
         # (argument, kind) -> contributions of atomic operations.
         self.atomics: dict[tuple[int, str], Writes] = {}
+        # True if the program uses what an atomic operation found, which depends on the order of the programs.
+        self.ordered = False
         self._own: dict[int, Writes] = {}
         self._sorted: dict[int, tuple[Addresses, Hashes]] = {}
 
