@@ -10,10 +10,14 @@ example: irscope bits softmax.irscope --launch "grid=(n_rows,), n_rows=4096, n_c
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import UserError
-from irscope.workspace import ProblemBits, Workspace
+from irscope.workspace import Workspace
+
+if TYPE_CHECKING:
+    from irscope.workspace.bits import ProblemBits
 
 NAME = "bits"
 GROUP = "choose and ship"
@@ -51,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     with Workspace(args.capture) as workspace:
         answers = _answers(workspace, args)
         if args.format == "json":
-            from irscope.document.json.bits import bits_document
+            from irscope.document.json.estimates import bits_document
 
             options.print_json(bits_document(answers))
         else:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from irscope.document.blocks import Block, Column, Line, Table, title
 from irscope.model import Value, format_value
 from irscope.model.records import grouped
 from irscope.model.text import pluralize
-from irscope.workspace import ProblemBits
 from irscope.workspace.problem_sizes import problem_titles
+
+if TYPE_CHECKING:
+    from irscope.workspace.bits import ProblemBits
 
 PROMISE = (
     "Same bits are a promise: from the same data, whatever it is, at these arguments and grids, if tensors "

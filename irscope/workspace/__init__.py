@@ -79,7 +79,6 @@ if TYPE_CHECKING:
     from irscope.targets import stage_named as stage_named
     from irscope.targets import stages_of as stages_of
     from irscope.targets.instructions import InstructionKind as InstructionKind
-    from irscope.workspace.bits import ProblemBits as ProblemBits
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.charts import Chart as Chart
     from irscope.workspace.charts import Point as Point
@@ -148,7 +147,6 @@ _EXPORTS = {
     "irscope.store.overview": "overview",
     "irscope.targets": "all_stages all_targets parse_target stage_named stages_of",
     "irscope.targets.instructions": "InstructionKind",
-    "irscope.workspace.bits": "ProblemBits",
     "irscope.workspace.capture_comparison": "CaptureComparison",
     "irscope.workspace.charts": "Chart Point",
     "irscope.workspace.comparison": "Comparison",

@@ -10,8 +10,8 @@ import pytest
 
 from irscope.interpreting.bits import classes
 from irscope.model import Failure, UserError
-from irscope.workspace import ProblemBits, Workspace
-from irscope.workspace.bits import NOT_LAUNCHED, bit_classes
+from irscope.workspace import Workspace
+from irscope.workspace.bits import NOT_LAUNCHED, ProblemBits, bit_classes
 
 LAUNCH = "grid=(16,), N=2048, x=[16, N]"
 

@@ -10,7 +10,7 @@ from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, LAUNCH, VARIANT, Arguments, Tool, table, text
 from irscope.model.records import grouped
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import ProblemBits
+from irscope.workspace.bits import ProblemBits
 from irscope.workspace.problem_sizes import problem_titles
 
 _COLUMNS = ("class", "variants", "text")
