@@ -15,7 +15,7 @@ def test_classes_and_what_decides_as_text(irscope: Run, bits_capture: Path):
     assert lines[:2] == ["row_sum  cuda:90  N=3000", "4 configs: 4 classes of the same bits"]
     assert any(line.startswith("b                    1  BLOCK=512, num_warps=8") for line in lines)
     assert "b differs from a" in lines and "d differs from a" in lines and "c differs from b" not in lines
-    assert any(line.startswith("  line 37 (total += tl.sum(values, axis=0)): A ") for line in lines)
+    assert any(line.startswith("  line 38 (total += tl.sum(values, axis=0)): A ") for line in lines)
     assert "Same bits are a promise" in done.stdout
     assert max(map(len, lines)) <= 80
 
@@ -44,7 +44,7 @@ def test_json_has_every_difference(irscope: Run, bits_capture: Path):
         ("a", "d"),
     ]
     reason = answer["differences"][0]["reasons"][0]
-    assert (reason["kind"], reason["stage"], reason["source_line"]) == ("sum", "ttgir", 37)
+    assert (reason["kind"], reason["stage"], reason["source_line"]) == ("sum", "ttgir", 38)
 
 
 def test_named_variants_and_their_reference(irscope: Run, bits_capture: Path):

@@ -53,7 +53,7 @@ def test_classes_of_the_same_bits(
     session = opened(tmp_path / "own", bits_capture.parent)
     answer = calling(session)("bits", capture=bits_capture.name, kernel="row_sum", reference=5)
     assert "class a: #5 (reference)\n" in answer.text
-    assert "A = a, B = b: line 37 (total += tl.sum(values, axis=0)): A " in answer.text
+    assert "A = a, B = b: line 38 (total += tl.sum(values, axis=0)): A " in answer.text
     assert answer.data["rows"][1] == ["a", [5], "reference"]
     answer = calling(session)("bits", capture=bits_capture.name, kernel="sum_below")
     assert "unknown: #10: the length of a loop depends on data" in answer.text

@@ -3,6 +3,7 @@
 import torch
 import triton
 import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 TILES = ((64, 64, 32, 4), (128, 64, 64, 4), (64, 128, 64, 8))
 
@@ -55,6 +56,12 @@ def sum_below(x, out):
     tl.store(out, total)
 
 
+@triton.jit
+def shift(source, numbers, out, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * BLOCK
+    tl.store(out + start + tl.arange(0, BLOCK), source.load([start]) + numbers[0] * numbers[1])
+
+
 if __name__ == "__main__":
     a, b, c = (torch.empty((256, 256), device="cuda", dtype=torch.float16) for _ in range(3))
     matmul[lambda config: (256 // config["BM"], 256 // config["BN"])](a, b, c, 256, 256, 256)
@@ -65,3 +72,4 @@ if __name__ == "__main__":
         axpy[(2,)](u, v, w, 1000, 2.5, BLOCK=512, enable_fp_fusion=fusion)
     n = torch.empty(1, device="cuda", dtype=torch.int32)
     sum_below[(1,)](n, n)
+    shift[(4,)](TensorDescriptor(torch.empty(1000, device="cuda"), [1000], [1], [256]), (3, 5), w, BLOCK=256)

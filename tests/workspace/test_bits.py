@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from irscope.interpreting.bits import classes
+from irscope.interpreting.machine import Launch
 from irscope.model import Failure, UserError
 from irscope.workspace import Workspace
 from irscope.workspace.bits import NOT_LAUNCHED, ProblemBits, bit_classes
@@ -48,7 +49,7 @@ def test_the_blocks_and_warps_of_a_looped_sum_decide(opened: Workspace):
     assert answer.common_config(answer.classes[1]) == {"BLOCK": [512], "num_warps": [8]}
     assert len(answer.differences) == 6
     (reason,) = answer.differences[0].reasons
-    assert answer.place(reason) == "line 37 (total += tl.sum(values, axis=0))"
+    assert answer.place(reason) == "line 38 (total += tl.sum(values, axis=0))"
     assert reason.kind == "sum" and "A" in reason.text and "8 warps" in reason.text
 
 
@@ -65,7 +66,7 @@ def test_a_fused_multiply_add_is_another_class(opened: Workspace):
     assert answer.common_config(fused) == {"enable_fp_fusion": [True]}
     assert answer.common_config(unfused) == {"enable_fp_fusion": [False]}
     (reason,) = answer.differences[0].reasons
-    assert reason.kind == "fusion" and answer.place(reason).startswith("line 46 (result = left * a + ")
+    assert reason.kind == "fusion" and answer.place(reason).startswith("line 47 (result = left * a + ")
 
 
 def test_a_loop_whose_length_is_data_is_unknown(opened: Workspace):
@@ -80,8 +81,9 @@ def test_launches_that_a_user_writes(opened: Workspace):
     whole = only(opened.bits("row_sum", launch=LAUNCH.replace("2048", "16")))
     # The four warps of a block of 512 and of 1024 hold the 16 elements alike, but for padding.
     assert len(whole.classes) < 4
-    # No argument of sum_below needs a number.
-    assert {one.problem.kernel for one in opened.bits(launch=LAUNCH)} == {"row_sum", "sum_below"}
+    # No argument of the two others needs a number.
+    kernels = {one.problem.kernel for one in opened.bits(launch=LAUNCH)}
+    assert kernels == {"row_sum", "sum_below", "shift"}
     with pytest.raises(UserError, match="give the value of N"):
         opened.bits("row_sum", launch="grid=(16,)")
 
@@ -128,3 +130,17 @@ def test_equal_stages_with_equal_launches_are_executed_once(
     assert [item.variants for item in answer.classes] == [(first.id, 99), (second.id,)]
     bit_classes(opened, [second])
     assert len(executed) == 2
+
+
+def test_descriptors_and_tuples_are_several_arguments(opened: Workspace, monkeypatch: pytest.MonkeyPatch):
+    executed: list[Launch] = []
+
+    def recording(_: object, __: object, launch: Launch, fusion: bool) -> classes.Evaluation:
+        executed.append(launch)
+        return classes.Evaluation(unanswered=f"fusion {fusion}")
+
+    monkeypatch.setattr("irscope.workspace.bits.evaluate", recording)
+    answer = only(opened.bits("shift"))
+    # The descriptor, its shape and stride, the two numbers, and a pointer.
+    assert executed == [Launch({1: 1000, 2: 1, 3: 3, 4: 5}, (4, 1, 1))]
+    assert list(answer.unknown.values()) == ["fusion True"]
