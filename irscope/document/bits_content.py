@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from irscope.document.blocks import Block, Column, Line, Table, title
-from irscope.model import Value, format_value
 from irscope.model.records import grouped
 from irscope.model.text import pluralize
 from irscope.workspace.problem_sizes import problem_titles
@@ -57,18 +56,16 @@ def _classes(answer: ProblemBits) -> Iterator[Block]:
     yield Table(columns, gap=True)
 
 
-def _config_text(values: Mapping[str, Sequence[Value]]) -> str:
-    if any(len(allowed) > _MOST_VALUES for allowed in values.values()):
+def _config_text(values: Mapping[str, Sequence[str]]) -> str:
+    if any(len(texts) > _MOST_VALUES for texts in values.values()):
         return ""
-    return ", ".join(f"{name}={' or '.join(map(format_value, allowed))}" for name, allowed in values.items())
+    return ", ".join(f"{name}={' or '.join(texts)}" for name, texts in values.items())
 
 
 def _differences(answer: ProblemBits, names: Mapping[int, str]) -> Iterator[Line]:
-    """Yield what separates each class from that of the reference."""
+    """Yield what separates each class from the first."""
     members = {item.name: item.variants[0] for item in answer.classes}
-    for difference in answer.differences:
-        if difference.a != answer.reference_class:
-            continue
+    for difference in answer.from_first:
         yield title(f"{difference.b} differs from {difference.a}")
         for letter, name in (("A", difference.a), ("B", difference.b)):
             yield Line(f"{letter}: #{members[name]} {names[members[name]]}", 1, fit="wrapped")

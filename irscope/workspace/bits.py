@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from irscope.facts.instruction_mix import place_text
+from irscope.facts.source.alignment import line_map
 from irscope.facts.source.map import SourcePlace
 from irscope.interpreting.bits.classes import (
     BitClass,
@@ -18,7 +19,7 @@ from irscope.interpreting.bits.classes import (
 )
 from irscope.interpreting.machine import Launch as MachineLaunch
 from irscope.layouts.convert import triton_version
-from irscope.model import Launch, UserError, Value, Variant, parse_value
+from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
 from irscope.model.records import grouped, varying_keys
 from irscope.model.text import split_entries
 from irscope.workspace.launch_expression import parse_launch
@@ -65,6 +66,11 @@ class ProblemBits:
         """Return the name of the class of the reference; None if nothing is known of it."""
         return None if self.reference is None else self.classes[0].name
 
+    @property
+    def from_first(self) -> tuple[Difference, ...]:
+        """Return what separates the other classes from the first one, which is that of the reference."""
+        return tuple(item for item in self.differences if item.a == self.classes[0].name)
+
     def reason_texts(self, difference: Difference) -> list[str]:
         """Return what separates two classes, `line 27 (...): A ...; B ...`."""
         texts = [f"{self.place(reason)}: {reason.text}" for reason in difference.reasons]
@@ -77,31 +83,35 @@ class ProblemBits:
         kernel = self.problem.variants[0].kernel
         return place_text(SourcePlace(kernel.source.file, reason.source_line), kernel).removeprefix("of ")
 
-    def common_config(self, bit_class: BitClass) -> dict[str, list[Value]]:
+    def common_config(self, bit_class: BitClass) -> dict[str, list[str]]:
         """Return the fewest config values that all of a class have, and no variant of another class has.
 
         Empty if there are none, or only one class.
         """
-        settings = {v.id: {**v.metadata, **v.settings} for v in self.problem.variants}
-        inside = [settings[number] for number in bit_class.variants]
+        variants = self.problem.variants
+        names = varying_keys(variant.settings for variant in variants)
+        configs = {variant.id: _value_texts(variant, names) for variant in variants}
+        inside = [configs[number] for number in bit_class.variants]
         outside = [
-            settings[number] for other in self.classes if other is not bit_class for number in other.variants
+            configs[number] for other in self.classes if other is not bit_class for number in other.variants
         ]
-        names = varying_keys(variant.settings for variant in self.problem.variants)
-        values = {name: _distinct(inside, name) for name in names}
-        for name in list(values):
-            fewer = {key: allowed for key, allowed in values.items() if key != name}
+        values = {name: list(dict.fromkeys(config[name] for config in inside)) for name in names}
+        # Options of the compiler are last in a config, and go first.
+        for name in reversed(names):
+            fewer = {key: texts for key, texts in values.items() if key != name}
             if not any(_fits(config, fewer) for config in outside):
                 values = fewer
         return {} if any(_fits(config, values) for config in outside) else values
 
 
-def _distinct(configs: Iterable[Mapping[str, Value]], name: str) -> list[Value]:
-    return list({repr(config.get(name)): config.get(name) for config in configs}.values())
+def _value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
+    """Return values of a config as text; an option that the config does not set has the compiler's value."""
+    values = {**variant.metadata, **variant.settings}
+    return {name: format_value(values.get(name)) for name in names}
 
 
-def _fits(config: Mapping[str, Value], values: Mapping[str, list[Value]]) -> bool:
-    return all(repr(config.get(name)) in map(repr, allowed) for name, allowed in values.items())
+def _fits(config: Mapping[str, str], values: Mapping[str, Sequence[str]]) -> bool:
+    return all(config[name] in texts for name, texts in values.items())
 
 
 def bit_classes(
@@ -115,6 +125,7 @@ def bit_classes(
 
     Raises UserError if a launch of `launches` is malformed, or fits no variant.
     """
+    first = None if reference is None else reference.id
     refusals: Mapping[int, str] = {}
     if launches:
         variants, refusals = _launched(variants, launches)
@@ -126,25 +137,26 @@ def bit_classes(
     answers = []
     for problem in found:
         evaluations: dict[int, Evaluation] = {}
-        for variant in sorted(problem.variants, key=lambda variant: variant is not reference):
-            evaluations[variant.id] = workspace.evaluations.of(variant, problem.launches[variant.id])
+        for variant in sorted(problem.variants, key=lambda variant: variant.id != first):
+            evaluations[variant.id] = workspace.evaluations.of(
+                variant, problem.launches[variant.id], problem.variants[0].kernel
+            )
             done += 1
             report(done, total)
         for variant in problem.unlaunched:
             reason = _failure(variant) or refusals.get(variant.id, NOT_LAUNCHED)
             evaluations[variant.id] = Evaluation(unanswered=reason)
-        answers.append(_classified(problem, evaluations, reference))
+        answers.append(_classified(problem, evaluations, first))
     return answers
 
 
 def _classified(
-    problem: Problem, evaluations: Mapping[int, Evaluation], reference: Variant | None
+    problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None
 ) -> ProblemBits:
+    """Return the classes; the first evaluated variant is the reference, unless `reference` is unknown."""
     result = classify(evaluations)
-    number = result.classes[0].variants[0] if result.classes else None
-    if reference is not None and reference.id in result.unknown:
-        number = None
-    return ProblemBits(problem, result.classes, result.unknown, result.differences, number)
+    first = result.classes[0].variants[0] if result.classes and reference not in result.unknown else None
+    return ProblemBits(problem, result.classes, result.unknown, result.differences, first)
 
 
 class Evaluations:
@@ -154,12 +166,16 @@ class Evaluations:
         self._workspace = workspace
         self._held: SizedCache[Evaluation] = SizedCache(_HELD_ELEMENTS)
 
-    def of(self, variant: Variant, launch: Launch) -> Evaluation:
-        """Return what a launch writes, as hashes; equal TTGIR with an equal launch is executed once."""
+    def of(self, variant: Variant, launch: Launch, kernel: Kernel | None = None) -> Evaluation:
+        """Return what a launch writes, as hashes; equal TTGIR with an equal launch is executed once.
+
+        Lines are those of the source of `kernel` (None: the variant's own).
+        """
+        kernels = variant.kernel, kernel or variant.kernel
         if failure := _failure(variant):
             return Evaluation(unanswered=failure)
         try:
-            document = self._workspace.document(variant, _STAGE)
+            document = line_map(*kernels).in_lines_of_b(self._workspace.document(variant, _STAGE))
         except UserError as error:
             return Evaluation(unanswered=str(error))
         version = triton_version(variant.toolchain.versions.get("triton", ""))
@@ -167,7 +183,7 @@ class Evaluations:
         machine_launch = _machine_launch(variant, launch, document)
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())
-        key = content, variant.kernel, version, arguments, machine_launch.grid, fusion
+        key = content, kernels, version, arguments, machine_launch.grid, fusion
         held = self._held.get(key)
         if held is not None:
             return held

@@ -26,6 +26,12 @@ def test_all_kernels_and_what_is_unknown(irscope: Run, bits_capture: Path):
     assert "unknown: 1 config\n  #10: the length of a loop depends on data\n" in text
 
 
+def test_a_class_that_is_not_repeatable(irscope: Run, bits_capture: Path):
+    text = irscope("bits", bits_capture, "--kernel", "add_all").stdout
+    assert "class          configs  repeatable  only these have  variants\n" in text
+    assert "b                    1  no          num_warps=8 " in text
+
+
 def test_json_has_every_difference(irscope: Run, bits_capture: Path):
     done = irscope("bits", bits_capture, "--kernel", "row_sum", "--reference", "#5", "--format", "json")
     (answer,) = json.loads(done.stdout)

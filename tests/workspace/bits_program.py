@@ -62,6 +62,12 @@ def shift(source, numbers, out, BLOCK: tl.constexpr):
     tl.store(out + start + tl.arange(0, BLOCK), source.load([start]) + numbers[0] * numbers[1])
 
 
+@triton.jit
+def add_all(x, out, BLOCK: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(out, tl.sum(tl.load(x + offsets)))
+
+
 if __name__ == "__main__":
     a, b, c = (torch.empty((256, 256), device="cuda", dtype=torch.float16) for _ in range(3))
     matmul[lambda config: (256 // config["BM"], 256 // config["BN"])](a, b, c, 256, 256, 256)
@@ -73,3 +79,5 @@ if __name__ == "__main__":
     n = torch.empty(1, device="cuda", dtype=torch.int32)
     sum_below[(1,)](n, n)
     shift[(4,)](TensorDescriptor(torch.empty(1000, device="cuda"), [1000], [1], [256]), (3, 5), w, BLOCK=256)
+    for warps in (4, 8):
+        add_all[(4,)](torch.empty(1024, device="cuda"), sums, BLOCK=256, num_warps=warps)

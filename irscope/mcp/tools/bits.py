@@ -38,10 +38,9 @@ def _items(answer: ProblemBits, title: str) -> Iterator[Item]:
         what = ", ".join(filter(None, [role, "" if item.repeatable else "not repeatable"]))
         line = f"class {item.name}: {ids_text(sorted(item.variants))}{f' ({what})' if what else ''}"
         yield Item(line, [item.name, sorted(item.variants), what or None])
-    for difference in answer.differences:
-        if difference.a == answer.reference_class:
-            why = one_line("; ".join(answer.reason_texts(difference)))
-            yield Item(f"A = {difference.a}, B = {difference.b}: {why}", [difference.b, None, why])
+    for difference in answer.from_first:
+        why = one_line("; ".join(answer.reason_texts(difference)))
+        yield Item(f"A = {difference.a}, B = {difference.b}: {why}", [difference.b, None, why])
     for reason, numbers in grouped(answer.unknown, answer.unknown.__getitem__).items():
         yield Item(
             f"unknown: {ids_text(numbers)}: {one_line(reason)}", ["unknown", numbers, one_line(reason)]
