@@ -129,13 +129,13 @@ def bit_classes(
     refusals: Mapping[int, str] = {}
     if launches:
         variants, refusals = _launched(variants, launches)
-    found = [part for problem in _problems(variants) for part in _specializations(problem)]
+    parts = [part for problem in _problems(variants) for part in _specializations(problem)]
     if launches:
-        found = [problem for problem in found if problem.launches]
-    total = sum(len(problem.variants) for problem in found)
+        parts = [problem for problem in parts if problem.launches]
+    total = sum(len(problem.variants) for problem in parts)
     done = 0
     answers = []
-    for problem in found:
+    for problem in parts:
         evaluations: dict[int, Evaluation] = {}
         for variant in sorted(problem.variants, key=lambda variant: variant.id != first):
             evaluations[variant.id] = workspace.evaluations.of(
@@ -225,8 +225,8 @@ def _problems(variants: Sequence[Variant]) -> Iterator[Problem]:
     for members in by_kernel(variants):
         launched = problems(members)
         yield from launched
-        known = {v.id for problem in launched for v in (*problem.variants, *problem.unlaunched)}
-        if rest := tuple(variant for variant in members if variant.id not in known):
+        placed = {v.id for problem in launched for v in (*problem.variants, *problem.unlaunched)}
+        if rest := tuple(variant for variant in members if variant.id not in placed):
             yield Problem(rest[0].kernel.name, str(rest[0].target), (), (), {}, (), rest)
 
 

@@ -22,7 +22,7 @@ def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     name = arguments.get("reference")
     reference = None if name is None else workspace.variant(name)
     answers = workspace.bits(
-        arguments.get("kernel"), arguments.get("target"), arguments.get("launch") or (), reference=reference
+        arguments.get("kernel"), launch=arguments.get("launch") or (), reference=reference
     )
     titles = problem_titles([answer.problem for answer in answers])
     items = [item for answer, title in zip(answers, titles, strict=True) for item in _items(answer, title)]
@@ -49,12 +49,11 @@ def _items(answer: ProblemBits, title: str) -> Iterator[Item]:
 
 TOOL = Tool(
     "bits",
-    "Say which configs compute the same bits from the same inputs at a launch, and which line decides.",
+    "Which configs compute the same bits from the same inputs at a launch, and which line decides.",
     {
         "launch": LAUNCH,
         "reference": VARIANT,
         "kernel": text("a glob"),
-        "target": text(),
         "capture": CAPTURE,
     },
     table(*_COLUMNS),
