@@ -15,6 +15,9 @@ B := \#8
 CASES := 1000000
 BURSTS := 200x500
 
+# Tests start irscope hundreds of times: with compiled modules, each takes half the time.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-slow test-matrix test-triton test-textual torch helion fuzz fuzz-coverage keys audit lint docs man film refresh-docs clean
 
 help: ## List the targets
@@ -99,7 +102,7 @@ audit: $(VENV)/ready-dev $(VENV)-audit/ready ## Licenses and known vulnerabiliti
 lint: $(VENV)/ready-dev ## Style, types, import contracts and the figures of tools/house.py
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
+	MYPY_NUM_WORKERS=auto $(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.house
 

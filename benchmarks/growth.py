@@ -15,7 +15,6 @@ from concurrent.futures import ProcessPoolExecutor
 
 from benchmarks.diff_speed import STAGES, perturbed
 from benchmarks.processes import peak_megabytes
-from irscope.diff.rows import summarize
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.language import parse
 from tests.hardening.texts import LANGUAGES, LARGE, large_text
@@ -43,7 +42,7 @@ def measure(kind: str, lines: int) -> tuple[int, list[tuple[float, float]]]:
     found = [(time.process_time() - start, peak_megabytes() - base)]
     second = parse(right, language)
     start = time.process_time()
-    summarize(diff_stage("stage", first, second))
+    assert diff_stage("stage", first, second).summary
     found.append((time.process_time() - start, peak_megabytes() - base))
     return len(first.lines), found
 

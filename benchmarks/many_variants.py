@@ -30,9 +30,10 @@ def shifted(x_ptr, out_ptr, n, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
     x = tl.load(x_ptr + offsets + SHIFT, mask=offsets < n)
     tl.store(out_ptr + offsets, x * SHIFT, mask=offsets < n)
 """
-OPEN = """import time, irscope
+OPEN = """import time
+from irscope.workspace import Workspace
 start = time.process_time()
-capture = irscope.open({path!r})
+capture = Workspace({path!r})
 print(time.process_time() - start)
 facts = capture.all_facts()
 print(time.process_time() - start)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from html import escape
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, overload
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
 
+from irscope.compiling.compile_targets import requested_target
 from irscope.model import Config, Kernel, Target, UserError, Variant
 from irscope.model.text import html_paragraph, html_table, html_text, pluralize
 from irscope.workspace import (
@@ -23,11 +25,10 @@ from irscope.workspace import (
     Pick,
     StageDiff,
     TableSection,
+    TableView,
     Verdict,
     Workspace,
-    parse_target,
 )
-from irscope.workspace.table import table_view
 
 if TYPE_CHECKING:
     from irscope.recording.in_process import CapturedBlock
@@ -59,11 +60,87 @@ __all__ = [
 ]
 
 
-class Capture(Workspace):
-    """An open capture. A context manager; a notebook shows it as its table."""
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def _public(
+    method: Callable[Concatenate[Workspace, _Parameters], _Result],
+) -> Callable[Concatenate[Capture, _Parameters], _Result]:
+    """Make a method of `Workspace` one of `Capture`, with its signature and documentation."""
+
+    @wraps(method)
+    def ask(self: Capture, /, *args: _Parameters.args, **kwargs: _Parameters.kwargs) -> _Result:
+        return method(self._workspace, *args, **kwargs)
+
+    return ask
+
+
+class Capture:
+    """An open capture. A context manager; a notebook shows it as its table.
+
+    It has the questions of a `Workspace` that are public; `irscope.workspace` is for irscope's own views.
+    """
+
+    def __init__(self, path: str | Path, writable: bool = False) -> None:
+        self._workspace = Workspace(path, writable=writable)
 
     def __repr__(self) -> str:
         return f"<irscope.Capture '{self.path}': {pluralize(len(self.variants), 'variant')}>"
+
+    def __enter__(self) -> Capture:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    __contains__ = _public(Workspace.__contains__)
+    close = _public(Workspace.close)
+
+    @property
+    def path(self) -> Path:
+        """Return the file of the capture."""
+        return self._workspace.path
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        """Return every variant in the order of the capture."""
+        return self._workspace.variants
+
+    @property
+    def names(self) -> Mapping[int, str]:
+        """Return each variant's short name by id: the values that set it apart from its kernel's others."""
+        return self._workspace.names
+
+    variant = _public(Workspace.variant)
+    select = _public(Workspace.select)
+    compilations = _public(Workspace.compilations)
+
+    stages = _public(Workspace.stages)
+    text = _public(Workspace.text)
+    content = _public(Workspace.content)
+    lines = _public(Workspace.lines)
+    document = _public(Workspace.document)
+    source_map = _public(Workspace.source_map)
+    operation_lines = _public(Workspace.operation_lines)
+    derive_stages = _public(Workspace.derive_stages)
+    passes = _public(Workspace.passes)
+
+    facts = _public(Workspace.facts)
+    all_facts = _public(Workspace.all_facts)
+    store_facts = _public(Workspace.store_facts)
+    table = _public(Workspace.table)
+    sections = _public(Workspace.sections)
+    loops = _public(Workspace.loops)
+    layouts = _public(Workspace.layouts)
+    registers = _public(Workspace.registers)
+
+    compare = _public(Workspace.compare)
+    diff = _public(Workspace.diff)
+    estimate = _public(Workspace.estimate)
+    pick = _public(Workspace.pick)
+    bits = _public(Workspace.bits)
+    verdict = _public(Workspace.verdict)
 
     def reproduce(
         self,
@@ -161,7 +238,7 @@ def capture(
     axes: dict[tuple[str, str], Any] = {
         (of, name): tuple(v) for of, values in (sweep or {}).items() for name, v in values.items()
     }
-    where = None if target is None else _target(target)
+    where = None if target is None else requested_target(target)
     options = RunOptions(where, axes, kernel, max_variants, jobs, timeout)
     return CaptureBlock(CapturedBlock(Path(path), options, force))
 
@@ -195,7 +272,7 @@ def compile(  # noqa: A001 - it is irscope.compile
     from irscope.recording.in_process import compile_kernel
 
     names = [target] if isinstance(target, str) else target
-    targets = tuple(map(_target, names))
+    targets = tuple(map(requested_target, names))
     given = kernel, Path(path), signature, config or {}, const or {}, targets
     if cluster is None:
         result = compile_kernel(*given, jobs, timeout, force)
@@ -266,7 +343,7 @@ def fits(
         return fits_function(jobs, timeout)
     from irscope.jobs.prune.prune import fitting_configs
 
-    where = None if target is None else _target(target)
+    where = None if target is None else requested_target(target)
     return fitting_configs(kernel, configs, arguments, named, signature, where, jobs, timeout)
 
 
@@ -287,7 +364,7 @@ def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 6
 
 
 def _html_table(section: TableSection) -> str:
-    view = table_view(section)
+    view = TableView.of_section(section)
     titles = ("#", "variant", *(column.kind.title for column in view.facts), "note")
     rows = []
     for index, entry in enumerate(view.entries):
@@ -295,10 +372,3 @@ def _html_table(section: TableSection) -> str:
         note = html_text(entry.problem or entry.note)
         rows.append((f"#{entry.variant.id}", html_text(entry.name), *facts, note))
     return html_paragraph(section.title, bold=True) + html_table(titles, rows)
-
-
-def _target(text: str) -> Target:
-    try:
-        return parse_target(text)
-    except ValueError as error:
-        raise UserError(str(error)) from error

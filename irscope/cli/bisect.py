@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from irscope.cli import consent, options
 from irscope.model import UserError
+from irscope.model.errors import print_note
 from irscope.model.files import write_output
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _end_early(args: argparse.Namespace, bisector: Bisector, error: KeyboardInte
             _write(args, replace(bisector.latest, interrupted=signal_of(error).name))
         sys.stdout.flush()
     except (UserError, OSError) as problem:
-        print(f"irscope: {problem}", file=sys.stderr, flush=True)
+        print_note(problem)
     bisector.kept.discard_unfinished()
     end_process(error)
 
@@ -222,7 +223,7 @@ def _progress() -> Iterator[Callable[[str], None]]:
 
     console = Console(stderr=True)
     if not console.is_terminal:
-        yield lambda text: print(f"irscope: {text}", file=sys.stderr, flush=True)
+        yield print_note
         return
     with console.status("") as status:
         yield lambda text: status.update(text.replace("[", r"\["))

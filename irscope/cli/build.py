@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import Kernel, Toolchain, UserError, parse_value
+from irscope.model.errors import print_note
 from irscope.model.files import DEFAULT_EDITOR, open_command
 from irscope.model.text import one_line
 
@@ -243,10 +244,10 @@ def _build_file(args: argparse.Namespace) -> int:
 
 def _print_facts(args: argparse.Namespace, workspace: Workspace) -> None:
     from irscope.document.table_content import table_content
-    from irscope.workspace.table import table_view
+    from irscope.workspace import TableView
 
     for section in workspace.sections():
-        options.print_document(table_content(table_view(section, None)), args)
+        options.print_document(table_content(TableView.of_section(section, None)), args)
 
 
 def _print_comparison(args: argparse.Namespace, workspace: Workspace, original: int, edit: int) -> None:
@@ -278,7 +279,7 @@ def _run_both(args: argparse.Namespace, workspace: Workspace, original: int, edi
 def _print_rejected(error: RebuildError) -> None:
     """Print why the compiler rejected a stage, with the lines."""
     where = "" if error.kind == _WRONG_PASSES else f"{error.stage} could not be made: "
-    print(f"irscope: {where}{one_line(str(error))}", file=sys.stderr)
+    print_note(f"{where}{one_line(str(error))}")
     _print_diagnostics(error.diagnostics)
 
 

@@ -27,6 +27,7 @@ from irscope.cli import options
 from irscope.cli.progress import compilation_bar, counting_bar
 from irscope.compiling.sweep import Progress, Sweep, compile_rest, lay_out, reuse
 from irscope.model import UserError
+from irscope.model.errors import print_note
 from irscope.model.text import pluralize, printable
 from irscope.workspace import CaptureWriter
 
@@ -192,7 +193,7 @@ class Sweeps:
         for plan in plans:
             if isinstance(plan, UserError):
                 self._rejected += 1
-                _print_note(plan.command_line_text)
+                print_note(plan.command_line_text)
             else:
                 yield plan
 
@@ -212,7 +213,7 @@ class Sweeps:
         for plan in plans:
             for note in plan.notes:
                 if note not in printed:
-                    _print_note(note)
+                    print_note(note)
             printed.update(plan.notes)
             sweep = lay_out(plan, writer, shlex.join(sys.argv), first)
             first = max([first, *(id_ + 1 for id_ in sweep.ids.values())])
@@ -230,21 +231,20 @@ class Sweeps:
 
     def _print_summary(self, path: Path, progress: Progress) -> int:
         """Print how many variants compiled, and each failure; returns the exit code."""
-        name = shlex.quote(str(path))
-        existing = f", {progress.kept} already there" if progress.kept else ""
+        reused = ""
         if self.baseline is not None:
-            existing += f", {progress.reused} from {shlex.quote(str(self.args.baseline))}"
+            reused = f", {progress.reused} from {shlex.quote(str(self.args.baseline))}"
         compiled, seconds = progress.done - progress.failed, time.monotonic() - self.start
-        print(f"{name}: {compiled} compiled{existing}, {progress.failed} failed, {seconds:.1f} s")
+        print(options.compiled_text(path, compiled, progress.kept, progress.failed, seconds, reused))
         for rate in progress.rates:
             number = pluralize(rate.jobs, "variant")
             print(f"  {printable(rate.name)}: {number}, {rate.per_minute:.0f} per minute", file=sys.stderr)
         if progress.left:
             left = pluralize(progress.left, "variant")
-            _print_note(f"--budget is used up: {left} left of {progress.total:,}; --resume compiles them")
+            print_note(f"--budget is used up: {left} left of {progress.total:,}; --resume compiles them")
         if progress.failed:
             options.print_failures(path)
-        print(f"browse: irscope {name}   compare: irscope table {name}")
+        options.print_next(path)
         return 1 if progress.failed else 0
 
 
@@ -253,10 +253,6 @@ def _add(total: Progress, one: Progress) -> None:
     for name in ("total", "kept", "done", "failed", "reused", "left"):
         setattr(total, name, getattr(total, name) + getattr(one, name))
     total.rates = one.rates or total.rates
-
-
-def _print_note(note: str) -> None:
-    print(f"irscope: {note}", file=sys.stderr)
 
 
 def add_derived(path: Path, sass: bool) -> None:
@@ -279,7 +275,7 @@ def compile_helion_kernel(args: argparse.Namespace, sweep: SweepRequest, kernel:
     from irscope.cli.progress import recording_bar
     from irscope.compiling.messages import RunOptions
     from irscope.recording.compile_helion import HelionRequest, compile_helion
-    from irscope.workspace import holds_nothing, remove_capture
+    from irscope.workspace import CaptureWriter
 
     if args.reasons:
         raise UserError("--reasons does not apply to a Helion kernel; irscope run records none either")
@@ -296,11 +292,16 @@ def compile_helion_kernel(args: argparse.Namespace, sweep: SweepRequest, kernel:
 
         open_ = partial(_opener, args, path, sweep.targets[0])
         code, written = compile_helion(request, sweep.targets, run, open_, command, report)
-    if holds_nothing(path):
-        remove_capture(path)
+    if CaptureWriter.remove_if_empty(path):
         return path, code or 1
-    _print_summary(path, written, time.monotonic() - start)
-    return path, code or int(any(counts.failed for counts in written))
+    variants, kept, failed = (
+        sum(getattr(counts, name) for counts in written) for name in ("variants", "kept", "failed")
+    )
+    print(options.compiled_text(path, variants - failed, kept, failed, time.monotonic() - start))
+    if failed:
+        options.print_failures(path)
+    options.print_next(path)
+    return path, code or int(failed > 0)
 
 
 def _opener(args: argparse.Namespace, path: Path, first: Target, target: Target) -> OpenCapture:
@@ -310,14 +311,3 @@ def _opener(args: argparse.Namespace, path: Path, first: Target, target: Target)
     return (
         partial(options.open_writer, args, path) if target == first else partial(CaptureWriter.resume, path)
     )
-
-
-def _print_summary(path: Path, written: list[WrittenCounts], seconds: float) -> None:
-    name = shlex.quote(str(path))
-    failed, kept_count = (sum(getattr(counts, of) for counts in written) for of in ("failed", "kept"))
-    compiled = sum(counts.variants for counts in written) - failed
-    existing = f", {kept_count} already there" if kept_count else ""
-    print(f"{name}: {compiled} compiled{existing}, {failed} failed, {seconds:.1f} s")
-    if failed:
-        options.print_failures(path)
-    print(f"browse: irscope {name}   compare: irscope table {name}")

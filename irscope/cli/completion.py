@@ -61,15 +61,15 @@ def _attach(parser: argparse.ArgumentParser) -> None:
 
 
 def _targets(**_: object) -> dict[str, str]:
-    from irscope.workspace import all_targets
+    from irscope.compiling.compile_targets import target_names
 
-    return {str(target): "" for target in all_targets()}
+    return dict.fromkeys(target_names(), "")
 
 
 def _stages(**_: object) -> dict[str, str]:
-    from irscope.workspace import all_stages
+    from irscope.workspace.variant_texts import stage_names
 
-    return {stage.name: "" for stage in all_stages()}
+    return dict.fromkeys(stage_names(), "")
 
 
 def _words(prefix: str, **_: object) -> dict[str, str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from irscope.cli.options import Arguments
 from irscope.model import UserError
+from irscope.model.errors import print_note
 from irscope.model.text import one_line
 
 _YES = ("y", "yes")
@@ -34,7 +35,7 @@ def require_consent(
     listed = [one_line(line) for line in code[:_MOST_LISTED]]
     listed += [f"and {len(code) - _MOST_LISTED} more"] if len(code) > _MOST_LISTED else []
     if sys.stdin.isatty() and sys.stderr.isatty():
-        print(f"irscope: {one_line(str(capture))} was not made here, and this executes", file=sys.stderr)
+        print_note(f"{one_line(str(capture))} was not made here, and this executes")
         print("\n".join(f"  {line}" for line in listed), file=sys.stderr)
         print("Execute it? [y/N] ", end="", file=sys.stderr, flush=True)
         if sys.stdin.readline().strip().lower() in _YES:

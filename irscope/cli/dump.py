@@ -19,9 +19,9 @@ from irscope.document.dump import INDEX, DumpPlan, index_document, plan
 from irscope.document.json.records import to_json
 from irscope.model import UserError, Variant
 from irscope.model.files import cannot_write, prepare_folder, write_output
-from irscope.model.text import pluralize
-from irscope.workspace import Workspace, stages_of
-from irscope.workspace.variant_texts import PYTHON, check_stage, encoded, variant_texts
+from irscope.model.text import encoded, pluralize
+from irscope.workspace import Workspace
+from irscope.workspace.variant_texts import PYTHON, check_stage, variant_texts
 
 NAME = "dump"
 GROUP = "share"
@@ -81,7 +81,7 @@ def _contents(
     workspace: Workspace, variant: Variant, paths: DumpPlan, wanted: Sequence[str] | None, sass: bool
 ) -> Iterator[tuple[str, str, bytes]]:
     """Name in the index, path and content of each file of a variant."""
-    for stage in stages_of(variant):
+    for stage in workspace.pipeline(variant):
         if wanted is not None:
             included = stage.name in wanted
         else:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
+from irscope.model.errors import print_note
 
 if TYPE_CHECKING:
     from irscope.recording.importers.import_capture import ImportSummary
@@ -75,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     done += [f"{summary.known} already there"] if summary.known else []
     done += [f"{summary.measured} with measured times"] if summary.measured else []
     print(f"{name}: {', '.join(done)}, {time.monotonic() - start:.1f} s")
-    print(f"browse: irscope {name}   compare: irscope table {name}")
+    options.print_next(path)
     return 1 if summary.left_out else 0
 
 
@@ -95,4 +96,4 @@ def _print_notes(summary: ImportSummary, kind: str) -> None:
         kernels = pluralize(len(without_source), "kernel")
         lines.append(f"no Python source (deleted, or changed since) for {kernels}: {names}")
     for line in lines:
-        print(f"irscope: {one_line(line)}", file=sys.stderr)
+        print_note(one_line(line))

@@ -11,6 +11,7 @@ import tempfile
 import traceback
 
 from irscope import __version__
+from irscope.model.errors import print_note
 from irscope.model.text import clipped, one_line
 
 # Something outside of irscope failed (2, as for an unreadable file), or irscope has a bug (70: EX_SOFTWARE of
@@ -29,7 +30,7 @@ def report(error: Exception, command: str) -> int:
     outside = _outside(error)
     line = outside or f"internal error: {_reason(error)}{_saved(error, command)}"
     with contextlib.suppress(OSError, ValueError, AttributeError):  # stderr may be closed or full as well
-        print(f"irscope: {one_line(line)}", file=sys.stderr, flush=True)
+        print_note(one_line(line))
     return _OUTSIDE if outside else _BUG
 
 

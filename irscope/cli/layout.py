@@ -21,6 +21,7 @@ from pathlib import Path
 from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.files import write_output
+from irscope.model.text import encoded
 from irscope.workspace import (
     ColorBy,
     DrawingOptions,
@@ -31,11 +32,9 @@ from irscope.workspace import (
     VariantLayouts,
     Window,
     Workspace,
-    cell_size,
-    layout_shape,
 )
 from irscope.workspace.variant_layouts import ask_triton_for_layouts, listed_tensors
-from irscope.workspace.variant_texts import encoded, written_stage
+from irscope.workspace.variant_texts import written_stage
 
 NAME = "layout"
 GROUP = "show"
@@ -131,7 +130,8 @@ def _text(
     matches = [side.find(args.value) for side in sides]
     how = DrawingOptions(Window(args.rows, args.cols, args.plane), thread=args.thread, swizzle=swizzle)
     if args.compact:
-        how = replace(how, cell=_cell(args, [first for first, *_ in matches]), color_by=ColorBy(args.compact))
+        shapes = [first.layout_shape for first, *_ in matches]
+        how = how.as_map(shapes, _COMPACT_ROWS, _map_columns(args, len(shapes)), ColorBy(args.compact))
     drawings = [
         _draw(args, side, matching_tensors, how)
         for side, matching_tensors in zip(sides, matches, strict=True)
@@ -169,11 +169,10 @@ def _list(
     return "".join(f"{line}\n" for line in text_lines(blocks, None, options.paint()))
 
 
-def _cell(args: argparse.Namespace, tensors: Sequence[Tensor]) -> tuple[int, int]:
-    """Return the elements per cell with which compact drawings of the tensors fit side by side."""
+def _map_columns(args: argparse.Namespace, maps: int) -> int:
+    """Return the columns of cells that each of `maps` compact drawings has side by side."""
     width = options.width_of(args)
-    columns = _COMPACT_COLUMNS if width is None else max(1, width // len(tensors) - _MARGIN)
-    return cell_size([layout_shape(tensor) for tensor in tensors], _COMPACT_ROWS, columns)
+    return _COMPACT_COLUMNS if width is None else max(1, width // maps - _MARGIN)
 
 
 def _draw(

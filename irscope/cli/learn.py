@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 from irscope import __version__
 from irscope.cli import options
 from irscope.model import Expression, UserError, Value, parse_argument
+from irscope.model.errors import print_note
 from irscope.model.process import importing
 
 if TYPE_CHECKING:
@@ -135,8 +136,8 @@ def _slides(args: argparse.Namespace) -> int:
     from irscope.learn.lesson import find_lesson
     from irscope.learn.slides import lesson_slides_html
     from irscope.model.files import write_output
+    from irscope.model.text import encoded
     from irscope.workspace import Workspace
-    from irscope.workspace.variant_texts import encoded
 
     if args.lesson is None:
         raise UserError("--slides needs a lesson: irscope learn 2 --slides lesson2.html")
@@ -171,7 +172,7 @@ def _problems(task: Task, path: Path) -> list[str]:
 
 def _compiled(lesson: Lesson, output: Path | None) -> Path:
     """Return the capture of a lesson, with everything that it needs."""
-    path = output or _home() / f"{lesson.number:02}_{lesson.name}.irscope"
+    path = output or lesson_capture(lesson)
     path.parent.mkdir(parents=True, exist_ok=True)
     compile_lesson(lesson, path)
     return path
@@ -210,7 +211,7 @@ def _run_program(sweep: LessonSweep, path: Path) -> None:
     if importlib.util.find_spec("torch") is None:
         raise UserError("this lesson runs a program that needs torch: pip install 'irscope[run]'")
     if sys.stderr.isatty():
-        print(f"irscope: running {sweep.file.name} without a GPU", file=sys.stderr)
+        print_note(f"running {sweep.file.name} without a GPU")
     with tempfile.TemporaryDirectory(dir=path.parent) as folder:
         captured = Path(folder, path.name)
         if path.exists():
@@ -231,8 +232,8 @@ def _has_kernels_of(file: Path, path: Path) -> bool:
 
 
 def _request(sweep: LessonSweep) -> SweepRequest:
+    from irscope.compiling.compile_targets import requested_target
     from irscope.compiling.messages import SweepRequest
-    from irscope.workspace import parse_target
 
     return SweepRequest(
         file=sweep.file,
@@ -240,7 +241,7 @@ def _request(sweep: LessonSweep) -> SweepRequest:
         signature=sweep.signature,
         constants={name: _value(value) for name, value in (sweep.const or {}).items()},
         axes={name: tuple(map(_value, values)) for name, values in (sweep.config or {}).items()},
-        targets=tuple(map(parse_target, sweep.targets)),
+        targets=tuple(map(requested_target, sweep.targets)),
         passes=sweep.passes,
     )
 
@@ -282,11 +283,13 @@ def _check(lesson: Lesson, path: Path) -> int:
     return 1 if broken else 0
 
 
-def _home() -> Path:
-    """Return the folder of the lessons' captures.
+def lesson_capture(lesson: Lesson) -> Path:
+    """Return the path of a lesson's capture, so that a lesson is compiled only once.
 
-    It is per version, so that a lesson is compiled only once.
+    Its folder is per version, and per what the lesson compiles: two installations of one version have
+    different files, and in one capture their variants would have the same names.
     """
+    from hashlib import sha256
     from importlib.metadata import PackageNotFoundError, version
 
     import platformdirs
@@ -294,5 +297,9 @@ def _home() -> Path:
     triton = "none"
     with contextlib.suppress(PackageNotFoundError):
         triton = version("triton")
+    digest = sha256(repr(lesson.sweeps).encode())
+    for sweep in lesson.sweeps:
+        digest.update(sweep.file.read_bytes())
     base = os.environ.get("IRSCOPE_LESSONS") or platformdirs.user_cache_path("irscope") / "learn"
-    return Path(base) / f"irscope-{__version__}-triton-{triton}"
+    folder = Path(base) / f"irscope-{__version__}-triton-{triton}" / digest.hexdigest()[:12]
+    return folder / f"{lesson.number:02}_{lesson.name}.irscope"

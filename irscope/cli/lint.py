@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from irscope.cli import options
+from irscope.model.errors import print_note
 
 NAME = "lint"
 GROUP = "check"
@@ -36,7 +37,6 @@ def run(args: argparse.Namespace) -> int:
     Raises UserError for wrong use.
     """
     from irscope.model.text import one_line
-    from irscope.workspace import RULES
     from irscope.workspace.linting import lint
 
     select, ignore = (options.split_names(names) or [] for names in (args.select, args.ignore))
@@ -49,12 +49,12 @@ def run(args: argparse.Namespace) -> int:
     elif args.format in options.CI_FORMATS:
         from irscope.document.ci.reports import lint_report
 
-        options.print_ci(lint_report(result, RULES), args)
+        options.print_ci(lint_report(result), args)
     else:
         from irscope.document.variant_content import lint_content
 
         options.print_document(lint_content(result), args)
         sys.stdout.flush()
         for file, reason in result.unread:
-            print(one_line(f"irscope: {file}: {reason}"), file=sys.stderr)
+            print_note(one_line(f"{file}: {reason}"))
     return 2 if result.unread else int(bool(result.problems))

@@ -35,11 +35,9 @@ def run(args: argparse.Namespace) -> int:
             options.print_json(list_document(variants, names, str(args.capture)))
         return 0
     from irscope.document.terminal.list_text import list_text
-    from irscope.workspace import CaptureReader, select_variants, variant_names
+    from irscope.workspace import CaptureReader
 
     with CaptureReader(args.capture) as capture:
-        variants = list(capture.summaries())
-    names = variant_names(variants)
-    selected = select_variants(variants, args.kernel, args.target)
-    sys.stdout.writelines(list_text(selected, names, options.width_of(args)))
+        variants, names = capture.listing(args.kernel, args.target)
+    sys.stdout.writelines(list_text(variants, names, options.width_of(args)))
     return 0

@@ -145,17 +145,16 @@ def _note_incomplete(capture: object) -> None:
         return
     from pathlib import Path
 
-    from irscope.model.errors import UserError
-    from irscope.workspace import overview
+    from irscope.model.errors import UserError, print_note
     from irscope.workspace.growth import incomplete_note
 
     path = Path(capture)
     try:
-        note = incomplete_note(path, overview(path).variants)
+        note = incomplete_note(path)
     except UserError:  # the command says what is wrong with the file
         return
     if note:
-        print(f"irscope: {note}", file=sys.stderr)
+        print_note(note)
 
 
 def _open_standard_streams() -> None:
@@ -190,7 +189,7 @@ def _run(words: list[str]) -> int:
         options = _long_options(modules[words[0]])
         parser.exit(2, f"{command}: {text}{_meant(unknown[0], options)}; see {command} --help\n")
 
-    from irscope.model.errors import UserError
+    from irscope.model.errors import UserError, print_note
 
     if words[0] not in ("tui", "serve"):  # the app shows it itself
         _note_incomplete(getattr(args, "capture", None))
@@ -199,7 +198,7 @@ def _run(words: list[str]) -> int:
     except UserError as error:
         from irscope.model.text import one_line
 
-        print(f"irscope: {one_line(error.command_line_text)}", file=sys.stderr)
+        print_note(one_line(error.command_line_text))
         return 2
     return code
 

@@ -12,6 +12,8 @@ import argparse
 import shlex
 from pathlib import Path
 
+from irscope.cli import options
+
 NAME = "merge"
 GROUP = "capture"
 SUMMARY = "merge captures, for example of the ranks of a run"
@@ -29,12 +31,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Merge. Raises UserError if a capture cannot be read or FILE cannot be written."""
     from irscope.model.text import pluralize
-    from irscope.workspace import merge_captures
+    from irscope.workspace import MergedCapture
 
-    merged = merge_captures(args.captures, args.output, args.force)
+    merged = MergedCapture.write(args.captures, args.output, args.force)
     name = shlex.quote(str(args.output))
     duplicates = merged.read - merged.variants
     total = f"{pluralize(merged.variants, 'variant')} of {pluralize(merged.kernels, 'kernel')}"
     print(f"{name}: {total} from {pluralize(len(args.captures), 'capture')}, {duplicates} in more than one")
-    print(f"browse: irscope {name}   compare: irscope table {name}")
+    options.print_next(args.output)
     return 0

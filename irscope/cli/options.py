@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shlex
 import shutil
 import sys
 from collections.abc import Sequence
@@ -25,15 +26,12 @@ if TYPE_CHECKING:
 
 def target(text: str) -> Target:
     """Return the target called `text`. Raises UserError if it is unknown."""
+    from irscope.compiling.compile_targets import requested_target
     from irscope.model import UserError
-    from irscope.workspace import parse_target
 
     if "," in text:
         raise UserError(f"'{text}' has several targets: repeat the option, as in --target A --target B")
-    try:
-        return parse_target(text)
-    except ValueError as error:
-        raise UserError(str(error)) from error
+    return requested_target(text)
 
 
 def split_names(values: Sequence[str] | None) -> list[str] | None:
@@ -308,9 +306,9 @@ class _Targets:
     """The names of all targets as text, looked up only if help is printed: plug-ins have some."""
 
     def __str__(self) -> str:
-        from irscope.workspace import all_targets
+        from irscope.compiling.compile_targets import target_names
 
-        return ", ".join(map(str, all_targets()))
+        return ", ".join(target_names())
 
 
 def add_workers(parser: Arguments) -> None:
@@ -344,6 +342,19 @@ def open_writer(args: argparse.Namespace, path: Path) -> CaptureWriter:
     return CaptureWriter.resume(path) if resume else CaptureWriter.create(path, args.force)
 
 
+def compiled_text(path: Path, compiled: int, kept: int, failed: int, seconds: float, reused: str = "") -> str:
+    """Return the line that counts what a command compiled into a capture."""
+    existing = f", {kept} already there" if kept else ""
+    name = shlex.quote(str(path))
+    return f"{name}: {compiled} compiled{existing}{reused}, {failed} failed, {seconds:.1f} s"
+
+
+def print_next(path: Path) -> None:
+    """Print the commands that show a capture."""
+    name = shlex.quote(str(path))
+    print(f"browse: irscope {name}   compare: irscope table {name}")
+
+
 def print_failures(path: Path, prefix: str = "") -> None:
     """Print a line to stderr per distinct failure in a capture, each after `prefix`."""
     from irscope.document.terminal.list_text import failures_text
@@ -363,6 +374,7 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     invalid.
     """
     from irscope.cli import written_options
+    from irscope.model.errors import print_note
 
     check_positive(args, "-j")
     check_timeout(args)
@@ -371,7 +383,7 @@ def sweep_request(args: argparse.Namespace, kernel: str, quiet: bool = False) ->
     check_output(args, file)
     kernel_name, note = written_options.complete(args, file, name or None)
     if note and not quiet:
-        print(f"irscope: {note}", file=sys.stderr)
+        print_note(note)
     return _request(args, file, kernel_name)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from irscope.model.errors import print_note
 from irscope.model.text import printable
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def recording_bar() -> Iterator[Callable[[WrittenCounts], None]]:
     def report(written: WrittenCounts) -> None:
         nonlocal printed
         for note in written.notes[printed:]:
-            print(f"irscope: {note}", file=sys.stderr)
+            print_note(note)
         printed = len(written.notes)
         if written.total is not None:
             bar.start()

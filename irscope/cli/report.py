@@ -16,8 +16,8 @@ from pathlib import Path
 from irscope.cli import options
 from irscope.model import UserError
 from irscope.model.files import write_output
+from irscope.model.text import encoded
 from irscope.workspace import Workspace
-from irscope.workspace.variant_texts import encoded
 
 NAME = "report"
 GROUP = "share"

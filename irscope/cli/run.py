@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import Expression, UserError, Value, parse_argument, parse_value
+from irscope.model.errors import print_note
 from irscope.model.text import split_entries
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.recording.background_writer import BackgroundWriter, summary
     from irscope.recording.process_recorder import with_default_target
     from irscope.recording.program import how_interrupted, run_captured
-    from irscope.workspace import Workspace, holds_nothing, remove_capture
+    from irscope.workspace import CaptureWriter, Workspace
 
     program, run_options = _program(args), with_default_target(_options(args))
     path = args.output or _default_path(program)
@@ -101,9 +102,8 @@ def run(args: argparse.Namespace) -> int:
     if counts.variants:
         with counting_bar("facts") as report:
             Workspace(path).store_facts(report)
-    if holds_nothing(path):
-        remove_capture(path)
-    print(f"irscope: {summary(path, counts)}", file=sys.stderr)
+    CaptureWriter.remove_if_empty(path)
+    print_note(summary(path, counts))
     if counts.failed:
         options.print_failures(path, "irscope: ")
     return code
@@ -130,7 +130,7 @@ def _note_misplaced(name: str, arguments: list[str]) -> None:
     for option, value in pairwise(arguments):
         of_capture = option in {"-o", "--output"} and value.endswith(".irscope")
         if of_capture or (option == "--target" and value.startswith(("cuda:", "hip:"))):
-            print(f"irscope: {name} gets {option} {value}: options of irscope go before it", file=sys.stderr)
+            print_note(f"{name} gets {option} {value}: options of irscope go before it")
 
 
 def _options(args: argparse.Namespace) -> RunOptions:

@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from irscope.cli import options
 from irscope.model import UserError
+from irscope.model.errors import print_note
 
 NAME = "serve"
 GROUP = "share"
@@ -73,9 +74,7 @@ def run(args: argparse.Namespace) -> int:
         url = args.public_url or _url_of(args.host, listening)
         access = policy.AccessRules(args.host, url, "" if args.no_token else policy.new_token())
         if args.no_token and not policy.is_loopback(args.host):
-            print(
-                f"irscope: without a token, everyone who can reach {url} can see the capture", file=sys.stderr
-            )
+            print_note(f"without a token, everyone who can reach {url} can see the capture")
         command = app_command(args.capture)
         served = Options(args.capture.absolute(), command, access, args.sessions, args.idle * 60)
         opened = f"{url.rstrip('/')}/" + (f"?token={access.token}" if access.token else "")

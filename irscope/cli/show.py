@@ -43,9 +43,9 @@ def run(args: argparse.Namespace) -> int:
     with Workspace(args.capture) as workspace:
         content = workspace.content(workspace.variant(args.variant), stage.name)
     if args.no_loc and stage.language:
-        from irscope.workspace import strip_debug
+        from irscope.workspace import Language
 
-        content = strip_debug(content.decode("utf-8", "replace"), stage.language).encode()
+        content = Language.named(stage.language).without_debug(content.decode("utf-8", "replace")).encode()
     if args.output:
         write_output(args.output, content, args.force)
     elif stage.language is None:

@@ -14,8 +14,8 @@ import sys
 from itertools import chain
 
 from irscope.cli import options
-from irscope.workspace import FactKind, TableSection, Workspace
-from irscope.workspace.table import table_view
+from irscope.model.errors import print_note
+from irscope.workspace import FactKind, TableSection, TableView, Workspace
 from irscope.workspace.table_sections import all_kinds, chosen_kinds
 
 NAME = "table"
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
         _print(sections, kinds, args)
         if estimate and not any(variant.launches for variant in workspace.variants):
             reason = "no launches were recorded; irscope pick --launch estimates one that you write"
-            print(f"irscope: no estimates: {reason}", file=sys.stderr)
+            print_note(f"no estimates: {reason}")
     return 0
 
 
@@ -72,11 +72,13 @@ def _print(sections: list[TableSection], kinds: list[FactKind] | None, args: arg
 
         for number, section in enumerate(sections):
             sys.stdout.write("\n" if number else "")
-            sys.stdout.writelines(f"{line}\n" for line in table_markdown(table_view(section, kinds)))
+            sys.stdout.writelines(
+                f"{line}\n" for line in table_markdown(TableView.of_section(section, kinds))
+            )
         return
     from irscope.document.table_content import table_content
 
     if not sections:
         print("no variants")
-    views = (table_view(section, kinds) for section in sections)
+    views = (TableView.of_section(section, kinds) for section in sections)
     options.print_document(chain.from_iterable(map(table_content, views)), args)

@@ -13,14 +13,14 @@ example: irscope trends nightly --launches launches.irscope --repository . --tri
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import options
 from irscope.model import UserError
+from irscope.model.errors import print_note
 from irscope.model.files import write_output
-from irscope.model.text import pluralize, printable
+from irscope.model.text import pluralize
 
 if TYPE_CHECKING:
     from irscope.jobs.trends.trends import History
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> int:
     """Compiles, then writes the page; returns 1 if nothing could be compiled at a commit."""
     from irscope.jobs.trends.trends import read_trends
     from irscope.jobs.trends.trends_page import trends_html
-    from irscope.workspace.variant_texts import encoded
+    from irscope.model.text import encoded
 
     code = _compile(args) if args.launches else 0
     trends = read_trends(args.folder)
@@ -95,7 +95,7 @@ def _compile(args: argparse.Namespace) -> int:
     commits = repository.commits(args.commits, recording.folders)
     if not commits:
         raise UserError(f"--commits {args.commits}: no commit touches {', '.join(recording.folders)}")
-    history = record(recording, commits, read_history(args.folder), _report)
+    history = record(recording, commits, read_history(args.folder), print_note)
     _store_facts(history)
     compiled = {commit.sha for commit in commits}
     return int(any(entry.commit in compiled and not entry.capture for entry in history.entries))
@@ -113,7 +113,7 @@ def _environments(args: argparse.Namespace) -> tuple[Environment, ...]:
                 "Triton is not installed; pip install 'irscope[compile]', or name --triton VERSION"
             )
         versions = [installed[0]]
-    return tuple(prepare(version, report=_report) for version in versions)
+    return tuple(prepare(version, report=print_note) for version in versions)
 
 
 def _store_facts(history: History) -> None:
@@ -122,7 +122,3 @@ def _store_facts(history: History) -> None:
 
     for name in dict.fromkeys(entry.capture for entry in history.entries if entry.capture):
         Workspace(history.folder / "captures" / name).store_facts()
-
-
-def _report(line: str) -> None:
-    print(printable(f"irscope: {line}"), file=sys.stderr)

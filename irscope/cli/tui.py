@@ -197,7 +197,7 @@ def _compile(args: argparse.Namespace, from_home: bool = False) -> AppExit:
         remaining += f", {sweep.left} not compiled yet" if sweep.left else ""
         name = shlex.quote(str(path))
         print(f"{name}: {sweep.compiled} compiled, {sweep.failed} failed{remaining}")
-        print(f"browse: irscope {name}   compare: irscope table {name}")
+        options.print_next(path)
         if sweep.options:
             print(f"again: irscope tui {shlex.quote(args.capture)} {sweep.options}")
     elif sweep.problem:
@@ -240,17 +240,14 @@ def _in_browser() -> bool:
 
 def _tidy(path: Path, temporary: bool) -> bool:
     """Leaves the capture as a single file, or removes it if it is empty; returns whether it was."""
-    from irscope.workspace import CaptureReader, CaptureWriter, remove_capture
+    from irscope.workspace import CaptureWriter
 
     # Merges SQLite's log, which was open while the app was reading.
     with CaptureWriter.resume(path, amends=True):
         pass
-    with CaptureReader(path) as capture:
-        empty = not capture.variants()
-    if empty:
-        remove_capture(path)
-        if temporary:
-            path.parent.rmdir()
+    empty = CaptureWriter.remove_if_empty(path)
+    if empty and temporary:
+        path.parent.rmdir()
     return empty
 
 

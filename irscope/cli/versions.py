@@ -18,16 +18,18 @@ import argparse
 import shlex
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from irscope.cli import consent, options
 from irscope.model import UserError
+from irscope.model.errors import print_note
 
 if TYPE_CHECKING:
+    from irscope.compiling.sweep import Progress
     from irscope.jobs.versions.requests import Request
-    from irscope.jobs.versions.version_sweep import EnvironmentSweep, Launches, VersionsProgress
+    from irscope.jobs.versions.version_sweep import EnvironmentSweep, Launches
 
 NAME = "versions"
 GROUP = "capture"
@@ -109,7 +111,7 @@ def _compile_kernel(args: argparse.Namespace) -> int:
 
 def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     from irscope.jobs.versions.requests import captured_request, launches_of, left_out
-    from irscope.workspace import merge_captures
+    from irscope.workspace import MergedCapture
     from irscope.workspace.trust import untrusted_files
 
     options.check_positive(args, "-j")
@@ -123,12 +125,12 @@ def _compile_capture(args: argparse.Namespace, capture: Path) -> int:
     request = captured_request(capture, args.kernel, targets, args.passes)
     consent.require_consent(args, capture, list(untrusted_files(request.files)))
     for line in left_out(capture, request, args.kernel):
-        print(f"irscope: {line}", file=sys.stderr)
+        print_note(line)
 
     def begin(path: Path) -> None:
         """Begins with the variants as they were captured, under their own version."""
         if not (args.resume and path.exists()) and args.kernel is None and not targets:
-            merge_captures([capture], path, args.force)
+            MergedCapture.write([capture], path, args.force)
             args.resume = True
 
     return _compile(args, request, capture.stem, begin, launches_of(request))
@@ -148,13 +150,15 @@ def _compile(
 
     start = time.monotonic()
     tritons, assemblers = (options.split_names(names) or [] for names in (args.triton, args.ptxas))
-    environments, problems = chosen_environments(tritons, assemblers, lambda line: _say([line]))
-    _say(problems)
+    environments, problems = chosen_environments(tritons, assemblers, print_note)
+    for problem in problems:
+        print_note(problem)
     if not environments:
         raise UserError("none of the versions can be had")
     with planned_environments(request, environments, args.jobs, args.timeout) as planned:
         rejected = list(dict.fromkeys(line for environment in planned for line in environment.rejected))
-        _say([*rejected, *_notes(planned)])
+        for line in (*rejected, *_notes(planned)):
+            print_note(line)
         path = args.output or Path(f"{stem or planned[0].plans[0].source.name}-versions{_SUFFIX}")
         begin(path)
         with options.open_writer(args, path) as writer, counting_bar("variants") as bar:
@@ -172,19 +176,19 @@ def _compile(
     return int(bool(problems or rejected or progress.failed))
 
 
-def _print_result(args: argparse.Namespace, path: Path, progress: VersionsProgress, seconds: float) -> None:
+def _print_result(args: argparse.Namespace, path: Path, progress: Progress, seconds: float) -> None:
     """Store the facts, and print how many variants compiled and each failure."""
     from irscope.workspace import Workspace
 
     Workspace(path).store_facts()
-    name = shlex.quote(str(path))
-    existing = f", {progress.kept} already there" if progress.kept else ""
     compiled = progress.done - progress.failed
-    text = f"{name}: {compiled} compiled{existing}, {progress.failed} failed, {seconds:.1f} s"
+    text = options.compiled_text(path, compiled, progress.kept, progress.failed, seconds)
     if args.format == "json":
-        _say([text])
+        print_note(text)
     else:
-        print(f"{text}\nbrowse: irscope {name}   compare: irscope table {name}\n")
+        print(text)
+        options.print_next(path)
+        print()
     if progress.failed:
         options.print_failures(path)
 
@@ -229,8 +233,3 @@ def _notes(planned: list[EnvironmentSweep]) -> Iterator[str]:
             notes.setdefault(note, []).append(environment_plan.environment.name)
     for note, versions in notes.items():
         yield note if len(versions) == len(planned) else f"Triton {', '.join(versions)}: {note}"
-
-
-def _say(lines: Iterable[str]) -> None:
-    for line in lines:
-        print(f"irscope: {line}", file=sys.stderr)

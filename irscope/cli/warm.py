@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING
 
 from irscope.cli import consent, options
 from irscope.model import UserError
+from irscope.model.errors import print_note
 from irscope.model.files import write_output
 from irscope.model.text import pluralize, printable
 
@@ -66,7 +67,7 @@ def _check_program(text: str, folder: Path | None) -> int:
     if check.code:
         lines += [f"{text}: exit code {check.code}", *([] if has_gpu() else [_NO_GPU])]
     for line in lines:
-        print(f"irscope: {line}", file=sys.stderr)
+        print_note(line)
     return check.code or int(bool(check.cold))
 
 
@@ -263,7 +264,7 @@ def _build(args: argparse.Namespace) -> int:
     print(result_text(args.output, result))
     new = result.new if args.expect_warm else ()
     for line in (*result.failures, *result.problems, *map(new_entry_text, new)):
-        print(f"irscope: {printable(line)}", file=sys.stderr)
+        print_note(line)
     return int(bool(result.failures or result.problems or new))
 
 

@@ -21,6 +21,7 @@ from irscope.compiling.job import Job, Outcome
 from irscope.compiling.pool import OnStage, Start, Stop, Worker, run_jobs, spawn
 from irscope.model import format_value
 from irscope.model.process import available_cores
+from irscope.model.records import grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,10 +131,7 @@ def informative_order(jobs: Sequence[Job]) -> tuple[list[Job], list[Job]]:
     The others follow group by group in that order. Jobs of a group differ only in num_stages;
     see Job.
     """
-    groups: dict[int, list[Job]] = {}
-    for job in jobs:
-        groups.setdefault(job.group, []).append(job)
-    ordered = list(groups.values())
+    ordered = list(grouped(jobs, lambda job: job.group).values())
     ordered = [ordered[index] for index in spread(_coordinates([group[0] for group in ordered]))]
     return [group[0] for group in ordered], [job for group in ordered for job in group[1:]]
 

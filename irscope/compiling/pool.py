@@ -19,9 +19,10 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
+from threading import Event, Timer, current_thread, main_thread
 from typing import IO, Any, Protocol, cast
 
 from irscope.compiling.job import Job, Outcome, PassLog, with_dtype_hint, with_failed_pass
@@ -116,6 +117,47 @@ class Stop:
         if self._reader in ready:
             raise Stopped
         return [pipe for pipe in pipes if pipe in ready]
+
+
+@contextmanager
+def stop_at(until: float | None) -> Iterator[Stop]:
+    """Yield a Stop that is set at a time of `time.monotonic`; never, if that is None."""
+    stop = Stop()
+    if until is None:
+        yield stop
+        return
+    timer = Timer(max(until - time.monotonic(), 0.0), stop.set)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield stop
+    finally:
+        timer.cancel()
+
+
+@contextmanager
+def stop_at_interrupt(stop: Stop) -> Iterator[Event]:
+    """Let Ctrl-C also set `stop` and the yielded event in this block.
+
+    Python drops a KeyboardInterrupt that is raised in a finalizer or in a callback of a weak reference, of
+    Dask's objects for example; the sweep would go on to its end.
+    """
+    interrupted = Event()
+    in_main_thread = current_thread() is main_thread()
+    if not in_main_thread or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield interrupted  # other threads get no signals, and a program's own handler stays
+        return
+
+    def interrupt(*_: object) -> None:
+        interrupted.set()
+        stop.set()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield interrupted
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 # Starts a worker on its ends of the pipe and the lifeline (see supervisor.py); its output goes to the file.

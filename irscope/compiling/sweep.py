@@ -12,14 +12,12 @@ from __future__ import annotations
 
 import itertools
 import os
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
-from threading import Timer
 from typing import TYPE_CHECKING, TypeVar
 
 from irscope.compiling.executor import (
@@ -32,7 +30,7 @@ from irscope.compiling.executor import (
 )
 from irscope.compiling.job import Job
 from irscope.compiling.messages import KernelsRequest, Plan, SweepRequest
-from irscope.compiling.pool import OnStage, Stop, Stopped, Worker
+from irscope.compiling.pool import OnStage, Stop, Stopped, Worker, stop_at, stop_at_interrupt
 from irscope.facts.measure import FACTS_VERSION, measure, to_json
 from irscope.model import Artifact, Config, Kernel, Toolchain, UserError, Variant
 from irscope.model.process import available_cores
@@ -44,8 +42,6 @@ from irscope.targets import backend_of
 
 if TYPE_CHECKING:
     from irscope.compiling.cluster.cluster import Cluster
-
-    pass
 
 
 # The default time limit of importing a kernel file and planning, in seconds.
@@ -316,7 +312,7 @@ def compile_rest(
         progress.running.append(job)
         report(progress, None)
 
-    with _stop_at(until) as stop:
+    with stop_at(until) as stop, stop_at_interrupt(stop) as interrupted:
         run = compile_sweep(sweep, executor, writer, seconds, on_start, stop=stop, partial=until is not None)
         try:
             for job, new in run:
@@ -328,24 +324,10 @@ def compile_rest(
         except Stopped:
             executor.cancel()
             progress.running.clear()
+            if interrupted.is_set():
+                raise KeyboardInterrupt from None
     progress.left = len(sweep.ids) - progress.done
     return progress
-
-
-@contextmanager
-def _stop_at(until: float | None) -> Iterator[Stop]:
-    """Yield a Stop that is set at a time of `time.monotonic`; never, if that is None."""
-    stop = Stop()
-    if until is None:
-        yield stop
-        return
-    timer = Timer(max(until - time.monotonic(), 0.0), stop.set)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield stop
-    finally:
-        timer.cancel()
 
 
 def compile_sweep(

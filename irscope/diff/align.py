@@ -116,6 +116,11 @@ def refined(
     return all_blocks
 
 
+def matched_pairs(blocks: Iterable[MatchingBlock]) -> list[tuple[int, int]]:
+    """Return the positions of the elements that correspond, one pair per element."""
+    return [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
+
+
 def gaps_between(blocks: Iterable[MatchingBlock], whole: Gap) -> Iterator[Gap]:
     """Yield the gaps before, between and after `blocks` inside `whole`, if neither side is empty."""
     at_left, at_right = whole.left, whole.right

@@ -20,11 +20,10 @@ from irscope.diff.classify import classify
 from irscope.diff.matching import UNMATCHED, without_names
 from irscope.diff.rows import Change, Row
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 
 # A pair of lines, and how they differ.
 _Anchor = tuple[int, int, Change]
-_KeyOf = Callable[[int], Hashable]
 
 _NUMBER = re.compile(r"\d+")
 _ATTRIBUTE_GROUP = re.compile(r"#\d+")
@@ -46,7 +45,11 @@ def build_rows(
     """
     moved = {index for index, change in changes.items() if change & Change.MOVED}
     anchors = _in_order(_anchors(left, right, matches, changes, moved))
-    sides = _DocumentSide(left, Change.REMOVED), _DocumentSide(right, Change.ADDED)
+    layouts = {line: match for line, (match, _) in layout_lines.items()}
+    sides = (
+        _DocumentSide(left, Change.REMOVED, layouts),
+        _DocumentSide(right, Change.ADDED, {line: line for line in layouts.values()}),
+    )
     for index in moved:
         sides[0].moved[left.operations[index].line] = changes[index]
         sides[1].moved[right.operations[matches[index]].line] = changes[index]
@@ -124,9 +127,10 @@ def _in_order(anchors: list[_Anchor]) -> list[_Anchor]:
 class _DocumentSide:
     """The lines of one document, and which of them belong to an operation."""
 
-    def __init__(self, document: Document, unmatched: Change) -> None:
+    def __init__(self, document: Document, unmatched: Change, layouts: Mapping[int, int]) -> None:
         self.lines = document.lines
-        self.language = language_named(document.language)
+        self._layouts = layouts  # the lines that define layouts, and the lines of B that they match
+        self.language = Language.named(document.language)
         self.functions = frozenset(document.functions)
         self.labels = document.labels
         self._headers: dict[int, str] = {}
@@ -168,6 +172,15 @@ class _DocumentSide:
         text = without_names(" ".join(text.split()), self.functions)
         return _ATTRIBUTE_GROUP.sub("#", text)
 
+    def keys(self, lines: range, key_of: Callable[[int], Hashable]) -> list[Hashable]:
+        """Return the keys that align some lines; no line of the other side has that of an operation."""
+        return [self._key(line, key_of) for line in lines]
+
+    def _key(self, line: int, key_of: Callable[[int], Hashable]) -> Hashable:
+        if line in self.operation_lines:
+            return self.unmatched, line
+        return ("layout", self._layouts[line]) if line in self._layouts else key_of(line)
+
     def text(self, line: int) -> str:
         """Return the key by which equal lines match."""
         return self.header_content(line) or f" {self.lines[line].strip()}"
@@ -197,7 +210,6 @@ class _Filler:
     ) -> None:
         self.left, self.right, self.work = left, right, work
         self.layout_lines = layout_lines
-        self.right_layout_lines = {line for line, _ in layout_lines.values()}
         self._same_names = left.functions == right.functions
 
     def rows(self, gap: Gap) -> list[Row]:
@@ -242,28 +254,9 @@ class _Filler:
         if gap.left == gap.left_end or gap.right == gap.right_end:
             return []
         left, right = range(gap.left, gap.left_end), range(gap.right, gap.right_end)
-        ours = [self._left_key(i, self.left.text) for i in left]
-        blocks = common_blocks(ours, [self._right_key(j, self.right.text) for j in right], self.work)
+        ours, theirs = self.left.keys(left, self.left.text), self.right.keys(right, self.right.text)
+        blocks = common_blocks(ours, theirs, self.work)
         if any(gaps_between(blocks, Gap(0, len(left), 0, len(right)))):
-            ours = [self._left_key(i, self.left.similarity_key) for i in left]
-            theirs = [self._right_key(j, self.right.similarity_key) for j in right]
-            blocks = refined(blocks, ours, theirs, self.work)
+            ours = self.left.keys(left, self.left.similarity_key)
+            blocks = refined(blocks, ours, self.right.keys(right, self.right.similarity_key), self.work)
         return [MatchingBlock(gap.left + block.left, gap.right + block.right, block.size) for block in blocks]
-
-    def _left_key(self, line: int, key_of: _KeyOf) -> Hashable:
-        """Return the key that aligns a left line.
-
-        The key of a line with an operation never equals one of the right side.
-        """
-        if line in self.left.operation_lines:
-            return "left", line
-        if line in self.layout_lines:
-            return "layout", self.layout_lines[line][0]
-        return key_of(line)
-
-    def _right_key(self, line: int, key_of: _KeyOf) -> Hashable:
-        if line in self.right.operation_lines:
-            return "right", line
-        if line in self.right_layout_lines:
-            return "layout", line
-        return key_of(line)

@@ -18,7 +18,7 @@ from rapidfuzz.distance import Indel
 from irscope.diff.layout_changes import is_layout
 from irscope.diff.rows import Change
 from irscope.languages.brackets import closing_bracket
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 
 # Stages repeat the same change in many operations.
 _CACHED_PAIRS = 4096
@@ -98,7 +98,7 @@ def _kinds(tokens: list[_Token]) -> set[Change]:
 
 
 def _tokens(text: str, language: str) -> Iterator[_Token]:
-    syntax = language_named(language)
+    syntax = Language.named(language)
     token_of_word: dict[str, _Token] = {}
     braces = offset = 0
     after_equals = False

@@ -16,11 +16,11 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from irscope.diff.align import common_blocks
+from irscope.diff.align import common_blocks, matched_pairs
 from irscope.diff.matching import UNMATCHED
 from irscope.diff.rows import Change
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 
 _COMMUTATIVE = re.compile(
     r"(?:arith\.|call @llvm\.)?(?:f?add|f?mul|and|or|xor|[su]?min|[su]?max|m(?:in|ax)num|phi"
@@ -49,7 +49,7 @@ def definitions(document: Document) -> Definitions:
     If a name is defined again, the new definition holds for the rest of the text.
     """
     operations = document.operations
-    if not language_named(document.language).names_are_values:
+    if not Language.named(document.language).names_are_values:
         return [()] * len(operations)
     names: dict[int, dict[str, Definition]] = defaultdict(dict)
     operand_definitions: list[tuple[Definition | None, ...]] = []
@@ -133,7 +133,7 @@ class _DefinitionMatcher:
                     self.parameters[index] = matched_parameters(*arguments)
             elif self.left[index].results or len(arguments[0]) != len(arguments[1]):
                 self.carried[index] = self._carried(index, partner, ours[index], theirs[partner])
-        if language_named(left.language).has_regions:
+        if Language.named(left.language).has_regions:
             self._match_inserted(ours, theirs)
         self._special = bool(self.carried or self.parameters or self.inserted[0])
 
@@ -235,8 +235,7 @@ class _DefinitionMatcher:
             position for position in range(right_size) if position not in set(position_map.values())
         ]
         blocks = common_blocks([starts[n] for n in rest], [other_starts[n] for n in other_rest])
-        pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
-        position_map.update({rest[n]: other_rest[to] for n, to in pairs})
+        position_map.update({rest[n]: other_rest[to] for n, to in matched_pairs(blocks)})
         rest = [position for position in rest if position not in position_map]
         other_rest = [position for position in other_rest if position not in set(position_map.values())]
         return position_map | dict(zip(rest, other_rest, strict=False))
@@ -281,8 +280,7 @@ def matched_parameters(left: Sequence[str], right: Sequence[str]) -> dict[int, i
 
     Parameters of equal name match.
     """
-    blocks = common_blocks(left, right)
-    return {block.left + n: block.right + n for block in blocks for n in range(block.size)}
+    return dict(matched_pairs(common_blocks(left, right)))
 
 
 def _with_moved(left: Document, right: Document, matches: Sequence[int]) -> list[int]:

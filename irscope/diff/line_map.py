@@ -18,20 +18,20 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import field, replace
 from functools import cached_property
 
-from irscope.languages.document import Document, Location
-from irscope.model.records import FrozenValue
+from irscope.languages.document import Document, Location, inlining_chain
+from irscope.model.records import frozen, frozen_with_dict
 from irscope.model.text import base_name
 
 # A file as captured, and a line from 1.
 FileLine = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MatchedLine(FrozenValue):
+@frozen
+class MatchedLine:
     """B's line of a line of A.
 
     `columns` are the columns (from 0) of the tokens of A's line that B has too, and `places` their lines and
@@ -54,8 +54,8 @@ class MatchedLine(FrozenValue):
         return line, other_column + column - self.columns[index]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LineMap(FrozenValue):
+@frozen_with_dict
+class LineMap:
     """The lines of A's source in B's.
 
     `lines` maps the captured lines of A to their matches in B, None without one. `right` are B's captured
@@ -177,8 +177,8 @@ NO_LOCATION = 0
 _ANY_COLUMN = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LocationNumbers(FrozenValue):
+@frozen
+class LocationNumbers:
     """For each operation of a document the number of its source location, NO_LOCATION if it has none.
 
     Operations of the two documents have equal numbers if they have the same location: `exact` compares file,
@@ -234,11 +234,9 @@ def _opcodes_by_line(document: Document, known: Callable[[Location], bool]) -> d
     # Parsers share one Location between the operations that have it.
     distinct = {(id(op.location), op.opcode): op.location for op in document.operations}
     for (_, opcode), location in distinct.items():
-        link = location
-        while link is not None:
+        for link in inlining_chain(location):
             if not known(link):
                 files[base_name(link.file)][link.line].update(((link.column, opcode), (_ANY_COLUMN, opcode)))
-            link = link.inlined_at
     return files
 
 
@@ -284,7 +282,7 @@ def _numbered(
         location = operation.location
         pair = pair_of_location.get(id(location))
         if pair is None:
-            chain = [key_of(link) for link in _chain(location)]
+            chain = [key_of(link) for link in inlining_chain(location)]
             plain = tuple((file, line, removed) for file, line, _, removed in chain)
             pair = (
                 numbers.setdefault(("exact", *chain), len(numbers) + 1),
@@ -294,9 +292,3 @@ def _numbered(
         exact.append(pair[0])
         lines.append(pair[1])
     return LocationNumbers(exact, lines)
-
-
-def _chain(location: Location | None) -> Iterator[Location]:
-    while location is not None:
-        yield location
-        location = location.inlined_at

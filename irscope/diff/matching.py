@@ -27,10 +27,18 @@ from dataclasses import replace
 from itertools import groupby
 from sys import intern
 
-from irscope.diff.align import AlignmentBudget, Gap, MatchingBlock, common_blocks, gaps_between, refined
+from irscope.diff.align import (
+    AlignmentBudget,
+    Gap,
+    MatchingBlock,
+    common_blocks,
+    gaps_between,
+    matched_pairs,
+    refined,
+)
 from irscope.diff.line_map import NO_LINES, NO_LOCATION, LineMap, LocationNumbers, number_locations
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 
 # Functions are matched by their content up to this product of numbers.
 _MOST_PAIRS = 40 * 40
@@ -44,7 +52,7 @@ _PARAMETER = re.compile(r"(.*)(_param_\d+)", re.DOTALL)
 def with_symbols_of(left: Document, right: Document) -> Document:
     """Return `left` with the names of `right` for matching functions; `left` itself if all are equal."""
     renamed = renamed_symbols(left, right)
-    use = language_named(left.language).symbol
+    use = Language.named(left.language).symbol
     if not renamed or use is None:
         return left
 
@@ -64,12 +72,9 @@ def with_symbols_of(left: Document, right: Document) -> Document:
 
 def renamed_symbols(left: Document, right: Document) -> Mapping[str, str]:
     """Map each function of `left` that has another name in `right` to that name."""
-    pairs = [
-        (left.functions[block.left + n], right.functions[block.right + n])
-        for block in function_blocks(left, right)
-        for n in range(block.size)
-    ]
-    return {ours: name for ours, theirs in pairs if (name := _renamed(ours, theirs)) != ours}
+    pairs = matched_pairs(function_blocks(left, right))
+    names = [(left.functions[i], right.functions[j]) for i, j in pairs]
+    return {ours: name for ours, theirs in names if (name := _renamed(ours, theirs)) != ours}
 
 
 def function_blocks(left: Document, right: Document) -> list[MatchingBlock]:
@@ -174,9 +179,7 @@ class _Matcher:
         self.left_children, self.right_children = _children(left), _children(right)
         # The function of the right document that matches each one of the left; none (-1) matches none.
         self.function_keys: dict[int, Hashable] = {-1: ("right", -1)}
-        for block in function_blocks(left, right):
-            for n in range(block.size):
-                self.function_keys[block.left + n] = ("right", block.right + n)
+        self.function_keys |= {i: ("right", j) for i, j in matched_pairs(function_blocks(left, right))}
         numbers: dict[str, int] = {}
         self.left_texts = _numbered(left.operations, numbers)
         self.right_texts = _numbered(right.operations, numbers)
@@ -202,9 +205,8 @@ class _Matcher:
         left_keys = [self.function_keys.get(_function(self.left, run), run[0]) for run in left_runs]
         right_keys = [("right", _function(self.right, run)) for run in right_runs]
         pairs = []
-        for block in common_blocks(left_keys, right_keys, self.work):
-            for n in range(block.size):
-                pairs += self._match_siblings(left_runs[block.left + n], right_runs[block.right + n])
+        for i, j in matched_pairs(common_blocks(left_keys, right_keys, self.work)):
+            pairs += self._match_siblings(left_runs[i], right_runs[j])
         return pairs
 
     def _match_siblings(self, left: list[int], right: list[int]) -> list[tuple[int, int]]:
@@ -220,7 +222,7 @@ class _Matcher:
             if self.located and trusted:
                 candidates = self._at_equal_locations(candidates, left, right)
             blocks = sorted(blocks + candidates)
-        return [(left[block.left + n], right[block.right + n]) for block in blocks for n in range(block.size)]
+        return [(left[i], right[j]) for i, j in matched_pairs(blocks)]
 
     def _keys_with_location(self) -> list[tuple[_Key, _Key]]:
         """Return keys of both sides' operations that include the source location, most specific first."""
@@ -252,13 +254,10 @@ class _Matcher:
         Operations with regions stay: without a match, everything inside would have none either.
         """
         result = []
-        for block in blocks:
-            for n in range(block.size):
-                i, j = left[block.left + n], right[block.right + n]
-                ours, theirs = self.left_locations.lines[i], self.right_locations.lines[j]
-                same = ours == theirs or NO_LOCATION in (ours, theirs)
-                if same or i in self.left_children:
-                    result.append(MatchingBlock(block.left + n, block.right + n, 1))
+        for ours, theirs in matched_pairs(blocks):
+            lines = {self.left_locations.lines[left[ours]], self.right_locations.lines[right[theirs]]}
+            if len(lines) == 1 or NO_LOCATION in lines or left[ours] in self.left_children:
+                result.append(MatchingBlock(ours, theirs, 1))
         return result
 
 

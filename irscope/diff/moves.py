@@ -31,7 +31,7 @@ from irscope.diff.def_use import Definition, Definitions, matched_parameters
 from irscope.diff.line_map import NO_LINES, NO_LOCATION, LineMap, number_locations
 from irscope.diff.matching import UNMATCHED
 from irscope.languages.document import OPAQUE, Document, Operation
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 
 _DIGITS = re.compile(r"\d+")
 _UNKNOWN = 0
@@ -163,7 +163,7 @@ def match_moved(
 
     Only MLIR is searched: in the languages below, the order of operations is the scheduler's.
     """
-    if language_named(left.language).has_regions and not _all_match(left, right, matches, defs):
+    if Language.named(left.language).has_regions and not _all_match(left, right, matches, defs):
         _Moves(left, right, matches, defs, lines).run()
 
 

@@ -3,8 +3,6 @@
 %0 = tt.splat %n : i32 -> tensor<64xi32>      %0 = tt.splat %n : i32 -> tensor<128xi32>
 -> Row(left=12, right=12, change=Change.SHAPE)
 
-The diff of a stage in words: the summary line, the label of a tab, the first stage that really differs.
-
 Instruction counts per source line and class, on either side.
 
     kernels.py:14  ld.global.v4.b32   8 -> 2
@@ -17,15 +15,15 @@ from __future__ import annotations
 
 import enum
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import NamedTuple
 
 from irscope.diff.line_map import NO_LINES, LineMap
 from irscope.languages.document import OPAQUE, Document, Layout
-from irscope.languages.language import Language, language_named
-from irscope.model.records import FrozenValue
+from irscope.languages.language import Language
+from irscope.model.records import frozen
 
 
 class Change(enum.Flag):
@@ -59,6 +57,11 @@ class Change(enum.Flag):
     def mirrored(self) -> Change:
         """Return the change with the sides swapped."""
         return self if self is Change.EQUAL else _mirrored(self)
+
+    @property
+    def names(self) -> list[str]:
+        """Return the names of the kinds of change that it consists of: "shape", "layout", ..."""
+        return [str(kind.name).lower() for kind in Change if kind in self]
 
     @property
     def mark(self) -> str:
@@ -95,8 +98,8 @@ class Row(NamedTuple):
         return Row(self.right, self.left, self.change.mirrored)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LayoutChange(FrozenValue):
+@frozen
+class LayoutChange:
     """Two layouts that differ, matched by the values that have them and not by alias.
 
     `fields` are (name, left text, right text) of the parameters that differ; `uses` counts the matched
@@ -129,8 +132,8 @@ _FROM_CONSTANTS = (
 )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class StageDiff(FrozenValue):
+@frozen
+class StageDiff:
     """The diff of one stage of two variants.
 
     `stage` is its name. `left` and `right` are the parsed texts of A and B, each with its own locations.
@@ -198,8 +201,8 @@ class StageDiff(FrozenValue):
     def is_constant(self, row: Row) -> bool:
         """Check whether a row that only one side has is the definition of a constant."""
         document, line = (self.left, row.left) if row.right is None else (self.right, row.right)
-        index = None if line is None else document.operation_of_line.get(line)
-        return index is not None and document.operations[index].opcode in _CONSTANT_OPCODES
+        operation = document.operation_at(line)
+        return operation is not None and operation.opcode in _CONSTANT_OPCODES
 
     @property
     def constants_only(self) -> bool:
@@ -212,6 +215,63 @@ class StageDiff(FrozenValue):
         if not unmatched or self.layouts or any(row.change & ~_FROM_CONSTANTS for row in self.rows):
             return False
         return all(map(self.is_constant, unmatched))
+
+    @property
+    def summary(self) -> str:
+        """Return one line: "0 added, 0 removed, 41 shapes, 1 layout: #mma warpsPerCTA [4, 1] -> [8, 1]"."""
+        if self.equal:
+            return "equal"
+        counts = self.counts
+        parts = [f"{counts.get(Change.ADDED, 0)} added", f"{counts.get(Change.REMOVED, 0)} removed"]
+        if counts.get(Change.MOVED):
+            parts.append(f"{counts[Change.MOVED]} moved")
+        parts += [_count(counts[kind], noun) for kind, noun in _NOUNS.items() if counts.get(kind)]
+        if self.layouts:
+            changes = "; ".join(map(describe_layout, self.layouts))
+            parts.append(f"{_count(len(self.layouts), 'layout')}: {changes}")
+        elif counts.get(Change.LAYOUT):
+            parts.append(_count(counts[Change.LAYOUT], "operation") + " with another layout")
+        if self.rough:
+            parts.append("matched roughly: too large and too different for an exact diff")
+        if self.without_moves:
+            parts.append("too large to look for moved operations")
+        return ", ".join(parts)
+
+    @property
+    def label(self) -> str:
+        """Return a tab's label with only the main change: "=", "+12 -3", "2 layouts", "53 shapes"."""
+        if self.equal:
+            return "="
+        counts = self.counts
+        added, removed = counts.get(Change.ADDED, 0), counts.get(Change.REMOVED, 0)
+        if added or removed:
+            return f"+{added} -{removed}"
+        if self.layouts or counts.get(Change.LAYOUT):
+            return _count(len(self.layouts) or counts[Change.LAYOUT], "layout")
+        if set(counts) == {Change.MOVED}:
+            return f"{counts[Change.MOVED]} moved"
+        kind = max(_NOUNS, key=lambda change: counts.get(change, 0))
+        return _count(counts[kind], _NOUNS[kind])
+
+    @property
+    def source_lines(self) -> list[LineCountChange]:
+        """Return the source lines and instruction classes whose counts differ, the most important first.
+
+        Lines are those of the kernel itself: the code of an inlined helper counts for the line of
+        its call. Matrix and memory instructions precede others, larger differences precede smaller
+        ones.
+        """
+        language = Language.named(self.left.language)
+        diff = self.in_lines_of_b()
+        left, right = _class_counts(diff.left, language), _class_counts(diff.right, language)
+        changes = [
+            LineCountChange(file, line, opcode, left[key], right[key], removed)
+            for key in {**left, **right}
+            if left[key] != right[key]
+            for file, line, removed, opcode in [key]
+        ]
+        changes.sort(key=lambda change: _priority(change, language))
+        return changes
 
 
 def _mirrored_rows(rows: Sequence[Row]) -> list[Row]:
@@ -250,26 +310,6 @@ _NOUNS = {
 }
 
 
-def summarize(diff: StageDiff) -> str:
-    """Return one line: "0 added, 0 removed, 41 shapes, 1 layout: #mma warpsPerCTA [4, 1] -> [8, 1]"."""
-    if diff.equal:
-        return "equal"
-    parts = [f"{diff.counts.get(Change.ADDED, 0)} added", f"{diff.counts.get(Change.REMOVED, 0)} removed"]
-    if diff.counts.get(Change.MOVED):
-        parts.append(f"{diff.counts[Change.MOVED]} moved")
-    parts += [_count(diff.counts[kind], noun) for kind, noun in _NOUNS.items() if diff.counts.get(kind)]
-    if diff.layouts:
-        changes = "; ".join(map(describe_layout, diff.layouts))
-        parts.append(f"{_count(len(diff.layouts), 'layout')}: {changes}")
-    elif diff.counts.get(Change.LAYOUT):
-        parts.append(_count(diff.counts[Change.LAYOUT], "operation") + " with another layout")
-    if diff.rough:
-        parts.append("matched roughly: too large and too different for an exact diff")
-    if diff.without_moves:
-        parts.append("too large to look for moved operations")
-    return ", ".join(parts)
-
-
 def describe_layout(change: LayoutChange) -> str:
     """Describe a layout change field by field: "#blocked sizePerThread [1, 4] -> [1, 8], order ..."."""
     if change.right is None:
@@ -282,35 +322,16 @@ def describe_layout(change: LayoutChange) -> str:
     return f"{name} {fields}"
 
 
-def short_label(diff: StageDiff) -> str:
-    """Return a tab's label with only the main change: "=", "+12 -3", "2 layouts", "53 shapes"."""
-    if diff.equal:
-        return "="
-    added, removed = diff.counts.get(Change.ADDED, 0), diff.counts.get(Change.REMOVED, 0)
-    if added or removed:
-        return f"+{added} -{removed}"
-    if diff.layouts or diff.counts.get(Change.LAYOUT):
-        return _count(len(diff.layouts) or diff.counts[Change.LAYOUT], "layout")
-    if set(diff.counts) == {Change.MOVED}:
-        return f"{diff.counts[Change.MOVED]} moved"
-    kind = max(_NOUNS, key=lambda change: diff.counts.get(change, 0))
-    return _count(diff.counts[kind], _NOUNS[kind])
-
-
-def first_structural(diffs: Iterable[StageDiff]) -> StageDiff | None:
-    """Return the first of `diffs`, in pipeline order, with more changes than shapes and constants."""
-    return next((diff for diff in diffs if diff.structural), None)
-
-
 def _count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LineCountChange(FrozenValue):
+@frozen
+class LineCountChange:
     """A source line of the kernel (from 1) with different numbers of instructions of the class `opcode`.
 
-    The file and line are B's; A's if B does not have the line (`removed`).
+    `file` and `line` (from 1) are B's. `removed`: B does not have the line, and they are A's. `left` and
+    `right` are the numbers of instructions in A and in B.
     """
 
     file: str
@@ -319,26 +340,6 @@ class LineCountChange(FrozenValue):
     left: int
     right: int
     removed: bool = False
-
-
-def by_source_line(diff: StageDiff) -> list[LineCountChange]:
-    """Return the source lines and instruction classes whose counts differ, the most important first.
-
-    Lines are those of the kernel itself: the code of an inlined helper counts for the line of
-    its call. Matrix and memory instructions precede others, larger differences precede smaller
-    ones.
-    """
-    language = language_named(diff.left.language)
-    diff = diff.in_lines_of_b()
-    left, right = _class_counts(diff.left, language), _class_counts(diff.right, language)
-    changes = [
-        LineCountChange(file, line, opcode, left[key], right[key], removed)
-        for key in {**left, **right}
-        if left[key] != right[key]
-        for file, line, removed, opcode in [key]
-    ]
-    changes.sort(key=lambda change: _priority(change, language))
-    return changes
 
 
 def _class_counts(document: Document, language: Language) -> Counter[tuple[str, int, bool, str]]:

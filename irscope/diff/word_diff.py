@@ -12,7 +12,7 @@ import re
 from functools import cache, lru_cache
 from itertools import accumulate, chain, compress
 
-from irscope.languages.language import known_languages, language_named
+from irscope.languages.language import Language, known_languages
 
 # A stage has a few thousand distinct tokens.
 _CACHED_TOKENS = 65536
@@ -115,7 +115,7 @@ def _key(token: str) -> str:
 @cache
 def _registers() -> str:
     """Return a regular expression of the physical registers of all languages."""
-    return "|".join(filter(None, (language_named(name).register for name in known_languages())))
+    return "|".join(filter(None, (Language.named(name).register for name in known_languages())))
 
 
 @cache

@@ -15,7 +15,7 @@ from irscope.model import Variant
 from irscope.model.text import one_line, pluralize
 
 if TYPE_CHECKING:
-    from irscope.workspace import StageDiff
+    from irscope.workspace import StageDiff, StageLine
 
 # "heading", "dim", "warning", "best": what a text is, which each format shows in its own way. "": a text.
 Role = str
@@ -27,7 +27,8 @@ class Line:
     """A title, or a sentence of a list.
 
     `level` is its indentation: 0 for titles and paragraphs. `gap`: it begins a part. A line that is longer
-    than the page goes on as it is, or is "cut" or "wrapped".
+    than the page goes on as it is, or is "cut" or "wrapped". `target` is the line of a stage that
+    it is about.
     """
 
     text: Text
@@ -35,6 +36,7 @@ class Line:
     number: int | None = None
     gap: bool = False
     fit: Literal["", "cut", "wrapped"] = ""
+    target: StageLine | None = None
 
     @property
     def pieces(self) -> Sequence[tuple[str, Role]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from irscope.document.blocks import Block, Folded, Line, StageDiffs, title, variant_name
 from irscope.document.report_content import PairReport
-from irscope.workspace import CaptureComparison, Comparison, Compilations, GateResult, TextLine, summarize
+from irscope.workspace import CaptureComparison, Comparison, Compilations, GateResult, TextLine
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 # More than a person reads; the JSON has all.
@@ -44,7 +44,7 @@ def pair_content(pair: PairReport, all_findings: bool = False) -> Iterator[Block
     if not pair.diffs:
         yield Line("     A and B have no text stage in common")
     width = max(map(len, pair.diffs), default=0)
-    yield from (Line(f"{name:<{width}}  {summarize(diff)}", 1) for name, diff in pair.diffs.items())
+    yield from (Line(f"{name:<{width}}  {diff.summary}", 1) for name, diff in pair.diffs.items())
 
 
 def _variants(comparison: Comparison) -> Iterator[Block]:
@@ -67,7 +67,7 @@ def compilations_content(kernels: Sequence[Compilations]) -> Iterator[Block]:
 def sentences(lines: Iterable[TextLine]) -> Iterator[Line]:
     """Yield titles, and the sentences below them."""
     for line in lines:
-        yield title(line.text) if line.title else Line(line.text, line.level, line.rank)
+        yield title(line.text) if line.title else Line(line.text, line.level, line.rank, target=line.target)
 
 
 def captures_content(comparison: CaptureComparison, most: int) -> Iterator[Block]:

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from irscope.document.blocks import Block, Line, StageDiffs, Table, title, variant_name
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import PassChange, PassLine, summarize
-from irscope.workspace.diff_rows import change_names, counts_text
+from irscope.workspace import PassChange, PassLine
+from irscope.workspace.diff_rows import counts_text
 from irscope.workspace.pass_comparison import (
     LlvmReport,
     OperationEvent,
@@ -44,7 +44,7 @@ def passes_content(report: PassReport) -> Iterator[Block]:
 def pass_change_content(change: PassChange, context: int) -> Iterator[Block]:
     """Yield the changes of a pass: a heading, then the rows."""
     step, diff = change.step, change.diff
-    what = change.note if diff is None else summarize(diff)
+    what = change.note if diff is None else diff.summary
     between = ", A and B after it" if change.between else ""
     yield title(f"{step.number} {step.name} ({step.stage}){between}: {what}")
     if diff is not None:
@@ -53,7 +53,7 @@ def pass_change_content(change: PassChange, context: int) -> Iterator[Block]:
 
 def operation_text(event: OperationEvent) -> str:
     """Return the change of a pass to an operation, in one line."""
-    step, kinds = event.step, ", ".join(change_names(event.change))
+    step, kinds = event.step, ", ".join(event.change.names)
     return one_line(f"{step.number:>3}  {step.stage:<5}  {step.name}: {kinds}  {event.text}")
 
 

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from irscope.document.blocks import Block, Code, Column, Line, Table, title
 from irscope.model import Value, format_value
 from irscope.model.records import varying_keys
-from irscope.model.text import one_line, pluralize
-from irscope.workspace import Choice, Pick, microseconds_text
-from irscope.workspace.comparison import config_code
+from irscope.model.text import microseconds_text, one_line, pluralize
+from irscope.workspace import Choice, Pick
 from irscope.workspace.estimate_text import estimate_lines
 from irscope.workspace.picking import Calibration
 from irscope.workspace.problem_sizes import problem_titles
@@ -44,7 +43,7 @@ def _pick(pick: Pick, text: str) -> Iterator[Block]:
     yield from _rejected(pick)
     yield from _measurements(pick)
     if pick.accepted:
-        configs = [f"    {one_line(config_code(choice.variant))}," for choice in pick.accepted]
+        configs = [f"    {one_line(choice.variant.config.code)}," for choice in pick.accepted]
         yield Code(["configs = [", *configs, "]"])
 
 

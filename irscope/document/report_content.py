@@ -17,7 +17,6 @@ from irscope.model import Toolchain, UserError, Variant
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 from irscope.workspace import (
-    MOST_ESTIMATED,
     Comparison,
     DrawingOptions,
     LayoutComparison,
@@ -28,7 +27,6 @@ from irscope.workspace import (
     ValuePair,
     Window,
     Workspace,
-    cell_size,
 )
 from irscope.workspace.table_sections import ranked_pairs
 from irscope.workspace.variant_texts import check_stage, text_stages, written_stage
@@ -178,8 +176,8 @@ def _drawn(layouts: LayoutComparison, value: ValuePair) -> ValueDrawing:
         drawings = layouts.draw(value, DrawingOptions(Window(rows=(0, most))))
     if len(drawings) == 2 and drawings[0].grid.cells == drawings[1].grid.cells:
         # The parts that repeat are equal: the whole values show how often each repeats.
-        cell = cell_size(layouts.shapes(value), _MAX_ROWS, _MAX_COLUMNS)
-        drawings = layouts.draw(value, DrawingOptions(cell=cell))
+        options = DrawingOptions().as_map(layouts.shapes(value), _MAX_ROWS, _MAX_COLUMNS)
+        drawings = layouts.draw(value, options)
     return ValueDrawing(value.name, layouts.difference(value), drawings)
 
 
@@ -294,7 +292,7 @@ def report_sections(workspace: Workspace, kernel: str | None, target: str | None
     Raises UserError if a name matches nothing.
     """
     launched = sum(bool(variant.launches) for variant in workspace.select(kernel, target))
-    return workspace.sections(kernel, target, estimate=0 < launched <= MOST_ESTIMATED)
+    return workspace.sections(kernel, target, estimate=0 < launched <= workspace.most_estimated)
 
 
 def _single_variants(sections: Sequence[TableSection]) -> list[tuple[Variant, Variant]]:

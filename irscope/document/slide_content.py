@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from irscope.document.report_content import CaptureReport, pair_title, report_sections
 from irscope.model import UserError, Variant
+from irscope.model.text import microseconds_text
 from irscope.workspace import (
     ColorBy,
     Comparison,
@@ -18,6 +19,7 @@ from irscope.workspace import (
     Finding,
     Grid,
     LayoutComparison,
+    PythonSource,
     RowSide,
     StageDiff,
     TableEntry,
@@ -26,14 +28,9 @@ from irscope.workspace import (
     ValuePair,
     Verdict,
     Workspace,
-    cell_size,
-    kinds_for,
-    microseconds_text,
-    short_label,
 )
 from irscope.workspace.diff_rows import row_sides
 from irscope.workspace.opening import opening_pair
-from irscope.workspace.source_lines import python_source
 from irscope.workspace.variant_registers import CompileTimeInput, compile_time_inputs
 from irscope.workspace.verdict import finding_point
 from irscope.workspace.why_lines import compilation_lines, reason_lines
@@ -110,7 +107,7 @@ class PairContent:
 def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
     """Everything that the slides show about two variants. Raises UserError if a stage is damaged."""
     pair = workspace.compare(a, b)
-    stages = [(name, short_label(diff), not diff.equal) for name, diff in pair.stages.items()]
+    stages = [(name, diff.label, not diff.equal) for name, diff in pair.stages.items()]
     findings = [finding for finding in pair.main_findings if not finding.declared.whole]
     layout, no_layout = _layout(pair)
     return PairContent(
@@ -129,9 +126,9 @@ def pair_content(workspace: Workspace, a: Variant, b: Variant) -> PairContent:
 
 
 def _asked(pair: Comparison) -> Iterator[tuple[FactKind, str, str]]:
-    kinds = {kind.name: kind for kind in kinds_for(pair.b.target.backend)}
-    for kind in (kinds[name] for name in _ASKED if name in kinds):
-        a, b = (facts[kind.name].value if kind.name in facts else None for facts in pair.facts)
+    of_a, of_b = pair.facts
+    for fact in (of_b[name] for name in _ASKED if name in of_a and name in of_b):
+        kind, a, b = fact.kind, of_a[fact.kind.name].value, fact.value
         if a is not None and b is not None and a != b:
             yield kind, kind.format(a), kind.format(b)
 
@@ -159,7 +156,9 @@ def _excerpt(pair: Comparison, finding: Finding, diff: StageDiff) -> FindingExce
             if side is not None and side.number - 1 in side_lines:
                 side_rows.append(side)
     line = finding_point(pair, finding).line
-    numbered = zip(python_source(pair.b).numbers, python_source(pair.b).texts, strict=True)
+    numbered = zip(
+        PythonSource.of_variant(pair.b).numbers, PythonSource.of_variant(pair.b).texts, strict=True
+    )
     text = next((text.strip() for number, text in numbered if line and number == line), "")
     left, right = sides
     more = max(0, len(left) - _MOST_LINES), max(0, len(right) - _MOST_LINES)
@@ -190,7 +189,7 @@ def _drawn(layouts: LayoutComparison, value: ValuePair) -> LayoutContent:
     blocked = value.tensor.attribute.kind.endswith("blocked")
     by = ColorBy.THREAD if blocked and ColorBy.THREAD in choices else (choices or (None,))[0]
     rows = max(shape[-2] for shape in shapes) if by is ColorBy.THREAD else _ROWS
-    options = DrawingOptions(cell=cell_size(shapes, rows, _COLUMNS), color_by=by)
+    options = DrawingOptions().as_map(shapes, rows, _COLUMNS, by)
     drawings = layouts.draw(value, options)
     sentences = list(dict.fromkeys(sentence for drawing in drawings for sentence in drawing.sentences[:1]))
     if drawings[0].sentences[:1] != drawings[1].sentences[:1]:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from irscope.document.blocks import Block, Line, Table, title, variant_name
 from irscope.model import Variant
+from irscope.model.files import relative_file
 from irscope.model.text import pluralize
-from irscope.workspace.kernel_scopes import relative_file
 
 if TYPE_CHECKING:
     from irscope.glossary.glossary import GlossaryEntry
@@ -208,13 +208,11 @@ def _tensors(groups: Sequence[Sequence[Tensor]]) -> Table:
 
 def _shared_accesses(accesses: Sequence[AccessConflicts]) -> Table:
     """Return the accesses to shared memory, with their conflicts as compiled and without the swizzle."""
-    from irscope.workspace import conflicts_text, ways_text
-
     rows = []
     for number, conflicts in enumerate(accesses, 1):
         access = conflicts.access
-        real = conflicts_text(conflicts.conflicts) if conflicts.conflicts else conflicts.why_not
-        plain = ways_text(conflicts.plain) if conflicts.plain else ""
+        real = conflicts.conflicts.text if conflicts.conflicts else conflicts.why_not
+        plain = conflicts.plain.ways_text if conflicts.plain else ""
         name = access.opcode + (f" x{conflicts.times}" if conflicts.times > 1 else "")
         line = str(access.line) if access.line else ""
         rows.append((str(number), name, line, access.buffer.type, real, plain))

@@ -11,17 +11,17 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.constants import CONSTANTS, DeviceRates, Fit
+from irscope.estimating.constants import CONSTANTS, Constants, DeviceRates, Fit
 from irscope.estimating.model import Numbers, Values, term_times, total_time
 from irscope.estimating.ranking import ReadVariant
 from irscope.estimating.work import work_of
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import Benchmark, Launch, UserError, Variant
+from irscope.model.records import frozen
 
 # Configs that are slow do not matter for the best: a config counts by how near to the best it is.
 _PULL = 2e-4
@@ -30,7 +30,7 @@ _SMALLEST_STEP = 0.01
 _BIAS = 0.05
 
 
-@dataclass(frozen=True)
+@frozen
 class MeasuredLaunch:
     """A measured launch: the numbers of its work, the time in ms, and the problem that it is a config of."""
 
@@ -70,7 +70,7 @@ class Measurements:
         np.add.at(sums, self.problem, values)
         return sums
 
-    def errors(self, device: DeviceRates, constants: Mapping[str, float]) -> Values:
+    def errors(self, device: DeviceRates, constants: Constants) -> Values:
         """Return the loss of each problem: the spread of log(estimate / time), and a little of its mean."""
         estimates = total_time(term_times(self.numbers, device, constants), constants)
         ratio = np.log(estimates / self.microseconds)
@@ -80,7 +80,7 @@ class Measurements:
         result: Values = spread + _BIAS * mean * mean
         return result
 
-    def loss(self, device: DeviceRates, constants: Mapping[str, float], start: Mapping[str, float]) -> float:
+    def loss(self, device: DeviceRates, constants: Constants, start: Constants) -> float:
         """Return the loss that a fit minimizes.
 
         It is the mean error, plus a penalty for constants far from `start`.
@@ -128,7 +128,7 @@ def calibrate(
     )
 
 
-def _error(measured: Measurements, device: DeviceRates, values: Mapping[str, float]) -> float:
+def _error(measured: Measurements, device: DeviceRates, values: Constants) -> float:
     """Return the typical deviation of estimates from times."""
     estimates = total_time(term_times(measured.numbers, device, values), values)
     return float(np.expm1(np.median(np.abs(np.log(estimates / measured.microseconds)))))

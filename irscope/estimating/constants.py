@@ -12,19 +12,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 
 import platformdirs
 
 from irscope.model import Target, UserError
+from irscope.model.records import frozen
 from irscope.targets import CUDA
 
 KIB, MIB = 1024, 1024**2
 
 
-@dataclass(frozen=True)
+@frozen
 class DeviceRates:
     """One GPU.
 
@@ -48,10 +49,6 @@ class DeviceRates:
     atomics_per_kib: float = 1.71
     warp_groups: bool = True
     sources: str = ""
-
-    def microseconds(self, cycles: float) -> float:
-        """Convert clock cycles to microseconds."""
-        return cycles / (self.clock * 1e3)
 
 
 # Clocks are the maximum ones that nvidia-smi reports, since kernels of microseconds run at those. L2 delivers
@@ -96,7 +93,7 @@ def rates_of(target: Target) -> DeviceRates | None:
     return _DEFAULT.get(target.arch) if target.backend == CUDA.name else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Constant:
     """A constant of the model: `value` before any fit, the range in which a fit may move it, its unit."""
 
@@ -149,15 +146,18 @@ CONSTANTS = (
     ),
     Constant("l2 reuse", 0.6, 0.1, 2.0, "of size", "the part of L2 that holds what programs read again"),
 )
-DEFAULTS: Mapping[str, float] = {one.name: one.value for one in CONSTANTS}
+# The values of all constants by name.
+Constants = Mapping[str, float]
+
+DEFAULTS: Constants = {one.name: one.value for one in CONSTANTS}
 
 
-@dataclass(frozen=True)
+@frozen
 class Fit:
     """The constants of one device, with their provenance: what they were fitted to, how well, and when."""
 
     device: str
-    values: Mapping[str, float] = field(default_factory=lambda: dict(DEFAULTS))
+    values: Constants = field(default_factory=lambda: dict(DEFAULTS))
     provenance: Mapping[str, str] = field(default_factory=dict)
 
 

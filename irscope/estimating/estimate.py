@@ -12,7 +12,7 @@ from math import ceil
 
 import numpy as np
 
-from irscope.estimating.constants import RATED_TARGETS, DeviceRates, Fit, fit_of, rates_of
+from irscope.estimating.constants import RATED_TARGETS, Constants, DeviceRates, Fit, fit_of, rates_of
 from irscope.estimating.model import (
     Numbers,
     atomic_places,
@@ -51,15 +51,15 @@ from irscope.estimating.terms import (
 )
 from irscope.estimating.work import Work, work_of
 from irscope.facts.artifacts import VariantArtifacts
-from irscope.facts.fact import Evidence, ReadStage
+from irscope.facts.fact import Evidence, ReadStage, evidence_at
 from irscope.model import Launch, UserError, Variant
 from irscope.targets import CUDA
 
 # The text with the numbers behind a term, from the work, the device and the constants of the model.
-_Text = Callable[[Numbers, DeviceRates, Mapping[str, float]], str]
+_Text = Callable[[Numbers, DeviceRates, Constants], str]
 
 
-def _latency(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _latency(x: Numbers, device: DeviceRates, c: Constants) -> str:
     latency = memory_latency(x, c)
     cycles, rounds = float(replayed(x, latency)), float(waves(x, device, c["tail"]))
     text = (
@@ -75,11 +75,11 @@ def _latency(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     return f"{text}) at {device.clock} GHz{longest}"
 
 
-def _per_sm(what: str, x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _per_sm(what: str, x: Numbers, device: DeviceRates, c: Constants) -> str:
     return f"{float(programs_per_sm(x, device, c['tail'])):.2f} programs per multiprocessor x {what}"
 
 
-def _tensor(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _tensor(x: Numbers, device: DeviceRates, c: Constants) -> str:
     parts = []
     if x["wgmma"]:
         cycles = float(group_cycles(x, device, c))
@@ -90,7 +90,7 @@ def _tensor(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     return _per_sm(" + ".join(parts) or "none", x, device, c)
 
 
-def _memory(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _memory(x: Numbers, device: DeviceRates, c: Constants) -> str:
     total = float(dram_bytes(x, device, c["l2 reuse"]))
     again = total - x["unique bytes"] - x["stored bytes"]
     text = f"{x['unique bytes'] / 1e6:,.1f} MB loaded + {x['stored bytes'] / 1e6:,.1f} MB stored"
@@ -101,12 +101,12 @@ def _memory(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     return f"{text}{spread}, at {reached:.0%} of {device.memory:,.0f} GB/s"
 
 
-def _l2(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _l2(x: Numbers, device: DeviceRates, c: Constants) -> str:
     total = float(l2_bytes(x))
     return f"{total / 1e6:,.1f} MB between L2 and the multiprocessors at {device.l2 * c['l2']:,.0f} GB/s"
 
 
-def _shared(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _shared(x: Numbers, device: DeviceRates, c: Constants) -> str:
     what = f"({x['shared wavefronts']:,.0f} wavefronts of shared memory x {c['shared wavefront']:.2f}"
     if x["shuffles"]:
         what += f" + {x['shuffles']:,.0f} shuffles x {c['shuffle']:.2f}"
@@ -116,36 +116,36 @@ def _shared(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     return _per_sm(f"{what} cycles)", x, device, c)
 
 
-def _stores(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _stores(x: Numbers, device: DeviceRates, c: Constants) -> str:
     sectors = x["store sectors"] + x["tensor stores"]
     return _per_sm(f"{sectors:,.0f} sectors of 32 bytes x {c['store sector']:.2f} cycles", x, device, c)
 
 
-def _issue(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _issue(x: Numbers, device: DeviceRates, c: Constants) -> str:
     what = f"{x['instructions']:,.0f} warp instructions x {c['issue']:.2f} cycles"
     return _per_sm(f"{what}, of which {x['alu']:,.0f} integer x 0.5", x, device, c)
 
 
-def _special(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _special(x: Numbers, device: DeviceRates, c: Constants) -> str:
     what = f"{x['special']:,.0f} special functions and conversions x {c['special']:.2f} cycles"
     return _per_sm(what, x, device, c)
 
 
-def _spills(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _spills(x: Numbers, device: DeviceRates, c: Constants) -> str:
     what = f"({x['local loads']:,.0f} loads + {x['local stores']:,.0f} stores of local memory)"
     return _per_sm(f"{what} x {c['spill']:.1f} cycles", x, device, c)
 
 
-def _fetch(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _fetch(x: Numbers, device: DeviceRates, c: Constants) -> str:
     what = f"{x['instructions']:,.0f} warp instructions of {x['size'] * 16 / 1024:,.0f} KiB of machine code"
     return _per_sm(f"{what}, of which the instruction cache holds {c['code cache']:.0f}", x, device, c)
 
 
-def _programs(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _programs(x: Numbers, device: DeviceRates, c: Constants) -> str:
     return f"{x['programs']:,.0f} programs started, one per {c['program rate']:.2f} ns"
 
 
-def _atomics(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _atomics(x: Numbers, device: DeviceRates, c: Constants) -> str:
     kibibytes = float(atomic_places(x))
     rate = 1 / (1 / device.atomics + 1 / (device.atomics_per_kib * kibibytes)) / c["atomic rate"]
     text = (
@@ -158,7 +158,7 @@ def _atomics(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     return text
 
 
-def _ramp(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _ramp(x: Numbers, device: DeviceRates, c: Constants) -> str:
     cycles = float(program_cycles(x, c))
     return (
         f"{c['ramp']:.0%} of a program's {cycles:,.0f} cycles, at most of the other terms: until the first "
@@ -166,7 +166,7 @@ def _ramp(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
     )
 
 
-def _exposed(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> str:
+def _exposed(x: Numbers, device: DeviceRates, c: Constants) -> str:
     waves_of = max(1.0, x["programs"] / (x["resident"] * device.multiprocessors))
     return (
         f"{c['exposed']:.0%} of the lesser of memory and computing, by {waves_of:.2f} waves x "
@@ -206,19 +206,19 @@ def term_evidence(name: str, work: Work, artifacts: VariantArtifacts | None) -> 
     """Return at most 64 lines of the PTX, those with most work first."""
     if name == LATENCY:
         loops = sorted(work.counts.loops, key=lambda loop: -loop.passes * loop.instructions)
-        return tuple(Evidence(CUDA.assembly, loop.header) for loop in loops[:_MOST] if loop.passes)
+        return evidence_at(CUDA.assembly, (loop.header for loop in loops[:_MOST] if loop.passes))
     if name == TENSOR and artifacts is not None and artifacts.scan is not None:
         matrix_lines = [
             line for kind, lines in artifacts.scan.lines.items() if kind.kind == "matrix" for line in lines
         ]
-        return tuple(Evidence(CUDA.assembly, line) for line in sorted(matrix_lines)[:_MOST])
+        return evidence_at(CUDA.assembly, sorted(matrix_lines)[:_MOST])
     space, names = _ACCESSES.get(name, ("", ()))
     accesses = [one for one in work.counts.accesses if one.space == space and one.name in names]
     accesses.sort(key=lambda one: -(one.sectors + one.wavefronts))
     lines = [one.line for one in accesses if one.warps]
     if name in (MEMORY, L2, STORES):
         lines += [copy.line for copy in work.counts.copies if copy.stores or name != STORES]
-    return tuple(Evidence(CUDA.assembly, line) for line in dict.fromkeys(lines[:_MOST]))
+    return evidence_at(CUDA.assembly, dict.fromkeys(lines[:_MOST]))
 
 
 # Terms below this share of the largest are not listed.

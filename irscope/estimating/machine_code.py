@@ -38,6 +38,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from irscope.model.records import frozen
 from irscope.targets.elf import ElfSection, line_rows, sections
 
 Integers = NDArray[np.int64]
@@ -62,7 +63,7 @@ OPCODES = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@frozen
 class MachineInstructions:
     """The instructions of a kernel as columns.
 
@@ -177,7 +178,7 @@ class MachineLoop:
     children: list[int] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
+@frozen
 class MachineRuns:
     """The loops in the order of their start, outer ones first, and how often a warp runs each instruction."""
 

@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.estimating.constants import DeviceRates
+from irscope.estimating.constants import Constants, DeviceRates
 from irscope.estimating.terms import (
     ATOMICS,
     EXPOSED,
@@ -54,7 +54,7 @@ def programs_per_sm(x: Numbers, device: DeviceRates, tail: float) -> Values:
     return np.maximum(1.0, exact + tail * (whole - exact))
 
 
-def memory_latency(x: Numbers, c: Mapping[str, float]) -> Values:
+def memory_latency(x: Numbers, c: Constants) -> Values:
     """Return the mean latency of loads in cycles: the first load of each byte misses L2, others hit."""
     missed = np.minimum(1.0, x["unique bytes"] / np.maximum(x["touched bytes"], 1.0))
     result: Values = c["l2 latency"] + (c["memory latency"] - c["l2 latency"]) * missed ** c["shared misses"]
@@ -104,7 +104,7 @@ def dram_bytes(x: Numbers, device: DeviceRates, reuse: float) -> Values:
     return x["unique bytes"] + x["stored bytes"] + again_bytes(x, device, reuse)
 
 
-def dram_spread(x: Numbers, c: Mapping[str, float]) -> Values:
+def dram_spread(x: Numbers, c: Constants) -> Values:
     """Return the factor by which DRAM is slower.
 
     The more bytes a wave reads from, the fewer open rows it finds.
@@ -131,7 +131,7 @@ def atomic_cycles(x: Numbers, device: DeviceRates) -> Values:
     return result
 
 
-def group_cycles(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Values:
+def group_cycles(x: Numbers, device: DeviceRates, c: Constants) -> Values:
     """Return the cycles per program that wgmma keeps the tensor cores of one multiprocessor busy."""
     result: Values = np.maximum(
         x["wgmma"] * c["wgmma"] * (COUNTED_TENSOR / device.tensor), x["wgmma operands"]
@@ -139,7 +139,7 @@ def group_cycles(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Val
     return result
 
 
-def synchronous_cycles(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Values:
+def synchronous_cycles(x: Numbers, device: DeviceRates, c: Constants) -> Values:
     """Return the cycles per program that mma.sync keeps the tensor cores of one multiprocessor busy.
 
     Where nothing larger exists, mma.sync comes as close to the peak rate as wgmma does on Hopper.
@@ -148,7 +148,7 @@ def synchronous_cycles(x: Numbers, device: DeviceRates, c: Mapping[str, float]) 
     return x["mma"] * (efficiency * COUNTED_TENSOR / device.tensor)
 
 
-def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[str, Values]:
+def term_times(x: Numbers, device: DeviceRates, c: Constants) -> dict[str, Values]:
     """Return the microseconds of each term, by name."""
     clock = device.clock * 1e3
     per_sm = programs_per_sm(x, device, c["tail"]) / clock
@@ -178,7 +178,7 @@ def term_times(x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> dict[
     return times | {EXPOSED: _exposed(times, x, device, c), RAMP: ramp}
 
 
-def program_cycles(x: Numbers, c: Mapping[str, float]) -> Values:
+def program_cycles(x: Numbers, c: Constants) -> Values:
     """Return the cycles that a program takes by itself, from its start to its end."""
     result: Values = (
         replayed(x, memory_latency(x, c))
@@ -189,13 +189,13 @@ def program_cycles(x: Numbers, c: Mapping[str, float]) -> Values:
     return result
 
 
-def _others(times: Mapping[str, Values], c: Mapping[str, float]) -> Values:
+def _others(times: Mapping[str, Values], c: Constants) -> Values:
     """Return the p-norm of the terms that overlap in full, without latency."""
     apart = (LATENCY, EXPOSED, RAMP)
     return _norm([time for name, time in times.items() if name not in apart], c["power"])
 
 
-def _exposed(times: Mapping[str, Values], x: Numbers, device: DeviceRates, c: Mapping[str, float]) -> Values:
+def _exposed(times: Mapping[str, Values], x: Numbers, device: DeviceRates, c: Constants) -> Values:
     """Return the time that memory and computing cannot hide: a wave's programs do the same at once.
 
     A program that loads once computes when all others compute, too. Further waves, or iterations
@@ -206,7 +206,7 @@ def _exposed(times: Mapping[str, Values], x: Numbers, device: DeviceRates, c: Ma
     return np.minimum(times[MEMORY], computing) * c["exposed"] / rounds
 
 
-def total_time(times: Mapping[str, Values], c: Mapping[str, float]) -> Values:
+def total_time(times: Mapping[str, Values], c: Constants) -> Values:
     """Return overhead, what does not overlap, and the p-norm of latency and of the other terms' norm."""
     added = c["overhead"] + times[EXPOSED] + times[RAMP]
     return added + _norm([times[LATENCY], _others(times, c)], c["latency power"])

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +25,7 @@ from irscope.facts.fact import Facts, ReadStage
 from irscope.facts.measure import measure
 from irscope.facts.occupancy import launch_problem
 from irscope.model import Launch, UserError, Variant
+from irscope.model.records import frozen
 from irscope.targets import in_words_of
 
 # The typical error of an estimate (a factor of 1.1), the distance at which errors are unrelated (in
@@ -103,7 +103,7 @@ _HOPELESS = 3.0
 ReadVariant = Callable[[Variant], ReadStage]
 
 
-@dataclass(frozen=True)
+@frozen
 class Ranked:
     """A variant with its launch, its estimate, and why it needs no measurement (None: it may be the best).
 
@@ -118,7 +118,7 @@ class Ranked:
     reason: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Ranking:
     """All variants of a problem: in the order to measure them, rejected ones last."""
 
@@ -128,10 +128,6 @@ class Ranking:
     def accepted(self) -> tuple[Ranked, ...]:
         """Return the variants worth measuring, best first."""
         return tuple(candidate for candidate in self.ranked if candidate.rejected is None)
-
-    def top(self, number: int) -> tuple[Ranked, ...]:
-        """Return the variants to measure if there is time for `number` of them."""
-        return self.accepted[:number]
 
 
 def rank(

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from irscope.facts.fact import Evidence
+from irscope.model.records import frozen
 
 # The terms by the names that people know them by, in the order of the documentation.
 LATENCY, TENSOR, MEMORY, L2 = "latency", "tensor cores", "memory", "L2"
@@ -14,7 +15,7 @@ ATOMICS, STORES, TAIL, OVERHEAD = "atomics", "stores", "tail", "launch overhead"
 PROGRAMS, FETCH, EXPOSED, RAMP = "program launches", "instruction fetch", "no overlap", "ramp"
 
 
-@dataclass(frozen=True)
+@frozen
 class Term:
     """One resource that a launch uses: how long the launch takes if nothing else limits it.
 
@@ -28,7 +29,7 @@ class Term:
     evidence: tuple[Evidence, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen
 class Estimate:
     """How long one launch takes.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import exp, log2, prod
 
 import numpy as np
@@ -25,6 +25,7 @@ from irscope.estimating.machine_code import (
 from irscope.facts.artifacts import VariantArtifacts
 from irscope.model import Launch, UserError
 from irscope.model.process import cycles_not_collected
+from irscope.model.records import frozen
 from irscope.targets import CUDA
 
 # Distances in bytes, as powers of two, after which a program may access the same bytes again.
@@ -49,7 +50,7 @@ _GROUP_PRODUCTS = [code for code, name in OPCODES.items() if name.endswith("GMMA
 _DOUBLE = frozenset(code for code, name in OPCODES.items() if name in ("DFMA", "DADD", "DMUL"))
 
 
-@dataclass(frozen=True)
+@frozen
 class Work:
     """The work of one launch.
 

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
-from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage
+from irscope.facts.fact import Evidence, FactValue, Measured, ReadStage, evidence_at
 from irscope.facts.loops.machine_loops import HotLoop, hot_loop
 from irscope.facts.loops.pipelines import Pipeline, pipelines
 from irscope.facts.occupancy import BlockUse, Occupancy, count, occupancy
 from irscope.facts.partitions import partitions
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.targets import backend_of, device_of, in_words_of, instructions_of
 from irscope.targets.backend import Resources
 from irscope.targets.instructions import InstructionKind, Scan, scan
@@ -84,7 +84,7 @@ class VariantArtifacts:
             return Measured(None)
         warp_partitions = partitions(text, self.assembly)
         value = "; ".join(partition.text() for partition in warp_partitions) or "none"
-        return Measured(value, tuple(Evidence("ttgir", partition.line) for partition in warp_partitions))
+        return Measured(value, evidence_at("ttgir", (partition.line for partition in warp_partitions)))
 
     @cached_property
     def occupancy(self) -> Occupancy | None:
@@ -145,7 +145,7 @@ class VariantArtifacts:
         if self.ttgir is None:
             return Measured(None)
         value, lines = pick(self.ttgir)
-        return Measured(value, tuple(Evidence("ttgir", line) for line in sorted(lines)))
+        return Measured(value, evidence_at("ttgir", sorted(lines)))
 
     def _lines(self, prefix: str) -> list[int]:
         """Return the lines of the instructions whose kind starts with `prefix`."""
@@ -161,7 +161,7 @@ class VariantArtifacts:
         return Measured(text or "none", self._proof(line for kind in kinds for line in scanned[kind]))
 
     def _proof(self, lines: Iterable[int]) -> tuple[Evidence, ...]:
-        return tuple(Evidence(self._backend.assembly, line) for line in sorted(lines))
+        return evidence_at(self._backend.assembly, sorted(lines))
 
     def _text(self, stage: str) -> str | None:
         content = self._read(stage)
@@ -182,8 +182,8 @@ _ALIAS = re.compile(r"^#\w+ = #(\w+)\.(\w+)<", re.M)
 _CONVERSION = "ttg.convert_layout"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TtgirScan(FrozenValue):
+@frozen
+class TtgirScan:
     """The contents of TTGIR text, with the lines (index from 0) that show it.
 
     `layouts` counts the layouts by kind ("blocked", "nvidia_mma"). `conversions` are the lines of

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from irscope.facts.fact import Facts, columns_of, value_of
 from irscope.facts.registry import CODE, REGISTERS, SHARED, STACK, THREADS, reused_stages
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 # Facts that a launch depends on, next to `Variant.launch_metadata`.
 _LAUNCH_FACTS = (CODE, REGISTERS, STACK, SHARED, THREADS)
@@ -44,8 +43,8 @@ def _launched_code(variant: Variant, facts: Facts) -> tuple[object, ...]:
     return (variant.target, *launch, *variant.launch_metadata)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class StageReuse(FrozenValue):
+@frozen
+class StageReuse:
     """The variants (by id) that reused the stages below TTGIR of another variant of the same sweep.
 
     `seconds` estimates the time saved: what these stages took in the other variant. None if that is

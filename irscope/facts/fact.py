@@ -9,12 +9,13 @@ them (`Workspace.estimates`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 from irscope.model import Status, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.status import failed
+from irscope.model.text import microseconds_text
 
 if TYPE_CHECKING:
     from irscope.facts.artifacts import VariantArtifacts
@@ -32,8 +33,8 @@ _UNITS_IN_TEXT = ("bytes", "columns", "words", "seconds", "milliseconds")
 _ABBREVIATED = {"bytes": "B", "seconds": "s", "milliseconds": "ms"}
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Evidence(FrozenValue):
+@frozen
+class Evidence:
     """A line that proves a fact.
 
     `stage` is the name of the stage, `line` the index (from 0) of the line in its text.
@@ -43,8 +44,13 @@ class Evidence(FrozenValue):
     line: int
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Measured(FrozenValue):
+def evidence_at(stage: str, lines: Iterable[int]) -> tuple[Evidence, ...]:
+    """Return lines of a stage as evidence."""
+    return tuple(Evidence(stage, line) for line in lines)
+
+
+@frozen
+class Measured:
     """A measured value and the lines that prove it."""
 
     value: FactValue
@@ -69,8 +75,8 @@ def _unmeasured(_: VariantArtifacts) -> Measured:
     return Measured(None)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class FactKind(FrozenValue):
+@frozen
+class FactKind:
     """Defines a fact: a column of the table.
 
     `name` is its name in --sort and JSON, `title` a short heading, `label` its name in a sentence, `unit`
@@ -117,6 +123,11 @@ class FactKind(FrozenValue):
         """Return the title with its unit: "Shared B", "Compile s"."""
         return f"{self.title} {self.abbreviated_unit}".rstrip()
 
+    @property
+    def minor(self) -> bool:
+        """Return True if the fact is secondary: a stage's time, a size, what a time was measured for."""
+        return self.name.endswith(("_seconds", "_size", "_key"))
+
     def titled(self, text: str) -> str:
         """Return a value's text with its title and unit: "Stack 0 B"."""
         return " ".join(filter(None, (self.title, text, self.abbreviated_unit)))
@@ -131,8 +142,8 @@ class FactKind(FrozenValue):
 _MOST_SHOWN = 80
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Fact(FrozenValue):
+@frozen
+class Fact:
     """A figure of one variant; `str(fact)` is the value as every view shows it.
 
     `kind` defines the fact, with its unit. `value` is None if it is unknown; an unknown value is never 0.
@@ -265,16 +276,13 @@ def status_of(variant: Variant, facts: Facts) -> Status | None:
     return value if isinstance(value, Status) else None
 
 
-def microseconds_text(value: FactValue) -> str:
-    """Format a time in microseconds with three digits: "0.12", "43.7", "1,230"."""
-    if not isinstance(value, int | float):
-        return format_value(value)
-    return f"{value:.3g}" if value < 999.5 else f"{value:,.0f}"
+def _format_microseconds(value: FactValue) -> str:
+    return microseconds_text(value) if isinstance(value, int | float) else format_value(value)
 
 
 ESTIMATE = FactKind(
     "estimate", "Estimate us", "microseconds", "low", "estimated time of the first launch, in microseconds",
-    "Estimated time", format=microseconds_text, place=-5,
+    "Estimated time", format=_format_microseconds, place=-5,
 )  # fmt: skip
 BOUND_BY = FactKind(
     "bound", "Bound by", "", "", "what limits the first launch, according to the estimate", place=-4
@@ -283,5 +291,3 @@ ESTIMATE_KEY = FactKind(
     "estimate_key", "Estimate for", "", "", "the arguments of the launch that is estimated"
 )
 ESTIMATE_KINDS = (ESTIMATE, BOUND_BY, ESTIMATE_KEY)
-# Views that nobody asked for estimates show those of at most so many variants.
-MOST_ESTIMATED = 128

@@ -16,12 +16,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from irscope.facts.fact import Evidence
 from irscope.facts.source.map import SourcePlace, kernel_place, user_line
 from irscope.facts.source.tokens import statement_starts
 from irscope.languages.document import Document, Operation
 from irscope.model import Kernel, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import one_line
 from irscope.targets import backend_of, backend_with_assembly
 from irscope.targets.instructions import InstructionKind, scan
@@ -37,10 +36,6 @@ class InstructionMix:
 
     counts: dict[InstructionKind, int] = field(default_factory=dict)
     lines: list[int] = field(default_factory=list)
-
-    def evidence(self, stage: str) -> tuple[Evidence, ...]:
-        """Return the lines as evidence."""
-        return tuple(Evidence(stage, line) for line in self.lines)
 
     @property
     def width(self) -> int:
@@ -61,7 +56,9 @@ def instructions_by_line(document: Document, stage: str) -> Mapping[tuple[str, K
         return by_place
     for kind, lines in scan(document.text, backend.instruction_set()).lines.items():
         for line in lines:
-            work = by_place.setdefault((kind.kind, _place_of(document, line)), InstructionMix())
+            work = by_place.setdefault(
+                (kind.kind, kernel_place(document.location_at(line))), InstructionMix()
+            )
             work.counts[kind] = work.counts.get(kind, 0) + 1
             work.lines.append(line)
     return by_place
@@ -90,8 +87,7 @@ def helpers_of(lines: Iterable[int], document: Document, kernel: Kernel, of_a: K
     """
     names: dict[str, None] = {}
     for line in lines if len(kernel.own_functions) + len(of_a.own_functions) > _TWO_KERNELS else ():
-        index = document.operation_of_line.get(line)
-        location = None if index is None else document.operations[index].location
+        location = document.location_at(line)
         if location is None or location.inlined_at is None:
             continue
         for helper in (of_a if location.removed else kernel).own_functions[1:]:
@@ -119,11 +115,6 @@ def place_subject(place: KernelPlace) -> str:
     return f"line {place.line}" if place else ""
 
 
-def _place_of(document: Document, line: int) -> KernelPlace:
-    index = document.operation_of_line.get(line)
-    return None if index is None else kernel_place(document.operations[index].location)
-
-
 OPCODE = "tt.elementwise_inline_asm"
 _TEMPLATE = re.compile(r'tt\.elementwise_inline_asm "((?:[^"\\]|\\.){0,20000})"')
 # What ends a statement of a template: MLIR writes a line break as \0A.
@@ -134,8 +125,8 @@ _REFUSED = re.compile(r"constraint '([^']{1,40})'")
 _ERROR = re.compile(r"error: (.{0,200}\bconstraint\b.{0,200})")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LostAssembly(FrozenValue):
+@frozen
+class LostAssembly:
     """An operation of TTIR whose instruction is missing from the assembly; `error` is what LLVM printed."""
 
     operation: Operation

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from irscope.facts.instruction_mix import KernelPlace
@@ -24,7 +23,7 @@ from irscope.facts.source.map import SourcePlace, kernel_place, place_of
 from irscope.languages.document import Document, Layout, Operation
 from irscope.languages.mlir.parser import module_warps
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.targets import CUDA
 
 TCGEN05, WGMMA, MMA_SYNC, MFMA, WMMA, FMA = "tcgen05", "wgmma", "mma.sync", "MFMA", "WMMA", "FMA"
@@ -51,8 +50,8 @@ _ALIAS = re.compile(r"(?<!\w)#[a-zA-Z]\w{0,60}")
 _NUMBERS = re.compile(r"\d{1,6}")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Product(FrozenValue):
+@frozen
+class Product:
     """One `tl.dot` or `tl.dot_scaled` of TTIR: an m x k matrix times a k x n matrix.
 
     `a` and `b` are the types of its operands ("f16", "f8E4M3FN"; "e2m1" if scaled), `result` that of the
@@ -77,8 +76,8 @@ class Product(FrozenValue):
         return _PRODUCTS.get(self.precision, 1) if self.a == self.b == "f32" else 1
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MatrixPath(FrozenValue):
+@frozen
+class MatrixPath:
     """How TTGIR computes a product.
 
     `name` is the instruction: TCGEN05, WGMMA, MMA_SYNC, MFMA, WMMA, or FMA for no matrix instruction.
@@ -96,8 +95,8 @@ class MatrixPath(FrozenValue):
     two_ctas: bool = False
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Dot(FrozenValue):
+@frozen
+class Dot:
     """The products of one line of Python, and how they are computed.
 
     `lines` are those of TTGIR that show it, `layouts` the aliases in them. `called_from` are the lines of the
@@ -309,8 +308,8 @@ IEEE = 'input_precision="ieee" for f32 operands'
 _MIN_IMPRECISE = 32
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Machine(FrozenValue):
+@frozen
+class Machine:
     """The target of a variant: its compute capability, 0 on AMD, warps and blocks per cluster.
 
     0 warps are unknown.
@@ -328,8 +327,8 @@ def machine_of(variant: Variant, warps: int) -> Machine:
     return Machine(int(variant.target.arch) if is_cuda else 0, warps, ctas if isinstance(ctas, int) else 1)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Obstacle(FrozenValue):
+@frozen
+class Obstacle:
     """A condition that a product does not meet: its subject ("M", "num_warps", "") and what is wrong."""
 
     subject: str

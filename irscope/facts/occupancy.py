@@ -8,7 +8,6 @@ memory, and scalar registers to lanes of vector registers, without any stack.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from irscope.facts.fact import Facts, number_of
@@ -24,7 +23,7 @@ from irscope.facts.registry import (
     VECTOR_SPILLS,
 )
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 from irscope.targets import MAX_THREADS_PER_BLOCK, Device, device_of, in_words_of
 
@@ -47,8 +46,8 @@ class BlockUse(NamedTuple):
     scalar_registers: int = 0
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Occupancy(FrozenValue):
+@frozen
+class Occupancy:
     """Resident `blocks` and `warps`, of `max_warps`; `limits` names the resources that allow no more."""
 
     blocks: int

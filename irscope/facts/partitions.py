@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from irscope.languages.mlir.parser import module_warps, opcode_of
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 
 _ROLES = {
@@ -54,8 +54,8 @@ _TAKE = re.compile(r"[ \t]*setmaxnreg\.(?:inc|dec)\.sync\.aligned\.u32[ \t]+(\d{
 _INSTRUCTION = re.compile(r"[ \t]+@?[a-z]")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Partition(FrozenValue):
+@frozen
+class Partition:
     """A group of warps.
 
     `name` is MLIR's: "default", "partition0". `line` is the index (from 0) of its first line in TTGIR, `end`

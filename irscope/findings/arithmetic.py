@@ -13,21 +13,30 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from itertools import chain
 
 from irscope.diff.def_use import definitions
-from irscope.facts.fact import Evidence
 from irscope.facts.instruction_mix import (
     OPCODE,
     KernelPlace,
-    LostAssembly,
     lost_assembly,
     lost_text,
     place_subject,
     place_text,
 )
 from irscope.facts.source.map import kernel_place
-from irscope.findings.finding import Finding, PairContext, Severity, ValueChange, assembly_diff
+from irscope.findings.finding import (
+    EvidencePair,
+    Finding,
+    FindingCause,
+    PairContext,
+    Severity,
+    Side,
+    ValueChange,
+    evidence_pair,
+)
 from irscope.languages.document import Document
+from irscope.targets import backend_of
 
 # An instruction that Triton or its library uses for a function of one float, and its modifiers.
 _FUNCTION = re.compile(r"(ex2|lg2|sin|cos|tanh|rcp|sqrt|rsqrt|div)\.[\w.]*\b(?:f|bf)(?:16|32|64)(?:x2)?")
@@ -48,7 +57,7 @@ _Lines = Mapping[str, list[int]]
 
 def arithmetic(pair: PairContext) -> Iterator[Finding]:
     """Yield a finding for each function that other instructions compute, and one for fused products."""
-    diff = assembly_diff(pair)
+    diff = pair.assembly
     if diff is None or diff.equal:
         return
     left, right = _functions(diff.left), _functions(diff.right)
@@ -62,16 +71,14 @@ def arithmetic(pair: PairContext) -> Iterator[Finding]:
                 *_evidence(diff.stage, a, b),
                 subject=family,
                 changes=(ValueChange(_text(a), _text(b)),),
-                note=_meaning(a, b),
+                causes=(*_meaning("A", a, b), *_meaning("B", b, a)),
             )
-    if _add_as_many_products(pair):
-        yield from _fusion(diff.stage, _products(diff.left), _products(diff.right))
-
-
-def _add_as_many_products(pair: PairContext) -> bool:
-    """Check that both sides have the same number of sums of products: only those can be fused."""
-    diff = pair.diffs.get("ttir") or pair.diffs.get("ttgir")
-    return diff is not None and 0 < _sums_of_products(diff.left) == _sums_of_products(diff.right)
+    # Only sums of products can be fused: both sides must have as many.
+    ir = pair.diffs.get("ttir") or pair.diffs.get("ttgir")
+    if ir is not None and 0 < _sums_of_products(ir.left) == _sums_of_products(ir.right):
+        ours, theirs = ("A", *_products(diff.left)), ("B", *_products(diff.right))
+        yield from _fusion(diff.stage, ours, theirs)
+        yield from _fusion(diff.stage, theirs, ours)
 
 
 def _sums_of_products(document: Document) -> int:
@@ -90,17 +97,18 @@ def _sums_of_products(document: Document) -> int:
     return sums
 
 
-def _fusion(stage: str, a: tuple[_Lines, _Lines], b: tuple[_Lines, _Lines]) -> Iterator[Finding]:
+# The letter of a side, its fused products and the others.
+_Products = tuple[str, _Lines, _Lines]
+
+
+def _fusion(stage: str, fusing: _Products, rounding: _Products) -> Iterator[Finding]:
     """Yield the finding if one side fuses products and sums, and the other only multiplies more."""
-    for (x, fused, other), (y, unfused, products) in (
-        (("A", *a), ("B", *b)),
-        (("B", *b), ("A", *a)),
-    ):
-        if fused and not unfused and _total(products) > _total(other):
-            text = f"{x} fuses them ({_text(fused)}), {y} rounds each product first ({_text(products)})"
-            lines = (fused, products) if x == "A" else (products, fused)
-            evidence = _evidence(stage, *lines)
-            yield Finding("Products and sums", _WEIGHT, "math", *evidence, subject="fma", changes=(text,))
+    (x, fused, other), (y, unfused, products) = fusing, rounding
+    if fused and not unfused and _total(products) > _total(other):
+        text = f"{x} fuses them ({_text(fused)}), {y} rounds each product first ({_text(products)})"
+        lines = (fused, products) if x == "A" else (products, fused)
+        evidence = _evidence(stage, *lines)
+        yield Finding("Products and sums", _WEIGHT, "math", *evidence, subject="fma", changes=(text,))
 
 
 def _functions(document: Document) -> dict[str, dict[str, list[int]]]:
@@ -129,55 +137,49 @@ def _total(lines: _Lines) -> int:
     return sum(map(len, lines.values()))
 
 
-def _meaning(a: _Lines, b: _Lines) -> str:
-    """Return what the modifiers of only one side do."""
-    notes = []
-    for side, own, other in (("A", a, b), ("B", b, a)):
-        modifiers, others = _modifiers(own), _modifiers(other)
-        if "ftz" in modifiers - others:
-            notes.append(f"{side} flushes subnormal numbers to zero")
-        if modifiers & _APPROXIMATING and not others & _APPROXIMATING:
-            notes.append(f"{side} approximates")
-    return "".join(f"; {note}" for note in notes)
+def _meaning(side: str, lines: _Lines, other: _Lines) -> Iterator[FindingCause]:
+    """Yield what the modifiers of only one side do."""
+    modifiers, other_modifiers = _modifiers(lines), _modifiers(other)
+    if "ftz" in modifiers - other_modifiers:
+        yield FindingCause("flushes", (side,))
+    if modifiers & _APPROXIMATING and not other_modifiers & _APPROXIMATING:
+        yield FindingCause("approximates", (side,))
 
 
 def _modifiers(lines: _Lines) -> set[str]:
     return {modifier for opcode in lines for modifier in opcode.split(".")[1:]}
 
 
-def _evidence(stage: str, a: _Lines, b: _Lines) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
-    left, right = (
-        tuple(Evidence(stage, line) for lines in side.values() for line in lines) for side in (a, b)
-    )
-    return left, right
+def _evidence(stage: str, a: _Lines, b: _Lines) -> EvidencePair:
+    return evidence_pair(stage, chain.from_iterable(a.values()), chain.from_iterable(b.values()))
 
 
 def inline_assembly(pair: PairContext) -> Iterator[Finding]:
     """Yield a finding for each side and line whose inline assembly the compiler lost."""
-    ttir, assembly = pair.diffs.get("ttir"), assembly_diff(pair)
-    if ttir is None or "llir" not in pair.diffs:
+    if "ttir" in pair.diffs and "llir" in pair.diffs:
+        for side in pair.sides:
+            yield from _lost_assembly(pair, side)
+
+
+def _lost_assembly(pair: PairContext, side: Side) -> Iterator[Finding]:
+    ttir, assembly = side.document("ttir"), side.document(backend_of(pair.b.target).assembly)
+    if ttir is None or not any(operation.opcode == OPCODE for operation in ttir.operations):
         return
-    for letter, variant, document, machine in (
-        ("A", pair.a, ttir.left, assembly.left if assembly else None),
-        ("B", pair.b, ttir.right, assembly.right if assembly else None),
+    llir = side.document("llir")  # its diff takes long, so it is made only for such kernels
+    reported: set[tuple[KernelPlace, str]] = set()
+    for lost in lost_assembly(
+        side.variant, ttir, llir.text if llir else "", assembly.text if assembly else None
     ):
-        if not any(operation.opcode == OPCODE for operation in document.operations):
+        place = kernel_place(lost.operation.location)
+        if (place, lost.instruction) in reported:
             continue
-        # The diff of LLVM IR takes long, so it is made only for such kernels.
-        llir = pair.diffs["llir"]
-        llvm_ir = (llir.left if letter == "A" else llir.right).text
-        found: dict[tuple[KernelPlace, str], LostAssembly] = {}
-        for lost in lost_assembly(variant, document, llvm_ir, machine.text if machine else None):
-            found.setdefault((kernel_place(lost.operation.location), lost.instruction), lost)
-        for (place, _), lost in found.items():
-            kernel = pair.a.kernel if place is not None and place.removed else pair.b.kernel
-            evidence = (Evidence("ttir", lost.operation.line),)
-            yield Finding(
-                f"{letter} loses the inline assembly {place_text(place, kernel)}",
-                Severity.FAILURE.weight(),
-                "inline assembly",
-                evidence if letter == "A" else (),
-                evidence if letter == "B" else (),
-                subject=place_subject(place),
-                changes=(lost_text(lost, variant),),
-            )
+        reported.add((place, lost.instruction))
+        lines = [[lost.operation.line] if side.letter == letter else [] for letter in "AB"]
+        yield Finding(
+            f"{side.letter} loses the inline assembly {place_text(place, pair.kernel_with(place))}",
+            Severity.FAILURE.weight(),
+            "inline assembly",
+            *evidence_pair("ttir", *lines),
+            subject=place_subject(place),
+            changes=(lost_text(lost, side.variant),),
+        )

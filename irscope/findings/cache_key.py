@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import textwrap
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
+from irscope.facts.source.tokens import function_node
 from irscope.model import (
     OPTION_NAMES,
     Argument,
@@ -25,6 +25,7 @@ from irscope.model import (
     format_value,
 )
 from irscope.model.config import literal
+from irscope.model.records import grouped
 from irscope.model.variant import ENVIRONMENT, OPTION
 from irscope.targets import backend_of
 
@@ -68,15 +69,6 @@ def cache_key_inputs(variant: Variant, whole: bool) -> dict[CacheKeyInput, str]:
         values[CacheKeyInput("source", kernel.name)] = _digest(kernel.source)
     values |= {CacheKeyInput("helper", helper.name): _digest(helper) for helper in kernel.helpers}
     return values | (_from_key(variant) if whole else _from_variant(variant))
-
-
-def function_node(source: str) -> ast.FunctionDef | None:
-    """Return the syntax tree of a function's Python text, or None if it cannot be parsed."""
-    try:
-        tree = ast.parse(textwrap.dedent(source))
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return None
-    return next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
 
 
 @lru_cache(maxsize=256)
@@ -138,12 +130,9 @@ def _parameters_of_key(variant: Variant) -> dict[CacheKeyInput, str]:
 
 def _by_parameter(names: Iterable[str], paths: Iterable[str]) -> dict[str, list[str]]:
     """Return the paths in a key that belong to each of `names`, in order."""
-    found: dict[str, list[str]] = {}
     if any("." in name for name in names):
         return {name: [path for path in paths if belongs(path, name)] for name in names}
-    for path in paths:
-        found.setdefault(path.partition(".")[0], []).append(path)
-    return found
+    return grouped(paths, lambda path: path.partition(".")[0])
 
 
 def constexpr_values(variant: Variant) -> dict[str, Value]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from irscope.findings.cache_key import (
     KINDS,
@@ -17,7 +17,7 @@ from irscope.findings.cache_key import (
 )
 from irscope.model import Variant
 from irscope.model.config import changed_parameters
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 from irscope.model.variant import OPTION_VARIABLES, variable_value
 from irscope.targets import backend_of
@@ -50,8 +50,8 @@ _MISSING = "nothing"
 _MAX_VALUE_LENGTH = 60
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ChangedInput(FrozenValue):
+@frozen
+class ChangedInput:
     """An input that differs. `a` and `b` are its values as text, None if a side does not have the input.
 
     The value of a source is the start of its sha256. `components` are the components of Triton's cache
@@ -66,9 +66,22 @@ class ChangedInput(FrozenValue):
     following: tuple[CacheKeyInput, ...] = ()
     parameters: tuple[tuple[str, str, str], ...] = ()
 
+    @property
+    def text(self) -> str:
+        """Return the change in one line: "argument n: i32 divisible by 16 -> i32", "num_warps: 4 -> 8"."""
+        kind, name = self.input.kind, self.input.name
+        if kind in ("source", "helper"):
+            return f"{input_text(self.input)} {_changed(self)}"
+        if kind == "line":
+            return f"first line of {name}: {self.a or _MISSING} -> {self.b or _MISSING} (Triton's key has it)"
+        changes = ", ".join(f"{name} {a} -> {b}".lstrip() for name, a, b in value_changes(self))
+        names = following_names(self)
+        following = f" (and with it {names})" if names else ""
+        return f"{input_text(self.input)}: {changes}{following}"
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Recompilation(FrozenValue):
+
+@frozen
+class Recompilation:
     """Why B was compiled separately from A.
 
     `reasons` are the inputs of the compilation that differ. `whole`: both have Triton's whole cache key; if
@@ -261,17 +274,6 @@ def verdict(a: Variant, b: Variant, identical: bool) -> str:
     return "Yes: the programs differ"
 
 
-def reason_text(reason: ChangedInput) -> str:
-    """Return a reason in one line: "argument n: i32 divisible by 16 -> i32", "num_warps: 4 -> 8"."""
-    kind, name = reason.input.kind, reason.input.name
-    if kind in ("source", "helper"):
-        return f"{input_text(reason.input)} {_changed(reason)}"
-    if kind == "line":
-        return f"first line of {name}: {reason.a or _MISSING} -> {reason.b or _MISSING} (Triton's key has it)"
-    changes = ", ".join(f"{name} {a} -> {b}".lstrip() for name, a, b in value_changes(reason))
-    return f"{input_text(reason.input)}: {changes}{following_text(reason)}"
-
-
 def input_text(name: CacheKeyInput) -> str:
     """Return the name of an input in a sentence."""
     words = {
@@ -353,7 +355,6 @@ def _changed(reason: ChangedInput) -> str:
     return "is gone: B does not call it" if reason.b is None else "changed"
 
 
-def following_text(reason: ChangedInput) -> str:
-    """Return ` (and with it num_stages)`: the inputs that follow from one; "" if none does."""
-    names = [name.name or "assembler" for name in reason.following]
-    return f" (and with it {', '.join(names)})" if names else ""
+def following_names(reason: ChangedInput) -> str:
+    """Return the names of the inputs that follow from one, `num_stages, maxnreg`; "" if none does."""
+    return ", ".join(name.name or "assembler" for name in reason.following)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import Fact
 from irscope.findings.cache_key import KINDS, CacheKeyInput, cache_key_inputs, has_key
 from irscope.findings.cache_key_diff import VARIABLE_OPTIONS, input_text, value_text
 from irscope.model import Kernel, Variant
-from irscope.model.records import FrozenRow, FrozenValue, RowMaker, varying_keys
+from irscope.model.records import FrozenRow, RowMaker, frozen, grouped, varying_keys
 from irscope.model.text import duration, pluralize
 
 # Inputs that only follow the target or the compiler are not reasons.
@@ -24,16 +23,16 @@ _DESCRIPTOR = re.compile(r"(tensordesc(?:_im2col)?<[^\[\]<>]{1,40})\[[\d, ]{0,10
 _AUTOTUNE = re.compile(r"^[ \t]*@(?:\w+\.)*autotune\b", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class VaryingInput(FrozenValue):
+@frozen
+class VaryingInput:
     """An input that varies between compilations: its values (None: missing) and how often each occurs."""
 
     input: CacheKeyInput
     values: tuple[tuple[str | None, int], ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ArgumentSet(FrozenValue):
+@frozen
+class ArgumentSet:
     """Arguments that the kernel was compiled for, as (name, text) of the arguments that vary.
 
     `compiled` is the number of variants with these arguments and `seconds` their compile time (None:
@@ -46,8 +45,8 @@ class ArgumentSet(FrozenValue):
     chosen: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Compilations(FrozenValue):
+@frozen
+class Compilations:
     """The compilations of one kernel.
 
     `kernel` is its name. `variants` are the compilations, `failed` is the number of those without machine
@@ -72,9 +71,7 @@ def compilations_by_kernel(
     variants: Sequence[Variant], facts: Mapping[int, Mapping[str, Fact]]
 ) -> list[Compilations]:
     """Return the compilations of each kernel among `variants`; `facts` by variant id."""
-    groups: dict[str, list[Variant]] = {}
-    for variant in variants:
-        groups.setdefault(variant.kernel.name, []).append(variant)
+    groups = grouped(variants, lambda variant: variant.kernel.name)
     return [compilations(name, group, facts) for name, group in groups.items()]
 
 
@@ -101,8 +98,8 @@ def compilations(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Result(FrozenValue):
+@frozen
+class _Result:
     """Columns of a variant, read once because those of a large capture are not in memory.
 
     `seconds` is the compile time (None: unknown); `chosen`: the autotuner chose it.

@@ -6,6 +6,13 @@
 Nothing else says so: no fact counts the operations of arithmetic, and the config has only the value of a
 name.
 
+Globals of Python that a kernel was compiled with: each changes what the kernel computes.
+
+    global SCALE: 2.0 -> 3.0 (line 14: return x * SCALE)
+
+A `tl.constexpr` of a module is an input of the compilation like an argument, but neither the config nor the
+kernel's source has its value.
+
 The branches of a kernel that the compiler chooses: which statements each side of a pair has code of.
 
     if EVEN:                    EVEN=True: only `x = tl.load(p)` is compiled
@@ -22,25 +29,34 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from itertools import chain, islice
 
-from irscope.facts.fact import Evidence
+from irscope.diff.rows import Change, StageDiff
 from irscope.facts.instruction_mix import place_subject, place_text
 from irscope.facts.source.map import SourcePlace, place_of
-from irscope.findings.cache_key import function_node
-from irscope.findings.cache_key_diff import recompilation
-from irscope.findings.finding import Finding, PairContext, Severity
-from irscope.languages.document import Document, Location, Operation
+from irscope.facts.source.tokens import function_node, names_in
+from irscope.findings.cache_key_diff import following_names, input_text, recompilation, value_changes
+from irscope.findings.finding import (
+    Finding,
+    FindingCause,
+    FindingKind,
+    PairContext,
+    Severity,
+    ValueChange,
+    declares,
+    evidence_pair,
+)
+from irscope.languages.document import Document, Operation, inlining_chain
 from irscope.model import Kernel, SourceFunction
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import clipped, pluralize
 
 # Longer functions are generated.
 _MOST_CHARACTERS = 200_000
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ChangedBranch(FrozenValue):
+@frozen
+class ChangedBranch:
     """An `if` whose branches the two sides do not compile alike.
 
     `line` is its line in the file and `test` its condition. `only_a` and `only_b` are the lines with code of
@@ -53,8 +69,8 @@ class ChangedBranch(FrozenValue):
     only_b: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Choice(FrozenValue):
+@frozen
+class _Choice:
     """An `if`: its line, its condition, the lines of its two branches, and whether an `elif` follows."""
 
     line: int
@@ -80,7 +96,7 @@ def chosen_branches(
     found: list[ChangedBranch] = []
     reported: set[int] = set()
     for choice in _choices(node.body, first):
-        if choice.line in reported or names.isdisjoint(_names(choice.test)):
+        if choice.line in reported or names.isdisjoint(names_in(choice.test, ast.Load)):
             continue
         if branch := _branch(choice, lines_a, lines_b):
             found.append(branch)
@@ -133,14 +149,9 @@ def _depending(function: ast.FunctionDef, changed: Collection[str]) -> set[str]:
     assigned = [node for node in ast.walk(function) if isinstance(node, ast.Assign | ast.AnnAssign)]
     for _ in range(2):  # once more for an assignment above what it depends on, in a loop
         for node in assigned:
-            if node.value is not None and not names.isdisjoint(_names(node.value)):
-                names |= _names(node, ast.Store)
+            if node.value is not None and not names.isdisjoint(names_in(node.value, ast.Load)):
+                names |= names_in(node, ast.Store)
     return names
-
-
-def _names(node: ast.AST, context: type[ast.expr_context] = ast.Load) -> set[str]:
-    found = (child for child in ast.walk(node) if isinstance(child, ast.Name))
-    return {name.id for name in found if isinstance(name.ctx, context)}
 
 
 _STAGE = "ttir"
@@ -172,50 +183,42 @@ def computations(pair: PairContext) -> Iterator[Finding]:
     diff = pair.diffs.get(_STAGE)
     if diff is None or not any(diff.counts.values()):
         return
-    yield from _branches(pair, diff.left, diff.right)
-    if _texts(pair.a.kernel) == _texts(pair.b.kernel):
-        yield from _operations(pair, diff.left, diff.right)
+    branches = list(_branches(pair, diff.left, diff.right))
+    yield from branches[:_MOST]
+    if len(branches) > _MOST:
+        yield Finding(f"{pluralize(len(branches) - _MOST, 'more branch')} differ", _WEIGHT, "branch")
+    a, b = ([function.text for function in side.variant.kernel.own_functions] for side in pair.sides)
+    if a == b:
+        yield from islice(_operations(pair, diff.left, diff.right), _MOST)
 
 
 def _branches(pair: PairContext, left: Document, right: Document) -> Iterator[Finding]:
-    changed = {
-        reason.input.name for reason in recompilation(pair.a, pair.b).reasons if reason.input.kind in _NAMED
-    }
-    if not changed:
-        return
+    reasons = recompilation(pair.a, pair.b).reasons
+    changed = {reason.input.name for reason in reasons if reason.input.kind in _NAMED}
     kernel = pair.b.kernel
     lines_a, lines_b = _lines(left), _lines(right)
-    found = []
-    for function in kernel.own_functions:
-        own_a, own_b = lines_a.get(function.file, {}), lines_b.get(function.file, {})
+    for function in kernel.own_functions if changed else ():
+        in_a, in_b = lines_a.get(function.file, {}), lines_b.get(function.file, {})
         # A caller can pass any of its values to a helper.
-        names = changed if function is kernel.source else changed | _words(function)
-        for branch in chosen_branches(function, names, own_a.keys(), own_b.keys()):
-            evidence_a = tuple(Evidence(_STAGE, own_a[line]) for line in branch.only_a)
-            evidence_b = tuple(Evidence(_STAGE, own_b[line]) for line in branch.only_b)
+        words = set(re.findall(r"[A-Za-z_]\w*", function.text.partition("):")[0]))
+        names = changed if function is kernel.source else changed | words
+        for branch in chosen_branches(function, names, in_a.keys(), in_b.keys()):
+            texts = []
+            for side, lines in (("A", branch.only_a), ("B", branch.only_b)):
+                if lines:
+                    place = place_text(SourcePlace(function.file, lines[0]), kernel).removeprefix("of ")
+                    more = f" and {pluralize(len(lines) - 1, 'more line')}" if len(lines) > 1 else ""
+                    texts.append(f"only {side} compiles {place}{more}")
             subject = f"line {branch.line}"
-            what = f"`if {clipped(' '.join(branch.test.split()), 60)}` of {subject}"
-            text = _branch_text(branch, function, kernel)
-            found.append(
-                Finding(what, _WEIGHT, "branch", evidence_a, evidence_b, subject=subject, changes=(text,))
+            sides = [in_a[line] for line in branch.only_a], [in_b[line] for line in branch.only_b]
+            yield Finding(
+                f"`if {clipped(' '.join(branch.test.split()), 60)}` of {subject}",
+                _WEIGHT,
+                "branch",
+                *evidence_pair(_STAGE, *sides),
+                subject=subject,
+                changes=(", ".join(texts),),
             )
-    yield from found[:_MOST]
-    if len(found) > _MOST:
-        yield Finding(f"{pluralize(len(found) - _MOST, 'more branch')} differ", _WEIGHT, "branch")
-
-
-def _words(function: SourceFunction) -> set[str]:
-    return set(re.findall(r"[A-Za-z_]\w*", function.text.partition("):")[0]))
-
-
-def _branch_text(branch: ChangedBranch, function: SourceFunction, kernel: Kernel) -> str:
-    parts = []
-    for side, lines in (("A", branch.only_a), ("B", branch.only_b)):
-        if lines:
-            place = place_text(SourcePlace(function.file, lines[0]), kernel).removeprefix("of ")
-            more = f" and {pluralize(len(lines) - 1, 'more line')}" if len(lines) > 1 else ""
-            parts.append(f"only {side} compiles {place}{more}")
-    return ", ".join(parts)
 
 
 def _lines(document: Document) -> dict[str, dict[int, int]]:
@@ -223,14 +226,12 @@ def _lines(document: Document) -> dict[str, dict[int, int]]:
 
     Equal constants of several lines are one operation, so they do not count.
     """
-    found: dict[str, dict[int, int]] = {}
+    by_file: dict[str, dict[int, int]] = {}
     for operation in document.operations:
-        location = None if operation.opcode == "arith.constant" else operation.location
-        while location is not None:
-            if not location.removed:
-                found.setdefault(location.file, {}).setdefault(location.line, operation.line)
-            location = location.inlined_at
-    return found
+        for link in inlining_chain(operation.location) if operation.opcode != "arith.constant" else ():
+            if not link.removed:
+                by_file.setdefault(link.file, {}).setdefault(link.line, operation.line)
+    return by_file
 
 
 def _operations(pair: PairContext, left: Document, right: Document) -> Iterator[Finding]:
@@ -239,68 +240,98 @@ def _operations(pair: PairContext, left: Document, right: Document) -> Iterator[
     An operation that is on another line of the other side has only moved.
     """
     files = {function.file for function in pair.b.kernel.own_functions}
-    sides = _computed(left, files), _computed(right, files)
-    everywhere = [{name for names in side.values() for name in names} for side in sides]
-    found = []
-    for place in sorted(sides[0].keys() & sides[1].keys() if files != {""} else ()):
-        a, b = sides[0][place], sides[1][place]
-        only_a = [name for name in a if name not in everywhere[1]]
-        only_b = [name for name in b if name not in everywhere[0]]
-        if only_a or only_b:
-            parts = [
-                f"only {side} computes {_listed(names)}"
-                for side, names in (("A", only_a), ("B", only_b))
-                if names
-            ]
+    ours, theirs = _computed(left, files), _computed(right, files)
+    in_a, in_b = ({name for names in side.values() for name in names} for side in (ours, theirs))
+    for place in sorted(ours.keys() & theirs.keys() if files != {""} else ()):
+        only_a = {name: lines for name, lines in ours[place].items() if name not in in_b}
+        only_b = {name: lines for name, lines in theirs[place].items() if name not in in_a}
+        sides = [(side, names) for side, names in (("A", only_a), ("B", only_b)) if names]
+        if sides:
             where = place_text(place, pair.b.kernel).removeprefix("of ")
-            found.append(
-                Finding(
-                    f"{where[0].upper()}{where[1:]}",
-                    _WEIGHT,
-                    "computation",
-                    tuple(Evidence(_STAGE, line) for name in only_a for line in a[name]),
-                    tuple(Evidence(_STAGE, line) for name in only_b for line in b[name]),
-                    subject=place_subject(place),
-                    changes=(", ".join(parts),),
-                )
+            yield Finding(
+                f"{where[0].upper()}{where[1:]}",
+                _WEIGHT,
+                "computation",
+                *evidence_pair(_STAGE, *(chain.from_iterable(names.values()) for names in (only_a, only_b))),
+                subject=place_subject(place),
+                changes=(", ".join(f"only {side} computes {_listed(names)}" for side, names in sides),),
             )
-    yield from found[:_MOST]
 
 
 def _computed(document: Document, files: Collection[str]) -> _Computed:
-    found: dict[SourcePlace, dict[str, list[int]]] = {}
+    """Return what the lines of the user's own functions, the kernel and its helpers, compute."""
+    by_place: dict[SourcePlace, dict[str, list[int]]] = {}
     for operation in document.operations:
-        place = _own_place(operation.location, files)
-        if place is not None:
-            names = found.setdefault(place, {})
+        own = (link for link in inlining_chain(operation.location) if link.file in files)
+        if (location := next(own, None)) is not None:
+            names = by_place.setdefault(place_of(location), {})
             if _COMPUTING.fullmatch(operation.opcode):
                 names.setdefault(_name(operation), []).append(operation.line)
-    return found
-
-
-def _own_place(location: Location | None, files: Collection[str]) -> SourcePlace | None:
-    """Return the innermost line of the user's own functions: the kernel's or a helper's."""
-    while location is not None:
-        if location.file in files:
-            return place_of(location)
-        location = location.inlined_at
-    return None
+    return by_place
 
 
 def _name(operation: Operation) -> str:
     """Return the opcode, or what a call of a library or inline assembly computes."""
     if match := _INSTRUCTION.search(operation.normalized):
         return f"inline assembly {match[1]}"
-    if match := _SYMBOL.search(operation.normalized):
-        return match[1]
-    return operation.opcode
+    match = _SYMBOL.search(operation.normalized)
+    return match[1] if match else operation.opcode
 
 
 def _listed(names: Collection[str]) -> str:
-    shown = sorted(names)[:_MOST_NAMES]
-    more = len(names) - len(shown)
-    return ", ".join([*shown, *([f"{more} more"] if more else [])])
+    more = len(names) - _MOST_NAMES
+    return ", ".join([*sorted(names)[:_MOST_NAMES], *([f"{more} more"] if more > 0 else [])])
 
 
-def _texts(kernel: Kernel) -> list[str]:
-    return [function.text for function in kernel.own_functions]
+# A constant of floats: `arith.constant dense<2.0> : tensor<128xf32>`.
+_FLOATS = re.compile(r"arith\.constant .*: (?:tensor<[\dx]{1,99}x)?b?f\d")
+
+
+@declares("global", FindingKind(between=", "))
+def globals_read(pair: PairContext) -> Iterator[Finding]:
+    """Yield a finding for each global that differs, if the TTIR of the two does."""
+    diff = pair.diffs.get(_STAGE)
+    if diff is None or not any(diff.counts.values()):
+        return
+    for reason in recompilation(pair.a, pair.b).reasons:
+        if reason.input.kind != "global":
+            continue
+        places = list(_reading_places(pair.b.kernel, reason.input.name))
+        first = places[0] if places else None
+        following, where = following_names(reason), place_text(first, pair.b.kernel).removeprefix("of ")
+        causes = [FindingCause("following", (following,))] if following else []
+        causes += [FindingCause("reader", (where,))] if first else []
+        causes += [FindingCause("constant")] if _has_other_number(diff) else []
+        yield Finding(
+            input_text(reason.input),
+            _WEIGHT,
+            "global",
+            *evidence_pair(_STAGE, _lines_reading(diff.left, places), _lines_reading(diff.right, places)),
+            subject=place_subject(first),
+            changes=tuple(ValueChange(a, b, name) for name, a, b in value_changes(reason)),
+            causes=tuple(causes),
+        )
+
+
+def _reading_places(kernel: Kernel, name: str) -> Iterator[SourcePlace]:
+    """Yield the lines of the kernel and its helpers that read a global."""
+    for function in (kernel.source, *kernel.helpers):
+        tree = function_node(function.text)
+        nodes = ast.walk(tree) if tree else ()
+        lines = {node.lineno for node in nodes if isinstance(node, ast.Name) and node.id == name}
+        yield from (SourcePlace(function.file, line + function.line - 1) for line in sorted(lines))
+
+
+def _has_other_number(diff: StageDiff) -> bool:
+    """Return True if a constant of floats differs: one of integers can be a size."""
+    constants = (row.left for row in diff.rows if Change.CONSTANT in row.change and row.left is not None)
+    return any(_FLOATS.search(diff.left.lines[line]) for line in constants)
+
+
+def _lines_reading(document: Document, places: list[SourcePlace]) -> Iterator[int]:
+    """Yield the lines of the operations that come from lines which read the global."""
+    lines = {(place.file, place.line) for place in places}
+    for operation in document.operations:
+        location = operation.location
+        if location is not None and (location.file, location.line) in lines:
+            yield operation.line

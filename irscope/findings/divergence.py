@@ -11,9 +11,18 @@ from collections.abc import Iterator, Sequence
 
 from irscope.diff.rows import Change, StageDiff
 from irscope.facts.duplicates import are_duplicates
-from irscope.facts.fact import Evidence, status_of, value_of
+from irscope.facts.fact import status_of, value_of
 from irscope.facts.registry import WARP_SPECIALIZATION
-from irscope.findings.finding import EVERYTHING, Finding, PairContext, Severity, on_sides
+from irscope.findings.finding import (
+    EVERYTHING,
+    Finding,
+    FindingKind,
+    PairContext,
+    Severity,
+    declares,
+    evidence_pair,
+    on_sides,
+)
 from irscope.model.text import pluralize
 from irscope.targets import stages_of
 
@@ -27,6 +36,7 @@ _COUNTED = {
 }
 
 
+@declares("passes", FindingKind("passes"))
 def first_divergence(pair: PairContext) -> Iterator[Finding]:
     """Yield the pass in which A and B diverge, and the one in which their layouts do if that is another."""
     if pair.divergences is None or pair.divergences.first is None:
@@ -38,6 +48,7 @@ def first_divergence(pair: PairContext) -> Iterator[Finding]:
             yield Finding(what, _DIVERGENCE_WEIGHT, "passes", changes=(divergence.summary,))
 
 
+@declares("stages", FindingKind(whole=True))
 def first_different_stage(pair: PairContext) -> Iterator[Finding]:
     """Yield the first compared stage that differs in more than shapes and constants, or that none does.
 
@@ -47,20 +58,18 @@ def first_different_stage(pair: PairContext) -> Iterator[Finding]:
     if not names:
         return
     # One by one: later stages take long, and the first difference is rarely in one of them.
-    found = (pair.diffs[name] for name in names)
-    diff, weight = next((diff for diff in found if diff.structural), None), Severity.COUNT.weight()
+    diff = next((diff for name in names if (diff := pair.diffs[name]).structural), None)
+    weight = Severity.COUNT.weight()
     if diff is None:
         shapes = "" if all(pair.diffs[name].equal for name in names) else " except for shapes and constants"
         what = f"All compared stages are equal{shapes}"
         yield Finding(what, weight, "stages", covered=True, changes=(", ".join(names),))
         return
     text = f"{diff.stage} ({_counts_text(diff)}){_constants_text(pair, names, diff)}"
-    rows = [row for row in diff.rows if row.change.structural][:1]
-    evidence_a = tuple(Evidence(diff.stage, row.left) for row in rows if row.left is not None)
-    evidence_b = tuple(Evidence(diff.stage, row.right) for row in rows if row.right is not None)
-    yield Finding(
-        "First real difference", weight, "stages", evidence_a, evidence_b, covered=True, changes=(text,)
-    )
+    row = next((row for row in diff.rows if row.change.structural), None)
+    lines = ([] if line is None else [line] for line in (row[:2] if row else ()))
+    evidence = evidence_pair(diff.stage, *lines)
+    yield Finding("First real difference", weight, "stages", *evidence, covered=True, changes=(text,))
 
 
 def _constants_text(pair: PairContext, names: Sequence[str], real: StageDiff) -> str:
@@ -73,29 +82,30 @@ def _constants_text(pair: PairContext, names: Sequence[str], real: StageDiff) ->
 
 def _counts_text(diff: StageDiff) -> str:
     """Return the changes: "17 layout changes, 1 attribute change, 2 changed layouts"."""
-    counts = [
-        pluralize(number, _COUNTED.get(kind) or f"{str(kind.name).lower().rstrip('s')} change")
+    counts = {
+        _COUNTED.get(kind) or f"{str(kind.name).lower().rstrip('s')} change": number
         for kind, number in diff.counts.items()
-        if number
-    ]
-    return ", ".join([*counts, *([pluralize(len(diff.layouts), "changed layout")] if diff.layouts else [])])
+    }
+    counts["changed layout"] = len(diff.layouts)
+    return ", ".join(pluralize(number, noun) for noun, number in counts.items() if number)
 
 
+@declares("launch", FindingKind(column="state"))
 def launch_problems(pair: PairContext) -> Iterator[Finding]:
     """Yield a side that did not compile or cannot be launched."""
-    for side, variant, facts in pair.sides():
-        status = status_of(variant, facts)
-        if variant.failure is not None and status is not None:
-            # Weightier than a variant that compiles but cannot launch.
-            weight = Severity.FAILURE.weight(effect=1)
-            what = f"{side} did not compile"
-        elif status is not None and not status.ok:
-            what, weight = f"{side} cannot launch on {variant.target}", Severity.FAILURE.weight()
-        else:
+    for side in pair.sides:
+        status = status_of(side.variant, side.facts)
+        if status is None or status.ok:
             continue
-        yield Finding(what, weight, "launch", subject=side, changes=(status.reason,))
+        what, weight = f"cannot launch on {side.variant.target}", Severity.FAILURE.weight()
+        if side.variant.failure is not None:
+            # Weightier than a variant that compiles but cannot launch.
+            what, weight = "did not compile", Severity.FAILURE.weight(effect=1)
+        what = f"{side.letter} {what}"
+        yield Finding(what, weight, "launch", subject=side.letter, changes=(status.reason,))
 
 
+@declares("identical", FindingKind(whole=True))
 def identical_code(pair: PairContext) -> Iterator[Finding]:
     """Both sides have the same machine code, so that no other difference has an effect."""
     if are_duplicates(pair.a, pair.b, pair.facts_a, pair.facts_b):
@@ -104,16 +114,16 @@ def identical_code(pair: PairContext) -> Iterator[Finding]:
 
 
 def warp_specialization(pair: PairContext) -> Iterator[Finding]:
-    """Partitions that differ, or that only one side has."""
-    a, b = (value_of(facts, WARP_SPECIALIZATION) for facts in (pair.facts_a, pair.facts_b))
+    """Partitions that differ, or that only one side has: `3 partitions (default: 4 warps, ...; ...)`."""
+    a, b = (value_of(side.facts, WARP_SPECIALIZATION) for side in pair.sides)
     if a is None or b is None or a == b:
         return
-    texts = ("" if value == WARP_SPECIALIZATION.absent else _text(str(value)) for value in (a, b))
+    texts = (
+        ""
+        if value == WARP_SPECIALIZATION.absent
+        else f"{pluralize(str(value).count(';') + 1, 'partition')} ({value})"
+        for value in (a, b)
+    )
     what, changes = on_sides("{} is warp specialized, {} is not", "Both are warp specialized", *texts)
     evidence = pair.evidence(WARP_SPECIALIZATION)
     yield Finding(what, Severity.LOOP.weight(), WARP_SPECIALIZATION.name, *evidence, changes=changes)
-
-
-def _text(value: str) -> str:
-    """`3 partitions (default: 4 warps, ...; partition0: ...)`."""
-    return f"{pluralize(value.count(';') + 1, 'partition')} ({value})"

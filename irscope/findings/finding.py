@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import enum
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, TypeVar
 
 from irscope.diff.rows import StageDiff
-from irscope.facts.fact import Evidence, FactKind, Facts, FactValue, evidence_of, number_of
+from irscope.facts.fact import Evidence, FactKind, Facts, FactValue, evidence_at, evidence_of, number_of
 from irscope.facts.registry import FACT_NAMED
 from irscope.facts.source.map import SourcePlace
+from irscope.languages.document import Document
 from irscope.model import Kernel, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import one_line
 from irscope.targets import backend_of, in_words_of
 
@@ -61,14 +62,12 @@ def effect(a: float, b: float) -> float:
 
 # The findings that a view shows unless it is asked for all.
 MOST_SHOWN = 10
-# Triton's num_warps of a launch that does not say.
-_DEFAULT_WARPS = 4
 # In `covers`: all other findings that are not more severe.
 EVERYTHING = "*"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ValueChange(FrozenValue):
+@frozen
+class ValueChange:
     """A quantity with two values: `pipelined, 2 -> 4 deep`.
 
     `a` and `b` are the values in A and B, as they are printed. `quantity` is what precedes the values
@@ -89,6 +88,14 @@ def fact_change(kind: FactKind, a: FactValue, b: FactValue) -> ValueChange:
     return ValueChange(kind.format(a), kind.format(b), unit=kind.unit_in_text)
 
 
+EvidencePair = tuple[tuple[Evidence, ...], tuple[Evidence, ...]]
+
+
+def evidence_pair(stage: str, a: Iterable[int], b: Iterable[int]) -> EvidencePair:
+    """Return lines of a stage of A and of B as evidence."""
+    return evidence_at(stage, a), evidence_at(stage, b)
+
+
 def on_sides(one: str, both: str, a: str, b: str) -> tuple[str, tuple[str, ...]]:
     """Return what a finding says of the sides that have a text, and its change if only one has.
 
@@ -99,8 +106,44 @@ def on_sides(one: str, both: str, a: str, b: str) -> tuple[str, tuple[str, ...]]
     return (one.format("B", "A"), (b,)) if b else (one.format("A", "B"), (a,))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class FindingKind(FrozenValue):
+# The sentences of causes, and of remarks at the end of a finding, by kind.
+_CAUSES = {
+    "approximates": "; {} approximates",
+    "because": ", because {}",
+    "because in A": "; in A, {}",
+    "both narrow": "; both are narrow because {}",
+    "constant": "; the results change with the constant",
+    "converted": "; {} converts {} first",
+    "flushes": "; {} flushes subnormal numbers to zero",
+    "following": " (and with it {})",
+    "instead": "; {} {}",
+    "largest tensors": "; {}'s largest tensors: {}",
+    "limit": ", limited by {}",
+    "narrow": "; {} is narrow because {}",
+    "no spills": "; nothing is spilled, it holds arrays of the kernel",
+    "other accesses": "; {} too",
+    "problem": ", for {}",
+    "reader": ", read by {}",
+    "remark": " ({})",
+    "spilled values": "; {} spills values of line {} ({})",
+    "tensors": "; {}",
+}
+
+
+@frozen
+class FindingCause:
+    """A cause of a finding, or a remark about it; its sentence, by `kind`, has places for the `values`."""
+
+    kind: str
+    values: tuple[object, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the end of a sentence, with the punctuation before it."""
+        return _CAUSES[self.kind].format(*self.values)
+
+
+@frozen
+class FindingKind:
     """A kind of findings: where one without lines can be seen, and what its sentence has between its parts.
 
     `column` is a column of the table, `screen` is "why", "passes" or "layout". `after_what` is the text
@@ -116,25 +159,27 @@ class FindingKind(FrozenValue):
 
 
 # The kinds that are not as FindingKind's defaults are. The name of a fact is a kind too, shown in its column.
-_KINDS = {
-    "global": FindingKind(between=", "),
-    "identical": FindingKind(whole=True),
-    "launch": FindingKind(column="state"),
-    "layout": FindingKind("layout", after_what=" ", between=", "),
-    "passes": FindingKind("passes"),
-    "scalar spills": FindingKind(column="scalar_spills"),
-    "spills": FindingKind(column="stack"),
-    "stages": FindingKind(whole=True),
-}
+_KINDS: dict[str, FindingKind] = {}
+_Find = TypeVar("_Find", bound=Callable[..., Iterator["Finding"]])
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Finding(FrozenValue):
+def declares(name: str, kind: FindingKind) -> Callable[[_Find], _Find]:
+    """Declare what the findings of a kind have in common, at the function that makes them."""
+
+    def declared(find: _Find) -> _Find:
+        _KINDS[name] = kind
+        return find
+
+    return declared
+
+
+@frozen
+class Finding:
     """How B differs from A in one respect.
 
     `what` is the quantity that differs, or the whole statement if nothing has two values. `changes` are its
-    values in A and B, or texts without two values: "no longer pipelined". `note` is the end of the sentence:
-    causes and remarks, with the punctuation before them. `weight` ranks findings: `Severity.weight` makes it.
+    values in A and B, or texts without two values: "no longer pipelined". `causes` are the end of the
+    sentence: causes and remarks. `weight` ranks findings: `Severity.weight` makes it.
     `kind` names the subject ("launch", "spills", "global load", "layout", ...), and `subject` the one that it
     is about if a pair can have several findings of a kind: a source line ("line 14") or the alias of a layout
     ("#mma"). `evidence_a` and `evidence_b` are the lines on each side that prove it.
@@ -153,12 +198,12 @@ class Finding(FrozenValue):
     covers: frozenset[str] = frozenset()
     covered: bool = False
     changes: tuple[ValueChange | str, ...] = ()
-    note: str = ""
+    causes: tuple[FindingCause, ...] = ()
 
     @property
     def text(self) -> str:
         """Return the sentence: `Registers per thread: 64 -> 120 (no stack)`."""
-        return self._words(self.what, self.changes) + self.note
+        return self._words(self.what, self.changes) + self._ending
 
     @property
     def cells(self) -> tuple[str, str, str]:
@@ -168,8 +213,12 @@ class Finding(FrozenValue):
                 what = self._words(self.what, (*self.changes[:index], change.quantity))
                 b = f"{change.b} {change.unit}".rstrip()
                 rest = self._words("", (b, *self.changes[index + 1 :]))
-                return what.removesuffix(":"), change.a, rest + self.note
+                return what.removesuffix(":"), change.a, rest + self._ending
         return self.text, "", ""
+
+    @property
+    def _ending(self) -> str:
+        return "".join(map(str, self.causes))
 
     def _words(self, what: str, changes: Iterable[ValueChange | str]) -> str:
         after = self.declared.between.join(filter(None, map(str, changes)))
@@ -218,16 +267,14 @@ def ranked(found: Iterable[Finding]) -> list[Finding]:
     differing = [finding for finding in found if not finding.is_no_change]
     ordered = sorted(differing, key=lambda finding: (-finding.weight, finding.kind, finding.subject))
     covering = [finding for finding in ordered if finding.covers]
-    own, covered = [], []
+    covered = []
     for finding in ordered:
         covers = [
             other.covers for other in covering if other is not finding and other.severity >= finding.severity
         ]
-        if finding.covered or finding.covered_by(frozenset().union(*covers)):
-            covered.append(replace(finding, covered=True))
-        else:
-            own.append(finding)
-    return own + covered
+        is_covered = finding.covered or finding.covered_by(frozenset().union(*covers))
+        covered.append(replace(finding, covered=is_covered))
+    return sorted(covered, key=lambda finding: finding.covered)
 
 
 def most_important(found: Sequence[Finding]) -> Sequence[Finding]:
@@ -236,8 +283,27 @@ def most_important(found: Sequence[Finding]) -> Sequence[Finding]:
     return (own or found)[:MOST_SHOWN]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class PairContext(FrozenValue):
+@frozen
+class Side:
+    """One side of a pair: its letter, variant and facts; `diffs` are those of the pair."""
+
+    letter: str
+    variant: Variant
+    facts: Facts
+    diffs: Mapping[str, StageDiff]
+
+    def document(self, stage: str) -> Document | None:
+        """Return the side's parsed stage, or None if the stage was not compared."""
+        diff = self.diffs.get(stage)
+        return None if diff is None else diff.left if self.letter == "A" else diff.right
+
+    def number(self, kind: FactKind) -> float | None:
+        """Return a fact's number, or None if it is unknown."""
+        return number_of(self.facts, kind)
+
+
+@frozen
+class PairContext:
     """Two variants with their facts and stages: the only input of a finding.
 
     `diffs` are the stages that were compared, by name; the locations of both sides are lines of B (see
@@ -252,21 +318,21 @@ class PairContext(FrozenValue):
     diffs: Mapping[str, StageDiff] = field(default_factory=dict)
     divergences: Divergences | None = None
 
-    def sides(self) -> Iterator[tuple[str, Variant, Facts]]:
-        """Both sides with their letter."""
-        yield "A", self.a, self.facts_a
-        yield "B", self.b, self.facts_b
+    @property
+    def sides(self) -> tuple[Side, Side]:
+        """Return A and B."""
+        a, b = Side("A", self.a, self.facts_a, self.diffs), Side("B", self.b, self.facts_b, self.diffs)
+        return a, b
+
+    @property
+    def assembly(self) -> StageDiff | None:
+        """Return the diff of the assembly; None if it was not compared."""
+        return self.diffs.get(backend_of(self.b.target).assembly)
 
     def numbers(self, kind: FactKind) -> tuple[float, float] | None:
         """Return a fact's numbers; None if one is unknown."""
-        a, b = number_of(self.facts_a, kind), number_of(self.facts_b, kind)
+        a, b = (side.number(kind) for side in self.sides)
         return None if a is None or b is None else (a, b)
-
-    def configured_warps(self) -> tuple[int, int] | None:
-        """Return num_warps of A and B, Triton's default where a config does not set it; None if unknown."""
-        configs = (dict(variant.config.values) for variant in (self.a, self.b))
-        a, b = (values.get("num_warps", _DEFAULT_WARPS) for values in configs)
-        return (a, b) if isinstance(a, int) and isinstance(b, int) else None
 
     def kernel_with(self, place: SourcePlace | None) -> Kernel:
         """Return the kernel that has a line: B's, or A's for a line that B does not have."""
@@ -277,11 +343,6 @@ class PairContext(FrozenValue):
         same = self.a.target.backend == self.b.target.backend
         return in_words_of(self.b.target, text) if same else text
 
-    def evidence(self, kind: FactKind) -> tuple[tuple[Evidence, ...], tuple[Evidence, ...]]:
+    def evidence(self, kind: FactKind) -> EvidencePair:
         """Return the lines on each side that prove a fact."""
         return evidence_of(self.facts_a, kind), evidence_of(self.facts_b, kind)
-
-
-def assembly_diff(pair: PairContext) -> StageDiff | None:
-    """Return the diff of the assembly; None if it was not compared."""
-    return pair.diffs.get(backend_of(pair.b.target).assembly)

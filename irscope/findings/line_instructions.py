@@ -60,50 +60,53 @@ from irscope.facts.registry import (
 )
 from irscope.facts.source.map import kernel_place
 from irscope.findings.cache_key import constexpr_values
-from irscope.findings.finding import Finding, PairContext, Severity, assembly_diff, effect
-from irscope.findings.loops import explained, loop_mixes, region_changes, sum_counts
+from irscope.findings.finding import Finding, FindingCause, PairContext, Severity, effect, evidence_pair
+from irscope.findings.loops import RegionChange, loop_mixes, sum_counts
 from irscope.languages.document import Document
 from irscope.model import Variant
+from irscope.model.records import grouped
 from irscope.model.text import pluralize
 
 Key = tuple[str, KernelPlace]
 Mixes = Mapping[Key, InstructionMix]
 
 
-def instead(key: Key, a: Mixes, b: Mixes) -> str:
-    """`; B writes shared memory by cp.async`: how a side without instructions of a kind does the same.
+def instead(key: Key, a: Mixes, b: Mixes) -> tuple[str, str] | None:
+    """Return ("B", "writes shared memory by cp.async"): how a side without such instructions does the same.
 
-    "" if both sides have such instructions, or if nothing replaces them.
+    None if both sides have instructions of the kind, or if nothing replaces them.
     """
-    for side, own, other in (("A", a, b), ("B", b, a)):
-        if key not in own and (way := _other_way(key, own, other)):
-            return f"; {side} {way}"
-    return ""
+    for side, mixes, other in (("A", a, b), ("B", b, a)):
+        if key not in mixes and (way := _other_way(key, mixes, other)):
+            return side, way
+    return None
 
 
-def _other_way(key: Key, own: Mixes, other: Mixes) -> str:
+def _other_way(key: Key, mixes: Mixes, other: Mixes) -> str:
     kind, place = key
-    copies = sorted(copy.name for copy in own.get(("async copy", place), InstructionMix()).counts)
+    copies = sorted(copy.name for copy in mixes.get(("async copy", place), InstructionMix()).counts)
     loads = [name.removesuffix(" load") for name in copies if "store" not in name]
     stores = [name.removesuffix(" store") for name in copies if "store" in name]
-    if kind == "global load" and ("scalar load", place) in own:
-        return "loads once per wave by s_load"
-    if kind == "global load" and loads:
-        return f"loads by {loads[0]}"
-    if kind == "global store" and stores:
-        return f"stores by {stores[0]}"
-    if kind == "global store" and _has("global atomic", own) and not _has(kind, own):
-        return "writes by atomics only"
-    if kind == "shared store" and loads:
-        return f"writes shared memory by {loads[0]}"
-    direct = _direct(own)
-    return (
-        f"reads shared memory by {direct}" if kind == "shared load" and direct and not _direct(other) else ""
-    )
-
-
-def _has(kind: str, mixes: Mixes) -> bool:
-    return any(own == kind for own, _ in mixes)
+    direct, kinds = _direct(mixes), {kind for kind, _ in mixes}
+    ways = {
+        "global load": (
+            "loads once per wave by s_load"
+            if ("scalar load", place) in mixes
+            else f"loads by {loads[0]}"
+            if loads
+            else ""
+        ),
+        "global store": (
+            f"stores by {stores[0]}"
+            if stores
+            else "writes by atomics only"
+            if "global atomic" in kinds and kind not in kinds
+            else ""
+        ),
+        "shared store": f"writes shared memory by {loads[0]}" if loads else "",
+        "shared load": f"reads shared memory by {direct}" if direct and not _direct(other) else "",
+    }
+    return ways.get(kind, "")
 
 
 def _direct(mixes: Mixes) -> str:
@@ -112,16 +115,13 @@ def _direct(mixes: Mixes) -> str:
     return next((name.partition(".")[0] for name in names if name.startswith(("wgmma", "tcgen05"))), "")
 
 
-def _unchanged_accesses(by_reason: Mapping[str, Sequence[Finding]]) -> Iterator[Finding]:
-    """Yield the first access that is narrow for each reason, which counts the others, then these as covered.
-
-    The accesses are without their reason, which ends the sentence.
-    """
-    for reason, accesses in by_reason.items():
+def _unchanged_accesses(by_reason: Mapping[tuple[FindingCause, ...], Sequence[Finding]]) -> Iterator[Finding]:
+    """Yield the first narrow access for each reason, which counts the others, then these as covered."""
+    for accesses in by_reason.values():
         first, *others = sorted(accesses, key=lambda access: (-access.weight, access.kind, access.what))
-        too = f"; {pluralize(len(others), 'other access')} too" if others else ""
-        yield replace(first, note=reason + too)
-        yield from (replace(other, note=reason, covered=True) for other in others)
+        too = [FindingCause("other accesses", (pluralize(len(others), "other access"),))] if others else []
+        yield replace(first, causes=(*first.causes, *too))
+        yield from (replace(other, covered=True) for other in others)
 
 
 def paired_lines(a: Mixes, b: Mixes, use_a: MemoryUse, use_b: MemoryUse) -> tuple[Mixes, MemoryUse]:
@@ -131,35 +131,22 @@ def paired_lines(a: Mixes, b: Mixes, use_a: MemoryUse, use_b: MemoryUse) -> tupl
     equally many of them. Without arguments, only lines that B does not have are the same work elsewhere; with
     them, those of the other branch of a condition are too.
     """
-    gone = _by_work((key for key in a if key not in b and _can_move(key, use_a)), use_a)
-    new = _by_work((key for key in b if key not in a and key[1] is not None), use_b)
+    gone = [key for key in a if key not in b and key[1] and (key[1].removed or use_a.pointers.get(key))]
+    new = _by_work([key for key in b if key not in a and key[1] is not None], use_b)
     keys: dict[Key, Key] = {}
-    for work, own in gone.items():
-        others = new.get(work, [])
-        if len(own) == len(others):
-            keys.update(zip(own, others, strict=True))
-    if not keys:
-        return a, use_a
-    moved = {keys.get(key, key): mix for key, mix in a.items()}
+    for work, lines in _by_work(gone, use_a).items():
+        if len(lines) == len(new.get(work, ())):
+            keys.update(zip(lines, new[work], strict=True))
     pointers = {keys.get(key, key): text for key, text in use_a.pointers.items()}
     narrow = {keys.get(key, key): text for key, text in use_a.narrow.items()}
-    return moved, MemoryUse(pointers, narrow)
-
-
-def _can_move(key: Key, use: MemoryUse) -> bool:
-    return key[1] is not None and (key[1].removed or bool(use.pointers.get(key)))
-
-
-def _line(key: Key) -> tuple[str, int]:
-    return (key[1].file, key[1].line) if key[1] else ("", 0)
+    strided = {} if keys else use_a.strided
+    return {keys.get(key, key): mix for key, mix in a.items()}, MemoryUse(pointers, narrow, strided)
 
 
 def _by_work(keys: Iterable[Key], use: MemoryUse) -> dict[tuple[str, str], list[Key]]:
     """Return the keys by kind and pointers, in the order of their lines."""
-    found: dict[tuple[str, str], list[Key]] = {}
-    for key in sorted(keys, key=_line):
-        found.setdefault((key[0], use.pointers.get(key, "")), []).append(key)
-    return found
+    ordered = sorted(keys, key=lambda key: key[1][:2] if key[1] else ("", 0))
+    return grouped(ordered, lambda key: (key[0], use.pointers.get(key, "")))
 
 
 _COPY = "async copy"
@@ -176,58 +163,46 @@ def located_copies(
     `stages` has the documents of "ttir" and "ttgir". If a side has copies whose line remains unknown, the
     copies of both sides are those of the whole kernel (the place None), so that none seems to have moved.
     """
-    sides = [
-        _located(mixes, *(stages[name][index] if name in stages else None for name in ("ttir", "ttgir")))
-        for index, mixes in enumerate((a, b))
-    ]
-    if any((_COPY, None) in mixes for mixes in sides):
-        sides = [_merged(mixes) for mixes in sides]
-    return sides[0], sides[1]
+    documents = [stages.get(name, (None, None)) for name in ("ttir", "ttgir")]
+    ours, theirs = (_located(mixes, *sides) for mixes, *sides in zip((a, b), *documents, strict=True))
+    if (_COPY, None) in ours or (_COPY, None) in theirs:
+        return _merged(ours), _merged(theirs)
+    return ours, theirs
 
 
 def _located(mixes: Mixes, ttir: Document | None, ttgir: Document | None) -> Mixes:
     """Move the copies to the lines of their loads, those of the kernel's `def` line to None if unknown."""
     if ttgir is None:
         return mixes
+    located = dict(mixes)
+    for place, places in _places_of_copies(ttgir, _places_of_loads(ttir) if ttir else {}).items():
+        moved = mixes.get((_COPY, place))
+        if moved is None or all(other == place for other in places):
+            continue
+        if [kind.name for kind in moved.counts] == [_TMA_LOAD] and not len(moved.lines) % len(places):
+            del located[_COPY, place]
+            # In order: one operation becomes as many instructions as every other one.
+            share, (kind,) = len(moved.lines) // len(places), moved.counts
+            for index, line in enumerate(sorted(moved.lines)):
+                key = _COPY, places[index // share]
+                copies = [located[key]] if key in located else []
+                located[key] = _sum([*copies, InstructionMix({kind: 1}, [line])])
     # The place of the kernel itself: the line of its `def`.
     functions = (operation for operation in ttgir.operations if operation.opcode == "tt.func")
     kernel = next((kernel_place(function.location) for function in functions), None)
-    loads = _places_of_loads(ttir) if ttir else {}
-    found = dict(mixes)
-    for place, places in _places_of_copies(ttgir, loads).items():
-        if (_COPY, place) not in mixes or all(other == place for other in places):
-            continue
-        moved = mixes[_COPY, place]
-        if [kind.name for kind in moved.counts] == [_TMA_LOAD] and not len(moved.lines) % len(places):
-            del found[_COPY, place]
-            _distribute(moved, places, found)
-    if kernel is not None and (_COPY, kernel) in found:
-        found[_COPY, None] = found.pop((_COPY, kernel))
-    return found
+    if kernel is not None and (_COPY, kernel) in located:
+        located[_COPY, None] = located.pop((_COPY, kernel))
+    return located
 
 
-def _distribute(
-    moved: InstructionMix, places: Sequence[KernelPlace], found: dict[Key, InstructionMix]
-) -> None:
-    """Add copies to the places of their operations, in order.
-
-    One operation becomes as many instructions as every other one.
-    """
-    (kind,) = moved.counts
-    share = len(moved.lines) // len(places)
-    for index, line in enumerate(sorted(moved.lines)):
-        place = places[index // share]
-        mix = found.get((_COPY, place), InstructionMix())
-        counts = {**mix.counts, kind: mix.counts.get(kind, 0) + 1}
-        found[_COPY, place] = InstructionMix(counts, [*mix.lines, line])
+def _sum(mixes: Sequence[InstructionMix]) -> InstructionMix:
+    return InstructionMix(sum_counts(mix.counts for mix in mixes), [n for mix in mixes for n in mix.lines])
 
 
 def _merged(mixes: Mixes) -> Mixes:
-    """All copies at the place None."""
-    copies = [mix for (kind, _), mix in mixes.items() if kind == _COPY]
-    lines = [line for mix in copies for line in mix.lines]
+    """Return the instructions with all copies at the place None."""
     rest = {key: mix for key, mix in mixes.items() if key[0] != _COPY}
-    return {**rest, (_COPY, None): InstructionMix(sum_counts(mix.counts for mix in copies), lines)}
+    return {**rest, (_COPY, None): _sum([mix for key, mix in mixes.items() if key[0] == _COPY])}
 
 
 def _places_of_loads(ttir: Document) -> Mapping[str, set[KernelPlace]]:
@@ -289,66 +264,70 @@ def line_findings(pair: PairContext) -> Iterator[Finding]:
     With the TTGIR diff, a finding about another width includes the layout that changed on the same line;
     with the TTIR diff, it names the arguments and what keeps an access narrow.
     """
-    assembly, ttgir, ttir = assembly_diff(pair), pair.diffs.get("ttgir"), pair.diffs.get("ttir")
-    if assembly is None or assembly.equal:
+    assembly, ttgir, ttir = pair.assembly, pair.diffs.get("ttgir"), pair.diffs.get("ttir")
+    mixes = loop_mixes(pair, assembly.stage) if assembly and not assembly.equal else None
+    if assembly is None or mixes is None:
         return
     stage = assembly.stage
     left, right = instructions_by_line(assembly.left, stage), instructions_by_line(assembly.right, stage)
     use_a = memory_use(pair.a, ttir.left, left) if ttir else MemoryUse()
     use_b = memory_use(pair.b, ttir.right, right) if ttir else MemoryUse()
-    stages = {diff.stage: (diff.left, diff.right) for diff in (ttir, ttgir) if diff}
-    left, right = located_copies(left, right, stages)
+    left, right = located_copies(left, right, {d.stage: (d.left, d.right) for d in (ttir, ttgir) if d})
     left, use_a = paired_lines(left, right, use_a, use_b)
-    mixes = loop_mixes(pair)
-    unchanged: dict[str, list[Finding]] = defaultdict(list)
-    for kind, place in sorted(left.keys() | right.keys(), key=repr):
-        if kind not in _KINDS:
+    unchanged: dict[tuple[FindingCause, ...], list[Finding]] = defaultdict(list)
+    for key in sorted(left.keys() | right.keys(), key=repr):
+        if key[0] not in _KINDS:
             continue
-        key = kind, place
         was, now = left.get(key, InstructionMix()), right.get(key, InstructionMix())
+        change = RegionChange(mixes[0].counts(key[0], was.lines), mixes[1].counts(key[0], now.lines), mixes)
         because = _because(use_a.narrow.get(key), use_b.narrow.get(key))
         if not because and was.width != now.width:
             strides = _strides(use_a, key, pair.b), _strides(use_b, key, pair.a)
-            because = _because(*strides) if "" in strides else ""
+            because = _because(*strides) if "" in strides else ()
         pointers = use_b.pointers.get(key) or use_a.pointers.get(key, "")
-        helpers = _helpers(pair, assembly, was, now)
-        what = f"{pair.in_words(_KINDS[kind][1])} {_place_text(pair, key, pointers, helpers)}"
-        evidence = was.evidence(stage), now.evidence(stage)
-        regions = mixes[0].counts(kind, was.lines), mixes[1].counts(kind, now.lines)
-        work = tuple(mix.per_iteration(counts) for mix, counts in zip(mixes, regions, strict=True))
-        if work[0] == work[1]:
+        finding = _finding(pair, assembly, key, pointers, was, now)
+        if change.work[0] == change.work[1]:
             if because:
-                stays = f"{what} stay {was.width}-byte", _narrow_weight(was.width), kind
-                unchanged[because].append(Finding(*stays, *evidence, subject=place_subject(place)))
+                what, weight = f"{finding.what} stay {was.width}-byte", _narrow_weight(was.width)
+                unchanged[because].append(replace(finding, what=what, weight=weight, causes=because))
             continue
         same_kinds = was.counts.keys() == now.counts.keys()
         # The count of cp.async is part of the global loads already.
-        if same_kinds and kind == "async copy" and not _bulk(was):
+        if same_kinds and key[0] == "async copy" and not any("bulk" in kind.name for kind in was.counts):
             continue
-        layout = _layout_text(ttgir, place) if ttgir and not same_kinds and kind.startswith("global") else ""
-        covers = frozenset(f"layout {alias}" for alias in _ALIAS.findall(layout))
-        weight = _weight(kind, _hottest(work[0]), _hottest(work[1]))
-        if because:
-            weight = max(weight, _narrow_weight(max(was.width, now.width)))
-        covered = not because and (explained(*regions, mixes) or _is_the_compilers(pair, key))
-        subject = place_subject(place)
-        changes = region_changes(*regions, mixes)
-        note = f"{pair.in_words(instead(key, left, right))}{layout}{because}"
-        yield Finding(what, weight, kind, *evidence, subject, covers, covered, changes, note)
+        layout = "" if not ttgir or same_kinds or key[0][:6] != "global" else _layout_text(ttgir, key[1])
+        causes = list(because)
+        if layout:
+            causes.insert(0, FindingCause("remark", (layout,)))
+        if replacement := instead(key, left, right):
+            causes.insert(0, FindingCause("instead", (replacement[0], pair.in_words(replacement[1]))))
+        weight = _weight(key[0], *map(_hottest, change.work))
+        yield replace(
+            finding,
+            weight=max(weight, _narrow_weight(max(was.width, now.width))) if because else weight,
+            covers=frozenset(f"layout {alias}" for alias in _ALIAS.findall(layout)),
+            covered=not because and (change.is_explained() or _is_the_compilers(pair, key)),
+            changes=change.changes,
+            causes=tuple(causes),
+        )
     yield from _unchanged_accesses(unchanged)
 
 
-def _helpers(pair: PairContext, assembly: StageDiff, a: InstructionMix, b: InstructionMix) -> Sequence[str]:
-    """Return the names of the helpers whose instructions these are, on either side."""
+def _finding(
+    pair: PairContext, assembly: StageDiff, key: Key, pointers: str, a: InstructionMix, b: InstructionMix
+) -> Finding:
+    """Return the finding about a line and kind without its changes: what it is about, and its lines.
+
+    Its sentence has the place `of x_ptr (line 14: x = tl.load(x_ptr))`, and the helpers that it is in.
+    """
+    kind, place = key
     of_b = helpers_of(b.lines, assembly.right, pair.b.kernel, pair.b.kernel)
     of_a = helpers_of(a.lines, assembly.left, pair.b.kernel, pair.a.kernel)
-    return list(dict.fromkeys((*of_b, *of_a)))
-
-
-def _place_text(pair: PairContext, key: Key, pointers: str, helpers: Sequence[str]) -> str:
-    """Return the place of a finding as its sentence has it: `of x_ptr (line 14: x = tl.load(x_ptr))`."""
     of = "the kernel" if key == ("async copy", None) else pointers
-    return place_text(key[1], pair.kernel_with(key[1]), of, helpers)
+    where = place_text(place, pair.kernel_with(place), of, list(dict.fromkeys((*of_b, *of_a))))
+    what = f"{pair.in_words(_KINDS[kind][1])} {where}"
+    evidence = evidence_pair(assembly.stage, a.lines, b.lines)
+    return Finding(what, 0, kind, *evidence, place_subject(place))
 
 
 def _is_the_compilers(pair: PairContext, key: Key) -> bool:
@@ -374,21 +353,16 @@ def _strides(use: MemoryUse, key: tuple[str, KernelPlace], other: Variant) -> st
     return strides_text(use.strided.get(key, ()), ones)
 
 
-def _because(a: str | None, b: str | None) -> str:
-    """Why A, B or both are narrower than they could be."""
+def _because(a: str | None, b: str | None) -> tuple[FindingCause, ...]:
+    """Return why A, B or both are narrower than they could be."""
     if a and a == b:
-        return f"; both are narrow because {a}"
-    sides = [f"; {side} is narrow because {reason}" for side, reason in (("A", a), ("B", b)) if reason]
-    return "".join(sides)
+        return (FindingCause("both narrow", (a,)),)
+    return tuple(FindingCause("narrow", (side, reason)) for side, reason in (("A", a), ("B", b)) if reason)
 
 
 def _narrow_weight(width: int) -> float:
     """Return the weight of an access that could be wider."""
     return Severity.LAYOUT.weight(effect(width, WIDEST))
-
-
-def _bulk(work: InstructionMix) -> bool:
-    return any("bulk" in own.name for own in work.counts)
 
 
 def _layout_text(ttgir: StageDiff, place: KernelPlace) -> str:
@@ -407,7 +381,7 @@ def _layout_text(ttgir: StageDiff, place: KernelPlace) -> str:
         for name, x, y in change.fields:
             if name == "sizePerThread" and any(_without(x, n) != _without(y, n) for n in dimensions):
                 changes.append(f"{a.alias} {name} {x} -> {y}")
-    return f" ({', '.join(changes)})" if changes else ""
+    return ", ".join(changes)
 
 
 def _memory_layouts(document: Document, place: KernelPlace) -> set[tuple[str, str]]:

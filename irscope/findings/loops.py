@@ -7,226 +7,213 @@ in the loop of line 12: 4 x 16-byte -> 8 x 16-byte per iteration; before the loo
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
-from irscope.diff.rows import StageDiff
 from irscope.facts.artifacts import instruction_order
-from irscope.facts.fact import Evidence
+from irscope.facts.fact import Evidence, evidence_at
 from irscope.facts.loops.kernel_loops import Counts, Loop, LoopMix, RegionCounts, loops_of
 from irscope.facts.loops.loop_regions import OUTSIDE, Region, Where
 from irscope.facts.loops.scf import Chain, TripCount, trip_counts
 from irscope.facts.registry import BUFFERS, PIPELINE_DEPTH
 from irscope.facts.source.map import SourcePlace
-from irscope.findings.finding import Finding, PairContext, Severity, ValueChange, assembly_diff, effect
-from irscope.languages.document import Document
-from irscope.model.records import FrozenValue
+from irscope.findings.finding import Finding, PairContext, Severity, ValueChange, effect
+from irscope.model.records import frozen, grouped
+from irscope.model.text import pluralize
 from irscope.targets import backend_of
 from irscope.targets.instructions import InstructionKind
 
 _AROUND = (Where.BEFORE, Where.AFTER)
 _ORDER = (Where.IN, *_AROUND, Where.REMAINDER, Where.OUTSIDE)
+# A loop that is longer by less, 20 percent, is not worth a sentence of its own.
+_SMALL = 0.263
+
+# The instructions of A and B by region.
+Mixes = tuple[LoopMix, LoopMix]
+_Changes = Iterator[ValueChange | str]
 
 
-def loop_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix]:
-    """Return the instructions of both assemblies by region. Raises KeyError if they were not compared."""
-    return _mixes(pair, backend_of(pair.b.target).assembly)
-
-
-def machine_mixes(pair: PairContext) -> tuple[LoopMix, LoopMix] | None:
-    """Return the instructions of the machine code of A and B by region, if it was compared.
-
-    None if the assembly is the machine code.
-    """
-    backend = backend_of(pair.b.target)
-    stage = backend.machine_code
-    return _mixes(pair, stage) if stage != backend.assembly and stage in pair.diffs else None
-
-
-def _mixes(pair: PairContext, stage: str) -> tuple[LoopMix, LoopMix]:
-    assembly, ttgir = pair.diffs[stage], pair.diffs.get("ttgir")
+def loop_mixes(pair: PairContext, stage: str) -> Mixes | None:
+    """Return the instructions of both sides of an assembly stage, or None if it was not compared."""
+    if stage not in pair.diffs:
+        return None
+    diff, ttgir = pair.diffs[stage], pair.diffs.get("ttgir")
     return (
-        LoopMix(assembly.left, stage, ttgir.left if ttgir else None),
-        LoopMix(assembly.right, stage, ttgir.right if ttgir else None),
+        LoopMix(diff.left, stage, ttgir.left if ttgir else None),
+        LoopMix(diff.right, stage, ttgir.right if ttgir else None),
     )
 
 
-def counts_text(counts: Mapping[InstructionKind, int]) -> str:
+def _machine_mixes(pair: PairContext) -> Mixes | None:
+    """Return the instructions of the machine code; None if the assembly is the machine code."""
+    backend = backend_of(pair.b.target)
+    return None if backend.machine_code == backend.assembly else loop_mixes(pair, backend.machine_code)
+
+
+def counts_text(counts: Counts) -> str:
     """`4 x 16-byte, 1 x 4-byte`, wide ones first; "none"."""
     ordered = sorted(counts.items(), key=lambda item: instruction_order(item[0]))
-    return ", ".join(f"{n} x {own.text('{}-byte')}" for own, n in ordered) or "none"
+    return ", ".join(f"{n} x {kind.text('{}-byte')}" for kind, n in ordered) or "none"
 
 
-def loop_text(chain: Chain, mixes: tuple[LoopMix, LoopMix], number: int = 1) -> str:
+def sum_counts(counts: Iterable[Counts]) -> Counter[InstructionKind]:
+    """Return how many instructions of each kind all of `counts` have together."""
+    total: Counter[InstructionKind] = Counter()
+    for part in counts:
+        total.update(part)
+    return total
+
+
+def _loop_text(chain: Chain, mixes: Mixes, number: int = 1) -> str:
     """Return `the loop of line 12`; `... (called in line 92)` if a helper's loop is inlined several times.
 
     `number` is how many loops the stage has of this statement: `the 3 loops of line 12`.
     """
-    line = line_text(chain[0])
     loops = "the loop" if number < 2 else f"the {number} loops"
-    known = {other for mix in mixes if mix.regions for other in mix.regions.chains}
-    if len({other for other in known if other[0] == chain[0]}) > 1:
-        return f"{loops} of {line} (called in {line_text(chain[-1])})"
-    return f"{loops} of {line}"
+    chains = {other for mix in mixes if mix.regions for other in mix.regions.chains if other[0] == chain[0]}
+    called = f" (called in {_line_text(chain[-1])})" if len(chains) > 1 else ""
+    return f"{loops} of {_line_text(chain[0])}{called}"
 
 
-def line_text(place: SourcePlace) -> str:
+def _line_text(place: SourcePlace) -> str:
     """`line 12`; `line 12 of A` if B does not have it."""
     return f"line {place.line} of A" if place.removed else f"line {place.line}"
 
 
-def region_changes(
-    was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]
-) -> tuple[ValueChange | str, ...]:
-    """How the instructions of a line changed. The counts are those of a pass of each loop."""
-    a, b = was.get(OUTSIDE, {}), now.get(OUTSIDE, {})
-    if all(region == OUTSIDE for region in (*was, *now)):
-        return (_counts_change(a, b),)
-    chains = dict.fromkeys(region.loop for region in (*now, *was) if region.loop)
-    if any(_vanished(chain, mixes) for chain in chains):
-        return (ValueChange(_side_text(was, mixes[0], mixes), _side_text(now, mixes[1], mixes)),)
-    changes = [change for chain in chains for change in _of_loop(chain, was, now, mixes)]
-    if a != b:
-        changes.append(_counts_change(a, b, "outside of loops:"))
-    return tuple(changes)
+@frozen
+class RegionChange:
+    """The instructions of one kind on a line of A and of B; the counts are those of a pass of each loop."""
+
+    was: RegionCounts
+    now: RegionCounts
+    mixes: Mixes
+
+    @property
+    def work(self) -> tuple[RegionCounts, RegionCounts]:
+        """Return the counts of one iteration of each loop."""
+        return self.mixes[0].per_iteration(self.was), self.mixes[1].per_iteration(self.now)
+
+    @property
+    def changes(self) -> tuple[ValueChange | str, ...]:
+        """Return how the instructions changed, by region."""
+        if all(region == OUTSIDE for region in (*self.was, *self.now)):
+            return (self._change(OUTSIDE),)
+        chains = dict.fromkeys(region.loop for region in (*self.now, *self.was) if region.loop)
+        if any(map(self._vanished, chains)):
+            return (ValueChange(self._side_text(self.was, 0), self._side_text(self.now, 1)),)
+        changes = [change for chain in chains for change in self._of_loop(chain)]
+        if self._differs(OUTSIDE):
+            changes.append(self._change(OUTSIDE, "outside of loops:"))
+        return tuple(changes)
+
+    def is_explained(self) -> bool:
+        """Check whether a finding about a loop explains the whole change.
+
+        The work of an iteration is the same, and there is more or less of it before and after a loop that is
+        pipelined to another depth, or instead of a loop that is fully unrolled.
+        """
+        a, b = self.work
+        chains = {region.loop for region in (*a, *b) if region.loop}
+        if len(chains) != 1:
+            return False
+        (chain,) = chains
+        inside = Region(Where.IN, chain)
+        iteration = a.get(inside) or b.get(inside)
+        if not iteration:
+            return False
+        if self._vanished(chain):
+            return all(_is_multiple(counts, iteration) for side in (a, b) for counts in side.values())
+        around = [counts for side in (a, b) for region, counts in side.items() if region.where in _AROUND]
+        return (
+            a.get(inside) == b.get(inside)
+            and a.get(OUTSIDE) == b.get(OUTSIDE)
+            and self.mixes[0].depth(chain) != self.mixes[1].depth(chain)
+            and all(_is_multiple(counts, iteration) for counts in around)
+        )
+
+    def _differs(self, region: Region) -> bool:
+        return self.was.get(region, {}) != self.now.get(region, {})
+
+    def _change(self, region: Region, where: str = "") -> ValueChange:
+        a, b = (counts_text(side.get(region, {})) for side in (self.was, self.now))
+        return ValueChange(a, b, where)
+
+    def _vanished(self, chain: Chain) -> bool:
+        """Check whether only one side has a loop of the statement."""
+        return self.mixes[0].runs(chain) != self.mixes[1].runs(chain)
+
+    def _of_loop(self, chain: Chain) -> _Changes:
+        """Yield the changes of a loop that both sides have: in it, then before it, then after it."""
+        name, inside = _loop_text(chain, self.mixes), Region(Where.IN, chain)
+        if inside in self.was or inside in self.now:
+            yield self._in_loop(f"in {name}:", inside)
+            name = "the loop"
+        regions = [region for region in dict.fromkeys((*self.was, *self.now)) if region.loop == chain]
+        for region in sorted(regions, key=lambda region: _ORDER.index(region.where)):
+            if region.where in _AROUND and self._differs(region):
+                yield self._change(region, f"{region.where.value} {name}{self._repeated(region)}:")
+
+    def _repeated(self, region: Region) -> str:
+        """Return `, per iteration of the loop of line 8` for a part of an outer loop; "" if it runs once."""
+        return f", per iteration of {_loop_text(region.around, self.mixes)}" if region.around else ""
+
+    def _side_text(self, counts: RegionCounts, side: int) -> str:
+        """All instructions of one side by region, for sides with other loops, whose regions do not match."""
+        mix, texts = self.mixes[side], []
+        if counts and not any(region.loop for region in counts):
+            return f"{counts_text(sum_counts(counts.values()))} without a loop"
+        ordered = sorted(mix.per_iteration(counts).items(), key=lambda item: _ORDER.index(item[0].where))
+        for region, work in ordered:
+            where = "outside of loops"
+            if region.where is Where.IN:
+                loops = _loop_text(region.loop, self.mixes, mix.count(region.loop, work))
+                where = f"{_per(mix.passes(region, counts[region]))} of {loops}"
+            elif region != OUTSIDE:
+                where = f"{region.where.value} {_loop_text(region.loop, self.mixes)}{self._repeated(region)}"
+            texts.append(f"{counts_text(work)} {where}")
+        return ", ".join(texts) or "none"
+
+    def _in_loop(self, where: str, region: Region) -> ValueChange | str:
+        texts, units = [], []
+        for counts, mix in zip((self.was, self.now), self.mixes, strict=True):
+            inside: Counts = counts.get(region, {})
+            texts.append(counts_text(mix.per_iteration(counts).get(region, {})))
+            # Groups of warps of a warp-specialized kernel can each have a loop of one statement.
+            loops = mix.count(region.loop, inside)
+            units.append(_per(mix.passes(region, inside)) + (f" of {loops} loops" if loops > 1 else ""))
+        (a, b), (unit_a, unit_b) = texts, units
+        if unit_a == unit_b and a == b:
+            return f"{where} {a} {unit_a} in both"
+        if unit_a == unit_b and "none" not in (a, b):
+            return ValueChange(a, b, where, unit_b)
+        # The loops of a side without any do not matter.
+        a, b = (text if text == "none" else f"{text} {unit}" for text, unit in zip(texts, units, strict=True))
+        return ValueChange(a, b, where)
 
 
-def _counts_change(a: Counts, b: Counts, where: str = "") -> ValueChange:
-    return ValueChange(counts_text(a), counts_text(b), where)
-
-
-def _vanished(chain: Chain, mixes: tuple[LoopMix, LoopMix]) -> bool:
-    """Whether only one side has a loop of the statement."""
-    return mixes[0].runs(chain) != mixes[1].runs(chain)
-
-
-def _of_loop(
-    chain: Chain, was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]
-) -> Iterator[ValueChange | str]:
-    """Yield the changes of a loop that both sides have: in it, before it, after it."""
-    name = loop_text(chain, mixes)
-    inside = Region(Where.IN, chain)
-    if inside in was or inside in now:
-        yield _in_loop(f"in {name}:", inside, was, now, mixes)
-        name = "the loop"
-    for region in _next_to(chain, was, now):
-        a, b = was.get(region, {}), now.get(region, {})
-        if a != b:
-            yield _counts_change(a, b, f"{region.where.value} {name}{_repeated(region, mixes)}:")
-
-
-def _next_to(chain: Chain, was: RegionCounts, now: RegionCounts) -> list[Region]:
-    """Return the regions before the loop, then those after it."""
-    regions = [region for region in dict.fromkeys((*was, *now)) if region.loop == chain]
-    return [region for where in _AROUND for region in regions if region.where is where]
-
-
-def _repeated(region: Region, mixes: tuple[LoopMix, LoopMix]) -> str:
-    """Return `, per iteration of the loop of line 8` for a part of an outer loop; "" if it runs once."""
-    return f", per iteration of {loop_text(region.around, mixes)}" if region.around else ""
-
-
-def _side_text(counts: RegionCounts, mix: LoopMix, mixes: tuple[LoopMix, LoopMix]) -> str:
-    """All instructions of one side by region, for sides with other loops, whose regions do not correspond."""
-    if counts and not any(region.loop for region in counts):
-        return f"{counts_text(sum_counts(counts.values()))} without a loop"
-    ordered = sorted(mix.per_iteration(counts).items(), key=lambda item: _ORDER.index(item[0].where))
-    return ", ".join(_in_region(region, own, counts, mix, mixes) for region, own in ordered) or "none"
-
-
-def _in_region(
-    region: Region, own: Counts, counts: RegionCounts, mix: LoopMix, mixes: tuple[LoopMix, LoopMix]
-) -> str:
-    if region == OUTSIDE:
-        return f"{counts_text(own)} outside of loops"
-    if region.where is not Where.IN:
-        loop = f"{loop_text(region.loop, mixes)}{_repeated(region, mixes)}"
-        return f"{counts_text(own)} {region.where.value} {loop}"
-    loops = loop_text(region.loop, mixes, mix.count(region.loop, own))
-    return f"{counts_text(own)} {_per(mix.passes(region, counts[region]))} of {loops}"
-
-
-def sum_counts(counts: Iterable[Counts]) -> dict[InstructionKind, int]:
-    """Return how many instructions of each kind all of `counts` have together."""
-    total: dict[InstructionKind, int] = {}
-    for part in counts:
-        for kind, number in part.items():
-            total[kind] = total.get(kind, 0) + number
-    return total
-
-
-def _in_loop(
-    where: str, region: Region, was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]
-) -> ValueChange | str:
-    sides = []
-    for counts, mix in zip((was, now), mixes, strict=True):
-        own: Counts = counts.get(region, {})
-        unit = _unit(mix.passes(region, own), mix.count(region.loop, own))
-        sides.append((counts_text(mix.per_iteration(counts).get(region, {})), unit))
-    (a, unit_a), (b, unit_b) = sides
-    if (a, unit_a) == (b, unit_b):
-        return f"{where} {a} {unit_a} in both"
-    if unit_a == unit_b and "none" not in (a, b):
-        return ValueChange(a, b, where, unit_b)
-    # The loops of a side without any do not matter.
-    a, b = (counts if counts == "none" else f"{counts} {unit}" for counts, unit in sides)
-    return ValueChange(a, b, where)
-
-
-def explained(was: RegionCounts, now: RegionCounts, mixes: tuple[LoopMix, LoopMix]) -> bool:
-    """Whether a finding about a loop explains the whole change of a line.
-
-    The work of an iteration is the same, and there is more or less of it before and after a loop that is
-    pipelined to another depth, or instead of a loop that is fully unrolled.
-    """
-    sides = [mix.per_iteration(counts) for counts, mix in zip((was, now), mixes, strict=True)]
-    chains = {region.loop for region in (*was, *now) if region.loop}
-    if len(chains) != 1:
-        return False
-    (chain,) = chains
-    inside = Region(Where.IN, chain)
-    one = sides[0].get(inside) or sides[1].get(inside)
-    if not one:
-        return False
-    if _vanished(chain, mixes):
-        return all(_multiple(own, one) for side in sides for own in side.values())
-    same = sides[0].get(inside) == sides[1].get(inside)
-    around = [own for side in sides for region, own in side.items() if region.where in _AROUND]
-    outside = sides[0].get(OUTSIDE) == sides[1].get(OUTSIDE)
-    deeper = mixes[0].depth(chain) != mixes[1].depth(chain)
-    return same and outside and deeper and all(_multiple(own, one) for own in around)
-
-
-def _multiple(counts: Counts, one: Counts) -> bool:
-    """Whether `counts` are those of `one` a whole number of times."""
-    times = {divmod(counts.get(kind, 0), number) for kind, number in one.items()}
-    return counts.keys() == one.keys() and len(times) == 1 and all(not rest for _, rest in times)
+def _is_multiple(counts: Counts, iteration: Counts) -> bool:
+    """Check whether `counts` are those of an iteration a whole number of times."""
+    times = {divmod(counts.get(kind, 0), number) for kind, number in iteration.items()}
+    return counts.keys() == iteration.keys() and len(times) == 1 and all(not rest for _, rest in times)
 
 
 def _per(passes: int) -> str:
     return "per iteration" if passes == 1 else f"per {passes} iterations"
 
 
-def _unit(passes: int, loops: int) -> str:
-    """`per iteration`. Groups of warps of a warp-specialized kernel can each have a loop of one statement."""
-    return _per(passes) if loops < 2 else f"{_per(passes)} of {loops} loops"
+@frozen
+class _SideLoops:
+    """The loops of one side: those of the assembly by statement, and the statements of TTIR."""
 
-
-# A loop that is longer by less, 20 percent, is not worth a sentence of its own.
-_SMALL = 0.263
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class _SideLoops(FrozenValue):
-    """The loops of one side: those of the assembly by statement, and the statements of TTGIR."""
-
+    letter: str
     mix: LoopMix
-    loops: dict[Chain, list[Loop]]
-    trips: dict[Chain, TripCount]
+    loops: Mapping[Chain, list[Loop]]
+    trips: Mapping[Chain, TripCount]
 
-    def has(self, chain: Chain) -> bool:
-        """Whether the kernel has the statement, in whatever form."""
-        return self.mix.regions is not None and chain in self.mix.regions.chains
+    @property
+    def statements(self) -> set[Chain]:
+        """Return the loop statements that the kernel has, in whatever form."""
+        return set(self.mix.regions.chains) if self.mix.regions else set()
 
     def main(self, chain: Chain) -> Loop | None:
         """Return the loop of a statement; None if it has none, or runs in several groups of warps."""
@@ -235,27 +222,38 @@ class _SideLoops(FrozenValue):
 
     @property
     def around(self) -> set[Chain]:
-        """The statements with a loop inside."""
-        regions = self.mix.regions
-        return (
-            {regions.scf[loop.parent].chain for loop in regions.scf if loop.parent >= 0} if regions else set()
-        )
+        """Return the statements with a loop inside."""
+        scf = self.mix.regions.scf if self.mix.regions else ()
+        return {scf[loop.parent].chain for loop in scf if loop.parent >= 0}
 
     def evidence(self, chain: Chain) -> tuple[Evidence, ...]:
-        return tuple(Evidence(self.mix.stage, loop.header) for loop in self.loops.get(chain, []))
+        """Return the headers of the loops of a statement."""
+        return evidence_at(self.mix.stage, (loop.header for loop in self.loops.get(chain, [])))
+
+
+def _side_loops(pair: PairContext, mixes: Mixes) -> tuple[_SideLoops, _SideLoops]:
+    sides = []
+    for side, mix in zip(pair.sides, mixes, strict=True):
+        ttir = side.document("ttir")
+        trips = trip_counts(ttir, side.variant) if ttir else {}
+        loops = grouped(loops_of(mix, trips), lambda loop: loop.chain)
+        sides.append(_SideLoops(side.letter, mix, loops, trips))
+    a, b = sides
+    return a, b
 
 
 def loop_findings(pair: PairContext) -> Iterator[Finding]:
     """Yield a finding for each loop statement whose loop differs in the assembly."""
-    assembly = assembly_diff(pair)
-    if assembly is None or assembly.equal:
+    assembly = pair.assembly
+    mixes = loop_mixes(pair, assembly.stage) if assembly and not assembly.equal else None
+    if mixes is None:
         return
-    a, b = _sides(pair, loop_mixes(pair))
+    a, b = _side_loops(pair, mixes)
     if a.mix.regions is None or b.mix.regions is None:
         return
-    sass = machine_mixes(pair)
+    sass = _machine_mixes(pair)
     for chain in dict.fromkeys([*b.mix.regions.chains, *a.mix.regions.chains]):
-        if chain:
+        if chain and (a.loops.get(chain) or b.loops.get(chain)):
             yield from _loop_finding(chain, a, b, sass)
 
 
@@ -264,62 +262,38 @@ def loop_spills(pair: PairContext) -> Iterator[Finding]:
 
     Those of ptxas are only in SASS.
     """
-    mixes = machine_mixes(pair) or loop_mixes(pair) if assembly_diff(pair) else None
+    assembly = pair.assembly
+    mixes = (_machine_mixes(pair) or loop_mixes(pair, assembly.stage)) if assembly else None
     if mixes is None:
         return
-    a, b = _sides(pair, mixes)
+    a, b = _side_loops(pair, mixes)
     for chain in dict.fromkeys([*b.loops, *a.loops]):
         was, now = _spill_text(a.loops.get(chain, [])), _spill_text(b.loops.get(chain, []))
         if was == now:
             continue
-        name = loop_text(chain, mixes)
         hot = any(loop.hot for side in (a, b) for loop in side.loops.get(chain, []))
         yield Finding(
-            f"Spills inside {'the hot loop, ' if hot else ''}{name}",
+            f"Spills inside {'the hot loop, ' if hot else ''}{_loop_text(chain, mixes)}",
             Severity.LOOP_SPILLS.weight(),
             "loop spills",
             a.evidence(chain),
             b.evidence(chain),
-            line_text(chain[0]),
+            _line_text(chain[0]),
             changes=(ValueChange(was, now),),
         )
 
 
-def _sides(pair: PairContext, mixes: tuple[LoopMix, LoopMix]) -> tuple[_SideLoops, _SideLoops]:
-    ttir = pair.diffs.get("ttir")
-    a, b = (
-        _side(mix, dict(trip_counts(document, variant)) if document else {})
-        for mix, variant, document in zip(mixes, (pair.a, pair.b), _documents(ttir), strict=True)
-    )
-    return a, b
-
-
-def _documents(diff: StageDiff | None) -> tuple[Document | None, Document | None]:
-    return (diff.left, diff.right) if diff else (None, None)
-
-
-def _side(mix: LoopMix, trips: dict[Chain, TripCount]) -> _SideLoops:
-    loops: dict[Chain, list[Loop]] = {}
-    for loop in loops_of(mix, trips):
-        loops.setdefault(loop.chain, []).append(loop)
-    return _SideLoops(mix, loops, trips)
-
-
-def _loop_finding(
-    chain: Chain, a: _SideLoops, b: _SideLoops, sass: tuple[LoopMix, LoopMix] | None
-) -> Iterator[Finding]:
-    name = loop_text(chain, (a.mix, b.mix))
+def _loop_finding(chain: Chain, a: _SideLoops, b: _SideLoops, sass: Mixes | None) -> Iterator[Finding]:
+    name = _loop_text(chain, (a.mix, b.mix))
     what, severity, covers = name.capitalize(), Severity.LOOP, frozenset[str]()
     changes: list[ValueChange | str] = []
     was, now = a.main(chain), b.main(chain)
-    if not a.loops.get(chain) and not b.loops.get(chain):
-        return
-    if a.has(chain) != b.has(chain):
-        what = f"Only {'A' if a.has(chain) else 'B'} has {name}"
-    elif bool(a.loops.get(chain)) != bool(b.loops.get(chain)):
-        gone, side = (b, "B") if a.loops.get(chain) else (a, "A")
-        trip = gone.trips.get(chain)
-        changes = [f"fully unrolled in {side} ({trip})" if trip else f"the assembly of {side} has no loop"]
+    if chain not in a.statements & b.statements:
+        what = f"Only {'A' if chain in a.statements else 'B'} has {name}"
+    elif gone := [side for side in (a, b) if not side.loops.get(chain)]:
+        trip = gone[0].trips.get(chain)
+        unrolled = f"fully unrolled in {gone[0].letter} ({trip})"
+        changes = [unrolled if trip else f"the assembly of {gone[0].letter} has no loop"]
     elif was and now:
         pipelining = list(_pipelining(chain, a, b))
         unrolling = list(_unrolling(was.unrolled, now.unrolled))
@@ -336,10 +310,10 @@ def _loop_finding(
         return
     weight = severity.weight(effect(was.instructions, now.instructions) if was and now else 0.0)
     evidence = a.evidence(chain), b.evidence(chain)
-    yield Finding(what, weight, "loop", *evidence, line_text(chain[0]), covers, changes=tuple(changes))
+    yield Finding(what, weight, "loop", *evidence, _line_text(chain[0]), covers, changes=tuple(changes))
 
 
-def _unrolling(a: int | None, b: int | None, by: str = "") -> Iterator[ValueChange | str]:
+def _unrolling(a: int | None, b: int | None, by: str = "") -> _Changes:
     """Known on both sides only: an unknown factor says nothing about the other one."""
     if a is None or b is None or a == b:
         return
@@ -349,7 +323,7 @@ def _unrolling(a: int | None, b: int | None, by: str = "") -> Iterator[ValueChan
         yield f"unrolled x{b}{by}" if a == 1 else ValueChange(f"unrolled x{a}", f"x{b}{by}")
 
 
-def _by_ptxas(chain: Chain, sass: tuple[LoopMix, LoopMix]) -> Iterator[ValueChange | str]:
+def _by_ptxas(chain: Chain, sass: Mixes) -> _Changes:
     """Yield the outcome in ptxas of a loop that is in the PTX of both sides."""
     a, b = sass
     if a.regions is None or b.regions is None:
@@ -360,7 +334,7 @@ def _by_ptxas(chain: Chain, sass: tuple[LoopMix, LoopMix]) -> Iterator[ValueChan
         yield from _unrolling(a.unrolled(chain), b.unrolled(chain), " by ptxas")
 
 
-def _pipelining(chain: Chain, a: _SideLoops, b: _SideLoops) -> Iterator[ValueChange | str]:
+def _pipelining(chain: Chain, a: _SideLoops, b: _SideLoops) -> _Changes:
     was, now = a.mix.depth(chain), b.mix.depth(chain)
     if was == now:
         return
@@ -368,9 +342,7 @@ def _pipelining(chain: Chain, a: _SideLoops, b: _SideLoops) -> Iterator[ValueCha
         yield f"no longer pipelined (A: {was} deep)"
         return
     copies = b.mix.copies_before(chain)
-    loads = (
-        f", its prologue has {copies} {'copy' if copies == 1 else 'copies'} of the loads" if copies else ""
-    )
+    loads = f", its prologue has {pluralize(copies, 'copy')} of the loads" if copies else ""
     if was == 1:
         yield f"pipelined, {now} deep (A: not pipelined){loads}"
     else:
@@ -379,24 +351,21 @@ def _pipelining(chain: Chain, a: _SideLoops, b: _SideLoops) -> Iterator[ValueCha
 
 def _length(was: Loop, now: Loop) -> list[ValueChange]:
     """Return the instructions per iteration, if they differ by more than a little."""
-    known = was.unrolled is not None and now.unrolled is not None
-    same = was.unrolled == now.unrolled
     a, b = was.instructions, now.instructions
-    if same:
-        per = _iterations(now.unrolled)
-        longer = ValueChange(f"{a:,}", f"{b:,}", unit=f"instructions per {per}")
-        return [longer] if effect(a, b) > _SMALL else []
-    if known:
-        passes = [f"{own.instructions:,} per {_iterations(own.unrolled)}" for own in (was, now)]
-        return [ValueChange(f"instructions {passes[0]}", passes[1])]
-    return []
+    if was.unrolled == now.unrolled:
+        unit = f"instructions per {_iterations(now.unrolled)}"
+        return [ValueChange(f"{a:,}", f"{b:,}", unit=unit)] if effect(a, b) > _SMALL else []
+    if was.unrolled is None or now.unrolled is None:
+        return []
+    first, second = (f"{loop.instructions:,} per {_iterations(loop.unrolled)}" for loop in (was, now))
+    return [ValueChange(f"instructions {first}", second)]
 
 
 def _iterations(number: int | None) -> str:
     return "iteration" if number in (None, 1) else f"{number} iterations"
 
 
-def trip_changes(a: TripCount | None, b: TripCount | None) -> Iterator[ValueChange | str]:
+def trip_changes(a: TripCount | None, b: TripCount | None) -> _Changes:
     """Return `32 -> 16 iterations for K=512`, `16 iterations` if equal; nothing if one is unknown."""
     if a is not None and b is not None:
         # Each side has the arguments of its own first launch.
@@ -405,11 +374,10 @@ def trip_changes(a: TripCount | None, b: TripCount | None) -> Iterator[ValueChan
 
 
 def _spill_text(loops: list[Loop]) -> str:
-    """`12 loads and 4 stores per iteration`, `none`."""
-    mains = [loop for loop in loops if not loop.remainder]
-    if not mains:
+    """`12 loads and 4 stores per iteration`, `none`; the counts are those of the statement."""
+    main = next((loop for loop in loops if not loop.remainder), None)
+    if main is None:
         return "none"
-    # The counts are those of the statement.
-    loads, stores, unrolled = mains[0].spill_loads, mains[0].spill_stores, mains[0].unrolled
-    parts = [f"{number:,} {what}" for number, what in ((loads, "loads"), (stores, "stores")) if number]
-    return f"{' and '.join(parts)} per {_iterations(unrolled)}" if parts else "none"
+    numbers = (main.spill_loads, "loads"), (main.spill_stores, "stores")
+    parts = [f"{number:,} {what}" for number, what in numbers if number]
+    return f"{' and '.join(parts)} per {_iterations(main.unrolled)}" if parts else "none"

@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from irscope.diff.align import MatchingBlock, common_blocks
 from irscope.diff.line_map import NO_LINES, LineMap
-from irscope.diff.rows import Change, Row, StageDiff, describe_layout, summarize
+from irscope.diff.rows import Change, Row, StageDiff, describe_layout
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
 from irscope.languages.language import parse
 from irscope.model import Artifact, Pass
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.stage import pass_language, pass_name, pass_options
 from irscope.model.text import pluralize
 
@@ -27,16 +26,16 @@ _MOST_OPCODES, _MOST_LAYOUTS = 4, 2
 _LARGE = 4_000
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PassModule(FrozenValue):
+@frozen
+class PassModule:
     """A module between two passes; `language` is its name in the stage table."""
 
     artifact: Artifact
     language: str
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PassStep(FrozenValue):
+@frozen
+class PassStep:
     """A pass as it ran, with the modules before and after it.
 
     `number` counts from 1 over all stages. `stage` is the stage that the pass is part of, `seconds` the time
@@ -156,7 +155,7 @@ def _others(diff: StageDiff) -> list[str]:
     added = diff.counts.get(Change.ADDED, 0)
     if added and added == diff.counts.get(Change.REMOVED):
         return [f"{added:,} moved"]
-    return [summarize(diff).removeprefix("0 added, 0 removed, ")]
+    return [diff.summary.removeprefix("0 added, 0 removed, ")]
 
 
 def touched(step: PassStep, line: int, document: Documents) -> Mapping[Change, int]:
@@ -174,13 +173,12 @@ def touched(step: PassStep, line: int, document: Documents) -> Mapping[Change, i
 
 def _source_lines(diff: StageDiff, row: Row) -> Iterator[int]:
     for document, line in ((diff.left, row.left), (diff.right, row.right)):
-        index = None if line is None else document.operation_of_line.get(line)
-        if index is not None and (location := document.operations[index].location) is not None:
+        if (location := document.location_at(line)) is not None:
             yield location.outermost.line
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PassEvent(FrozenValue):
+@frozen
+class PassEvent:
     """The change of a pass to one operation; `line` is its line after the pass, counted from 0."""
 
     step: PassStep
@@ -216,8 +214,8 @@ def history(through: Sequence[PassStep], stage: str, line: int, document: Docume
 KINDS = ("operations", "layouts", "attributes")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PassPair(FrozenValue):
+@frozen
+class PassPair:
     """Corresponding steps of A and B: one of each, or consecutive steps that only one of them has."""
 
     a: tuple[PassStep, ...]
@@ -235,8 +233,8 @@ class PassPair(FrozenValue):
         return (*self.a, *self.b)[0].stage
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Divergence(FrozenValue):
+@frozen
+class Divergence:
     """The first passes after which A and B differ in some way for good.
 
     `passes` is None if they differ before the first pass. `summary` describes the difference of the two
@@ -256,8 +254,8 @@ class Divergence(FrozenValue):
         return f"in pass {self.passes.name} ({self.passes.stage})"
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Divergences(FrozenValue):
+@frozen
+class Divergences:
     """The pass pairs from which on two variants differ, by kind of difference; None if they never do.
 
     `operations`: operations that only one has, or that have other operands. `layouts`: layouts.
@@ -359,7 +357,7 @@ def _difference(stage: str, left: Document, right: Document, lines: LineMap) -> 
     if large(left, right) and (opcodes := opcode_changes(left, right)):
         return {"operations"}, ", ".join(opcodes)
     diff = diff_stage(stage, left, right, lines)
-    return set(_kinds(diff)), summarize(diff)
+    return set(_kinds(diff)), diff.summary
 
 
 def _kinds(diff: StageDiff) -> Iterator[str]:

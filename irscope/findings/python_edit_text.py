@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
-from irscope.diff.align import common_blocks
+from irscope.diff.align import common_blocks, matched_pairs
 from irscope.findings.finding import ValueChange
 from irscope.findings.python_edits import Statement, StatementEdit
 from irscope.model.text import clipped
@@ -50,9 +50,10 @@ def _other_code(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST] | None =
 
 
 def _statement_differences(before: Statement, after: Statement) -> Iterator[ValueChange | str]:
-    if _operators_differ(before.written, after.written):
-        return
-    a, b = before.node, after.node
+    ours, theirs, a, b = before.written, after.written, before.node, after.node
+    match ours, theirs:
+        case ast.AugAssign(op=first), ast.AugAssign(op=second) if type(first) is not type(second):
+            return  # `x += y` and `x -= y`
     if isinstance(a, ast.For) and isinstance(b, ast.For):
         yield from _differences(a.target, b.target, (a.target, b.target))
         yield from _loop(a.iter, b.iter)
@@ -63,11 +64,6 @@ def _statement_differences(before: Statement, after: Statement) -> Iterator[Valu
     for one, other in zip(before.parts, after.parts, strict=True):
         for text in _differences(one, other, (one, other)):
             yield accumulator or text
-
-
-def _operators_differ(a: ast.stmt, b: ast.stmt) -> bool:
-    """Return True for `x += y` and `x -= y`."""
-    return isinstance(a, ast.AugAssign) and isinstance(b, ast.AugAssign) and type(a.op) is not type(b.op)
 
 
 def _accumulator(a: ast.stmt, b: ast.stmt) -> str:
@@ -132,29 +128,23 @@ def _differences(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Ite
     if isinstance(a, ast.Call) and isinstance(b, ast.Call):
         yield from _calls(a, b, around)
         return
-    if _is_sum(a) or _is_sum(b):
-        yield from _sums(a, b, around)
-        return
     if _are_swapped(a, b):
         yield f"the operands of {_code(a)} are swapped: {_code(b)}"
+        return
+    if any(isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub) for node in (a, b)):
+        yield from _sums(a, b, around)
         return
     ours, theirs = list(ast.iter_child_nodes(a)), list(ast.iter_child_nodes(b))
     if type(a) is not type(b) or not ours or len(ours) != len(theirs) or _own_text(a) != _own_text(b):
         yield _other_code(a, b, around)
         return
     inner = (a, b) if not isinstance(a, ast.Attribute) else around
-    operators = [
-        one for one in zip(ours, theirs, strict=True) if isinstance(one[0], ast.operator | ast.cmpop)
-    ]
-    if any(type(one) is not type(other) for one, other in operators):
+    pairs = list(zip(ours, theirs, strict=True))
+    if any(isinstance(x, ast.operator | ast.cmpop) and type(x) is not type(y) for x, y in pairs):
         yield _other_code(a, b)
         return
-    for one, other in zip(ours, theirs, strict=True):
-        yield from _differences(one, other, inner)
-
-
-def _is_sum(node: ast.AST) -> bool:
-    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub)
+    for x, y in pairs:
+        yield from _differences(x, y, inner)
 
 
 def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[ValueChange | str]:
@@ -163,18 +153,14 @@ def _sums(a: ast.AST, b: ast.AST, around: tuple[ast.AST, ast.AST]) -> Iterator[V
     blocks = common_blocks(
         [(sign, ast.dump(term)) for sign, term in ours], [(s, ast.dump(t)) for s, t in theirs]
     )
-    common = sum(block.size for block in blocks)
-    taken = {block.left + n for block in blocks for n in range(block.size)}
-    other_taken = {block.right + n for block in blocks for n in range(block.size)}
-    removed = [term for n, term in enumerate(ours) if n not in taken]
-    added = [term for n, term in enumerate(theirs) if n not in other_taken]
-    if _are_swapped(a, b):
-        yield f"the operands of {_code(a)} are swapped: {_code(b)}"
-    elif common and added and not removed:
+    match = dict(matched_pairs(blocks))
+    removed = [term for n, term in enumerate(ours) if n not in match]
+    added = [term for n, term in enumerate(theirs) if n not in match.values()]
+    if match and added and not removed:
         yield f"`{_signed(added)}` added to {_code(a)}"
-    elif common and removed and not added:
+    elif match and removed and not added:
         yield f"`{_signed(removed)}` removed from {_code(a)}"
-    elif common and len(removed) == len(added) == 1 and removed[0][0] == added[0][0]:
+    elif match and len(removed) == len(added) == 1 and removed[0][0] == added[0][0]:
         yield from _differences(removed[0][1], added[0][1], (a, b))
     else:
         yield _other_code(a, b, around)
@@ -219,7 +205,8 @@ def _calls(a: ast.Call, b: ast.Call, around: tuple[ast.AST, ast.AST]) -> Iterato
     if len(a.args) != len(b.args):
         yield _other_code(a, b)
         return
-    if _are_exchanged(a.args, b.args):
+    ours, theirs = ([ast.dump(argument) for argument in call.args] for call in (a, b))
+    if ours != theirs and sorted(ours) == sorted(theirs):
         yield f"the arguments of {_code(a)} are swapped: {_code(b)}"
     else:
         for one, other in zip(a.args, b.args, strict=True):
@@ -228,11 +215,6 @@ def _calls(a: ast.Call, b: ast.Call, around: tuple[ast.AST, ast.AST]) -> Iterato
             else:
                 yield from _differences(one, other, (a, b))
     yield from _keywords(a, b, _subject(b))
-
-
-def _are_exchanged(a: Sequence[ast.expr], b: Sequence[ast.expr]) -> bool:
-    ours, theirs = [ast.dump(one) for one in a], [ast.dump(one) for one in b]
-    return ours != theirs and sorted(ours) == sorted(theirs)
 
 
 def _arguments(call: ast.Call) -> list[str]:

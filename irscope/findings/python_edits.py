@@ -15,8 +15,8 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from irscope.diff.align import Gap, MatchingBlock, gaps_between, refined
-from irscope.facts.source.tokens import def_index
+from irscope.diff.align import Gap, MatchingBlock, gaps_between, matched_pairs, refined
+from irscope.facts.source.tokens import def_index, names_in
 
 # Longer functions are generated; their trees would take too long to compare.
 _MOST_CHARACTERS = 200_000
@@ -66,12 +66,11 @@ class Statement:
         """The names of the variables that it reads; a loop reads the ones that its body assigns."""
         reads = self._names(ast.Load)
         if isinstance(self.node, ast.For | ast.While):
-            names = (node for node in ast.walk(self.node) if isinstance(node, ast.Name))
-            reads |= {name.id for name in names if isinstance(name.ctx, ast.Store)}
+            reads |= names_in(self.node, ast.Store)
         return reads
 
     def _names(self, context: type[ast.expr_context]) -> frozenset[str]:
-        return frozenset(name.id for name in _names_in(self) if isinstance(name.ctx, context))
+        return frozenset().union(*(names_in(part, context) for part in self.parts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,16 +147,17 @@ def _without_augmentation(node: ast.stmt) -> ast.stmt:
 
 
 def _nameless(node: ast.AST) -> str:
-    return " ".join(
-        repr(one.value)
-        if isinstance(one, ast.Constant)
-        else one.attr
-        if isinstance(one, ast.Attribute)
-        else str(one.arg)
-        if isinstance(one, ast.keyword)
-        else type(one).__name__
-        for one in ast.walk(node)
-    )
+    """Return the kinds of the nodes of a tree, and what they are besides names of variables."""
+    words = []
+    for part in ast.walk(node):
+        match part:
+            case ast.Constant(value):
+                words.append(repr(value))
+            case ast.Attribute(attr=word) | ast.keyword(arg=word):
+                words.append(str(word))
+            case _:
+                words.append(type(part).__name__)
+    return " ".join(words)
 
 
 def _renamed(before: list[Statement], after: list[Statement]) -> list[Statement]:
@@ -198,7 +198,7 @@ def _pairs(
         if size == gap.right_end - gap.right:
             same = (type(before[gap.left + n].node) is type(after[gap.right + n].node) for n in range(size))
             blocks += [MatchingBlock(gap.left + n, gap.right + n, 1) for n, fits in enumerate(same) if fits]
-    return sorted((block.left + n, block.right + n) for block in blocks for n in range(block.size))
+    return sorted(matched_pairs(blocks))
 
 
 def _edits(before: Sequence[Statement], after: Sequence[Statement]) -> Iterator[StatementEdit]:

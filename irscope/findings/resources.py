@@ -13,11 +13,10 @@ The finding about scalar registers that AMD's backend spills to lanes of vector 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from irscope.diff.rows import StageDiff
 from irscope.facts.fact import FactKind, Facts, number_of, value_of
 from irscope.facts.occupancy import spilled_registers_text, spills_only_scalars
 from irscope.facts.occupancy import spills as has_spills
@@ -50,15 +49,17 @@ from irscope.facts.registry import (
 )
 from irscope.findings.finding import (
     Finding,
+    FindingCause,
+    FindingKind,
     PairContext,
     Severity,
+    Side,
     ValueChange,
-    assembly_diff,
+    declares,
     effect,
     fact_change,
     on_sides,
 )
-from irscope.languages.document import Document
 from irscope.model import Variant
 from irscope.model.text import clipped, pluralize
 from irscope.targets import backend_of
@@ -73,123 +74,110 @@ _SHARE = 0.25
 _MOST = 0.6
 _LISTED = 2
 _MOST_CODE = 60
+# Triton's num_warps of a launch that does not say.
+_DEFAULT_WARPS = 4
 
 
-def register_cause(pair: PairContext) -> str:
-    """`; acc 64x64 f32 -> 64x128 f32 over 128 threads takes 32 -> 64`, or "" if no tensor explains it."""
-    found, pressures = pair.numbers(REGISTERS), _pressures(pair)
-    if found is None or pressures is None:
-        return ""
-    a, b = (_by_name(pressure.tensors) for pressure in pressures)
-    difference = found[1] - found[0]
-    changed = [
-        (a[name], b[name])
-        for name in a.keys() & b.keys()
-        if (b[name].registers - a[name].registers) * difference > 0
-        and abs(b[name].registers - a[name].registers) >= _SHARE * abs(difference)
+def register_causes(pair: PairContext) -> Iterator[FindingCause]:
+    """Yield `; acc 64x64 f32 -> 64x128 f32 over 128 threads takes 32 -> 64` if tensors are the cause."""
+    registers, pressures = pair.numbers(REGISTERS), [_pressure(side) for side in pair.sides]
+    a, b = (_by_name(pressure) for pressure in pressures)
+    if registers is None:
+        return
+    difference = registers[1] - registers[0]
+    moved = {name: b[name].registers - a[name].registers for name in a.keys() & b.keys()}
+    names = [
+        name
+        for name, more in moved.items()
+        if more * difference > 0 and abs(more) >= _SHARE * abs(difference)
     ]
-    changed.sort(key=lambda both: (-abs(both[1].registers - both[0].registers), both[0].name))
-    texts = [_change_text(*both) for both in changed[:_LISTED]]
-    return f"; {', '.join(texts)}" if texts else ""
+    names.sort(key=lambda name: (-abs(moved[name]), name))
+    if names:
+        yield FindingCause(
+            "tensors", (", ".join(_change_text(a[name], b[name]) for name in names[:_LISTED]),)
+        )
 
 
-def spill_cause(pair: PairContext) -> str:
-    """Sentences about the values of the sides that spill: the tensors that are live at once, what is spilled.
+def spill_causes(pair: PairContext) -> Iterator[FindingCause]:
+    """Yield the largest tensors that are live at once in a side that spills, and what it spills.
 
     "; B's largest tensors: acc 128x128 f32 over 128 threads takes 128; B spills values of
     line 83 (q = tl.load(q_ptr))"
     """
-    pressures = _pressures(pair) or (None, None)
-    texts: list[str] = []
-    for (side, variant, facts), pressure in zip(pair.sides(), pressures, strict=True):
-        if not number_of(facts, STACK):
+    for side in pair.sides:
+        if not side.number(STACK):
             continue
-        registers = number_of(facts, REGISTERS)
+        pressure, registers = _pressure(side), side.number(REGISTERS)
         if pressure and registers and pressure.registers >= _MOST * registers:
-            texts += _demand(side, pressure)
-        texts += _spilled(pair, side, variant)
-    return "".join(f"; {text}" for text in texts)
+            largest = list(_by_name(pressure).items())[:_LISTED]
+            if 2 * sum(tensor.registers for _, tensor in largest) >= pressure.registers:
+                texts = [
+                    f"{name} {tensor.type} over {tensor.holders} takes {tensor.registers}"
+                    for name, tensor in largest
+                ]
+                yield FindingCause("largest tensors", (side.letter, ", ".join(texts)))
+        yield from _spilled_values(pair, side)
 
 
-def _pressures(pair: PairContext) -> tuple[TensorPressure, TensorPressure] | None:
-    """Return the live tensors of both sides; None if their TTGIR was not compared."""
-    ttgir, ttir = pair.diffs.get("ttgir"), pair.diffs.get("ttir")
+def _pressure(side: Side) -> TensorPressure | None:
+    """Return a side's live tensors, with the names of variables that hold tensors of their type."""
+    ttgir, ttir = side.document("ttgir"), side.document("ttir")
     if ttgir is None:
         return None
-    return (
-        _pressure(pair.a, ttgir.left, ttir.left if ttir else None),
-        _pressure(pair.b, ttgir.right, ttir.right if ttir else None),
-    )
-
-
-def _pressure(variant: Variant, ttgir: Document, ttir: Document | None) -> TensorPressure:
-    """Return the live tensors, with the names of variables that hold tensors of their type."""
     # Many modules, for which facts alone have no use.
     from irscope.facts.registers.live_tensors import tensor_pressure, variable_types
     from irscope.layouts.convert import triton_version
     from irscope.layouts.tensors import Layouts
 
-    version = triton_version(variant.toolchain.versions.get("triton", ""))
+    version = triton_version(side.variant.toolchain.versions.get("triton", ""))
     pressure = tensor_pressure(ttgir, Layouts(version))
     if ttir is None:
         return pressure
     types = variable_types(ttir)
     tensors = [
-        tensor if _is_slice_of(tensor, types.get(tensor.name, ())) else replace(tensor, name="")
+        tensor
+        if any(_is_slice_of(tensor, whole) for whole in types.get(tensor.name, ()))
+        else replace(tensor, name="")
         for tensor in pressure.tensors
     ]
     return replace(pressure, tensors=tensors)
 
 
-def _is_slice_of(tensor: LiveTensor, types: Iterable[TensorType]) -> bool:
-    """Check whether a tensor has one of the types, or is a slice of one: dots prefetch slices of operands."""
-    return any(
+def _is_slice_of(tensor: LiveTensor, type_: TensorType) -> bool:
+    """Check whether a tensor has the type, or is a slice of one: dots prefetch slices of operands."""
+    shape, element = type_
+    return (
         element == tensor.element
         and len(shape) == len(tensor.shape)
         and all(size <= whole for size, whole in zip(tensor.shape, shape, strict=True))
-        for shape, element in types
     )
 
 
-def _by_name(tensors: Iterable[LiveTensor]) -> Mapping[str, LiveTensor]:
+def _by_name(pressure: TensorPressure | None) -> Mapping[str, LiveTensor]:
     """Return the largest tensor of each variable, in the order of their registers."""
-    found: dict[str, LiveTensor] = {}
-    for tensor in tensors:
+    largest: dict[str, LiveTensor] = {}
+    for tensor in pressure.tensors if pressure else ():
         if tensor.name and not tensor.replicated:
-            found.setdefault(tensor.name, tensor)
-    return found
+            largest.setdefault(tensor.name, tensor)
+    return largest
 
 
 def _change_text(a: LiveTensor, b: LiveTensor) -> str:
+    """Return the change of a tensor, over `128 -> 256 threads` or `128 threads -> 2 CTAs of 128 threads`."""
     type_ = a.type if a.type == b.type else f"{a.type} -> {b.type}"
-    return f"{b.name} {type_} over {_holders_text(a, b)} takes {a.registers} -> {b.registers}"
+    holders = b.holders
+    if a.holders != b.holders:
+        holders = f"{a.threads if a.ctas == b.ctas == 1 else a.holders} -> {b.holders}"
+    return f"{b.name} {type_} over {holders} takes {a.registers} -> {b.registers}"
 
 
-def _holders_text(a: LiveTensor, b: LiveTensor) -> str:
-    """Return `128 threads`, `128 -> 256 threads`, `128 threads -> 2 CTAs of 128 threads`."""
-    if a.holders == b.holders:
-        return b.holders
-    if a.ctas == b.ctas == 1:
-        return f"{a.threads} -> {b.holders}"
-    return f"{a.holders} -> {b.holders}"
-
-
-def _demand(side: str, pressure: TensorPressure) -> Iterator[str]:
-    largest = list(_by_name(pressure.tensors).items())[:_LISTED]
-    if 2 * sum(one.registers for _, one in largest) >= pressure.registers:
-        listed = (f"{name} {one.type} over {one.holders} takes {one.registers}" for name, one in largest)
-        yield f"{side}'s largest tensors: {', '.join(listed)}"
-
-
-def _spilled(pair: PairContext, side: str, variant: Variant) -> Iterator[str]:
+def _spilled_values(pair: PairContext, side: Side) -> Iterator[FindingCause]:
     """Name the line whose values are spilled most, if the machine code was compared and says which one it is.
 
     The line can compute more than its variable: addresses that are used again later are spilled too.
     """
-    backend = backend_of(variant.target)
-    document, assembly = (
-        _side(pair.diffs.get(one), side) for one in (backend.machine_code, backend.assembly)
-    )
+    backend = backend_of(side.variant.target)
+    document, assembly = side.document(backend.machine_code), side.document(backend.assembly)
     if document is None:
         return
     from irscope.facts.registers.register_report import register_report  # many modules, for spills only
@@ -197,13 +185,7 @@ def _spilled(pair: PairContext, side: str, variant: Variant) -> Iterator[str]:
     # Locations of both sides are lines of B.
     report = register_report(pair.b.kernel, document, None, None, assembly)
     if report.spills and (line := report.spills[0].value).text:
-        yield f"{side} spills values of line {line.line} ({clipped(line.text, _MOST_CODE)})"
-
-
-def _side(diff: StageDiff | None, side: str) -> Document | None:
-    if diff is None:
-        return None
-    return diff.left if side == "A" else diff.right
+        yield FindingCause("spilled values", (side.letter, line.line, clipped(line.text, _MOST_CODE)))
 
 
 # ptxas allocates no more registers per thread, and reports few if it gave up and spilled nearly everything.
@@ -238,27 +220,24 @@ _SPILL_ACCESSES = frozenset(["local load", "local store"])
 _SMALL = 0.125
 
 
+@declares("spills", FindingKind(column="stack"))
 def spills(pair: PairContext) -> Iterator[Finding]:
     """Different stacks, with everything that is known about them."""
     stack = pair.numbers(STACK)
     if stack is None or stack[0] == stack[1]:
         return
-    a, b = stack
-    if not any(has_spills(facts) for _, _, facts in pair.sides()):
+    moved, evidence = effect(stack[0] + 8, stack[1] + 8), pair.evidence(STACK)
+    if any(has_spills(side.facts) for side in pair.sides):
+        texts = (_spill_text(side.facts) if side.number(STACK) else "" for side in pair.sides)
+        what, spilled = on_sides("{} spills, {} does not", "Both spill", *texts)
+        causes, weight = tuple(spill_causes(pair)), Severity.SPILLS.weight(moved)
         yield Finding(
-            STACK.subject,
-            Severity.MEMORY.weight(effect(a + 8, b + 8)),
-            STACK.name,
-            *pair.evidence(STACK),
-            changes=(fact_change(STACK, a, b),),
-            note="; nothing is spilled, it holds arrays of the kernel",
+            what, weight, "spills", *evidence, covers=_SPILL_ACCESSES, changes=spilled, causes=causes
         )
-        return
-    texts = (_spill_text(facts) if number_of(facts, STACK) else "" for _, _, facts in pair.sides())
-    what, spilled = on_sides("{} spills, {} does not", "Both spill", *texts)
-    weight = Severity.SPILLS.weight(effect(a + 8, b + 8))
-    evidence, cause = pair.evidence(STACK), spill_cause(pair)
-    yield Finding(what, weight, "spills", *evidence, covers=_SPILL_ACCESSES, changes=spilled, note=cause)
+    else:
+        weight, changes = Severity.MEMORY.weight(moved), (fact_change(STACK, *stack),)
+        causes = (FindingCause("no spills"),)
+        yield Finding(STACK.subject, weight, STACK.name, *evidence, changes=changes, causes=causes)
 
 
 def _spill_text(facts: Facts) -> str:
@@ -279,13 +258,15 @@ def _spill_text(facts: Facts) -> str:
 
 def assembler_warnings(pair: PairContext) -> Iterator[Finding]:
     """Yield performance warnings that the assembler gives for one side only, wherever in its text."""
-    for side, own, other in (("A", pair.a, pair.b), ("B", pair.b, pair.a)):
-        warnings = {_WARNING_PLACE.sub("", text): text for text in reversed(_warnings(own))}
-        known = {_WARNING_PLACE.sub("", text) for text in _warnings(other)}
+    for side, other in (pair.sides, pair.sides[::-1]):
+        warnings, other_warnings = (
+            {_WARNING_PLACE.sub("", text): text for text in reversed(_warnings(variant))}
+            for variant in (side.variant, other.variant)
+        )
         for key, warning in reversed(warnings.items()):
-            if other.log is not None and key not in known:
-                what = f"ptxas warns about {side}"
-                yield Finding(what, Severity.LOOP.weight(), "ptxas", subject=side, changes=(warning,))
+            if other.variant.log is not None and key not in other_warnings:
+                what, letter = f"ptxas warns about {side.letter}", side.letter
+                yield Finding(what, Severity.LOOP.weight(), "ptxas", subject=letter, changes=(warning,))
 
 
 def _warnings(variant: Variant) -> tuple[str, ...]:
@@ -294,8 +275,8 @@ def _warnings(variant: Variant) -> tuple[str, ...]:
 
 def registers(pair: PairContext) -> Iterator[Finding]:
     """Register, always with the stack that they may have been spilled to."""
-    found, stack = pair.numbers(REGISTERS), pair.numbers(STACK)
-    if found is None or stack is None or found[0] == found[1]:
+    numbers, stack = pair.numbers(REGISTERS), pair.numbers(STACK)
+    if numbers is None or stack is None or numbers[0] == numbers[1]:
         return
     if stack[0] == stack[1]:
         stack_text = f"both with {stack[0]:,} bytes of stack" if stack[0] else "no stack"
@@ -303,10 +284,10 @@ def registers(pair: PairContext) -> Iterator[Finding]:
         stack_text = f"stack: {stack[0]:,} -> {stack[1]:,} bytes"
     yield Finding(
         REGISTERS.subject,
-        _weight(REGISTERS, *found),
+        _weight(REGISTERS, *numbers),
         REGISTERS.name,
-        changes=(fact_change(REGISTERS, *found),),
-        note=f" ({stack_text}){register_cause(pair)}",
+        changes=(fact_change(REGISTERS, *numbers),),
+        causes=(FindingCause("remark", (stack_text,)), *register_causes(pair)),
     )
 
 
@@ -315,20 +296,20 @@ def occupancy(pair: PairContext) -> Iterator[Finding]:
     fractions, blocks = pair.numbers(OCCUPANCY), pair.numbers(BLOCKS_PER_SM)
     if fractions is None or blocks is None or fractions[0] == fractions[1] or 0 in fractions:
         return
-    limits = list(dict.fromkeys(str(value_of(facts, LIMITER)) for _, _, facts in pair.sides()))
+    limits = dict.fromkeys(str(value_of(side.facts, LIMITER)) for side in pair.sides)
     number = ValueChange(f"{blocks[0]:,}", f"{blocks[1]:,}", unit=pair.in_words("blocks per multiprocessor"))
     yield Finding(
         OCCUPANCY.subject,
         Severity.OCCUPANCY.weight(effect(fractions[0] * _WARPS, fractions[1] * _WARPS)),
         OCCUPANCY.name,
         changes=(fact_change(OCCUPANCY, *fractions),),
-        note=f" ({number}), limited by {' -> '.join(limits)}",
+        causes=(FindingCause("remark", (number,)), FindingCause("limit", (" -> ".join(limits),))),
     )
 
 
 def other_facts(pair: PairContext) -> Iterator[Finding]:
     """Every other fact with a weight; those that are text only if the assembly was not compared by line."""
-    by_line = assembly_diff(pair) is not None
+    by_line = pair.assembly is not None
     for kind in FACT_KINDS:
         a, b = value_of(pair.facts_a, kind), value_of(pair.facts_b, kind)
         if not kind.weight or kind in _COVERED or a is None or b is None or a == b:
@@ -369,26 +350,24 @@ def _families(kinds: set[str]) -> set[str]:
 
 
 def _follows_from_warps(pair: PairContext) -> bool:
-    """Whether the number of threads differs as num_warps does, which the configs say."""
-    warps, threads = pair.configured_warps(), pair.numbers(THREADS)
-    return warps is not None and threads is not None and threads[0] * warps[1] == threads[1] * warps[0]
+    """Check whether the number of threads differs as num_warps of the configs, or Triton's default, does."""
+    threads = pair.numbers(THREADS)
+    a, b = (dict(side.variant.config.values).get("num_warps", _DEFAULT_WARPS) for side in pair.sides)
+    if threads is None or not isinstance(a, int) or not isinstance(b, int):
+        return False
+    return threads[0] * b == threads[1] * a
 
 
-# As other resources that do not change occupancy.
-_WEIGHT = Severity.RESOURCES.weight()
-
-
+@declares("scalar spills", FindingKind(column="scalar_spills"))
 def scalar_spills(pair: PairContext) -> Iterator[Finding]:
     """Scalar registers spilled without a stack; with one, they are part of the finding about spills."""
     numbers = pair.numbers(SCALAR_SPILLS)
-    sides = (pair.facts_a, pair.facts_b)
     if numbers is None or numbers[0] == numbers[1]:
         return
-    if not all(
-        spills_only_scalars(facts) or not number for facts, number in zip(sides, numbers, strict=True)
-    ):
+    if not all(spills_only_scalars(side.facts) or not side.number(SCALAR_SPILLS) for side in pair.sides):
         return
     amounts = [pluralize(int(number), "scalar register") if number else "none" for number in numbers]
     (x, more), (y, other) = sorted(zip("AB", amounts, strict=True), key=lambda side: side[1] == "none")
     text = f"{x} spills {more} to lanes of vector registers, {y} spills {other}"
-    yield Finding(text, _WEIGHT, "scalar spills")
+    # As other resources that do not change occupancy.
+    yield Finding(text, Severity.RESOURCES.weight(), "scalar spills")

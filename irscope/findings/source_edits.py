@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from irscope.diff.line_map import LineMap
 from irscope.diff.rows import Change, StageDiff
@@ -20,9 +19,9 @@ from irscope.facts.source.alignment import line_map
 from irscope.findings.finding import Finding, PairContext, Severity
 from irscope.findings.python_edit_text import describe
 from irscope.findings.python_edits import Statement, StatementEdit, edits, lines_reached
-from irscope.languages.document import Document
+from irscope.languages.document import Document, inlining_chain
 from irscope.model import SourceFunction
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 from irscope.targets.frontends import HELION
 
@@ -41,8 +40,8 @@ _MOST = 8
 _Place = tuple[str, int, bool]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class _FunctionEdit(FrozenValue):
+@frozen
+class _FunctionEdit:
     """An edit, and the two versions of the function that has it; `matches` are A's lines in B."""
 
     a: SourceFunction
@@ -108,15 +107,12 @@ def source_edits(pair: PairContext) -> Iterator[Finding]:
         return
     # A helper that was taken out of the kernel computes the same.
     only_order = not any(number for change, number in diff.counts.items() if change is not Change.MOVED)
-    for one in shown[:_MOST]:
-        evidence_a = tuple(left[place] for place in one.places() if place in left)
-        evidence_b = tuple(right[place] for place in one.places() if place in right)
-        weight = _MOVE_WEIGHT if one.edit.moved or only_order else _WEIGHT
-        covers, changes = _explained_loop(one.edit), describe(one.edit)
-        evidence = evidence_a, evidence_b
-        yield Finding(
-            _place_text(one, pair), weight, "source edit", *evidence, covers=covers, changes=changes
-        )
+    for edited in shown[:_MOST]:
+        weight = _MOVE_WEIGHT if edited.edit.moved or only_order else _WEIGHT
+        a, b = (tuple(side[p] for p in edited.places() if p in side) for side in (left, right))
+        covers, changes = _explained_loop(edited.edit), describe(edited.edit)
+        what = _place_text(edited, pair)
+        yield Finding(what, weight, "source edit", a, b, covers=covers, changes=changes)
     if len(shown) > _MOST:
         rest = pluralize(len(shown) - _MOST, "more edited statement")
         yield Finding(f"{rest} of the kernel changed TTIR", _WEIGHT, "source edit")
@@ -129,16 +125,16 @@ def _generated_from_one_source(pair: PairContext) -> bool:
 
 
 def _generated(
-    found: Sequence[_FunctionEdit], left: Mapping[_Place, Evidence], right: Mapping[_Place, Evidence]
+    shown: Sequence[_FunctionEdit], left: Mapping[_Place, Evidence], right: Mapping[_Place, Evidence]
 ) -> Finding:
     """All edits as one finding: nobody made them, and the kernel computes the same."""
-    places = [place for one in found for place in one.places()]
-    evidence_a, evidence_b = (tuple(side[p] for p in places if p in side) for side in (left, right))
-    first = next((one.edit.after for one in found if one.edit.after), None)
+    places = [place for edited in shown for place in edited.places()]
+    a, b = (tuple(side[place] for place in places if place in side) for side in (left, right))
+    first = next((edited.edit.after for edited in shown if edited.edit.after), None)
     where = f", the first at line {first.line}" if first else ""
-    text = f"{pluralize(len(found), 'statement')} changed{where}"
+    text = f"{pluralize(len(shown), 'statement')} changed{where}"
     what = "Helion generated other Triton for this config"
-    return Finding(what, _GENERATED_WEIGHT, "source edit", evidence_a, evidence_b, changes=(text,))
+    return Finding(what, _GENERATED_WEIGHT, "source edit", a, b, changes=(text,))
 
 
 def _edited_functions(pair: PairContext) -> Iterator[tuple[SourceFunction, SourceFunction]]:
@@ -170,33 +166,26 @@ def _explained_loop(edit: StatementEdit) -> frozenset[str]:
 
 def _changed_lines(diff: StageDiff) -> tuple[Mapping[_Place, Evidence], Mapping[_Place, Evidence]]:
     """Return the lines of Python whose operations changed, each with the first of these, on either side."""
-    left: dict[_Place, Evidence] = {}
-    right: dict[_Place, Evidence] = {}
     rows = [row for row in diff.rows if row.change]
-    for places, document, lines in (
-        (left, diff.left, [row.left for row in rows if row.left is not None]),
-        (right, diff.right, [row.right for row in rows if row.right is not None]),
-    ):
-        for line in (*lines, *_users_of_constants(document, lines)):
-            _add_places(places, document, line)
-    return left, right
+    return (
+        _places_of(diff.left, [row.left for row in rows if row.left is not None]),
+        _places_of(diff.right, [row.right for row in rows if row.right is not None]),
+    )
 
 
-def _users_of_constants(document: Document, lines: Sequence[int]) -> Iterator[int]:
-    """Yield the lines of the operations that read constants on `lines`, which are far above their users."""
-    indices = (document.operation_of_line.get(line) for line in lines)
-    changed = [document.operations[index] for index in indices if index is not None]
-    names = {name for one in changed if one.opcode == "arith.constant" for name in one.results}
-    if names:
-        yield from (one.line for one in document.operations if not names.isdisjoint(one.operands))
+def _places_of(document: Document, lines: Sequence[int]) -> Mapping[_Place, Evidence]:
+    """Return the places of the operations on some lines, and of those that read constants on them.
 
-
-def _add_places(places: dict[_Place, Evidence], document: Document, line: int) -> None:
-    index = document.operation_of_line.get(line)
-    location = None if index is None else document.operations[index].location
-    while location is not None:
-        places.setdefault((location.file, location.line, location.removed), Evidence(_STAGE, line))
-        location = location.inlined_at
+    Constants are far above their users.
+    """
+    changed = [operation for line in lines if (operation := document.operation_at(line))]
+    names = {name for op in changed if op.opcode == "arith.constant" for name in op.results}
+    users = [op for op in document.operations if not names.isdisjoint(op.operands)] if names else []
+    places: dict[_Place, Evidence] = {}
+    for operation in (*changed, *users):
+        for link in inlining_chain(operation.location):
+            places.setdefault((link.file, link.line, link.removed), Evidence(_STAGE, operation.line))
+    return places
 
 
 def _lines(statement: Statement) -> Sequence[int]:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from irscope.diff.rows import StageDiff
-from irscope.facts.fact import Evidence
 from irscope.facts.instruction_mix import place_subject, place_text
 from irscope.facts.matrix_products import (
     FMA,
@@ -33,9 +32,9 @@ from irscope.facts.matrix_products import (
     scaled_obstacles,
 )
 from irscope.facts.source.map import SourcePlace
-from irscope.findings.finding import Finding, PairContext, Severity, ValueChange
+from irscope.findings.finding import Finding, FindingCause, PairContext, Severity, ValueChange, evidence_pair
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.stage import gluon_stage
 from irscope.targets import CUDA
 
@@ -48,8 +47,8 @@ _ON = ("1", "true", "on", "y", "yes")
 _AMD_OPTIONS = ("matrix_instr_nonkdim", "kpack")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _ProductSide(FrozenValue):
+@frozen
+class _ProductSide:
     """One side of a product: A or B."""
 
     letter: str
@@ -102,24 +101,27 @@ class _ProductSide(FrozenValue):
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _PathChange(FrozenValue):
-    """The differences of one or several products: the severity, the effect in doublings, the cause."""
+@frozen
+class _PathChange:
+    """The differences of one or several products: the severity, the effect in doublings, the causes."""
 
     change: ValueChange
     severity: Severity
     effect: float
-    note: str = ""
+    causes: tuple[FindingCause, ...] = ()
     lost: str = ""
+
+
+_Dots = Mapping[SourcePlace, Dot]
 
 
 def tensor_cores(pair: PairContext) -> Iterator[Finding]:
     """Yield the products that another instruction computes: one finding for all that change alike."""
-    ttgir, ttir = pair.diffs.get("ttgir"), pair.diffs.get("ttir")
+    ttgir = pair.diffs.get("ttgir")
     if ttgir is None:
         return
-    left = dots_by_place(ttir.left if ttir else None, ttgir.left)
-    right = dots_by_place(ttir.right if ttir else None, ttgir.right)
+    ttir = [side.document("ttir") for side in pair.sides]
+    left, right = dots_by_place(ttir[0], ttgir.left), dots_by_place(ttir[1], ttgir.right)
     warps = num_warps(ttgir.left), num_warps(ttgir.right)
     changed: dict[_PathChange, list[SourcePlace]] = defaultdict(list)
     for place in left.keys() & right.keys():
@@ -131,8 +133,7 @@ def tensor_cores(pair: PairContext) -> Iterator[Finding]:
         if change := _other_operands(a, b) if a.label == b.label else _other_instruction(a, b):
             changed[change].append(place)
     for change, places in changed.items():
-        places.sort(key=repr)
-        yield _finding(pair, ttgir, change, places, left, right)
+        yield _finding(pair, ttgir, change, sorted(places, key=repr), left, right)
 
 
 def _finding(
@@ -140,26 +141,24 @@ def _finding(
     ttgir: StageDiff,
     change: _PathChange,
     places: Sequence[SourcePlace],
-    left: Mapping[SourcePlace, Dot],
-    right: Mapping[SourcePlace, Dot],
+    left: _Dots,
+    right: _Dots,
 ) -> Finding:
     dots_a, dots_b = ([side[place] for place in places] for side in (left, right))
     scaled = any(product.scaled for dot in (*dots_a, *dots_b) for product in dot.products)
     # Gluon has a function per kind of matrix instruction.
     name = "Matrix product" if gluon_stage(pair.b.artifacts) else f"tl.dot{'_scaled' if scaled else ''}"
     what = f"{name} {_places_text(places, pair)}"
+    whole = len(places) == len(left.keys() | right.keys())
     return Finding(
         change.lost or what,
         change.severity.weight(change.effect),
         "matrix path",
-        tuple(Evidence("ttgir", line) for dot in dots_a for line in dot.lines),
-        tuple(Evidence("ttgir", line) for dot in dots_b for line in dot.lines),
+        *evidence_pair("ttgir", *([line for dot in dots for line in dot.lines] for dots in (dots_a, dots_b))),
         subject=place_subject(places[0]),
-        covers=frozenset(
-            _covers(ttgir, dots_a, dots_b, whole=len(places) == len(left.keys() | right.keys()))
-        ),
+        covers=frozenset(_covers(ttgir, dots_a, dots_b, whole)),
         changes=(replace(change.change, quantity=f"{what}:" if change.lost else ""),),
-        note=change.note,
+        causes=change.causes,
     )
 
 
@@ -188,27 +187,25 @@ def _covers(ttgir: StageDiff, a: Sequence[Dot], b: Sequence[Dot], whole: bool) -
 def _other_instruction(a: _ProductSide, b: _ProductSide) -> _PathChange:
     lost = ""
     if (a.path.name == FMA) != (b.path.name == FMA):
-        cores = (
-            "Tensor cores"
-            if a.variant.target.backend == b.variant.target.backend == CUDA.name
-            else "Matrix cores"
-        )
+        backends = {side.variant.target.backend for side in (a, b)}
+        cores = "Tensor cores" if backends == {CUDA.name} else "Matrix cores"
         lost = f"{cores} {'lost' if b.path.name == FMA else 'gained'}"
-    note = _cause(a, b) + _converted(a, b)
-    return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 3.0 if lost else 1.0, note, lost)
+    causes = (*_causes(a, b), *_converted(a, b))
+    return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 3.0 if lost else 1.0, causes, lost)
 
 
 def _other_operands(a: _ProductSide, b: _ProductSide) -> _PathChange | None:
     """Return the same instruction with other types, operands elsewhere, or another shape."""
     path_a, path_b = a.path, b.path
     if a.types != b.types:
-        return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 0, _converted(a, b))
+        return _PathChange(_labels(a, b), Severity.MATRIX_PATH, 0, tuple(_converted(a, b)))
     if path_a.a_in != path_b.a_in:
         change = ValueChange(f"{a.label} reads its first operand from {path_a.a_in}", path_b.a_in)
         return _PathChange(change, Severity.MEMORY, 1)
     if path_a.shape != path_b.shape and path_a.shape and path_b.shape:
         change = ValueChange(f"{a.label} {path_a.shape}", path_b.shape)
-        return _PathChange(change, Severity.MEMORY, 1, _shape_cause(a, b))
+        cause = _shape_cause(a, b)
+        return _PathChange(change, Severity.MEMORY, 1, (FindingCause("because", (cause,)),) if cause else ())
     return None
 
 
@@ -219,28 +216,30 @@ def _labels(a: _ProductSide, b: _ProductSide) -> ValueChange:
     return ValueChange(f"{a.label} on {a.types}", f"{b.label} on {b.types}")
 
 
-def _converted(a: _ProductSide, b: _ProductSide) -> str:
-    if a.converted == b.converted:
-        return ""
-    return "".join(f"; {side.letter} converts {side.converted} first" for side in (a, b) if side.converted)
+def _converted(a: _ProductSide, b: _ProductSide) -> Iterator[FindingCause]:
+    for side in (a, b) if a.converted != b.converted else ():
+        if side.converted:
+            yield FindingCause("converted", (side.letter, side.converted))
 
 
-def _cause(a: _ProductSide, b: _ProductSide) -> str:
-    """Why the slower side is slower, if the other one shows that nothing else keeps it from being as fast."""
-    path_a, path_b, product_a, product_b = a.path, b.path, a.product, b.product
+def _causes(a: _ProductSide, b: _ProductSide) -> Iterator[FindingCause]:
+    """Yield why the slower side is slower, if the other shows that nothing else keeps it from being fast."""
+    product_a, product_b = a.product, b.product
     if product_a is None or product_b is None:
-        return ""
-    if path_a.name != path_b.name:
-        slow, fast = (a, b) if _SPEED[path_a.name] < _SPEED[path_b.name] else (b, a)
-        return _because(slow, a, b, _missing(slow, fast))
-    if product_a.products != product_b.products:
-        slow, own = (a, product_a) if product_a.products > product_b.products else (b, product_b)
-        return _because(slow, a, b, [f'input_precision="{own.precision}"'])
-    if path_a.scaled != path_b.scaled:
-        slow, fast = (a, b) if path_b.scaled else (b, a)
+        return
+    slow, reasons = b, list[str]()
+    if a.path.name != b.path.name:
+        slow, fast = (a, b) if _SPEED[a.path.name] < _SPEED[b.path.name] else (b, a)
+        reasons = _missing(slow, fast)
+    elif product_a.products != product_b.products:
+        slow, product = (a, product_a) if product_a.products > product_b.products else (b, product_b)
+        reasons = [f'input_precision="{product.precision}"']
+    elif a.path.scaled != b.path.scaled:
+        slow, fast = (a, b) if b.path.scaled else (b, a)
         if slow.product and fast.product and not scaled_obstacles(fast.product, fast.machine):
-            return _because(slow, a, b, _named(scaled_obstacles(slow.product, slow.machine), a, b))
-    return ""
+            reasons = _named(scaled_obstacles(slow.product, slow.machine), a, b)
+    if reasons:
+        yield FindingCause("because" if slow is b else "because in A", (" and ".join(reasons),))
 
 
 def _missing(slow: _ProductSide, fast: _ProductSide) -> list[str]:
@@ -259,28 +258,23 @@ def _missing(slow: _ProductSide, fast: _ProductSide) -> list[str]:
 
 def _only_size(slow: _ProductSide, fast: _ProductSide) -> list[str]:
     """Return the size that must be the cause because the products and variants differ in nothing else."""
-    own, other = slow.product, fast.product
-    if (
-        own is None
-        or other is None
-        or slow.machine != fast.machine
-        or slow.variant.target != fast.variant.target
+    product, other = slow.product, fast.product
+    if product is None or other is None or slow.machine != fast.machine:
+        return []
+    if slow.variant.target != fast.variant.target or _options(slow.variant) != _options(fast.variant):
+        return []
+    if (product.a, product.b, product.result, product.precision) != (
+        other.a,
+        other.b,
+        other.result,
+        other.precision,
     ):
         return []
-    if (own.a, own.b, own.result, own.precision) != (other.a, other.b, other.result, other.precision):
+    pairs = {size: (getattr(product, size.lower()), getattr(other, size.lower())) for size in "MNK"}
+    different = [(size, a, b) for size, (a, b) in pairs.items() if a != b]
+    if len(different) != 1:
         return []
-    if _options(slow.variant) != _options(fast.variant):
-        return []
-    sizes = [
-        (name, x, y)
-        for name, x, y in (("M", own.m, other.m), ("N", own.n, other.n), ("K", own.k, other.k))
-        if x != y
-    ]
-    return (
-        [f"{_name(name, slow, fast)} = {x:,} is too small" for name, x, y in sizes if x < y]
-        if len(sizes) == 1
-        else []
-    )
+    return [f"{_name(size, slow, fast)} = {a:,} is too small" for size, a, b in different if a < b]
 
 
 def _named(found: Sequence[Obstacle], a: _ProductSide, b: _ProductSide) -> list[str]:
@@ -297,13 +291,6 @@ def _name(size: str, a: _ProductSide, b: _ProductSide) -> str:
     return names[0] if len(names) == 1 else size
 
 
-def _because(slow: _ProductSide, a: _ProductSide, b: _ProductSide, causes: Sequence[str]) -> str:
-    if not causes:
-        return ""
-    text = " and ".join(causes)
-    return f", because {text}" if slow is b else f"; in A, {text}"
-
-
 def _options(variant: Variant) -> list[object]:
     values = dict(variant.config.values)
     return [values.get(name) for name in _AMD_OPTIONS]
@@ -311,20 +298,18 @@ def _options(variant: Variant) -> list[object]:
 
 def _shape_cause(a: _ProductSide, b: _ProductSide) -> str:
     """Return why an instruction of AMD has another shape; "" if it is unknown."""
-    path_a, path_b, product_a, product_b = a.path, b.path, a.product, b.product
-    if product_a is None or product_b is None or path_a.name != MFMA:
+    product_a, product_b = a.product, b.product
+    if product_a is None or product_b is None or a.path.name != MFMA:
         return ""
     option, precision = _AMD_OPTIONS[0], product_b.precision
-    if (
-        _options(a.variant)[0] != _options(b.variant)[0]
-        and path_a.shape.split("x")[0] != path_b.shape.split("x")[0]
-    ):
-        return f", because of {option}"
-    # TTIR has a precision for every product, by default that of the target; only f32 operands need one.
-    same_precision = product_a.a != "f32" or product_a.precision == precision
+    rows = [side.path.shape.split("x")[0] for side in (a, b)]
+    if _options(a.variant)[0] != _options(b.variant)[0] and rows[0] != rows[1]:
+        return f"of {option}"
     if replace(product_a, precision=precision) != product_b:
         return ""
+    # TTIR has a precision for every product, by default that of the target; only f32 operands need one.
+    same_precision = product_a.a != "f32" or product_a.precision == precision
     if a.variant.target != b.variant.target:
         only_target = same_precision or a.variant.config == b.variant.config
-        return f", because of the target ({a.variant.target} -> {b.variant.target})" if only_target else ""
-    return "" if same_precision else f', because input_precision="{precision}"'
+        return f"of the target ({a.variant.target} -> {b.variant.target})" if only_target else ""
+    return "" if same_precision else f'input_precision="{precision}"'

@@ -156,11 +156,6 @@ def branches(document: Document) -> Branches:
     return resolve(document.operations, jump, Labels(document, _LABELS).place)
 
 
-def registers(document: Document) -> RegisterUse:
-    """Return the registers of the operations; only `irscope registers` and spills need it."""
-    return register_use(document)
-
-
 @cache
 def lexer() -> type[Lexer]:
     """Return the Pygments lexer for AMDGCN as LLVM prints it."""
@@ -194,29 +189,6 @@ def lexer() -> type[Lexer]:
         }
 
     return AmdgcnLexer
-
-
-LANGUAGE = Language(
-    name="amdgcn",
-    parse=parse,
-    lexer=lexer,
-    strip_debug=strip_debug,
-    branches=branches,
-    registers=registers,
-    polls=re.compile(r"^s_sleep"),
-    names_are_values=False,
-    symbol=re.compile(r"(?<![\w.$])([A-Za-z_$][\w$.]*)(?=@)"),
-    register=r"\b(?:[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])(?!\w)",
-    register_classes=frozenset(["v", "s", "a", "ttmp", "vcc", "exec", "m0"]),
-    comment=";",
-    header=re.compile(
-        r"\.amdhsa_|\.amdgcn_target|\.(?:group_segment_fixed_size|private_segment_fixed_size"
-        r"|kernarg_segment_size|max_flat_workgroup_size|[sv]gpr_(?:count|spill_count)|agpr_count"
-        r"|wavefront_size):"
-    ),
-    modifiers=frozenset(["e32", "e64", "dpp", "sdwa", "lo", "hi"]),
-    heavy=re.compile(r"v_mfma|v_wmma|global_|buffer_|ds_|flat_|scratch_"),
-)
 
 
 _OPERAND_REGISTER = re.compile(r"(?<![\w.$])([va])(?:(\d{1,3})(?!\w)|\[(\d{1,3})(?::(\d{1,3}))?\])")
@@ -306,3 +278,26 @@ def _mask(text: str) -> int:
         if first <= last < _NUMBER:
             mask |= ((1 << (last - first + 1)) - 1) << (first + (_NUMBER if kind == "a" else 0))
     return mask
+
+
+LANGUAGE = Language(
+    name="amdgcn",
+    parse=parse,
+    lexer=lexer,
+    strip_debug=strip_debug,
+    branches=branches,
+    registers=register_use,
+    polls=re.compile(r"^s_sleep"),
+    names_are_values=False,
+    symbol=re.compile(r"(?<![\w.$])([A-Za-z_$][\w$.]*)(?=@)"),
+    register=r"\b(?:[vsa]|ttmp)(?:\d+|\[\d+(?::\d+)?\])(?!\w)",
+    register_classes=frozenset(["v", "s", "a", "ttmp", "vcc", "exec", "m0"]),
+    comment=";",
+    header=re.compile(
+        r"\.amdhsa_|\.amdgcn_target|\.(?:group_segment_fixed_size|private_segment_fixed_size"
+        r"|kernarg_segment_size|max_flat_workgroup_size|[sv]gpr_(?:count|spill_count)|agpr_count"
+        r"|wavefront_size):"
+    ),
+    modifiers=frozenset(["e32", "e64", "dpp", "sdwa", "lo", "hi"]),
+    heavy=re.compile(r"v_mfma|v_wmma|global_|buffer_|ds_|flat_|scratch_"),
+)

@@ -11,17 +11,16 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from irscope.languages.document import Document, Operation
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 # A label in inline assembly is visible in its braces only. Deeper braces share the scope of this depth.
 _MOST_SCOPES = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Branch(FrozenValue):
+@frozen
+class Branch:
     """The operations to which control may go after an operation.
 
     `targets` are the indices of the operations that it may jump to. `falls_through` says whether the next
@@ -36,8 +35,8 @@ class Branch(FrozenValue):
 Branches = Mapping[int, Branch]
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Jump(FrozenValue):
+@frozen
+class Jump:
     """A branch as printed, with the labels of its targets."""
 
     labels: tuple[str, ...] = ()

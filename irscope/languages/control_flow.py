@@ -14,19 +14,18 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 from irscope.languages.document import Document
-from irscope.languages.language import language_named
-from irscope.model.records import FrozenValue
+from irscope.languages.language import Language
+from irscope.model.records import frozen, frozen_with_dict
 
 NONE = -1
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Block(FrozenValue):
+@frozen
+class Block:
     """A basic block: operations `start` to `end` (exclusive), and the blocks that may follow it."""
 
     start: int
@@ -34,8 +33,8 @@ class Block(FrozenValue):
     successors: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class ControlFlow(FrozenValue):
+@frozen_with_dict
+class ControlFlow:
     """The basic blocks of a document in the order of the text.
 
     `entries` are the first blocks of its functions. `unknown` are the functions (`Operation.function`) with a
@@ -91,7 +90,7 @@ def control_flow(document: Document) -> ControlFlow:
     Of another language, it has one block per function.
     """
     operations = document.operations
-    branches = language_named(document.language).branches(document)
+    branches = Language.named(document.language).branches(document)
     functions = [operation.function for operation in operations]
     entries = [
         position
@@ -215,8 +214,8 @@ def _depth_first(graph: ControlFlow) -> tuple[list[int], list[int], list[int]]:
     return number, vertex, parent
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class NaturalLoop(FrozenValue):
+@frozen
+class NaturalLoop:
     """A loop: the block of its header, the blocks that its back edges leave, the loop around it, its depth.
 
     `parent` is an index into `LoopTree.loops`, NONE for an outermost loop, whose `depth` is 1.
@@ -228,8 +227,8 @@ class NaturalLoop(FrozenValue):
     depth: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class LoopTree(FrozenValue):
+@frozen_with_dict
+class LoopTree:
     """The loops of a document, each after the loop around it, in the order of their headers' dominators.
 
     `innermost` is the innermost loop of each block, NONE outside of all loops. `unknown` are the functions
@@ -266,11 +265,6 @@ class LoopTree(FrozenValue):
             current = stack.pop()
             yield from self.bodies[current]
             stack += self.children[current]
-
-    def depth(self, block: int) -> int:
-        """Count the loops that a block is in."""
-        loop = self.innermost[block]
-        return 0 if loop == NONE else self.loops[loop].depth
 
     def loop_of(self, operation: int) -> int:
         """Return the innermost loop of an operation, or NONE outside of all loops."""

@@ -20,7 +20,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import overload
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen, frozen_with_dict
 
 OPAQUE = "?"
 
@@ -100,10 +100,15 @@ class Location:
     @property
     def outermost(self) -> Location:
         """Return the location in the kernel itself: the last link of the inlined-at chain."""
-        location = self
-        while location.inlined_at is not None:
-            location = location.inlined_at
-        return location
+        *_, outermost = inlining_chain(self)
+        return outermost
+
+
+def inlining_chain(location: Location | None) -> Iterator[Location]:
+    """Yield a location and those of the calls that it is inlined at, inside out; none if it is unknown."""
+    while location is not None:
+        yield location
+        location = location.inlined_at
 
 
 @dataclass(slots=True)
@@ -132,8 +137,8 @@ class Operation:
     arguments: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Layout(FrozenValue):
+@frozen
+class Layout:
     """An attribute alias that is a layout: `#blocked = #ttg.blocked<{sizePerThread = [1, 4], ...}>`.
 
     `alias` is the name (`#blocked`). `kind` is `ttg.blocked`, `ttg.nvidia_mma`, ...; `fields` are its
@@ -147,8 +152,8 @@ class Layout(FrozenValue):
     line: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Document(FrozenValue):
+@frozen_with_dict
+class Document:
     """A parsed stage.
 
     `language` is the name of the language in the stage table, `text` the stage as it is. `operations` are in
@@ -173,6 +178,16 @@ class Document(FrozenValue):
     def operation_of_line(self) -> Mapping[int, int]:
         """Line index -> index of the operation that starts there."""
         return {operation.line: index for index, operation in enumerate(self.operations)}
+
+    def operation_at(self, line: int | None) -> Operation | None:
+        """Return the operation that starts on a line (index from 0), or None if none does."""
+        index = None if line is None else self.operation_of_line.get(line)
+        return None if index is None else self.operations[index]
+
+    def location_at(self, line: int | None) -> Location | None:
+        """Return the location of the operation that starts on a line, or None if it is unknown."""
+        operation = self.operation_at(line)
+        return operation.location if operation else None
 
     def relocated(self, move: Callable[[Location], Location]) -> Document:
         """Return a copy whose locations, and those they are inlined at, are moved by `move`.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, cast
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, cast
 from irscope.languages.document import Document
 from irscope.model.plugins import guarded
 from irscope.model.process import cycles_not_collected
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
@@ -36,8 +36,8 @@ def _no_branches(document: Document) -> Branches:
     return {}
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Language(FrozenValue):
+@frozen
+class Language:
     """A language, as registered in `registry`. Each language's module defines one as `LANGUAGE`.
 
     Parsing and showing:
@@ -47,7 +47,8 @@ class Language(FrozenValue):
 
     Debug information:
       strip_debug: the lines of a text without the lines and parts that only hold debug information.
-      strip_location: a single line without the location or debug id at its end.
+      strip_location: a single line without the location or debug id at its end; a line that only defines
+        a location is unchanged.
 
     Control and data flow:
       branches: the operations of a document after which another one than the next may follow.
@@ -87,6 +88,24 @@ class Language(FrozenValue):
     modifiers: frozenset[str] = frozenset()
     heavy: re.Pattern[str] = _NEVER
 
+    @staticmethod
+    def named(name: str) -> Language:
+        """Return the language called `name` in the stage table; plain text if none is called that."""
+        return _loaded(name) if name in _MODULES else _PLAIN_TEXT
+
+    def without_debug(self, text: str) -> str:
+        """Return `text` without debug locations, which are half of the bytes of some stages."""
+        stripped = "\n".join(self.strip_debug(text.split("\n")))
+        # A debug section at the end takes the last line feed with it.
+        return stripped if stripped.endswith("\n") or not text.endswith("\n") else stripped + "\n"
+
+    def new_lexer(self) -> Lexer:
+        """Return a lexer that keeps blank lines at both ends, so offsets of tokens are offsets in the text.
+
+        As every Pygments lexer, it adds a line feed if the text does not end with one.
+        """
+        return self.lexer()(stripnl=False)
+
     def instruction_class(self, opcode: str) -> str:
         """`opcode` without its modifiers: `mma.sync.aligned.m16n8k8.row` -> `mma.sync.m16n8k8`."""
         if not self.modifiers:
@@ -121,8 +140,7 @@ def known_languages() -> tuple[str, ...]:
 
 
 @cache
-def language_named(name: str) -> Language:
-    """Return the language called `name` in the stage table. Raises KeyError if there is none."""
+def _loaded(name: str) -> Language:
     language = cast(Language, import_module(_MODULES[name]).LANGUAGE)
     if name in LANGUAGES:
         return language
@@ -131,31 +149,19 @@ def language_named(name: str) -> Language:
     return replace(language, parse=parse)
 
 
+def _text_lexer() -> type[Lexer]:
+    from pygments.lexers.special import TextLexer
+
+    return TextLexer
+
+
+_PLAIN_TEXT = Language("text", lambda text: Document("text", text, ()), _text_lexer, iter)
+
+
 def parse(text: str, language: str) -> Document:
     """Parse `text`; `language` is its name in the stage table.
 
-    Never fails on any text, and takes linear time. Raises KeyError for an unknown language.
+    Never fails on any text, and takes linear time.
     """
     with cycles_not_collected():
-        return language_named(language).parse(text)
-
-
-def strip_debug(text: str, language: str) -> str:
-    """`text` without debug locations, which are half of the bytes of some stages.
-
-    Text of a language that is not in the registry is returned unchanged.
-    """
-    if language not in _MODULES:
-        return text
-    stripped = "\n".join(language_named(language).strip_debug(text.split("\n")))
-    # A debug section at the end takes the last line feed with it.
-    return stripped if stripped.endswith("\n") or not text.endswith("\n") else stripped + "\n"
-
-
-def line_without_location(line: str, language: str) -> str:
-    """Return a single line without the location or debug id at its end.
-
-    A line that only defines a location is returned unchanged, and so is one of an unknown
-    language.
-    """
-    return language_named(language).strip_location(line) if language in _MODULES else line
+        return Language.named(language).parse(text)

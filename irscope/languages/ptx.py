@@ -202,11 +202,6 @@ def branches(document: Document) -> Branches:
     return resolve(document.operations, jump, labels.place)
 
 
-def registers(document: Document) -> RegisterUse:
-    """Return the registers of the operations; only `irscope registers` and spills need it."""
-    return register_use(document)
-
-
 @cache
 def lexer() -> type[Lexer]:
     """Pygments' PTX lexer, extended for predicates and whole opcodes."""
@@ -232,53 +227,6 @@ def lexer() -> type[Lexer]:
         }
 
     return TritonPtxLexer
-
-
-LANGUAGE = Language(
-    name="ptx",
-    parse=parse,
-    lexer=lexer,
-    strip_debug=strip_debug,
-    branches=branches,
-    registers=registers,
-    polls=re.compile(r"^mbarrier\.(?:try|test)_wait|^nanosleep"),
-    symbol=re.compile(r"([A-Za-z_$][\w$]*)(?=_param_\d)|(?<=[ ,])([A-Za-z_$][\w$]*)(?=, \(|;)"),
-    comment="//",
-    header=re.compile(
-        r"\.(?:version|target|address_size|visible|weak|extern|entry|func|param|shared|global|const|local"
-        r"|reqntid|maxntid|minnctapersm|maxnctapersm|maxnreg|reqnctapercluster|explicitcluster"
-        r"|maxclusterrank|pragma)\b"
-    ),
-    modifiers=frozenset(
-        [
-            "aligned",
-            "row",
-            "col",
-            "rn",
-            "rz",
-            "rm",
-            "rp",
-            "rni",
-            "rzi",
-            "ftz",
-            "sat",
-            "approx",
-            "full",
-            "lo",
-            "hi",
-            "wide",
-            "relaxed",
-            "volatile",
-            "weak",
-            "noinc",
-            "cta",
-            "gpu",
-            "sys",
-            "b16x2",
-        ]
-    ),
-    heavy=re.compile(r"w?g?mma|tcgen05|ld|st|atom|red|cp|bar"),
-)
 
 
 _DECLARATION = re.compile(r"\.reg\s+\.(\w+)\s+(%\w+?)<\d+>")
@@ -327,3 +275,50 @@ def _weights(document: Document, numbers: dict[str, int]) -> list[tuple[int, flo
             bits = masks.setdefault(weight, bytearray(len(numbers) // 8 + 1))
             bits[number >> 3] |= 1 << (number & 7)
     return [(int.from_bytes(bits, "little"), weight) for weight, bits in masks.items()]
+
+
+LANGUAGE = Language(
+    name="ptx",
+    parse=parse,
+    lexer=lexer,
+    strip_debug=strip_debug,
+    branches=branches,
+    registers=register_use,
+    polls=re.compile(r"^mbarrier\.(?:try|test)_wait|^nanosleep"),
+    symbol=re.compile(r"([A-Za-z_$][\w$]*)(?=_param_\d)|(?<=[ ,])([A-Za-z_$][\w$]*)(?=, \(|;)"),
+    comment="//",
+    header=re.compile(
+        r"\.(?:version|target|address_size|visible|weak|extern|entry|func|param|shared|global|const|local"
+        r"|reqntid|maxntid|minnctapersm|maxnctapersm|maxnreg|reqnctapercluster|explicitcluster"
+        r"|maxclusterrank|pragma)\b"
+    ),
+    modifiers=frozenset(
+        [
+            "aligned",
+            "row",
+            "col",
+            "rn",
+            "rz",
+            "rm",
+            "rp",
+            "rni",
+            "rzi",
+            "ftz",
+            "sat",
+            "approx",
+            "full",
+            "lo",
+            "hi",
+            "wide",
+            "relaxed",
+            "volatile",
+            "weak",
+            "noinc",
+            "cta",
+            "gpu",
+            "sys",
+            "b16x2",
+        ]
+    ),
+    heavy=re.compile(r"w?g?mma|tcgen05|ld|st|atom|red|cp|bar"),
+)

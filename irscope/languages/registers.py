@@ -8,13 +8,12 @@ Sets of registers are masks: bit n of an integer is register n, in the numbering
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class RegisterAccess(FrozenValue):
+@frozen
+class RegisterAccess:
     """The registers of one operation, as masks.
 
     `certain` is False if the operation may not write what it writes: its predicate may be false.
@@ -28,8 +27,8 @@ class RegisterAccess(FrozenValue):
 NO_ACCESS = RegisterAccess()
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RegisterFile(FrozenValue):
+@frozen
+class RegisterFile:
     """How registers count: `weights` has a mask of registers and how many physical ones each of them takes.
 
     `virtual`: the names are not places. An operation may then write its result to the register of an
@@ -44,8 +43,8 @@ class RegisterFile(FrozenValue):
         return sum((mask & weighted_mask).bit_count() * weight for weighted_mask, weight in self.weights)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class StackAccess(FrozenValue):
+@frozen
+class StackAccess:
     """A store or load of local memory.
 
     `operation` is its index, `stored` the mask of the registers that a store writes (0: a load), and `slots`
@@ -58,8 +57,8 @@ class StackAccess(FrozenValue):
     slots: tuple[int, ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RegisterUse(FrozenValue):
+@frozen
+class RegisterUse:
     """The registers that every operation of a document reads and writes.
 
     `accesses` has an entry per operation. `copies` maps each operation that only moves a value to the mask

@@ -25,9 +25,10 @@ from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.convert import Version, linear_layout
 from irscope.layouts.linear import Inverse, LinearLayout, Span, flat
 from irscope.layouts.shared import Padding, padded, paddings, without_swizzle
-from irscope.layouts.tensors import Layouts, Tensor, alias_bodies, layout_shape, operation_tensors
+from irscope.layouts.tensors import Layouts, Tensor, alias_bodies, operation_tensors
 from irscope.model import Target
 from irscope.model.records import FrozenValue
+from irscope.model.text import pluralize
 from irscope.targets import CUDA, HIP
 
 BANKS = 32
@@ -76,6 +77,22 @@ class BankConflicts(FrozenValue):
     ideal_wavefronts: int
     ways: int
     worst: Wavefronts
+
+    @property
+    def text(self) -> str:
+        """Say `16 bytes per thread, no conflicts` or `..., 8-way conflicts: 64 wavefronts instead of 8`."""
+        access = "8 rows of 16 bytes at once"
+        if self.kind != "matrix":
+            access = f"{pluralize(self.width, 'byte')} per thread"
+        return f"{access}, {self.ways_text}"
+
+    @property
+    def ways_text(self) -> str:
+        """Return `no conflicts`, or `8-way conflicts: 64 wavefronts instead of 8`."""
+        if self.ways <= 1:
+            return "no conflicts"
+        wavefronts = f"{self.wavefronts} wavefronts instead of {self.ideal_wavefronts}"
+        return f"{self.ways}-way conflicts: {wavefronts}"
 
 
 class Addresses:
@@ -349,7 +366,7 @@ def access_conflicts(
     except UnknownLayoutError as error:
         return AccessConflicts(access, None, None, str(error))
     try:
-        plain = linear_layout(without_swizzle(buffer.attribute), layout_shape(buffer), triton)
+        plain = linear_layout(without_swizzle(buffer.attribute), buffer.layout_shape, triton)
         without = bank_conflicts(registers, plain, buffer.bits, (), matrices, access.contiguity)
         return AccessConflicts(access, real, without)
     except UnknownLayoutError as error:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import prod
 
-from irscope.layouts.banks import BankConflicts
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.ownership import longest_run, ownership_summary, thread_elements
 from irscope.layouts.shared import PLAIN, paddings
@@ -103,22 +102,6 @@ def _elements(group: Sequence[tuple[int, ...]], dimension: int) -> str:
         )
         + ")"
     )
-
-
-def conflicts_text(conflicts: BankConflicts) -> str:
-    """Say `16 bytes per thread, no conflicts` or `..., 8-way conflicts: 64 wavefronts instead of 8`."""
-    access = "8 rows of 16 bytes at once"
-    if conflicts.kind != "matrix":
-        access = f"{_count(conflicts.width, 'byte')} per thread"
-    return f"{access}, {ways_text(conflicts)}"
-
-
-def ways_text(conflicts: BankConflicts) -> str:
-    """Return `no conflicts`, or `8-way conflicts: 64 wavefronts instead of 8`."""
-    if conflicts.ways <= 1:
-        return "no conflicts"
-    wavefronts = f"{conflicts.wavefronts} wavefronts instead of {conflicts.ideal_wavefronts}"
-    return f"{conflicts.ways}-way conflicts: {wavefronts}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -17,7 +17,7 @@ from math import prod
 from irscope.layouts.attribute import Attribute
 from irscope.layouts.linear import LinearLayout, Vector
 from irscope.layouts.ownership import longest_run, ownership_summary, repeating_part
-from irscope.layouts.tensors import Tensor, layout_shape
+from irscope.layouts.tensors import Tensor
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 
@@ -227,7 +227,7 @@ def _in_memory(a: Tensor, b: Tensor) -> Iterator[str]:
         yield f"{swizzles[1]} instead of {swizzles[0]}"
     elif same_kind and a.attribute.text != b.attribute.text:
         yield from _fields(a.attribute, b.attribute)
-    shapes = [layout_shape(tensor) for tensor in (a, b)]
+    shapes = [tensor.layout_shape for tensor in (a, b)]
     sizes = [_by(shape) for shape in shapes]
     buffers = [prod(t.whole[: len(t.whole) - len(shape)]) for t, shape in zip((a, b), shapes, strict=True)]
     if buffers[0] != buffers[1]:

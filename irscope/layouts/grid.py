@@ -52,13 +52,15 @@ class Grid(FrozenValue):
     notes: tuple[str, ...] = ()
     compact: bool = False
 
+    def ruler(self, size: int = 1, part: slice = slice(None)) -> str:
+        """Return the labels above columns of `size` characters: all, or every 2nd, 4th, ... if too wide.
 
-def ruler(columns: Sequence[str], size: int = 1) -> str:
-    """Return the labels above columns of `size` characters: all, or every 2nd, 4th, ... if too wide."""
-    step = 1
-    while max(map(len, columns), default=0) >= step * size and step < len(columns):
-        step *= 2
-    return "".join(name.ljust(step * size) for name in columns[::step])
+        `part` selects the columns.
+        """
+        columns, step = self.columns[part], 1
+        while max(map(len, columns), default=0) >= step * size and step < len(columns):
+            step *= 2
+        return "".join(name.ljust(step * size) for name in columns[::step])
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -15,7 +15,7 @@ from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import AccessConflicts, Addresses, SharedAccess, access_conflicts, shared_accesses
 from irscope.layouts.color_map import Cell, ColorBy, color_choices, color_map
 from irscope.layouts.convert import linear_layout, triton_version
-from irscope.layouts.describe import conflicts_text, describe_tensor
+from irscope.layouts.describe import describe_tensor
 from irscope.layouts.grid import Grid, Window
 from irscope.layouts.linear import LinearLayout, Span, flat
 from irscope.layouts.shared import paddings, without_swizzle
@@ -24,7 +24,6 @@ from irscope.layouts.tensors import (
     RecordedLayouts,
     Tensor,
     alias_bodies,
-    layout_shape,
     operation_tensors,
     tensors_of,
 )
@@ -189,12 +188,12 @@ class KernelLayouts:
 
     def accesses_to(self, tensor: Tensor) -> list[AccessConflicts]:
         """Return the accesses to buffers with the layout and size of `tensor`."""
-        whole = layout_shape(tensor)
+        whole = tensor.layout_shape
         return [
             conflicts
             for conflicts in self.accesses
             if conflicts.access.buffer.attribute.text == tensor.attribute.text
-            and layout_shape(conflicts.access.buffer) == whole
+            and conflicts.access.buffer.layout_shape == whole
         ]
 
     def picture(
@@ -230,7 +229,7 @@ class KernelLayouts:
             layout = self.layouts.of(tensor)
             return tensor, layout, self.layouts.sources[tensor.key]
         tensor = _unswizzled(tensor)
-        return tensor, linear_layout(tensor.attribute, layout_shape(tensor), self.version), "irscope"
+        return tensor, linear_layout(tensor.attribute, tensor.layout_shape, self.version), "irscope"
 
     def _grid(self, tensor: Tensor, layout: LinearLayout, window: Window, thread: int | None) -> Grid:
         name = title(tensor)
@@ -253,7 +252,7 @@ class KernelLayouts:
         name = f"{access.opcode} of {access.buffer.type}" + (f", line {access.line}" if access.line else "")
         who = "row" if bank_conflicts.kind == "matrix" else "lane"
         plain = "" if swizzle else "Without the swizzle: "
-        note = f"{plain}{conflicts_text(bank_conflicts)}."
+        note = f"{plain}{bank_conflicts.text}."
         return replace(grids.wavefront_grid(bank_conflicts.worst, name, who), notes=(note, _LEGEND))
 
 

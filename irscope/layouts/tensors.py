@@ -61,6 +61,12 @@ class Tensor(FrozenValue):
         return self.buffer and self.space in _SHARED
 
     @property
+    def layout_shape(self) -> tuple[int, ...]:
+        """Return the shape that the layout covers: without the leading number of buffers."""
+        rank = _rank(self.attribute)
+        return self.whole[-rank:] if self.buffer and rank else self.whole
+
+    @property
     def bits(self) -> int:
         """Return the size of an element in bits; 64 for pointers."""
         return element_bits(self.element)
@@ -89,19 +95,13 @@ class Layouts:
         key = tensor.key
         if key not in self._known:
             recorded = self._recorded.get(key)
-            shape = layout_shape(tensor)
+            shape = tensor.layout_shape
             if recorded:
                 self._known[key], self.sources[key] = _recorded_layout(recorded, shape), "Triton"
             else:
                 self._known[key] = linear_layout(tensor.attribute, shape, self._triton)
                 self.sources[key] = "irscope"
         return self._known[key]
-
-
-def layout_shape(tensor: Tensor) -> tuple[int, ...]:
-    """Return the shape that the layout covers: without the leading number of buffers."""
-    rank = _rank(tensor.attribute)
-    return tensor.whole[-rank:] if tensor.buffer and rank else tensor.whole
 
 
 def element_bits(element: str) -> int:

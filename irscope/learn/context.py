@@ -17,21 +17,18 @@ from pathlib import Path
 from irscope.learn.lesson import LessonStep
 from irscope.model import UserError, Variant
 from irscope.workspace import (
-    SOURCE_RULES,
     DrawingOptions,
     Fact,
     Grid,
+    Language,
+    LintResult,
     TextLine,
     VariantLayouts,
     Window,
     Workspace,
-    conflicts_text,
-    lint_source,
-    stage_named,
-    strip_debug,
-    ways_text,
 )
 from irscope.workspace.estimate_text import estimate_lines
+from irscope.workspace.variant_texts import check_stage
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
 
 # As many as ldmatrix reads at once.
@@ -99,10 +96,10 @@ def _layout_lines(capture: Workspace, variant: Variant) -> Iterator[str]:
     """Yield each access to shared memory and each layout conversion, with its cost."""
     layouts = capture.layouts(variant)
     for access in layouts.accesses:
-        cost = conflicts_text(access.conflicts) if access.conflicts else access.why_not
+        cost = access.conflicts.text if access.conflicts else access.why_not
         yield f"{access.access.opcode} of line {access.access.line}, {access.access.buffer.type}: {cost}"
         if access.plain:
-            yield f"    without the swizzle: {ways_text(access.plain)}"
+            yield f"    without the swizzle: {access.plain.ways_text}"
     for conversion in layouts.conversions:
         cost = conversion.cost.value if conversion.cost else conversion.why_not
         both = f"{conversion.source.alias} -> {conversion.target.alias}"
@@ -111,7 +108,7 @@ def _layout_lines(capture: Workspace, variant: Variant) -> Iterator[str]:
 
 def _lint(capture: Workspace, variant: Variant) -> str:
     name = Path(variant.kernel.source.file).name
-    diagnostics = lint_source(_file(capture, variant), name, frozenset(rule.name for rule in SOURCE_RULES))
+    diagnostics = LintResult.of_source(_file(capture, variant), name)
     return "".join(
         f"{diagnostic.file}:{diagnostic.line}:{diagnostic.column}: {diagnostic.rule.code} "
         f"{diagnostic.rule.name}: {diagnostic.message}\n    {diagnostic.fix}\n"
@@ -192,7 +189,7 @@ class LessonContext:
 
     def lines(self, stage: str) -> list[str]:
         """Return the lines of a stage without source locations."""
-        return strip_debug(self.text(stage), language_of(stage)).splitlines()
+        return Language.named(language_of(stage)).without_debug(self.text(stage)).splitlines()
 
     def count(self, stage: str, pattern: str) -> int:
         """Count the lines of a stage that match a regular expression."""
@@ -203,7 +200,7 @@ def language_of(stage: str) -> str:
     """Return the language of a stage or extra, or "" if it is binary."""
     if extra := EXTRAS.get(stage):
         return extra.language
-    return stage_named(stage).language or ""
+    return check_stage(stage).language or ""
 
 
 def contexts_of(step: LessonStep, capture: Workspace) -> tuple[LessonContext, LessonContext]:

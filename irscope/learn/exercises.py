@@ -12,7 +12,7 @@ from irscope.learn.context import LessonContext, contexts_of
 from irscope.learn.lesson import Assertion, Exercise, Lesson
 from irscope.learn.sample_commands import COMMAND, docstring
 from irscope.model import UserError
-from irscope.workspace import Workspace, summarize
+from irscope.workspace import Workspace
 from irscope.workspace.conditions import parse_expectation, unmet
 
 
@@ -77,7 +77,7 @@ def _check_lines(assertion: Assertion, a: LessonContext, b: LessonContext) -> st
 
 def _check_diff(assertion: Assertion, a: LessonContext, b: LessonContext) -> str | None:
     stage = assertion.stage
-    summary = summarize(a.capture.diff(a.variant, b.variant, stage))
+    summary = a.capture.diff(a.variant, b.variant, stage).summary
     return None if assertion.diff in summary else f"the diff of {stage} is: {summary}"
 
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -16,10 +15,14 @@ from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.global_accesses import GlobalAccess, global_accesses
 from irscope.facts.accesses.launch_values import LaunchValue, launch_values
 from irscope.facts.fact import Fact, FactValue, status_of
+from irscope.facts.source.frame import SourceFrame, ir_functions
 from irscope.facts.source.tokens import def_index
+from irscope.languages.document import Document
 from irscope.languages.language import parse
 from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.model import Kernel, Launch, Target, Variant
+from irscope.model.records import frozen, frozen_with_dict
+from irscope.targets import stage_named
 
 ReadStage = Callable[[Variant, str], bytes | None]
 
@@ -28,7 +31,7 @@ _MAX_OPERATIONS = 5_000
 _TTIR = "mlir"
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class CompiledKernel:
     """The variants of one kernel for one target.
 
@@ -56,13 +59,23 @@ class CompiledKernel:
         """Return the lines of the kernel's source, including its decorators."""
         return self.kernel.source.text.split("\n")
 
+    def text(self, variant: Variant, stage: str) -> str | None:
+        """Return the text of a stage, or None if the variant lacks it."""
+        content = self.read(variant, stage)
+        return None if content is None else content.decode("utf-8", "replace")
+
+    def located(self, variant: Variant, ttir: str, stage: str = "ttir", text: str = "") -> Document:
+        """Parse TTIR, or another stage with this text, with the locations of the captured source."""
+        document = parse(text or ttir, stage_named(stage).language or "")
+        return SourceFrame(variant.kernel, ir_functions(ttir)).in_captured_source(document)
+
     def flow(self, variant: Variant) -> AxisFlow | None:
         """Return the data flow of a variant's TTIR, or None if it has none or is too large to analyze."""
         artifact = variant.artifacts.get("ttir")
         key = artifact.digest if artifact else str(variant.id)
         if key not in self._flows:
-            content = self.read(variant, "ttir")
-            document = parse(content.decode("utf-8", "replace"), _TTIR) if content is not None else None
+            text = self.text(variant, "ttir")
+            document = parse(text, _TTIR) if text is not None else None
             small = document is not None and len(document.operations) <= _MAX_OPERATIONS
             self._flows[key] = AxisFlow(document) if document is not None and small else None
         return self._flows[key]
@@ -124,7 +137,7 @@ _TENSOR = re.compile(r"\w+\[([\d, ]*)\]$")
 _LOOPS = ("tt.func", "scf.for", "module", "builtin.module")
 
 
-@dataclass(frozen=True)
+@frozen
 class LaunchedVariant:
     """A variant and one of its launches, None if none was recorded."""
 
@@ -135,7 +148,7 @@ class LaunchedVariant:
 
     def accesses(self) -> Iterator[tuple[GlobalAccess, LaunchValue]]:
         """Yield the global loads and stores that the last program surely runs, with their pointers."""
-        for access in global_accesses(self.flow.document, self.flow):
+        for access in global_accesses(self.flow):
             pointer = self.values.get(access.pointer)
             if pointer is not None and pointer.base and self._runs(access.index):
                 yield access, pointer

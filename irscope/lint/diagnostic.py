@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
 from inspect import cleandoc
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from irscope.lint.compiled import CompiledKernel
@@ -22,7 +23,7 @@ _BLOCK = re.compile(r"^```.*?^```$|^\S.*?(?=\n\n|\Z)", re.M | re.S)
 _LINK = re.compile(r"\[([^\]]+)\]\([^)]+\)")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Diagnostic:
     """One mistake. `line` and `column` count from 1; `fix` says what to do, in one sentence.
 
@@ -38,7 +39,7 @@ class Diagnostic:
     suppression_lines: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Rule:
     """A kind of mistake. `code` ("IRS101": 1xx from source, 2xx from a capture) and `name` never change.
 
@@ -78,14 +79,14 @@ def lines_text(lines: Collection[int]) -> str:
     return f"line{'' if len(lines) == 1 else 's'} {', '.join(map(str, sorted(lines)))}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SourceRule(Rule):
     """A rule that reads one Python file."""
 
     check: Callable[[PythonModule], Iterator[Diagnostic]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CaptureRule(Rule):
     """A rule that reads the variants of one kernel, compiled for one target."""
 

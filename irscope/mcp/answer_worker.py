@@ -16,8 +16,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from irscope.compiling.processes.run_tool import limit_resource
 from irscope.compiling.supervisor import supervise
-from irscope.mcp.limited_worker import limit
 from irscope.model import UserError
 
 # The caches of derived stages; a loop that prints must not fill the disk.
@@ -52,9 +52,9 @@ def main(pipe: str, lifeline: str, memory: str, folder: str, *roots: str) -> Non
     """Answers questions about the session in `folder` until the parent closes the pipe."""
     supervise(int(lifeline))
     os.set_inheritable(int(pipe), False)
-    limit(resource.RLIMIT_DATA, int(memory))
-    limit(resource.RLIMIT_FSIZE, _MOST_BYTES_WRITTEN)
-    limit(resource.RLIMIT_CORE, 0)
+    limit_resource(resource.RLIMIT_DATA, int(memory))
+    limit_resource(resource.RLIMIT_FSIZE, _MOST_BYTES_WRITTEN)
+    limit_resource(resource.RLIMIT_CORE, 0)
     with contextlib.suppress(EOFError, OSError), Connection(int(pipe)) as connection:
         _serve(connection, Path(folder), tuple(map(Path, roots)))
     os._exit(0)

@@ -8,7 +8,8 @@ ptxas, by itself. These are limits for mistakes, not a sandbox for hostile code.
 from __future__ import annotations
 
 import resource
-from contextlib import suppress
+
+from irscope.compiling.processes.run_tool import limit_resource
 
 # Output and caches; a print in an endless loop must not fill the disk.
 _MOST_BYTES_WRITTEN = 256 << 20
@@ -18,15 +19,7 @@ def main(pipe: str, lifeline: str, memory: str) -> None:
     """Set the limits (`memory` in bytes), then serve as a compile worker does."""
     from irscope.compiling import worker
 
-    limit(resource.RLIMIT_DATA, int(memory))
-    limit(resource.RLIMIT_FSIZE, _MOST_BYTES_WRITTEN)
-    limit(resource.RLIMIT_CORE, 0)
+    limit_resource(resource.RLIMIT_DATA, int(memory))
+    limit_resource(resource.RLIMIT_FSIZE, _MOST_BYTES_WRITTEN)
+    limit_resource(resource.RLIMIT_CORE, 0)
     worker.main(pipe, lifeline)
-
-
-def limit(kind: int, most: int) -> None:
-    """Lowers a limit for good; one that is lower already stays."""
-    hard = resource.getrlimit(kind)[1]
-    if hard == resource.RLIM_INFINITY or hard > most:
-        with suppress(OSError, ValueError):  # macOS has no RLIMIT_DATA that works
-            resource.setrlimit(kind, (most, most))

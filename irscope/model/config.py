@@ -236,6 +236,17 @@ class Config(FrozenValue):
         """Return num_warps, num_stages, num_ctas and maxnreg, as far as the config sets them."""
         return {name: value for name, value in self.values if name in OPTION_NAMES}
 
+    @property
+    def code(self) -> str:
+        """Return `triton.Config({"BLOCK_M": 64}, num_warps=4)`, to paste into an `@triton.autotune` list.
+
+        Options of a backend (`waves_per_eu`) are among the meta-parameters, as Triton takes them.
+        """
+        codes = {n: str(v) if isinstance(v, Dtype) else literal(v) for n, v in self.values}
+        meta = ", ".join(f'"{name}": {codes[name]}' for name in self.meta)
+        options = [f"{name}={codes[name]}" for name in OPTION_NAMES if name in codes]
+        return f"triton.Config({', '.join(['{' + meta + '}', *options])})"
+
 
 # Triton's pointers to what torch calls: "*fp16" -> torch.float16.
 _TORCH_NAMES = {

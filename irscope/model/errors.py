@@ -1,4 +1,8 @@
-"""The exceptions meant for a person: the command line prints one line and exits with 2."""
+"""What is meant for a person: exceptions, for which the command line exits with 2, and lines on stderr."""
+
+from __future__ import annotations
+
+import sys
 
 
 class UserError(Exception):
@@ -25,6 +29,13 @@ class ArgumentError(UserError):
     def command_line_text(self) -> str:
         """Return the line with the argument's flag."""
         return f"--{self.argument.replace('_', '-')}: {_with_guess(self.problem, self.command or self.guess)}"
+
+
+def print_note(line: object) -> None:
+    """Print a line of irscope to stderr, also within a program that it runs."""
+    from irscope.model.text import printable
+
+    print(f"irscope: {printable(str(line))}", file=sys.stderr, flush=True)
 
 
 def error_text(error: BaseException) -> str:

@@ -27,6 +27,17 @@ _KINDS = (
 )
 
 
+def relative_file(file: str) -> str:
+    """Return a path relative to the working directory if it is in it, else the path itself."""
+    path = Path(file)
+    if not path.is_absolute():
+        return os.path.normpath(file) if file else file
+    for folder in dict.fromkeys([Path.cwd(), Path.cwd().resolve()]):
+        if path.is_relative_to(folder):
+            return str(path.relative_to(folder))
+    return file
+
+
 def file_kind(mode: int) -> str:
     """Return what a file that is not a regular one is, by the `st_mode` of its state."""
     return next((kind for matches, kind in _KINDS if matches(mode)), "not a regular file")

@@ -6,13 +6,12 @@ that irscope itself does not have. If a plug-in cannot be used, one line on stde
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import cache, wraps
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 from irscope.model import UserError
-from irscope.model.errors import error_line
+from irscope.model.errors import error_line, print_note
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -116,7 +115,7 @@ def report(problem: str, error: BaseException) -> None:
     if problem not in _Reports.found:
         _Reports.found[problem] = error_line(error)
         if not _Reports.silent:
-            print(f"irscope: {problem}: {_Reports.found[problem]}", file=sys.stderr)
+            print_note(f"{problem}: {_Reports.found[problem]}")
 
 
 def problems() -> list[str]:

@@ -14,10 +14,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
-from dataclasses import fields
+from dataclasses import dataclass, field, fields
 from functools import cache
 from operator import is_
-from typing import Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+else:
+
+    def dataclass_transform(**_: object) -> Callable[[Any], Any]:
+        """Return a decorator that changes nothing: only type checkers need it. Python 3.11 has it."""
+        return lambda decorator: decorator
+
+
+_Class = TypeVar("_Class")
 
 
 class FrozenValue:
@@ -40,6 +51,26 @@ class FrozenValue:
         kind: Any = self.__class__
         words = (f"{name}={getattr(self, name)!r}" for name in _shown(kind))
         return f"{self.__class__.__qualname__}({', '.join(words)})"
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen(kind: type[_Class]) -> type[_Class]:
+    """Make a class a frozen dataclass with slots and the methods of FrozenValue."""
+    return dataclass(frozen=True, slots=True, eq=False, repr=False)(_with_methods(kind))
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def frozen_with_dict(kind: type[_Class]) -> type[_Class]:
+    """Make a class a frozen dataclass as `frozen` does, but without slots: it has a cached property."""
+    return dataclass(frozen=True, eq=False, repr=False)(_with_methods(kind))
+
+
+def _with_methods(kind: type[_Class]) -> type[_Class]:
+    """Give a class the methods of FrozenValue that it does not define itself."""
+    for name in ("__eq__", "__hash__", "__repr__"):
+        if getattr(kind, name) is getattr(object, name):
+            setattr(kind, name, getattr(FrozenValue, name))
+    return kind
 
 
 @cache

@@ -52,6 +52,16 @@ def duration(seconds: float) -> str:
     return f"{seconds:.1f} s" if seconds >= 0.95 else f"{seconds * 1000:.0f} ms"
 
 
+def encoded(text: str) -> bytes:
+    """Encode `text` in UTF-8, with question marks for lone surrogates."""
+    return text.encode("utf-8", "replace")
+
+
+def microseconds_text(time: float) -> str:
+    """Format a time in microseconds with three digits: "0.12", "43.7", "1,230"."""
+    return f"{time:.3g}" if time < 999.5 else f"{time:,.0f}"
+
+
 def printable(text: str) -> str:
     r"""`text` with what commands a terminal, or is invisible, made visible; lines and tabs stay.
 

@@ -17,6 +17,7 @@ from irscope.compiling.kernels import combined_configs, example_arguments
 from irscope.compiling.python_files import import_file, load_file
 from irscope.compiling.worker import FP_FUSION_WARNING
 from irscope.model import UserError
+from irscope.model.errors import print_note
 from irscope.recording.helion_search import first_configs
 
 
@@ -33,7 +34,7 @@ def main(text: str) -> int:
         bound = _bind(kernel, args)
         configs = combined_configs(_configs(bound, args, request["configs"]), request["axes"])
     except UserError as error:
-        print(f"irscope: {error}", file=sys.stderr)
+        print_note(error)
         return 2
     return max([_launch(bound, args, config, request["axes"]) for config in configs], default=0)
 
@@ -71,7 +72,7 @@ def _launch(bound: Any, args: Sequence[Any], config: Any, axes: Sequence[str]) -
         bound.compile_config(config, allow_print=False)(*args)
     except Exception as error:  # noqa: BLE001 - Helion and the host function may raise anything
         named = ", ".join(f"{name}={config.config[name]}" for name in axes) or str(config)
-        print(f"irscope: rejected by Helion: {named}: {_one_line(error)}", file=sys.stderr)
+        print_note(f"rejected by Helion: {named}: {_one_line(error)}")
         return 1
     return 0
 

@@ -18,6 +18,7 @@ from types import ModuleType, TracebackType
 from irscope.compiling.call_stack import user_line, without_own_frames
 from irscope.compiling.messages import Program
 from irscope.compiling.toolchain.stub_driver import NeedsGpuError
+from irscope.model.errors import print_note
 
 ExceptHook = Callable[[type[BaseException], BaseException, TracebackType | None], object]
 
@@ -33,7 +34,7 @@ def run_program(program: Program) -> tuple[int, BaseException | None]:
     except SystemExit as exit_:
         return _exit_code(exit_.code), exit_
     except NeedsGpuError as stop:
-        _print_stop(stop)
+        print_note(f"{user_line(stop.__traceback__)}: {stop}")
         return 1, stop
     except BaseException as error:  # noqa: BLE001 - the program's own: Python prints it and exits
         error.__traceback__ = without_own_frames(error.__traceback__)
@@ -52,15 +53,11 @@ def reporting_stops(hook: ExceptHook) -> ExceptHook:
 
     def report(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
         if isinstance(error, NeedsGpuError):
-            _print_stop(error)
+            print_note(f"{user_line(error.__traceback__)}: {error}")
         else:
             hook(kind, error, trace)
 
     return report
-
-
-def _print_stop(stop: NeedsGpuError) -> None:
-    print(f"irscope: {user_line(stop.__traceback__)}: {stop}", file=sys.stderr)
 
 
 def _run_script(program: Program) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +20,7 @@ from irscope.compiling.toolchain.patching import never_raises
 from irscope.compiling.toolchain.requested_config import TunedNames
 from irscope.compiling.toolchain.stub_driver import StubDriver
 from irscope.model import Expression, UserError, Value
+from irscope.model.errors import print_note
 from irscope.recording.gpu_recorder import recording_on_gpu
 from irscope.recording.program_link import NEEDS_TRITON, Link
 from irscope.recording.recorder import RecordedCompilation, Recorder
@@ -117,10 +117,7 @@ def with_default_target(options: RunOptions) -> RunOptions:
     """Return the options; without a GPU and a target, with the default target, announced on stderr."""
     if options.target is not None or has_gpu():
         return options
-    print(
-        f"irscope: no GPU found: compiling for {DEFAULT_TARGET}; --target (Python: target=) chooses another",
-        file=sys.stderr,
-    )
+    print_note(f"no GPU found: compiling for {DEFAULT_TARGET}; --target (Python: target=) chooses another")
     return replace(options, target=DEFAULT_TARGET)
 
 

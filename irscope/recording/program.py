@@ -47,6 +47,7 @@ from irscope.compiling.messages import (
 from irscope.compiling.processes import child_process
 from irscope.compiling.processes.child_process import python_command
 from irscope.compiling.toolchain.patching import after_import, never_raises, variable_set
+from irscope.model.errors import print_note
 from irscope.model.plugins import silence
 from irscope.recording.background_writer import BackgroundWriter
 from irscope.recording.main_module import program_folder, run_program
@@ -226,7 +227,7 @@ def main(descriptor: str) -> int:
     shadowed = ShadowedModules(program_folder(start.program), child_process.at_start)
     link = PipeLink(pipe, ProcessCapture(start.subprocesses), shadowed)
     if importlib.util.find_spec("triton") is None:
-        print(f"irscope: {NEEDS_TRITON}", file=sys.stderr)
+        print_note(NEEDS_TRITON)
         return 2
     announce(start.subprocesses)
     # Makes torch.compile compile its kernels in this process, which records them, instead of in workers.

@@ -12,13 +12,13 @@ import fcntl
 import functools
 import os
 import resource
-import sys
 import threading
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Protocol
 
 from irscope.compiling.messages import Answer, DisconnectedError, Question, Record, receive, send
+from irscope.model.errors import print_note
 from irscope.recording.shadowed_modules import ShadowedModules
 from irscope.recording.subprocesses import ProcessCapture
 
@@ -73,7 +73,7 @@ class PipeLink:
         """
         if not self._lost and _identity(self._pipe.fileno()) != self._identity:
             self._lost = True
-            print("irscope: the program closed irscope's pipe: the rest is not captured", file=sys.stderr)
+            print_note("the program closed irscope's pipe: the rest is not captured")
         return not self._lost
 
 

@@ -26,6 +26,7 @@ from irscope.compiling.fake_cuda.libraries import stub_modules
 from irscope.compiling.messages import Answer, Finished, Note, Question, Record, SubprocessOptions
 from irscope.compiling.toolchain.patching import patched
 from irscope.model import UserError
+from irscope.model.errors import print_note
 from irscope.recording.background_writer import BackgroundWriter, summary
 from irscope.recording.main_module import reporting_stops
 from irscope.recording.shadowed_modules import ShadowedModules
@@ -70,7 +71,7 @@ def capture_until_exit(shadowed: ShadowedModules) -> None:
     try:
         capture_forks(stack.enter_context(recording(options.options, link)), link)
     except UserError as error:
-        print(f"irscope: {error.command_line_text}", file=sys.stderr)
+        print_note(error.command_line_text)
         return
 
     def finish() -> None:
@@ -133,7 +134,7 @@ class ProcessCapture:
         if self._writer is not None and self._process == os.getpid():
             counts = self._writer.close()
             self._writer = None
-            print(f"irscope: {summary(_relative(self._path), counts)}", file=sys.stderr)
+            print_note(summary(_relative(self._path), counts))
         return None
 
     def _left_out(self) -> bool:
@@ -152,7 +153,7 @@ class ProcessCapture:
                 self._writer = BackgroundWriter(open_, self._options.command, lambda _: None)
             except UserError as error:
                 self._refused = True
-                print(f"irscope: {error}", file=sys.stderr)
+                print_note(error)
         return self._writer
 
 

@@ -10,7 +10,6 @@ import contextlib
 import logging
 import signal
 import socket
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -21,6 +20,7 @@ from urllib.parse import urlsplit
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
+from irscope.model.errors import print_note
 from irscope.serve import policy
 from irscope.serve.app_session import AppSession, End, first_of, read_input
 from irscope.serve.connections import Connections
@@ -218,7 +218,7 @@ class Server:
             try:
                 session = await AppSession.start(self._options.command, columns, rows)
             except OSError as error:
-                print(f"irscope: cannot start a session: {error}", file=sys.stderr, flush=True)
+                print_note(f"cannot start a session: {error}")
                 return End.FAILED
             end = End.LOST
             try:
@@ -232,7 +232,7 @@ class Server:
                 await asyncio.shield(session.close())
             errors = await session.errors()
             if end is End.FAILED or "Traceback" in errors:
-                print(f"irscope: a session failed: {errors}", file=sys.stderr, flush=True)
+                print_note(f"a session failed: {errors}")
             return end
         finally:
             self._free.release()

@@ -57,12 +57,43 @@ def copied_attachments(writer: CaptureWriter, capture: CaptureReader, variant: V
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
-    """The numbers of variants and kernels written, and of variants read from the inputs."""
+class MergedCapture:
+    """A merged capture: the numbers of its variants and kernels, and of variants read from the inputs."""
 
     variants: int
     kernels: int
     read: int
+
+    @classmethod
+    def write(cls, inputs: Sequence[Path], output: Path, force: bool = False) -> MergedCapture:
+        """Write all variants of `inputs` to `output`, in order, numbered from 1.
+
+        A variant of several inputs is written once, with the launches and benchmarks of all; a record
+        that compiled has priority over one that failed. The file appears only when it is complete.
+        Raises UserError, and leaves no file, if an input is damaged or `output` exists (unless
+        `force`).
+        """
+        target = output_target(output)
+        if target.exists() and not force:
+            raise exists_already(output)
+        _remove_abandoned(target)
+        unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
+        try:
+            with ExitStack() as stack:
+                captures = [stack.enter_context(CaptureReader(path)) for path in dict.fromkeys(inputs)]
+                unfinished.touch()  # fails before the work if the output cannot be written
+                joined, read = _join(captures)
+                with CaptureWriter.create(unfinished, force=True) as writer:
+                    kernels = _write(writer, joined)
+                stack.callback(OutputLock(target, output).release)  # nobody writes what is replaced
+                for leftover in sidecars(target):
+                    leftover.unlink(missing_ok=True)
+                unfinished.replace(target)
+        except (OSError, sqlite3.Error) as error:
+            raise cannot_write(output, error) from error
+        finally:
+            remove_capture(unfinished)
+        return cls(len(joined), kernels, read)
 
 
 # So many variants are one transaction: the file appears only when it is complete.
@@ -82,37 +113,6 @@ class _Joined:
     records: tuple[_Record, ...]
     stages: dict[str, tuple[CaptureReader, Artifact]]
     has_facts: bool = True
-
-
-def merge_captures(inputs: Sequence[Path], output: Path, force: bool = False) -> Merged:
-    """Write all variants of `inputs` to `output`, in order, numbered from 1.
-
-    A variant of several inputs is written once, with the launches and benchmarks of all; a record
-    that compiled has priority over one that failed. The file appears only when it is complete.
-    Raises UserError, and leaves no file, if an input is damaged or `output` exists (unless
-    `force`).
-    """
-    target = output_target(output)
-    if target.exists() and not force:
-        raise exists_already(output)
-    _remove_abandoned(target)
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}.part")
-    try:
-        with ExitStack() as stack:
-            captures = [stack.enter_context(CaptureReader(path)) for path in dict.fromkeys(inputs)]
-            unfinished.touch()  # fails before the work if the output cannot be written
-            joined, read = _join(captures)
-            with CaptureWriter.create(unfinished, force=True) as writer:
-                kernels = _write(writer, joined)
-            stack.callback(OutputLock(target, output).release)  # nobody writes what is replaced
-            for leftover in sidecars(target):
-                leftover.unlink(missing_ok=True)
-            unfinished.replace(target)
-    except (OSError, sqlite3.Error) as error:
-        raise cannot_write(output, error) from error
-    finally:
-        remove_capture(unfinished)
-    return Merged(len(joined), kernels, read)
 
 
 def _remove_abandoned(output: Path) -> None:

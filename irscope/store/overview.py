@@ -27,19 +27,19 @@ class CaptureOverview:
         """Return the number of variants: `3`, `1,000+`."""
         return f"{self.variants:,}{'+' if self.more else ''}"
 
+    @classmethod
+    def read(cls, path: Path) -> CaptureOverview:
+        """Read at most 1,000 rows of a capture. Raises UserError if it is not a sound one."""
+        db, deadline = connect_reader(path)
 
-def overview(path: Path) -> CaptureOverview:
-    """Read at most 1,000 rows of a capture. Raises UserError if it is not a sound one."""
-    db, deadline = connect_reader(path)
+        def first(query: str, limit: int) -> list[object]:
+            return [row[0] for row in rows(db, deadline, query, (limit,))]
 
-    def first(query: str, limit: int) -> list[object]:
-        return [row[0] for row in rows(db, deadline, query, (limit,))]
-
-    with closing(db), Damage(path):
-        kernels = first("SELECT DISTINCT name FROM kernel LIMIT ?", _MAX_NAMES)
-        targets = first("SELECT target FROM variant LIMIT ?", _MAX_VARIANTS)
-        (count,) = first("SELECT count(*) FROM (SELECT 1 FROM variant LIMIT ?)", _MAX_VARIANTS + 1)
-        names = tuple(checked(name) for name in kernels)
-        target_names = tuple(dict.fromkeys(checked(target) for target in targets))[:_MAX_NAMES]
-        variants = int(str(count))
-    return CaptureOverview(names, target_names, min(variants, _MAX_VARIANTS), variants > _MAX_VARIANTS)
+        with closing(db), Damage(path):
+            kernels = first("SELECT DISTINCT name FROM kernel LIMIT ?", _MAX_NAMES)
+            targets = first("SELECT target FROM variant LIMIT ?", _MAX_VARIANTS)
+            (count,) = first("SELECT count(*) FROM (SELECT 1 FROM variant LIMIT ?)", _MAX_VARIANTS + 1)
+            names = tuple(checked(name) for name in kernels)
+            target_names = tuple(dict.fromkeys(checked(target) for target in targets))[:_MAX_NAMES]
+            variants = int(str(count))
+        return cls(names, target_names, min(variants, _MAX_VARIANTS), variants > _MAX_VARIANTS)

@@ -17,7 +17,7 @@ from irscope.store import encoding
 from irscope.store.connection import Damage, connect_reader, in_parts, marks, rows
 from irscope.store.encoding import Blob
 from irscope.store.schema import ATTACHMENT, FACTS, LARGE, NAMES
-from irscope.store.stored_variant import SharedColumns, SummaryRow, mark_of
+from irscope.store.stored_variant import SharedColumns, StoredVariant, SummaryRow, VariantDetails, mark_of
 
 if TYPE_CHECKING:
     from irscope.store.blocks import FactBlock
@@ -208,7 +208,7 @@ class CaptureReader(BlobReader):
         self.__dict__.pop("kernels", None)
         self.__dict__.pop("large", None)
         if self.large:
-            return list(self._stored_variants())
+            return list(self.summaries())
         return self._whole_variants(self.kernels, self.toolchains())
 
     def variant(self, id_: int) -> Variant | None:
@@ -253,9 +253,11 @@ class CaptureReader(BlobReader):
                 artifacts.setdefault(variant, {})[artifact.stage] = artifact
         return artifacts
 
-    def _stored_variants(self) -> Iterator[Variant]:
-        # Here and below: what only large captures use is imported for them.
-        from irscope.store.stored_variant import StoredVariant, VariantDetails
+    def summaries(self) -> Iterator[Variant]:
+        """Yield every variant, in order; its large columns are read when they are asked for.
+
+        A variant takes a twentieth of the memory that all columns need, for captures of 100,000.
+        """
 
         def read(name: str, first: int, most: int) -> list[tuple[int, int, Any]]:
             if self._closed:
@@ -289,14 +291,17 @@ class CaptureReader(BlobReader):
         failure_rows = self._rows("SELECT id, failure NOT NULL FROM variant")
         return {int(id_): bool(failed) for id_, failed in failure_rows}
 
-    def summaries(self) -> Iterator[Variant]:
-        """Yield every variant, in order, with what names it, its origin and whether it failed.
+    def listing(
+        self, kernel: str | None = None, target: str | None = None
+    ) -> tuple[list[Variant], Mapping[int, str]]:
+        """Return the `summaries` of variants that match two globs (None: all), and the names of all by id.
 
-        The rest is empty. A variant takes a twentieth of the memory that all columns need, for
-        captures of 100,000.
+        Raises UserError, listing what there is, if either matches nothing.
         """
-        for row in self._summary_rows():
-            yield Variant(*row.columns, metadata=row.metadata.values, cache_key=row.key)
+        from irscope.store.names import select_variants, variant_names
+
+        variants = list(self.summaries())
+        return select_variants(variants, kernel, target), variant_names(variants)
 
     def _summary_rows(self) -> Iterator[SummaryRow]:
         kernels, toolchains, shared = self.kernels, self.toolchains(), self._shared_columns

@@ -13,7 +13,14 @@ from irscope.model import Benchmark, Kernel, Launch, SourceFunction, Toolchain, 
 from irscope.model.files import output_target
 from irscope.store import encoding
 from irscope.store.blocks import remove_blocks, write_blocks
-from irscope.store.capture_file import OutputLock, create_file, holds_nothing, opening, upgrade
+from irscope.store.capture_file import (
+    OutputLock,
+    create_file,
+    holds_nothing,
+    opening,
+    remove_capture,
+    upgrade,
+)
 from irscope.store.connection import DAMAGE, connect_writer, in_parts, marks
 from irscope.store.encoding import Blob
 from irscope.store.identity import identity, joined_digest, kernel_columns
@@ -103,6 +110,14 @@ class CaptureWriter:
                 db.close()
                 raise
             return cls(path, db, lock)
+
+    @staticmethod
+    def remove_if_empty(path: Path) -> bool:
+        """Remove the capture at `path` if it has no variants and nobody is writing it; say if it was."""
+        empty = holds_nothing(path)
+        if empty:
+            remove_capture(path)
+        return empty
 
     def __enter__(self) -> CaptureWriter:
         return self

@@ -17,7 +17,7 @@ from textual.widgets import Input
 from textual.worker import WorkerFailed
 
 from irscope.model import UserError
-from irscope.tui import keys
+from irscope.tui import key_help, keys
 from irscope.tui.bindings import ASK
 from irscope.tui.home_visits import AppExit, HomeVisits, Start
 from irscope.tui.live_connection import LiveConnection, Producer, VariantCompiler
@@ -25,7 +25,6 @@ from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, config_path, load
 from irscope.workspace import Workspace
-from irscope.workspace.growth import is_abandoned
 
 if TYPE_CHECKING:
     from irscope.learn.render import LessonPages
@@ -71,7 +70,7 @@ class IrscopeApp(HomeVisits):
         self._problem = problem
         # Animated scrolling sends 20 times as many bytes, and people work over SSH.
         self.animation_level = "none"
-        if workspace is not None and producer is None and is_abandoned(workspace):
+        if workspace is not None and producer is None and workspace.abandoned:
             raise UserError(f"{workspace.path} has no variants yet; `irscope compile` adds some")
         self._workspace = workspace
         self._producer = producer
@@ -134,14 +133,12 @@ class IrscopeApp(HomeVisits):
         for command in super().get_system_commands(screen):
             if command.title not in _REPLACED:
                 yield command
-        yield from keys.commands(screen, self._settings.keys)
+        yield from key_help.commands(screen, self._settings.keys)
 
     def on_key(self, event: events.Key) -> None:
         """Says in one line why a key that nothing has handled does nothing here."""
-        from irscope.tui.key_advice import advice  # after the first paint
-
         if not isinstance(self.focused, Input) and not isinstance(self.screen, CommandPalette):
-            line = advice(self, event.key, event.character, self._settings.keys)
+            line = key_help.advice(self, event.key, event.character, self._settings.keys)
             if line:
                 self.notify(line, timeout=2, markup=False)
 
@@ -149,8 +146,8 @@ class IrscopeApp(HomeVisits):
         """Show the help, with the keys of the focused panel first."""
         from irscope.tui.screens.help import HelpScreen  # most runs do not show it
 
-        key_text = partial(keys.shown, self, keymap=self._settings.keys)
-        self.push_screen(HelpScreen(keys.help_groups(self.screen), key_text))
+        key_text = partial(key_help.shown, self, keymap=self._settings.keys)
+        self.push_screen(HelpScreen(key_help.help_groups(self.screen), key_text))
 
     def action_ask_to_quit(self) -> None:
         """Quits; if a capture is open, after a question, which the config file can forbid."""
@@ -197,10 +194,10 @@ class IrscopeApp(HomeVisits):
         elif theme:
             problems.append(f"no theme '{theme}'; known: {', '.join(self.available_themes)}")
         action_ids = (
-            {binding.id for group in keys.sections() for binding in group.bindings} if keymap else set()
+            {binding.id for group in key_help.sections() for binding in group.bindings} if keymap else set()
         )
         problems += [f"keys: no action '{action}'" for action in keymap if action not in action_ids]
-        problems += keys.conflicts(keymap)
+        problems += key_help.conflicts(keymap)
         self.set_keymap({action: pressed for action, pressed in keymap.items() if action in action_ids})
         for problem in problems:
             self.notify(problem, title="Config file", severity="warning", markup=False)

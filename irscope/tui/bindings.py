@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 from textual.binding import Binding
 
@@ -12,64 +12,68 @@ if TYPE_CHECKING:
     from irscope.tui.screens.compare import CompareScreen
 
 
+@dataclass(frozen=True, kw_only=True)
+class Action(Binding):
+    """An action of a screen or a panel: its keys, what it does, and when it is possible.
+
+    Its `id` is its name. `run` runs it; without, Textual calls its owner's method of that name.
+    `problem` returns why it cannot act now, in one line, or "" if it can; its key is dimmed then, and shows
+    the line. Where `applies` is False, the key is hidden.
+    """
+
+    run: Callable[[Any], object] | None = None
+    problem: Callable[[Any], str] = lambda owner: ""
+    applies: Callable[[Any], bool] = lambda owner: True
+
+
 @dataclass(frozen=True)
 class KeyGroup:
     """The bindings of a panel or screen, and the title under which the help lists them."""
 
     title: str
-    bindings: tuple[Binding, ...]
+    bindings: tuple[Action, ...]
 
 
 def key(
-    keys: str, action: str, tooltip: str, hint: str = "", display: str | None = None, name: str = ""
-) -> Binding:
-    """Create a binding. `tooltip` says what it does; with a short `hint`, the bottom line shows it.
+    keys: str,
+    action: str,
+    tooltip: str,
+    hint: str = "",
+    name: str = "",
+    applies: Callable[[Any], bool] = Action.applies,
+) -> Action:
+    """Create an action. `tooltip` says what it does; with a short `hint`, the bottom line shows it.
 
     `name` is what the config file calls the action, if not `action`.
     """
-    return Binding(
+    return Action(
         keys,
         action,
         hint or tooltip,
         show=bool(hint),
-        key_display=display,
         tooltip=tooltip,
         id=name or action,
+        applies=applies,
     )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Action(Binding):
-    """An action of the main screen: its keys, what it does, and when it is possible.
-
-    Its `id` is its name. `problem` returns why it cannot act now, in one line, or "" if it can; its key is
-    dimmed then, and pressing it shows the line. Where `applies` is False, the key is hidden.
-    """
-
-    run: Callable[[CompareScreen], object]
-    problem: Callable[[CompareScreen], str]
-    applies: Callable[[CompareScreen], bool]
+def shared(action: Action, run: Callable[[CompareScreen], object]) -> Action:
+    """Return an action that other screens have, too, as the main screen runs it."""
+    return replace(action, action=f"run({action.id!r})", run=run)
 
 
 def act(
-    binding: Binding,
+    keys: str,
+    name: str,
+    tooltip: str,
     run: Callable[[CompareScreen], object],
-    problem: Callable[[CompareScreen], str] = lambda screen: "",
-    applies: Callable[[CompareScreen], bool] = lambda screen: True,
+    hint: str = "",
+    problem: Callable[[CompareScreen], str] = Action.problem,
+    applies: Callable[[CompareScreen], bool] = Action.applies,
 ) -> Action:
-    """Create an action of the main screen from a binding that other screens may share."""
-    return Action(
-        binding.key,
-        f"run({binding.id!r})",
-        binding.description,
-        show=binding.show,
-        key_display=binding.key_display,
-        tooltip=binding.tooltip,
-        id=binding.id,
-        run=run,
-        problem=problem,
-        applies=applies,
-    )
+    """Create an action of the main screen."""
+    action = key(keys, name, tooltip, hint, applies=applies)
+    return replace(shared(action, run), problem=problem)
 
 
 MOVE = KeyGroup(
@@ -84,16 +88,17 @@ MOVE = KeyGroup(
     ),
 )
 # The same on every screen where they have a meaning, and one name each in the config file.
-SEARCH = key("slash", "search", "Search; ignores case unless you type a capital", "search", "/")
+SEARCH = key("/", "search", "Search; ignores case unless you type a capital", "search")
 NEXT_MATCH = key("n", "match(1)", "Next match")
 PREVIOUS_MATCH = key("N", "match(-1)", "Previous match")
 EXPLAIN = key("e", "explain", "Explain the terms on the line, or the column", "explain")
 # Of the app, so that every screen has them.
-HELP = key("question_mark", "app.help", "Help: first the keys of this panel", "help", "?", name="help")
+HELP = key("?", "app.help", "Help: first the keys of this panel", "help", name="help")
 SUSPEND = key("ctrl+z", "app.suspend_process", "Suspend irscope; fg continues it", name="suspend")
 QUIT = key("q", "app.ask_to_quit", "Quit; then q or y quits, any other key stays", "quit", name="app.quit")
 # In every screen over the main one.
-LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, key("q,escape", "close", "Go back", "back")))
+CLOSE = key("q,escape", "close", "Go back", "back")
+LEAVE = KeyGroup("In a screen over the main one", (EXPLAIN, CLOSE))
 # In screens that show a text from top to bottom.
 READ = KeyGroup(
     "In a screen of text",
@@ -101,17 +106,23 @@ READ = KeyGroup(
         SEARCH,
         NEXT_MATCH,
         PREVIOUS_MATCH,
-        key("right_square_bracket", "change(1)", "Next arrow, section or change", display="]"),
-        key("left_square_bracket", "change(-1)", "Previous arrow, section or change", display="["),
+        key("]", "change(1)", "Next arrow, section or change"),
+        key("[", "change(-1)", "Previous arrow, section or change"),
     ),
 )
 # The same in screens whose `/` filters a list.
-FILTER = key("slash", "search", "Filter: words of a line, in any case", "filter", "/", name="search")
+FILTER = key("/", "search", "Filter: words of a line, in any case", "filter", name="search")
 FILTER_KEYS = (FILTER, *READ.bindings[1:])
 IN_HOME = KeyGroup(
     "In the home screen",
     (
-        key("enter", "open", "Open what is under the cursor; on a title, show all of it", "open"),
+        key(
+            "enter",
+            "choose",
+            "Open what is under the cursor; on a title, show all of it",
+            "open",
+            name="open",
+        ),
         key("r", "screen.refresh_lists", "Look for captures again", "refresh", name="refresh_lists"),
     ),
 )

@@ -17,8 +17,8 @@ from textual.message import Message
 from irscope.model import UserError
 from irscope.model.text import pluralize
 from irscope.tui.settings import CaptureState
-from irscope.workspace import find_writer, overview
-from irscope.workspace.growth import captures_in
+from irscope.workspace import CaptureOverview
+from irscope.workspace.growth import Growth, captures_in
 
 
 class Section(enum.Enum):
@@ -90,9 +90,9 @@ def recent_entries(states: Iterable[CaptureState], folder: Path) -> list[HomeEnt
 def writing_entries(paths: Iterable[Path], folder: Path) -> Iterator[HomeEntry]:
     """Those of `paths` that a process is writing now."""
     for path in dict.fromkeys(Path(os.path.realpath(path)) for path in paths):
-        writer = find_writer(path)
-        if writer is not None and writer.running:
-            yield described(HomeEntry(Section.WRITING, _short(path, folder), (), writer.holder, path))
+        growth = Growth.read(path)
+        if growth.writer is not None and growth.running:
+            yield described(HomeEntry(Section.WRITING, _short(path, folder), (), growth.writer.holder, path))
 
 
 def folder_entries(folder: Path) -> list[HomeEntry]:
@@ -111,7 +111,7 @@ def described(entry: HomeEntry) -> HomeEntry:
     if entry.path is None:
         return entry
     try:
-        contents = overview(entry.path)
+        contents = CaptureOverview.read(entry.path)
     except UserError as error:
         return replace(entry, detail=str(error))
     return replace(

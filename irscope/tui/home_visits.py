@@ -17,7 +17,6 @@ from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.waiting import WaitingScreen
 from irscope.tui.settings import Settings, StateFolder
 from irscope.workspace import Workspace
-from irscope.workspace.growth import is_abandoned
 
 if TYPE_CHECKING:
     from irscope.tui.screens.home import HomeScreen
@@ -115,7 +114,7 @@ class HomeVisits(ThemePreview):
         """Open a capture over the home screen."""
         try:
             workspace = Workspace(path)
-            if is_abandoned(workspace):
+            if workspace.abandoned:
                 workspace.close()
                 raise UserError(f"{path} has no variants yet; `irscope compile` adds some")
         except UserError as error:

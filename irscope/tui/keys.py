@@ -1,47 +1,29 @@
-"""Every key of the app: the main screen's own, and those that the panels and the other screens declare.
+"""The actions of the main screen, an entry each: its keys, its name, what it does, when it is possible.
 
-An action of the main screen is one entry here: its keys, its name, what it does, when it is possible.
-
-The help, the palette and the docs list `sections`. A binding's `id` is the action's name in the config file.
+Panels and other screens declare theirs beside them; `key_help` makes the help, the palette and the docs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from textual.app import App, SystemCommand
-from textual.binding import Binding
-from textual.screen import Screen
-from textual.widget import Widget
-
 from irscope.tui.bindings import (
-    ASK,
     EXPLAIN,
-    FILTER_KEYS,
     HELP,
-    IN_HOME,
-    LEAVE,
-    MOVE,
     NEXT_MATCH,
     PREVIOUS_MATCH,
     QUIT,
-    READ,
     SEARCH,
     SUSPEND,
     Action,
     KeyGroup,
     act,
     key,
+    shared,
 )
-from irscope.tui.screens import OPENING_KEYS, Overlay, overlays
-from irscope.tui.screens.reading import ReadingScreen
-from irscope.tui.widgets.diff_view import DiffView
-from irscope.tui.widgets.findings_view import FindingsView
-from irscope.tui.widgets.line_view import LineView
-from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
-from irscope.tui.widgets.variant_table import VariantTable
+from irscope.tui.controllers.export import ExportController
+from irscope.tui.screens import OPENING_KEYS
 from irscope.workspace.variant_texts import PYTHON
 from irscope.workspace.what_if import can_build_from
 
@@ -96,20 +78,30 @@ def _stage(number: int) -> Action:
         count = len(screen.pair.stages)
         return f"There are only {count} stages" if number > count else ""
 
-    binding = key(str(number), f"stage({number})", f"Show stage {number}")
-    return act(binding, lambda s: s.stages.choose_number(number), problem)
+    return act(
+        str(number),
+        f"stage({number})",
+        f"Show stage {number}",
+        lambda s: s.stages.choose_number(number),
+        problem=problem,
+    )
 
 
 LESSON = KeyGroup(
     "In a lesson",
     (
         act(
-            key("full_stop", "lesson(1)", "The answer, then the next question", "go on", "."),
+            ".",
+            "lesson(1)",
+            "The answer, then the next question",
             lambda s: s.turn_lesson(1),
+            "go on",
             applies=_has_lesson,
         ),
         act(
-            key("comma", "lesson(-1)", "Previous page", display=","),
+            "comma",
+            "lesson(-1)",
+            "Previous page",
             lambda s: s.turn_lesson(-1),
             applies=_has_lesson,
         ),
@@ -119,162 +111,197 @@ COMPARE = KeyGroup(
     "Compare",
     (
         act(
-            key("right_square_bracket", "change(1)", "Next change", "next", "]"),
+            "]",
+            "change(1)",
+            "Next change",
             lambda s: s.stages.go_to_change(1),
-            _no_change,
+            "next",
+            problem=_no_change,
         ),
         act(
-            key("left_square_bracket", "change(-1)", "Previous change", display="["),
+            "[",
+            "change(-1)",
+            "Previous change",
             lambda s: s.stages.go_to_change(-1),
-            _no_change,
+            problem=_no_change,
         ),
-        act(key("J", "step(1)", "Make the next variant B"), lambda s: s.stages.step(1)),
-        act(key("K", "step(-1)", "Make the previous variant B"), lambda s: s.stages.step(-1)),
-        act(key("x", "swap", "Swap A and B", "swap"), lambda s: s.stages.swap(), _same_variant),
+        act("J", "step(1)", "Make the next variant B", lambda s: s.stages.step(1)),
+        act("K", "step(-1)", "Make the previous variant B", lambda s: s.stages.step(-1)),
+        act("x", "swap", "Swap A and B", lambda s: s.stages.swap(), "swap", problem=_same_variant),
         act(
-            key(
-                "right_curly_bracket",
-                "version(1)",
-                "The same variant in the next version or capture",
-                display="}",
-            ),
+            "}",
+            "version(1)",
+            "The same variant in the next version or capture",
             lambda s: s.timeline.step(1),
         ),
         act(
-            key("left_curly_bracket", "version(-1)", "The same variant in the previous version", display="{"),
+            "{",
+            "version(-1)",
+            "The same variant in the previous version",
             lambda s: s.timeline.step(-1),
         ),
+        act(">", "finding(1)", "Next finding", lambda s: s.findings.step(1)),
+        act("<", "finding(-1)", "Previous finding", lambda s: s.findings.step(-1)),
         act(
-            key("greater_than_sign", "finding(1)", "Next finding", display=">"), lambda s: s.findings.step(1)
-        ),
-        act(
-            key("less_than_sign", "finding(-1)", "Previous finding", display="<"),
-            lambda s: s.findings.step(-1),
-        ),
-        act(
-            key("exclamation_mark", "go_to_finding", "Go to what the finding is about", display="!"),
+            "!",
+            "go_to_finding",
+            "Go to what the finding is about",
             lambda s: s.findings.go_to_current(),
         ),
         act(
-            key("u", "toggle_unified", "Show two columns or one", "unify"),
+            "u",
+            "toggle_unified",
+            "Show two columns or one",
             lambda s: s.texts.toggle_unified(),
-            _one_text,
+            "unify",
+            problem=_one_text,
         ),
         act(
-            key("f", "toggle_folded", "Fold or show equal lines", "fold"),
+            "f",
+            "toggle_folded",
+            "Fold or show equal lines",
             lambda s: s.texts.toggle_folded(),
-            _not_compared,
+            "fold",
+            problem=_not_compared,
         ),
         act(
-            key("t", "detail", "Show real changes only, shapes too, or all text differences", "detail"),
+            "t",
+            "detail",
+            "Show real changes only, shapes too, or all text differences",
             lambda s: s.stages.choose_next_detail(),
-            _one_detail,
+            "detail",
+            problem=_one_detail,
         ),
-        act(key("L", "toggle_locations", "Show or hide source locations"), lambda s: s.toggle_locations()),
+        act("L", "toggle_locations", "Show or hide source locations", lambda s: s.toggle_locations()),
     ),
 )
 BACK = act(
-    key("ctrl+o,backspace", "back", "Back to where you were before a jump", "back"),
+    "ctrl+o,backspace",
+    "back",
+    "Back to where you were before a jump",
     lambda s: s.navigation.go_back(),
+    "back",
     applies=lambda s: s.navigation.has_jumped,
 )
 FIND = KeyGroup(
     "Find",
     (
-        act(SEARCH, lambda s: s.navigation.open_search()),
-        act(NEXT_MATCH, lambda s: s.navigation.go_to_match(1)),
-        act(PREVIOUS_MATCH, lambda s: s.navigation.go_to_match(-1)),
+        shared(SEARCH, lambda s: s.navigation.open_search()),
+        shared(NEXT_MATCH, lambda s: s.navigation.go_to_match(1)),
+        shared(PREVIOUS_MATCH, lambda s: s.navigation.go_to_match(-1)),
         act(
-            key(
-                "colon",
-                "go_to_line",
-                "Go to a line (a12: line 12 of A), variant or finding by number",
-                display=":",
-            ),
+            ":",
+            "go_to_line",
+            "Go to a line (a12: line 12 of A), variant or finding by number",
             lambda s: s.navigation.go_to_line(),
         ),
-        act(EXPLAIN, lambda s: s.navigation.explain()),
+        shared(EXPLAIN, lambda s: s.navigation.explain()),
         BACK,
-        act(
-            key("escape", "escape", "Undo zoom, search, filter, jump: one per press"), lambda s: s.undo_view()
-        ),
+        act("escape", "escape", "Undo zoom, search, filter, jump: one per press", lambda s: s.undo_view()),
+    ),
+)
+
+
+def _export(
+    keys: str, name: str, tooltip: str, tooltip_a: str, run: Callable[[ExportController, bool], object]
+) -> tuple[Action, Action]:
+    """Create the action for B, or for the only text, and the one for A, which only the palette has."""
+    of_b = act(keys, f"{name}(True)", tooltip, lambda s: run(s.export, True))
+    return of_b, act("", f"{name}(False)", tooltip_a, lambda s: run(s.export, False))
+
+
+_COPY_LINE, *_EXPORTS = (
+    _export(
+        "y",
+        "copy_line",
+        "Copy the line (of B if there are two)",
+        "Copy the line of A",
+        ExportController.copy_line,
+    ),
+    _export(
+        "Y",
+        "copy_stage",
+        "Copy the whole stage (of B)",
+        "Copy the whole stage of A",
+        ExportController.copy_stage,
+    ),
+    _export(
+        "o",
+        "page",
+        "Open the stage (of B) in $PAGER",
+        "Open the stage of A in $PAGER",
+        ExportController.open_in_pager,
+    ),
+    _export(
+        "E",
+        "edit",
+        "Open the stage (of B) in $EDITOR",
+        "Open the stage of A in $EDITOR",
+        ExportController.open_in_editor,
+    ),
+    _export(
+        "w",
+        "save",
+        "Save the stage (of B) to a file",
+        "Save the stage of A to a file",
+        ExportController.save_stage,
+    ),
+    _export(
+        "U",
+        "reproduce",
+        "Write a reproducer of the variant (B) into a folder",
+        "Write a reproducer of A into a folder",
+        ExportController.reproduce,
     ),
 )
 EXPORT = KeyGroup(
     "Copy, open, save",
     (
+        _COPY_LINE[0],
         act(
-            key("y", "copy_line(True)", "Copy the line (of B if there are two)"),
-            lambda s: s.export.copy_line(right=True),
-        ),
-        act(
-            key("c", "copy_operation", "Copy the operation, of both A and B if they differ"),
+            "c",
+            "copy_operation",
+            "Copy the operation, of both A and B if they differ",
             lambda s: s.export.copy_operation(),
         ),
-        act(
-            key("Y", "copy_stage(True)", "Copy the whole stage (of B)"),
-            lambda s: s.export.copy_stage(right=True),
-        ),
-        act(
-            key("o", "page(True)", "Open the stage (of B) in $PAGER"),
-            lambda s: s.export.open_in_pager(right=True),
-        ),
-        act(
-            key("E", "edit(True)", "Open the stage (of B) in $EDITOR"),
-            lambda s: s.export.open_in_editor(right=True),
-        ),
-        act(
-            key("w", "save(True)", "Save the stage (of B) to a file"),
-            lambda s: s.export.save_stage(right=True),
-        ),
-        act(
-            key("U", "reproduce(True)", "Write a reproducer of the variant (B) into a folder"),
-            lambda s: s.export.reproduce(right=True),
-        ),
-        act(key("P", "picture", "Save a picture of the screen as SVG"), lambda s: s.export.save_picture()),
+        *(of_b for of_b, _ in _EXPORTS),
+        act("P", "picture", "Save a picture of the screen as SVG", lambda s: s.export.save_picture()),
     ),
 )
-# The same for A, only in the palette.
-EXPORT_A = (
-    act(key("", "copy_line(False)", "Copy the line of A"), lambda s: s.export.copy_line(right=False)),
-    act(
-        key("", "copy_stage(False)", "Copy the whole stage of A"), lambda s: s.export.copy_stage(right=False)
-    ),
-    act(
-        key("", "page(False)", "Open the stage of A in $PAGER"), lambda s: s.export.open_in_pager(right=False)
-    ),
-    act(
-        key("", "edit(False)", "Open the stage of A in $EDITOR"),
-        lambda s: s.export.open_in_editor(right=False),
-    ),
-    act(key("", "save(False)", "Save the stage of A to a file"), lambda s: s.export.save_stage(right=False)),
-    act(
-        key("", "reproduce(False)", "Write a reproducer of A into a folder"),
-        lambda s: s.export.reproduce(right=False),
-    ),
-)
+EXPORT_A = tuple(of_a for _, of_a in (_COPY_LINE, *_EXPORTS))
 PANELS = KeyGroup(
     "Panels and stages",
     (
         *map(_stage, range(1, 10)),
         act(
-            key("v", "toggle_variants", "Show or hide the table of variants", "table"),
+            "v",
+            "toggle_variants",
+            "Show or hide the table of variants",
             lambda s: s.toggle_variants(),
+            "table",
         ),
         act(
-            key("at", "choose_kernel", "Choose the kernel and target that the table shows", display="@"),
+            "@",
+            "choose_kernel",
+            "Choose the kernel and target that the table shows",
             lambda s: s.variant_panel.choose_kernel(),
         ),
         *OPENING_KEYS,
         act(
-            key("S", "toggle_source", "Show or hide the Python source next to the stage", "source"),
+            "S",
+            "toggle_source",
+            "Show or hide the Python source next to the stage",
             lambda s: s.source_panel.toggle(),
+            "source",
         ),
         act(
-            key("i", "toggle_findings", "Findings: in one line, in a panel, hidden", "findings"),
+            "i",
+            "toggle_findings",
+            "Findings: in one line, in a panel, hidden",
             lambda s: s.findings.toggle(),
+            "findings",
         ),
-        act(key("z", "zoom", "Show only this panel, or all panels"), lambda s: s.zoom()),
+        act("z", "zoom", "Show only this panel, or all panels", lambda s: s.zoom()),
         key("m", "app.toggle_mouse", "Toggle mouse capture"),
     ),
 )
@@ -283,27 +310,36 @@ RECOMPILE = key("r", "recompile", "Compile the source again; reload a capture th
 HOME = key("H", "app.home", "Home: recent captures, lessons, samples, the manual", name="home")
 # In a capture that was opened from the home screen.
 RETURN = act(
-    key("q", "return_home", "Back to the home screen, if you came from there", "back"),
+    "q",
+    "return_home",
+    "Back to the home screen, if you came from there",
     lambda s: s.return_home(),
+    "back",
     applies=lambda s: s.came_from_home,
 )
 APP = KeyGroup(
     "The app",
     (
         act(
-            key(
-                "plus", "what_if", "Compile the variant also with other values: num_stages=4", "what if", "+"
-            ),
+            "+",
+            "what_if",
+            "Compile the variant also with other values: num_stages=4",
             lambda s: s.what_if.ask_for_values(),
+            "what if",
         ),
         act(
-            key("A", "edit_stage", "Edit the stage of B in $EDITOR and build it; the result is B", "edit"),
+            "A",
+            "edit_stage",
+            "Edit the stage of B in $EDITOR and build it; the result is B",
             lambda s: s.stage_editor.edit(),
-            _nothing_to_build,
+            "edit",
+            problem=_nothing_to_build,
         ),
-        act(RECOMPILE, lambda s: s.live.recompile()),
+        shared(RECOMPILE, lambda s: s.live.recompile()),
         act(
-            key("R", "toggle_recompile", "Compile when the source is saved, or only with r"),
+            "R",
+            "toggle_recompile",
+            "Compile when the source is saved, or only with r",
             lambda s: s.recompile_on_save.toggle(),
         ),
         HOME,
@@ -316,156 +352,11 @@ APP = KeyGroup(
 # The bindings of the app itself, which every screen has.
 EVERYWHERE = (HELP, SUSPEND, QUIT)
 
-_MAIN_GROUPS = (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
+MAIN_GROUPS = (LESSON, COMPARE, FIND, EXPORT, PANELS, APP)
 # The bindings of the main screen in the order of the bottom line; those of its panels come in addition.
 MAIN = (
     BACK,
-    *(binding for group in _MAIN_GROUPS for binding in group.bindings if binding not in (*EVERYWHERE, BACK)),
+    *(binding for group in MAIN_GROUPS for binding in group.bindings if binding not in (*EVERYWHERE, BACK)),
 )
 # The main screen's actions by name.
-ACTIONS = {action.id: action for action in (*MAIN, *EXPORT_A) if isinstance(action, Action)}
-_MAIN_PANELS: tuple[type[LineView], ...] = (
-    VariantTable, DiffView, FindingsView, SourceView, LineOutcomesView,
-)  # fmt: skip
-
-
-def sections() -> Sequence[KeyGroup]:
-    """Return the groups of all keys in the order of the help."""
-    return (
-        COMPARE,
-        *(panel.KEYS for panel in _MAIN_PANELS),
-        LESSON,
-        *(group for overlay in overlays() for group in overlay.KEYS),
-        IN_HOME,
-        LEAVE,
-        READ,
-        MOVE,
-        FIND,
-        EXPORT,
-        PANELS,
-        APP,
-        ASK,
-    )
-
-
-def help_groups(screen: Screen[object]) -> list[KeyGroup]:
-    """Return all groups, in the order of their use on `screen`.
-
-    The focused panel's groups come first, then the screen's, then the others.
-    """
-    first: list[KeyGroup] = []
-    if isinstance(screen.focused, LineView) and screen.focused.KEYS is not MOVE:
-        first.append(screen.focused.KEYS)
-    if isinstance(screen, (*overlays(), ReadingScreen)):
-        first += [*screen.KEYS, READ, LEAVE, MOVE, APP]
-    else:
-        first += [LESSON] if screen.query("#lesson") else []
-        first += [COMPARE, FIND, PANELS, MOVE, EXPORT, APP]
-    return list({group.title: group for group in (*first, *sections())}.values())
-
-
-def conflicts(keymap: Mapping[str, str]) -> list[str]:
-    """Return messages about keys that `keymap` gives to an action and another one there also has."""
-    messages: dict[str, None] = {}
-    if not keymap:
-        return []
-    for scope in _scopes():
-        owners: dict[str, dict[str, None]] = {}
-        for binding in scope:
-            for mapped in Binding.make_bindings([as_mapped(binding, keymap)]):
-                owners.setdefault(mapped.key, {})[binding.id or ""] = None
-        for pressed, actions in owners.items():
-            if len(actions) > 1 and not actions.keys().isdisjoint(keymap):
-                messages[f"'{pressed}' is a key of {' and of '.join(actions)}"] = None
-    return list(messages)
-
-
-def shown(app: App[None], binding: Binding, keymap: Mapping[str, str]) -> str:
-    """Return the names of a binding's keys; those in the user's keymap replace its own."""
-    bindings = Binding.make_bindings([as_mapped(binding, keymap)])
-    return ", ".join(app.get_key_display(mapped) for mapped in bindings)
-
-
-def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
-    """Yield the palette's commands: every action of the screen and its panels.
-
-    `keymap` has the user's keys. An action runs in the panel that owns it, which gets the focus.
-    """
-    if isinstance(screen, (*overlays(), ReadingScreen)):
-        yield from _commands(screen, _own_groups(screen), keymap)
-        panels: Sequence[type[LineView]] = screen.PANELS
-    elif screen.query("#variants"):
-        lesson = [LESSON] if screen.query("#lesson") else []
-        yield from _commands(screen, [*lesson, COMPARE, FIND, EXPORT, PANELS, APP], keymap)
-        yield from (
-            SystemCommand(action.tooltip, "No key", _Run(screen, action.action)) for action in EXPORT_A
-        )
-        panels = _MAIN_PANELS
-    else:
-        return
-    for panel in panels:
-        owner = screen.query(panel).first()
-        # A panel that is hidden can still act, but not if it is part of a hidden one.
-        if all(node.display for node in owner.ancestors if isinstance(node, Widget)):
-            yield from _commands(owner, [panel.KEYS], keymap)
-    if panels:
-        focused = screen.focused
-        owner = focused if isinstance(focused, LineView) else screen.query(panels[0]).first()
-        yield from _commands(owner, [MOVE], keymap)
-
-
-def _scopes() -> Iterator[Sequence[Binding]]:
-    """Yield the bindings that are active at the same time.
-
-    They are those in a panel of the main screen, or of another screen.
-    """
-    for panel in _MAIN_PANELS:
-        yield [*MAIN, *EVERYWHERE, *MOVE.bindings, *panel.KEYS.bindings]
-    yield [*IN_HOME.bindings, *FILTER_KEYS, *LEAVE.bindings, *MOVE.bindings, *EVERYWHERE]
-    for overlay in overlays():
-        screen_bindings = [binding for group in _own_groups(overlay) for binding in group.bindings]
-        yield screen_bindings
-        for panel in overlay.PANELS:
-            yield [*screen_bindings, *panel.KEYS.bindings, *MOVE.bindings]
-
-
-def _own_groups(overlay: type[Overlay] | Overlay | ReadingScreen[object]) -> list[KeyGroup]:
-    """Return the groups of a screen itself, without those of its panels."""
-    panels = [panel.KEYS for panel in overlay.PANELS]
-    kind = overlay if isinstance(overlay, type) else type(overlay)
-    read = [READ] if issubclass(kind, ReadingScreen) else []
-    return [*(group for group in overlay.KEYS if group not in panels), *read, LEAVE]
-
-
-def _commands(
-    owner: Widget, groups: Sequence[KeyGroup], keymap: Mapping[str, str]
-) -> Iterator[SystemCommand]:
-    for binding in (binding for group in groups for binding in group.bindings):
-        if owner.app._check_action_state(binding.action, owner) is False:
-            continue  # it has no meaning here
-        keys = shown(owner.app, binding, keymap)
-        yield SystemCommand(binding.tooltip, f"Key {keys}", _Run(owner, binding.action))
-
-
-class _Run:
-    """Runs an action in its panel, as its key would."""
-
-    def __init__(self, owner: Widget, action: str) -> None:
-        self._owner = owner
-        self._action = action
-
-    async def __call__(self) -> None:
-        if self._owner.can_focus:
-            self._owner.focus()
-        app = self._owner.app
-        if not await app.run_action(self._action, self._owner):
-            from irscope.tui.key_advice import reason  # made from this module
-
-            if why := reason(app, self._action):
-                app.notify(why, markup=False)
-
-
-def as_mapped(binding: Binding, keymap: Mapping[str, str]) -> Binding:
-    """Return the binding with the user's keys, if the config file has any for it."""
-    user_keys = keymap.get(binding.id or "")
-    return binding if user_keys is None else replace(binding, key=user_keys, key_display=None)
+ACTIONS = {action.id: action for action in (*MAIN, *EXPORT_A) if action.run}

@@ -8,8 +8,6 @@ The gauge next to assembly: a bar per line for the registers that are occupied, 
 
 `███▌` is 112 of at most 128 registers. The line under the cursor has the number instead, and so has the line
 with the maximum, followed by `◂`.
-
-The marks of a stage's lines, as the texts draw them: looked up by line.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ from rich.style import Style
 from irscope.tui.page import ScreenLayout
 from irscope.tui.paint import Styles
 from irscope.workspace import Change, LineMarks
-from irscope.workspace.stage_marks import NO_MARKS, Pressure
+from irscope.workspace.stage_marks import Pressure
 
 WIDTH = 3
 # In a narrower panel, the text needs the cells.
@@ -56,7 +54,7 @@ class Minimap:
     @cached_property
     def _groups(self) -> Sequence[_LineGroup]:
         """Return the groups from top to bottom; one per line if the text is shorter than the panel."""
-        lines, rows = self.layout.lines, len(self.layout.page.rows)
+        lines, rows = self.layout, len(self.layout.page.rows)
         count = max(len(lines), self.height)
         starts = [-(-index * count // self.height) for index in range(self.height)]
         firsts = [(line, lines[line].row) for line in starts if line < len(lines)]
@@ -84,8 +82,8 @@ class Minimap:
         groups = self._groups
         if place >= len(groups):
             return " " * WIDTH
-        end = groups[place + 1].line if place + 1 < len(groups) else len(self.layout.lines)
-        on_screen = shown < len(self.layout.lines) and groups[place].line < top + shown and top < end
+        end = groups[place + 1].line if place + 1 < len(groups) else len(self.layout)
+        on_screen = shown < len(self.layout) and groups[place].line < top + shown and top < end
         return self.signs[place] + _PLACES[self._hot[place], on_screen]
 
     @cached_property
@@ -186,25 +184,6 @@ def bar(number: float, limit: int) -> str:
     return f"{'█' * whole}{_EIGHTHS[rest] if rest else ''}".ljust(_BAR)
 
 
-@dataclass(frozen=True)
-class LineFlags:
-    """One side's marks. `marks` are those of the whole stage."""
-
-    marks: LineMarks = NO_MARKS
-
-    @property
-    def pressure(self) -> Pressure | None:
-        """Return the register pressure, if it is known."""
-        return self.marks.pressure
-
-    @cached_property
-    def _starts(self) -> Sequence[int]:
-        return [lines.start for lines in self.marks.hot]
-
-    def is_hot(self, line: int) -> bool:
-        """Return True if a line (from 0) is in the hot loop."""
-        index = bisect_right(self._starts, line) - 1
-        return index >= 0 and line in self.marks.hot[index]
-
-
-NO_FLAGS = LineFlags()
+def is_hot(marks: LineMarks, line: int) -> bool:
+    """Return True if a line (from 0) is in the hot loop."""
+    return _overlaps(marks.hot, line, line + 1)

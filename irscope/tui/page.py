@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
-from irscope.workspace import Change, LayoutChange, OperandNotes, Row, line_without_location
+from irscope.workspace import Change, Language, LayoutChange, OperandNotes, Row
 
 # Equal rows are folded, except this many next to a change.
 CONTEXT = 3
@@ -81,17 +81,26 @@ class Page:
 
     def text(self, row: Row, right: bool) -> str | None:
         """Return the line of one side of a row, or None if it has none."""
-        side = self.right if right else self.left
-        line = row.right if right else row.left
+        side, line = self.right if right else self.left, line_of(row, right)
         return None if side is None or line is None else side.lines[line]
 
     def row_of(self, line: int, right: bool) -> int:
         """Return the row of a line of one side, or the last row if the line does not exist."""
-        return min(bisect_left(_Lines(self.rows, right), line), max(len(self.rows) - 1, 0))
+        last = max(len(self.rows) - 1, 0)
+        return bisect_left(range(last), line, key=lambda row: self._line_above(row, right))
 
     def line_before(self, row: int, right: bool) -> int:
         """Return the number of lines that one side has in the rows above `row`."""
-        return _Lines(self.rows, right)[row - 1] + 1
+        return self._line_above(row - 1, right) + 1
+
+    def _line_above(self, row: int, right: bool) -> int:
+        """Return the line of one side in a row, else the last one above it; -1 if there is none."""
+        while row >= 0:
+            line = line_of(self.rows[row], right)
+            if line is not None:
+                return line
+            row -= 1
+        return -1
 
     def matches(self, query: str, located: bool) -> list[int]:
         """Return the rows with a line that contains `query`, with smart case.
@@ -106,23 +115,9 @@ class Page:
         return [i for i, row in enumerate(self.rows) if row.left in hits[0] or row.right in hits[1]]
 
 
-class _Lines(Sequence[int]):
-    """The line of one side per row, else the last one above; non-decreasing."""
-
-    def __init__(self, rows: Sequence[Row], right: bool) -> None:
-        self._rows = rows
-        self._right = right
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
-    def __getitem__(self, index: int) -> int:  # type: ignore[override]  # bisect asks for no slices
-        while index >= 0:
-            line = self._rows[index].right if self._right else self._rows[index].left
-            if line is not None:
-                return line
-            index -= 1
-        return -1
+def line_of(row: Row, right: bool) -> int | None:
+    """Return the line (from 0) of B, or of A, in a row; None if it has none."""
+    return row.right if right else row.left
 
 
 class _UnalignedRows(Sequence[Row]):
@@ -148,7 +143,7 @@ def _hits(side: PageSide, found: Callable[[str], bool], located: bool) -> set[in
     language = side.language
     if located or not language:
         return hits
-    return {index for index in hits if found(line_without_location(side.lines[index], language))}
+    return {index for index in hits if found(Language.named(language).strip_location(side.lines[index]))}
 
 
 def searcher(query: str) -> Callable[[str], bool]:
@@ -194,13 +189,18 @@ class _Piece(NamedTuple):
         return 1 if self.kind is LineKind.FOLD else self.rows
 
 
-class _ScreenLines(Sequence[ScreenLine]):
-    """Screen lines, created on demand from ranges of rows that are shown in the same way."""
+class ScreenLayout(Sequence[ScreenLine]):
+    """The screen lines of a page: in two columns or one, with equal rows folded or not.
 
-    def __init__(self, ranges: Iterator[tuple[int, LineKind, int]]) -> None:
+    They are created on demand from ranges of rows that are shown in the same way.
+    """
+
+    def __init__(self, page: Page, unified: bool, folded: bool, opened: Collection[int] = ()) -> None:
+        self.page = page
+        self.unified = unified and page.compared
         self._pieces: list[_Piece] = []
         self._length = 0
-        for row, kind, rows in ranges:
+        for row, kind, rows in self._lay_out(_folds(page, opened) if folded and page.compared else []):
             if rows:
                 piece = _Piece(self._length, row, kind, rows)
                 self._pieces.append(piece)
@@ -218,7 +218,7 @@ class _ScreenLines(Sequence[ScreenLine]):
         return ScreenLine(piece.row + index - piece.start, piece.kind)
 
     def find(self, row: int) -> int:
-        """Return the first screen line of `row`, or its fold."""
+        """Return the index of the first screen line that shows `row`, or of its fold."""
         index = bisect_right(self._pieces, row, key=lambda piece: piece.row) - 1
         while index > 0 and self._pieces[index - 1].row == row:
             index -= 1
@@ -226,19 +226,6 @@ class _ScreenLines(Sequence[ScreenLine]):
             return 0
         piece = self._pieces[index]
         return piece.start + min(row - piece.row, piece.height - 1)
-
-
-class ScreenLayout:
-    """The screen lines of a page: in two columns or one, with equal rows folded or not."""
-
-    def __init__(self, page: Page, unified: bool, folded: bool, opened: Collection[int] = ()) -> None:
-        self.page = page
-        self.unified = unified and page.compared
-        self.lines = _ScreenLines(self._lay_out(_folds(page, opened) if folded and page.compared else []))
-
-    def find(self, row: int) -> int:
-        """Return the index of the screen line that shows `row`, or of its fold."""
-        return self.lines.find(row)
 
     def _lay_out(self, folds: Sequence[tuple[int, int]]) -> Iterator[tuple[int, LineKind, int]]:
         start = 0

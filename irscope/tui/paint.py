@@ -5,17 +5,19 @@ The horizontal scroll offset that brings the changed token of a row on screen.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
 from typing import NamedTuple, Protocol
 
+from pygments.lexer import Lexer
 from pygments.token import Token, _TokenType
 from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from irscope.workspace import Row, lexer_for
+from irscope.workspace import Language, Row
 from irscope.workspace.line_differences import content_span, first_change
 
 Span = tuple[int, int]
@@ -53,7 +55,11 @@ STYLE_CLASSES = tuple(dict.fromkeys(_CLASSES.values()))
 
 # A piece of a line in one style: start, end, style class.
 _Run = tuple[int, int, str]
-_lexer = cache(lexer_for)
+
+
+@cache
+def _lexer(language: str) -> Lexer:
+    return Language.named(language).new_lexer()
 
 
 class Styles(Protocol):
@@ -182,13 +188,11 @@ def occurrences(text: str, query: str, start: int, width: int) -> list[Span]:
     if not query:
         return []
     begin, end = max(start - len(query), 0), start + width + len(query)
-    piece = text[begin:end] if query != query.lower() else text[begin:end].lower()
-    spans = []
-    index = piece.find(query)
-    while index >= 0:
-        spans.append((begin + index, begin + index + len(query)))
-        index = piece.find(query, index + len(query))
-    return spans
+    case = re.IGNORECASE if query == query.lower() else 0
+    return [
+        (begin + match.start(), begin + match.end())
+        for match in re.finditer(re.escape(query), text[begin:end], case)
+    ]
 
 
 def _runs(text: str, language: str | None, start: int, width: int) -> list[_Run]:

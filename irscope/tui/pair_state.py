@@ -8,20 +8,11 @@ from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
 from irscope.tui.page import Page, PageSide, plain_page
-from irscope.workspace import (
-    Detail,
-    OperandNotes,
-    Workspace,
-    short_label,
-    stage_named,
-    stages_of,
-    summarize,
-    variant_names,
-)
+from irscope.workspace import Detail, OperandNotes, PythonSource, Workspace
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.diff_rows import differs_materially, rows_at, rows_in_place
-from irscope.workspace.source_lines import python_rows, python_source
-from irscope.workspace.variant_texts import ERROR, PYTHON, failure_lines
+from irscope.workspace.source_lines import python_rows
+from irscope.workspace.variant_texts import ERROR, PYTHON, check_stage, failure_lines
 
 if TYPE_CHECKING:
     from irscope.workspace import Comparison, FindingRow, StageDiff
@@ -44,7 +35,9 @@ class PairState:
         self.workspace = workspace
         self.a = a
         self.b = b
-        self.stages = _tabs(workspace, a, b)
+        # A and B, once if they are the same.
+        self._sides = (a,) if a.id == b.id else (a, b)
+        self.stages = self._tabs()
         self.notes = {stage: self._initial_note(stage) for stage in self.stages}
         self.keys = {stage: (self._key(a, stage), self._key(b, stage)) for stage in self.stages}
         # The compared pages of one stage, each with the diff that it shows.
@@ -52,9 +45,8 @@ class PairState:
 
     def renewed(self) -> PairState:
         """Return the same pair in its current state; notes are kept if a stage's texts did not change."""
-        fresh = PairState(
-            self.workspace, *(self.workspace.live.by_id(variant.id) for variant in (self.a, self.b))
-        )
+        by_id = self.workspace.live.by_id
+        fresh = PairState(self.workspace, by_id(self.a.id), by_id(self.b.id))
         for stage in fresh.stages:
             if stage in self.notes and fresh.keys[stage] == self.keys[stage]:
                 fresh.notes[stage] = self.notes[stage]
@@ -68,38 +60,33 @@ class PairState:
     @property
     def single(self) -> bool:
         """Return True if A and B are the same variant."""
-        return self.a.id == self.b.id
+        return len(self._sides) == 1
 
     @cached_property
     def without_passes(self) -> list[Variant]:
         """Those of A and B whose compiler passes were not recorded."""
-        variants = [self.a] if self.single else [self.a, self.b]
-        return [variant for variant in variants if not self.workspace.passes(variant)]
+        return [variant for variant in self._sides if not self.workspace.passes(variant)]
 
     @property
     def has_passes(self) -> bool:
         """Return True if the compiler passes of A or B were recorded."""
-        return len(self.without_passes) < (1 if self.single else 2)
+        return len(self.without_passes) < len(self._sides)
 
     @property
     def growing(self) -> bool:
         """Return True if A or B is still being compiled."""
-        return any(variant.id in self.workspace.in_progress for variant in (self.a, self.b))
+        return any(variant.id in self.workspace.in_progress for variant in self._sides)
 
     @property
     def failed(self) -> frozenset[int]:
         """Return the ids of those of A and B that failed."""
-        return frozenset(variant.id for variant in (self.a, self.b) if variant.failure is not None)
+        return frozenset(variant.id for variant in self._sides if variant.failure is not None)
 
     def first_stage(self) -> str:
         """Return the stage to open with: the error if A or B failed."""
         if self.failed:
             return ERROR
-        available = [
-            stage
-            for stage in self.stages[1:]
-            if self.workspace.contents.key(self.a, stage) or self.workspace.contents.key(self.b, stage)
-        ]
+        available = [stage for stage in self.stages[1:] if any(self._stored(stage))]
         return _FIRST if _FIRST in available else available[0] if available else PYTHON
 
     def open_tasks(self, current: str, in_order: bool) -> Iterator[str]:
@@ -121,7 +108,7 @@ class PairState:
 
         Takes up to seconds. Raises UserError if a text cannot be derived.
         """
-        for variant in (self.a, self.b):
+        for variant in self._sides:
             if self.workspace.contents.derivable(variant, stage):
                 self.workspace.text(variant, stage)
 
@@ -146,12 +133,12 @@ class PairState:
         """
         from irscope.workspace.finding_table import finding_rows  # after the first paint
 
-        comparison = self.workspace.compare(self.a, self.b)
+        comparison = self.comparison
         return finding_rows(comparison, comparison.findings), len(comparison.main_findings)
 
     def note(self, stage: str, diff: StageDiff | None) -> None:
         """Note the result of comparing a stage."""
-        self.notes[stage] = short_label(diff) if diff else self._initial_note(stage)
+        self.notes[stage] = diff.label if diff else self._initial_note(stage)
 
     def page(self, stage: str, detail: Detail = Detail.SHAPES) -> Page:
         """Return the page of a stage: aligned if it has been compared, else the plain texts."""
@@ -163,12 +150,12 @@ class PairState:
         only = self.only_variant(stage)
         if only is not None:
             return plain_page(side_of(self.workspace, only, stage), None)
-        left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
+        left, right = self._page_sides(stage)
         if stage != PYTHON:
             return plain_page(left, right)
         if left == right:
             return plain_page(left, None)
-        rows = python_rows(python_source(self.a), python_source(self.b))
+        rows = python_rows(PythonSource.of_variant(self.a), PythonSource.of_variant(self.b))
         return Page(left, right, rows, compared=True, raw=True)
 
     def prepare_details(self, stage: str) -> None:
@@ -181,7 +168,7 @@ class PairState:
         cached = self._pages.get((stage, detail))
         if cached is not None and cached[0] is diff:
             return cached[1]
-        left, right = (side_of(self.workspace, variant, stage) for variant in (self.a, self.b))
+        left, right = self._page_sides(stage)
         rows = rows_at(detail, rows_in_place(diff), left.lines, right.lines)
         raw, operands = detail is Detail.RAW, OperandNotes(diff)
         page = Page(left, right, rows, compared=True, raw=raw, layouts=diff.layouts, operands=operands)
@@ -192,10 +179,10 @@ class PairState:
 
     def _error_page(self) -> Page:
         """Return the errors, with the stages that A and B have."""
-        pair = [(self.a, self.b)] if self.single else [(self.a, self.b), (self.b, self.a)]
+        counterparts = (None,) if self.single else (self.b, self.a)
         sides = [
-            PageSide(failure_lines(variant, None if self.single else counterpart))
-            for variant, counterpart in pair
+            PageSide(failure_lines(variant, counterpart))
+            for variant, counterpart in zip(self._sides, counterparts, strict=True)
             if variant.failure is not None
         ]
         return plain_page(sides[0], sides[1] if len(sides) > 1 else None)
@@ -211,10 +198,10 @@ class PairState:
             return None
         if stage == ERROR:
             return None if len(self.failed) > 1 else self.workspace.live.by_id(*self.failed)
-        lacking = [v for v in (self.b, self.a) if self.workspace.contents.key(v, stage) is None]
-        if not lacking:
-            return None
-        return self.a if lacking[0] is self.b else self.b
+        left, right = self._stored(stage)
+        if right is None:
+            return self.a
+        return self.b if left is None else None
 
     def summary(self, stage: str) -> str:
         """Return the differences in a stage, in one line."""
@@ -222,13 +209,11 @@ class PairState:
             return ""
         diff = self.workspace.known_diff(self.a, self.b, stage)
         if diff is not None:
-            return summarize(diff)
+            return diff.summary
         if self.notes[stage] == EQUAL:
             return "identical text"
         if self.notes[stage] == PENDING:
-            letters = [
-                x for x, v in (("A", self.a), ("B", self.b)) if self.workspace.contents.key(v, stage) is None
-            ]
+            letters = [x for x, key in zip("AB", self._stored(stage), strict=True) if key is None]
             return f"{' and '.join(letters)}: not compiled this far yet"
         return "comparing..." if self.notes[stage] == UNKNOWN and self.is_available(stage) else ""
 
@@ -256,24 +241,19 @@ class PairState:
 
     def _heading(self, letter: str, variant: Variant, among: list[Variant]) -> str:
         version = version_name(self.workspace, variant)
-        parts = [f"{letter} #{variant.id}", version, variant_names(among)[variant.id]]
-        if variant.failure:
-            parts.append(f" FAILED: {variant.failure.kind}")
-        if variant.id in self.workspace.in_progress:
-            parts.append(f" {self.workspace.in_progress.status(variant.id)}")
-        return " ".join(part for part in parts if part)
+        failure = f" FAILED: {variant.failure.kind}" if variant.failure else ""
+        status = self.workspace.in_progress.status(variant.id)
+        names = (version, self.workspace.names_among(among)[variant.id], failure, status and f" {status}")
+        return " ".join([f"{letter} #{variant.id}", *filter(None, names)])
 
     def _operation(self, variant: Variant, stage: str, line: int | None) -> list[str]:
         if line is None:
             return []
-        workspace = self.workspace
-        if (
-            stage in (PYTHON, ERROR)
-            or not workspace.contents.key(variant, stage)
-            or not workspace.contents.available(variant, stage)
-        ):
-            return [side_of(workspace, variant, stage).lines[line]]
-        return workspace.operation_lines(variant, stage, line)
+        contents = self.workspace.contents
+        is_stored = stage not in (PYTHON, ERROR) and contents.key(variant, stage)
+        if is_stored and contents.available(variant, stage):
+            return self.workspace.operation_lines(variant, stage, line)
+        return [side_of(self.workspace, variant, stage).lines[line]]
 
     def _key(self, variant: Variant, stage: str) -> str:
         """Identify the text that a variant shows in a stage."""
@@ -285,11 +265,10 @@ class PairState:
         if stage == PYTHON or self.single:
             return ""
         if stage == ERROR:
-            return " and ".join(x for x, v in (("A", self.a), ("B", self.b)) if v.failure is not None)
-        left, right = (self.workspace.contents.key(variant, stage) for variant in (self.a, self.b))
-        if (left is None and self.a.id in self.workspace.in_progress) or (
-            right is None and self.b.id in self.workspace.in_progress
-        ):
+            return " and ".join(x for x, v in zip("AB", self._sides, strict=False) if v.failure is not None)
+        left, right = self._stored(stage)
+        progress = self.workspace.in_progress
+        if (left is None and self.a.id in progress) or (right is None and self.b.id in progress):
             return PENDING
         if left is None or right is None:
             return "A only" if left else "B only"
@@ -297,11 +276,25 @@ class PairState:
 
     def is_available(self, stage: str) -> bool:
         """Return True if the texts of a stage are stored, or were derived before."""
-        return all(
-            self.workspace.contents.available(variant, stage)
-            or not self.workspace.contents.derivable(variant, stage)
-            for variant in (self.a, self.b)
-        )
+        contents = self.workspace.contents
+        return all(contents.available(v, stage) or not contents.derivable(v, stage) for v in self._sides)
+
+    def _stored(self, stage: str) -> tuple[str | None, str | None]:
+        """Identify the contents of a stage of A and of B; None for one that lacks it."""
+        key = self.workspace.contents.key
+        return key(self.a, stage), key(self.b, stage)
+
+    def _page_sides(self, stage: str) -> tuple[PageSide, PageSide]:
+        return side_of(self.workspace, self.a, stage), side_of(self.workspace, self.b, stage)
+
+    def _tabs(self) -> list[str]:
+        """Return the Python source and every text stage that A or B has, can derive or will have."""
+        known = dict.fromkeys(stage for variant in self._sides for stage in self.workspace.pipeline(variant))
+        texts = [stage.name for stage in known if not stage.binary]
+        progress = self.workspace.in_progress
+        expected = {stage for v in self._sides if v.id in progress for stage in progress.expected_stages(v)}
+        stages = [name for name in texts if name in expected or any(self._stored(name))]
+        return [PYTHON, *stages, *([ERROR] if self.failed else [])]
 
 
 def same_config(a: Variant, b: Variant) -> bool:
@@ -317,7 +310,7 @@ def same_config(a: Variant, b: Variant) -> bool:
 def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
     """Return the content of a tab: the text, or the reason for its absence."""
     if stage == PYTHON:
-        source = python_source(variant)
+        source = PythonSource.of_variant(variant)
         return PageSide(source.texts, "python", source.numbers)
     if stage == ERROR:
         return PageSide(failure_lines(variant))
@@ -326,26 +319,9 @@ def side_of(workspace: Workspace, variant: Variant, stage: str) -> PageSide:
     if not workspace.contents.available(variant, stage):
         return PageSide([f"Disassembling the machine code ({stage})..."])
     try:
-        return PageSide(workspace.lines(variant, stage), stage_named(stage).language)
+        return PageSide(workspace.lines(variant, stage), check_stage(stage).language)
     except UserError as error:  # a damaged stage, which must not end the app
         return PageSide([str(error)])
-
-
-def _tabs(workspace: Workspace, a: Variant, b: Variant) -> list[str]:
-    """Return the Python source and every text stage that A or B has, can derive or will have."""
-    backends = dict.fromkeys(stage for v in (a, b) for stage in stages_of(v))
-    texts = [stage.name for stage in backends if not stage.binary]
-    progress = workspace.in_progress
-    expected = {stage for v in (a, b) if v.id in progress for stage in progress.expected_stages(v)}
-    return [
-        PYTHON,
-        *(
-            name
-            for name in texts
-            if name in expected or workspace.contents.key(a, name) or workspace.contents.key(b, name)
-        ),
-        *([ERROR] if a.failure or b.failure else []),
-    ]
 
 
 def _missing(variant: Variant, stage: str) -> str:

@@ -16,10 +16,10 @@ from rich.style import Style
 
 from irscope.model.text import display_line, pluralize
 from irscope.tui import minimap
-from irscope.tui.minimap import NO_FLAGS, LineFlags
-from irscope.tui.page import LineKind, Page, PageSide, ScreenLine
+from irscope.tui.minimap import is_hot
+from irscope.tui.page import LineKind, Page, PageSide, ScreenLine, line_of
 from irscope.tui.paint import CONTINUED, Span, Styles, code, fitted, occurrences, wrap_starts
-from irscope.workspace import Change, Row, line_without_location
+from irscope.workspace import Change, Language, LineMarks, Row
 from irscope.workspace.line_differences import (
     LineChange,
     content_span,
@@ -27,7 +27,7 @@ from irscope.workspace.line_differences import (
     line_changes,
     line_spans,
 )
-from irscope.workspace.stage_marks import Pressure
+from irscope.workspace.stage_marks import NO_MARKS, Pressure
 
 _ABSENT = "\u2571"  # a light diagonal: this side has no line
 _HOT = "\u2503"  # a heavy vertical line: in the hot loop
@@ -111,7 +111,7 @@ class RowPainter:
     full: bool = False
     wrapped: bool = False
     tallest: int = 1
-    flags: tuple[LineFlags, LineFlags] = (NO_FLAGS, NO_FLAGS)
+    marks: tuple[LineMarks, LineMarks] = (NO_MARKS, NO_MARKS)
 
     def height(self, line: ScreenLine) -> int:
         """Return the number of screen lines that a line takes."""
@@ -165,7 +165,7 @@ class RowPainter:
         text = self.page.text(row, right) or ""
         side = self.page.right if right else self.page.left
         if side is not None and side.language and not (self.located or self.page.raw):
-            text = line_without_location(text, side.language)
+            text = Language.named(side.language).strip_location(text)
         return display_line(text)
 
     def start(self, row: Row, text: str, right: bool) -> int:
@@ -176,7 +176,7 @@ class RowPainter:
     def _draws(self, line: ScreenLine, row: Row, right: bool) -> bool:
         """Return True if a screen line shows this side of its row."""
         if line.kind is LineKind.BOTH:
-            return (row.right if right else row.left) is not None
+            return line_of(row, right) is not None
         return right is (line.kind is LineKind.RIGHT)
 
     def _parts(self, text: str, right: bool) -> int:
@@ -228,7 +228,6 @@ class RowPainter:
         if span is None:
             return fitted([], width, base)
         start, text = span[0], half.text[: span[1]] if self.wrapped else half.text
-        flags = self.flags[half.right]
         marks = [
             (half.spans, "span--right" if half.right else "span--left"),
             (occurrences(text, self.query, start, room), "match"),
@@ -238,7 +237,8 @@ class RowPainter:
             *code(text, half.side.language, start, room, base, self.styles, marks, self.wrapped),
         ]
         if self.columns.gauge:
-            segments += minimap.segments(flags.pressure, half.line, at_cursor, base, self.styles, part)
+            pressure = self.marks[half.right].pressure
+            segments += minimap.segments(pressure, half.line, at_cursor, base, self.styles, part)
         return fitted(segments, width, base)
 
     def _gutter(self, half: _Half, numbers: str, mark: str, base: Style, part: int) -> list[Segment]:
@@ -247,7 +247,7 @@ class RowPainter:
         ink = base + self.styles.ink("number--highlighted" if highlighted else "number")
         if part:
             numbers, mark = " " * len(numbers), f"{CONTINUED:<{len(mark)}}"
-        hot = self.flags[half.right].is_hot(half.line)
+        hot = is_hot(self.marks[half.right], half.line)
         gutter = base + self.styles.ink("gutter")
         if hot:
             return [
@@ -363,23 +363,23 @@ def _layouts(page: Page, left: str, right: str) -> Sequence[LineChange]:
     ]
 
 
-def notes(flags: tuple[LineFlags, LineFlags], row: Row, compared: bool) -> Iterator[Piece]:
+def notes(marks: tuple[LineMarks, LineMarks], row: Row, compared: bool) -> Iterator[Piece]:
     """Yield the hot loop that the lines of a row are in, and the registers that are occupied."""
     sides = [
-        (letter if compared else "", side_flags, line)
-        for letter, side_flags, line in zip("AB", flags, (row.left, row.right), strict=True)
+        (letter if compared else "", side_marks, line)
+        for letter, side_marks, line in zip("AB", marks, (row.left, row.right), strict=True)
         if line is not None
     ]
-    loops = [(letter, side_flags.marks.loop) for letter, side_flags, line in sides if side_flags.is_hot(line)]
+    loops = [(letter, side_marks.loop) for letter, side_marks, line in sides if is_hot(side_marks, line)]
     if loops:
         yield "┃ ", "hot"
         yield f"in the hot loop{_sides(loops)}", "detail--label"
     counts = [
-        (letter, _count(side_flags.pressure, line))
-        for letter, side_flags, line in sides
-        if side_flags.pressure and line in side_flags.pressure.by_line
+        (letter, _count(side_marks.pressure, line))
+        for letter, side_marks, line in sides
+        if side_marks.pressure and line in side_marks.pressure.by_line
     ]
-    pressures = [side_flags.pressure for side_flags in flags if side_flags.pressure]
+    pressures = [side_marks.pressure for side_marks in marks if side_marks.pressure]
     if counts:
         if loops:
             yield GAP

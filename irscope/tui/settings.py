@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from irscope.model import UserError, Variant
-from irscope.workspace import all_stages, stage_named
-from irscope.workspace.variant_texts import PYTHON
+from irscope.workspace.variant_texts import PYTHON, stage_names
 
 # A config file is a page long; a larger file is something else.
 _LARGEST = 1_000_000
@@ -63,17 +62,16 @@ def load(path: Path) -> Settings:
     try:
         if path.stat().st_size > _LARGEST:
             raise UserError(f"{path}: too large for a config file")
-        document = _parsed(path.read_text(encoding="utf-8"))
+        return _settings(_parsed(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return Settings()
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:  # not TOML, not UTF-8, or nested too deeply
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # not TOML, not UTF-8, too deep, or wrong
         raise UserError(f"{path}: {' '.join(str(error).split())}") from None
-    try:
-        return _settings(document)
-    except ValueError as error:
-        raise UserError(f"{path}: {error}") from None
 
 
 def _parsed(text: str) -> dict[str, Any]:
@@ -92,9 +90,9 @@ def _settings(document: dict[str, Any]) -> Settings:
     theme, stage, keys = document.get("theme", ""), document.get("stage", ""), document.get("keys", {})
     if not isinstance(theme, str):
         raise ValueError("theme is not a name in quotes")
-    if stage and not (isinstance(stage, str) and _is_text_stage(stage)):
-        stage_names = (PYTHON, *(known_stage.name for known_stage in all_stages() if not known_stage.binary))
-        raise ValueError(f"unknown stage {stage!r}; known: {', '.join(stage_names)}")
+    stages = [PYTHON, *stage_names(binary=False)]
+    if stage and stage not in stages:
+        raise ValueError(f"unknown stage {stage!r}; known: {', '.join(stages)}")
     if not isinstance(keys, dict):
         raise ValueError('keys is not a table: [keys], then lines such as swap = "X"')
     for action, key in keys.items():
@@ -105,13 +103,6 @@ def _settings(document: dict[str, Any]) -> Settings:
         if not isinstance(value, bool):
             raise ValueError(f"{name} is not true or false")
     return Settings(theme, stage, {action: _keys(key) for action, key in keys.items()}, **flags)
-
-
-def _is_text_stage(name: str) -> bool:
-    try:
-        return name == PYTHON or not stage_named(name).binary
-    except ValueError:
-        return False
 
 
 def _keys(text: str) -> str:
@@ -236,24 +227,29 @@ def _read(file: Path) -> CaptureState | None:
     return None
 
 
+# The types in JSON of the fields, by their annotations.
+_TYPES: dict[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "bool | None": (bool, type(None)),
+    "tuple[str, ...]": (tuple,),
+}
+
+
 def _checked(found: dict[str, object]) -> CaptureState:
     """Return the state with these values.
 
     Raises TypeError if one has another type than its field.
     """
-    blank = CaptureState("", 0.0)
     values: dict[str, object] = {}
     for state_field in fields(CaptureState):
-        default = getattr(blank, state_field.name)
-        value = found.get(state_field.name, default)
+        value, kind = found.get(state_field.name, state_field.default), str(state_field.type)
         if isinstance(value, list) and all(isinstance(item, str) for item in value):
             value = tuple(value)
-        allowed = (
-            (bool, type(None)) if default is None else (int, float) if default == 0.0 else (type(default),)
-        )
-        if not isinstance(value, allowed) or (
-            isinstance(value, bool) and not isinstance(default, bool | None)
-        ):
+        is_number = kind in ("int", "float")
+        if not isinstance(value, _TYPES[kind]) or (isinstance(value, bool) and is_number):
             raise TypeError(state_field.name)
         values[state_field.name] = value
     state = CaptureState(**values)  # type: ignore[arg-type]  # checked above

@@ -8,7 +8,7 @@ from itertools import islice
 
 from irscope.model import Variant
 from irscope.model.process import cycles_not_collected, keep_from_search
-from irscope.workspace import ESTIMATE_KINDS, Fact, FactTable, Scope, TableRow, Workspace, kinds_for
+from irscope.workspace import Fact, FactTable, Scope, TableRow, Workspace
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.first_difference import equal_text, first_differences
 from irscope.workspace.table_columns import (
@@ -38,7 +38,7 @@ class TableModel:
         self.scope = Scope()
         self.folding = Folding()
         self.constants = False
-        self.estimated = False  # whether some variants have the facts ESTIMATE_KINDS
+        self.estimated = False  # whether some variants have the facts of an estimate
         self.query = ""
         self.sort: tuple[str, bool] | None = None  # the name of a column, descending
         self.a: Variant | None = None
@@ -80,13 +80,9 @@ class TableModel:
         if workspace is None:
             return
         self._scoped = [variant for variant in self.all if variant in self.scope]
-        backends = dict.fromkeys(variant.target.backend for variant in self._scoped)
-        kinds = list(dict.fromkeys(kind for backend in backends for kind in kinds_for(backend)))
-        if self.estimated:
-            kinds += ESTIMATE_KINDS
         self.columns = columns(
             self._scoped,
-            kinds,
+            self.facts.kinds(self._scoped, self.estimated),
             self.facts,
             workspace.in_progress,
             partial(version_name, workspace),

@@ -15,69 +15,40 @@ if TYPE_CHECKING:
     from irscope.diff.rows import LayoutChange as LayoutChange
     from irscope.diff.rows import Row as Row
     from irscope.diff.rows import StageDiff as StageDiff
-    from irscope.diff.rows import by_source_line as by_source_line
-    from irscope.diff.rows import first_structural as first_structural
-    from irscope.diff.rows import short_label as short_label
-    from irscope.diff.rows import summarize as summarize
     from irscope.estimating.terms import Estimate as Estimate
-    from irscope.facts.fact import ESTIMATE_KINDS as ESTIMATE_KINDS
-    from irscope.facts.fact import MOST_ESTIMATED as MOST_ESTIMATED
     from irscope.facts.fact import Evidence as Evidence
     from irscope.facts.fact import Fact as Fact
     from irscope.facts.fact import FactKind as FactKind
     from irscope.facts.fact import FactValue as FactValue
-    from irscope.facts.fact import microseconds_text as microseconds_text
     from irscope.facts.registers.live_values import LiveValue as LiveValue
     from irscope.facts.registers.live_values import SourceLine as SourceLine
     from irscope.facts.registers.live_values import SpilledValue as SpilledValue
     from irscope.facts.registers.register_report import RegisterReport as RegisterReport
     from irscope.facts.registers.register_report import TensorInRegisters as TensorInRegisters
-    from irscope.facts.registry import kinds_for as kinds_for
     from irscope.facts.source.map import PythonLine as PythonLine
     from irscope.facts.source.map import SourcePlace as SourcePlace
     from irscope.findings.cache_key_diff import ChangedInput as ChangedInput
-    from irscope.findings.cache_key_diff import reason_text as reason_text
     from irscope.findings.compilations import Compilations as Compilations
     from irscope.findings.finding import Finding as Finding
     from irscope.findings.passes import Divergence as Divergence
     from irscope.findings.passes import Divergences as Divergences
     from irscope.languages.document import Layout as Layout
-    from irscope.languages.language import line_without_location as line_without_location
-    from irscope.languages.language import strip_debug as strip_debug
-    from irscope.languages.lexers import lexer_for as lexer_for
+    from irscope.languages.language import Language as Language
     from irscope.layouts.banks import AccessConflicts as AccessConflicts
     from irscope.layouts.banks import BankConflicts as BankConflicts
     from irscope.layouts.color_map import ColorBy as ColorBy
-    from irscope.layouts.color_map import cell_size as cell_size
-    from irscope.layouts.describe import conflicts_text as conflicts_text
-    from irscope.layouts.describe import ways_text as ways_text
     from irscope.layouts.grid import Grid as Grid
     from irscope.layouts.grid import GridCell as GridCell
     from irscope.layouts.grid import Window as Window
-    from irscope.layouts.grid import ruler as ruler
     from irscope.layouts.kernel_layouts import Conversion as Conversion
     from irscope.layouts.kernel_layouts import Picture as Picture
     from irscope.layouts.tensors import Tensor as Tensor
-    from irscope.layouts.tensors import layout_shape as layout_shape
     from irscope.lint.diagnostic import Diagnostic as Diagnostic
     from irscope.lint.diagnostic import Rule as Rule
-    from irscope.lint.linter import lint_source as lint_source
-    from irscope.lint.rules import RULES as RULES
-    from irscope.lint.rules import SOURCE_RULES as SOURCE_RULES
     from irscope.store import CaptureReader as CaptureReader
     from irscope.store import CaptureWriter as CaptureWriter
-    from irscope.store import select_variants as select_variants
-    from irscope.store import variant_names as variant_names
-    from irscope.store.capture_file import find_writer as find_writer
-    from irscope.store.capture_file import holds_nothing as holds_nothing
-    from irscope.store.capture_file import remove_capture as remove_capture
-    from irscope.store.merge_captures import merge_captures as merge_captures
-    from irscope.store.overview import overview as overview
-    from irscope.targets import all_stages as all_stages
-    from irscope.targets import all_targets as all_targets
-    from irscope.targets import parse_target as parse_target
-    from irscope.targets import stage_named as stage_named
-    from irscope.targets import stages_of as stages_of
+    from irscope.store.merge_captures import MergedCapture as MergedCapture
+    from irscope.store.overview import CaptureOverview as CaptureOverview
     from irscope.targets.instructions import InstructionKind as InstructionKind
     from irscope.workspace.capture_comparison import CaptureComparison as CaptureComparison
     from irscope.workspace.charts import Chart as Chart
@@ -116,36 +87,27 @@ if TYPE_CHECKING:
 
 # Module -> the names loaded from it.
 _EXPORTS = {
-    "irscope.diff.rows": (
-        "Change LayoutChange Row StageDiff by_source_line first_structural short_label summarize"
-    ),
+    "irscope.diff.rows": "Change LayoutChange Row StageDiff",
     "irscope.estimating.terms": "Estimate",
-    "irscope.facts.fact": "ESTIMATE_KINDS Evidence Fact FactKind FactValue MOST_ESTIMATED microseconds_text",
+    "irscope.facts.fact": "Evidence Fact FactKind FactValue",
     "irscope.facts.registers.live_values": "LiveValue SourceLine SpilledValue",
     "irscope.facts.registers.register_report": "RegisterReport TensorInRegisters",
-    "irscope.facts.registry": "kinds_for",
     "irscope.facts.source.map": "PythonLine SourcePlace",
-    "irscope.findings.cache_key_diff": "ChangedInput reason_text",
+    "irscope.findings.cache_key_diff": "ChangedInput",
     "irscope.findings.compilations": "Compilations",
     "irscope.findings.finding": "Finding",
     "irscope.findings.passes": "Divergence Divergences",
     "irscope.languages.document": "Layout",
-    "irscope.languages.language": "line_without_location strip_debug",
-    "irscope.languages.lexers": "lexer_for",
+    "irscope.languages.language": "Language",
     "irscope.layouts.banks": "AccessConflicts BankConflicts",
-    "irscope.layouts.color_map": "ColorBy cell_size",
-    "irscope.layouts.describe": "conflicts_text ways_text",
-    "irscope.layouts.grid": "Grid GridCell Window ruler",
+    "irscope.layouts.color_map": "ColorBy",
+    "irscope.layouts.grid": "Grid GridCell Window",
     "irscope.layouts.kernel_layouts": "Conversion Picture",
-    "irscope.layouts.tensors": "Tensor layout_shape",
+    "irscope.layouts.tensors": "Tensor",
     "irscope.lint.diagnostic": "Diagnostic Rule",
-    "irscope.lint.linter": "lint_source",
-    "irscope.lint.rules": "RULES SOURCE_RULES",
-    "irscope.store": "CaptureReader CaptureWriter select_variants variant_names",
-    "irscope.store.capture_file": "find_writer holds_nothing remove_capture",
-    "irscope.store.merge_captures": "merge_captures",
-    "irscope.store.overview": "overview",
-    "irscope.targets": "all_stages all_targets parse_target stage_named stages_of",
+    "irscope.store": "CaptureReader CaptureWriter",
+    "irscope.store.merge_captures": "MergedCapture",
+    "irscope.store.overview": "CaptureOverview",
     "irscope.targets.instructions": "InstructionKind",
     "irscope.workspace.capture_comparison": "CaptureComparison",
     "irscope.workspace.charts": "Chart Point",

@@ -30,8 +30,8 @@ from irscope.facts.registry import (
     STORE_WIDTH,
 )
 from irscope.facts.source.alignment import line_map
+from irscope.findings.computations import globals_read
 from irscope.findings.finding import PairContext, effect
-from irscope.findings.globals import globals_read
 from irscope.findings.source_edits import source_edits
 from irscope.model import Kernel, Status, Variant
 from irscope.model.records import FrozenValue, grouped

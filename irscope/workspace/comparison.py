@@ -1,7 +1,4 @@
-"""Two variants of an open capture, A and B: every question about the pair, answered once.
-
-A variant's config as the Python that makes it.
-"""
+"""Two variants of an open capture, A and B: every question about the pair, answered once."""
 
 from __future__ import annotations
 
@@ -10,15 +7,15 @@ from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
-from irscope.diff.rows import StageDiff, first_structural
+from irscope.diff.rows import StageDiff
 from irscope.facts.duplicates import are_duplicates
 from irscope.facts.fact import Fact
 from irscope.facts.source.alignment import line_map
-from irscope.findings.cache_key_diff import Recompilation, reason_text, recompilation, remedies, verdict
+from irscope.findings.cache_key_diff import Recompilation, recompilation, remedies, verdict
 from irscope.findings.finding import Finding, PairContext, most_important, ranked
 from irscope.findings.registry import findings
-from irscope.model import OPTION_NAMES, Dtype, UserError, Value, Variant, format_value
-from irscope.model.config import changed_parameters, literal
+from irscope.model import UserError, Variant, format_value
+from irscope.model.config import changed_parameters
 from irscope.model.text import one_line, pluralize
 from irscope.targets import is_source_stage, stage_named, stages_of
 from irscope.workspace.compiler_version import chosen_values
@@ -162,7 +159,7 @@ class Comparison:
             return ""
         reasons = [reason for reason in self.recompilation.reasons if reason.input.kind in _NAMED_INPUTS]
         rest = len(reasons) - _MOST_INPUTS
-        texts = [reason_text(reason) for reason in reasons[:_MOST_INPUTS]]
+        texts = [reason.text for reason in reasons[:_MOST_INPUTS]]
         return "; ".join([*texts, *([pluralize(rest, "more input")] if rest > 0 else [])])
 
     @property
@@ -269,7 +266,7 @@ class Comparison:
     @property
     def first_difference(self) -> StageDiff | None:
         """Return the first compared stage that differs in more than shapes and constants."""
-        return first_structural(self._held.values())
+        return next((diff for diff in self._held.values() if diff.structural), None)
 
     @cached_property
     def recompilation(self) -> Recompilation:
@@ -296,18 +293,3 @@ def _origin_text(variant: Variant) -> str:
     """Describe what a generated kernel computes, or how an edit was built; "" for other variants."""
     origin = variant.origin.sentence.removeprefix("computes ") if variant.origin else ""
     return "; ".join(filter(None, [origin, variant.edit.sentence if variant.edit else ""]))
-
-
-def config_code(variant: Variant) -> str:
-    """Return `triton.Config({"BLOCK_M": 64}, num_warps=4)`, to paste into an `@triton.autotune` list.
-
-    Options of a backend (`waves_per_eu`) are among the meta-parameters, as Triton takes them.
-    """
-    config = variant.config
-    meta = ", ".join(f'"{name}": {_code(value)}' for name, value in config.meta.items())
-    options = [f"{name}={_code(config.options[name])}" for name in OPTION_NAMES if name in config.options]
-    return f"triton.Config({', '.join(['{' + meta + '}', *options])})"
-
-
-def _code(value: Value) -> str:
-    return str(value) if isinstance(value, Dtype) else literal(value)

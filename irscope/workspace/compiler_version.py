@@ -78,9 +78,9 @@ def version_name(workspace: Workspace, variant: Variant) -> str:
 
     "" if the capture has only one source of the kernel.
     """
-    if len(workspace.captures) < 2:
+    if len(workspace.contents.paths) < 2:
         return workspace.live.age(variant)
-    return file_names(workspace.captures)[workspace.capture_index(variant)]
+    return file_names(workspace.contents.paths)[workspace.contents.place(variant)]
 
 
 def file_names(paths: Sequence[Path]) -> list[str]:

@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from irscope.diff.rows import Change, LineCountChange, Row, StageDiff, by_source_line
+from irscope.diff.rows import Change, LineCountChange, Row, StageDiff
 from irscope.diff.word_diff import changed_spans
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named, line_without_location
+from irscope.languages.language import Language
 from irscope.languages.mlir import LANGUAGE as MLIR
 from irscope.languages.python import LANGUAGE as PYTHON
 from irscope.model.records import FrozenValue
@@ -37,8 +37,6 @@ if TYPE_CHECKING:
 
 Span = tuple[int, int]
 
-# Every kind of change, in the order of the documents that count them.
-CHANGES = tuple(Change)
 _NOUNS = {Change.OPERANDS: "operand", Change.TEXT: "other line"}
 _PARTICIPLES = (Change.ADDED, Change.REMOVED, Change.MOVED)
 
@@ -92,7 +90,7 @@ def rows_in_place(diff: StageDiff) -> Sequence[Row]:
     An operation with regions can differ on a later line only: `} {tt.flatten}`. Then its first
     line is equal.
     """
-    if not language_named(diff.left.language).has_regions:
+    if not Language.named(diff.left.language).has_regions:
         return diff.rows
     return [
         Row(row.left, row.right, Change.EQUAL)
@@ -155,15 +153,10 @@ def _texts_differ(diff: StageDiff, left: int, right: int) -> bool:
     return any(changed_spans(diff.left.lines[left], diff.right.lines[right]))
 
 
-def change_names(change: Change) -> list[str]:
-    """Return the names of the kinds in a change: "shape", "layout", ..."""
-    return [str(kind.name).lower() for kind in CHANGES if kind in change]
-
-
 def count_changes(rows: Iterable[Row]) -> Mapping[Change, int]:
     """Count the rows with each kind of change, most first; a moved operation counts where it was."""
     once = (row for row in rows if not (row.change & Change.MOVED and row.left is None))
-    counts = Counter(kind for row in once for kind in CHANGES if kind in row.change)
+    counts = Counter(kind for row in once for kind in Change if kind in row.change)
     return dict(counts.most_common())
 
 
@@ -188,7 +181,7 @@ def source_line_counts(diff: StageDiff) -> list[LineCountChange]:
 
     None for MLIR and Python: their rows show it.
     """
-    return [] if diff.left.language in (MLIR.name, PYTHON.name) else by_source_line(diff)
+    return [] if diff.left.language in (MLIR.name, PYTHON.name) else diff.source_lines
 
 
 def _ranges(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -> Iterator[Span]:
@@ -209,7 +202,7 @@ def _ranges(rows: Sequence[Row], context: int, shows: Callable[[Row], object]) -
 
 def _text(document: Document, line: int) -> str:
     # Locations carry no meaning in a diff, and some lines consist of them by half.
-    return display_line(line_without_location(document.lines[line], document.language))
+    return display_line(Language.named(document.language).strip_location(document.lines[line]))
 
 
 # Differences that follow from a block size.
@@ -300,5 +293,5 @@ class OperandNotes:
 
 
 def _value(document: Document, constant: Operation) -> str:
-    text = display_line(line_without_location(document.lines[constant.line], document.language))
+    text = display_line(Language.named(document.language).strip_location(document.lines[constant.line]))
     return text.partition(" = ")[2].strip() or text.strip()

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import irscope.estimating
 from irscope.facts.fact import BOUND_BY, ESTIMATE, ESTIMATE_KEY, ESTIMATE_KINDS, Evidence, Fact
 from irscope.model import Launch, UserError, Variant
-from irscope.workspace.launch_expression import parse_launch
 from irscope.workspace.problem_sizes import problem_text
 from irscope.workspace.stage_contents import DerivedCache, derived_key
 
@@ -102,20 +101,6 @@ class Estimates:
         with self._lock:
             self._made[name] = json.dumps(asdict(result)).encode()
         return result
-
-
-def estimate_of(
-    workspace: Workspace, variant: Variant, launch: Launch | str | None, device: str | None
-) -> Estimate:
-    """Return the estimate of a launch; see `Workspace.estimate`."""
-    from irscope.workspace.picking import device_named
-
-    if isinstance(launch, str):
-        launch = parse_launch(launch).launch_of(variant)
-    if launch is None and not variant.launches:
-        raise UserError(f"#{variant.id} was not launched; give a launch, such as 'grid=(64,), M=4096'")
-    rates, fit = device_named(device) if device else (None, None)
-    return workspace.estimates.of(variant, launch or variant.launches[0], rates, fit)
 
 
 def _cache_name(variant: Variant, launch: Launch, device: DeviceRates | None, fit: Fit | None) -> str:

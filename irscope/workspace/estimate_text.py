@@ -7,14 +7,15 @@ The estimates of two variants for the same problem: what makes one slower, as a 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from irscope.facts.fact import Evidence, microseconds_text
-from irscope.findings.finding import Finding, Severity, effect
+from irscope.facts.fact import Evidence
+from irscope.findings.finding import Finding, FindingCause, Severity, effect
 from irscope.model import Launch, UserError, Variant
 from irscope.model.records import FrozenValue
+from irscope.model.text import microseconds_text
 
 if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate, Term
@@ -136,19 +137,6 @@ def bar_text(share: float, width: int) -> str:
     return (_FULL * (eighths // 8) + part).ljust(width)
 
 
-def evidence_ranges(evidence: Sequence[Evidence]) -> str:
-    """Return the lines in short: `ptx 120-131, 140`; "" without any."""
-    by_stage: dict[str, list[int]] = {}
-    for item in evidence:
-        by_stage.setdefault(item.stage, []).append(item.line + 1)
-    parts = []
-    for stage, lines in by_stage.items():
-        ordered = sorted(set(lines))
-        ranges = ", ".join(map(str, ordered[:3])) + (", ..." if len(ordered) > 3 else "")
-        parts.append(f"{stage} {ranges}")
-    return "; ".join(parts)
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PairEstimates(FrozenValue):
     """The estimates of A and B for the first problem that both were launched for.
@@ -201,7 +189,7 @@ def estimate_findings(comparison: Comparison) -> Iterator[Finding]:
         evidence_a,
         evidence_b,
         changes=_causes(pair.a, pair.b),
-        note=f", for {pair.problem}",
+        causes=(FindingCause("problem", (pair.problem,)),),
     )
 
 

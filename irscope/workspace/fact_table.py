@@ -5,13 +5,14 @@ The facts of an open capture's variants: measured when they are first asked for,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
 from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.fact import (
+    ESTIMATE,
     ESTIMATE_KINDS,
     Fact,
     FactKind,
@@ -22,7 +23,7 @@ from irscope.facts.fact import (
     value_named,
 )
 from irscope.facts.occupancy import REPORTED_SPILLS, spills
-from irscope.facts.registry import CODE, LAUNCHABLE, STACK, facts_named
+from irscope.facts.registry import CODE, LAUNCHABLE, STACK, facts_named, kinds_for
 from irscope.model import Status, UserError, Variant
 from irscope.targets import backend_of
 
@@ -112,6 +113,17 @@ class FactTable:
         """Return the ids of the measured variants that failed or cannot be launched."""
         return self._with_problem
 
+    @staticmethod
+    def kinds(variants: Iterable[Variant], estimated: bool) -> list[FactKind]:
+        """Return the kinds of facts that the variants can have; if `estimated`, those of estimates too."""
+        backends = dict.fromkeys(variant.target.backend for variant in variants)
+        kinds = dict.fromkeys(kind for backend in backends for kind in kinds_for(backend))
+        return [*kinds, *(ESTIMATE_KINDS if estimated else ())]
+
+    def has_estimate(self, variant: int) -> bool:
+        """Check whether a variant was estimated."""
+        return ESTIMATE.name in self._facts.get(variant, _NONE)
+
     def __contains__(self, variant: int) -> bool:
         return variant in self._facts
 
@@ -195,26 +207,3 @@ class MeasuredFacts:
             with suppress(UserError):
                 return workspace.contents.find(variant, stage)
         return workspace.contents.read(variant, stage)
-
-
-def store_facts(workspace: Workspace, report: Callable[[int, int], None]) -> None:
-    """Measure the facts that a capture does not store yet and store them; close the workspace.
-
-    `report` receives the number of variants done and in total.
-    """
-    from irscope.facts.measure import FACTS_VERSION, to_json
-    from irscope.store import CaptureWriter
-
-    stored = workspace.contents.facts(workspace.variants)
-    missing = [variant for variant in workspace.variants if variant.id not in stored]
-    if not missing:
-        workspace.close()
-        return
-    measured = {}
-    for variant in missing:
-        measured[variant.id] = to_json(workspace.facts(variant))
-        report(len(measured), len(missing))
-    workspace.close()
-    with CaptureWriter.resume(workspace.path, amends=True) as writer:
-        for id_, values in measured.items():
-            writer.add_facts(id_, FACTS_VERSION, values)

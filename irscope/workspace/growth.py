@@ -14,16 +14,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from irscope.model.records import FrozenValue
 from irscope.model.text import pluralize
 from irscope.store.capture_file import FoundWriter, find_writer
 from irscope.store.connection import sidecars
-
-if TYPE_CHECKING:
-    from irscope.workspace.workspace import Workspace
-
+from irscope.store.overview import CaptureOverview
 
 # Commands that take --resume.
 _RESUMING = ("compile", "run")
@@ -34,6 +30,11 @@ class Growth(FrozenValue):
     """The other process that writes, or wrote, the capture; None if it is complete."""
 
     writer: FoundWriter | None = None
+
+    @classmethod
+    def read(cls, path: Path) -> Growth:
+        """Find the other process that writes, or wrote, the capture at `path`."""
+        return cls(find_writer(path))
 
     @property
     def running(self) -> bool:
@@ -84,10 +85,13 @@ class Growth(FrozenValue):
         return f"The writer has ended, {variants:,} of {self.writer.planned:,}; {rest}"
 
 
-def incomplete_note(path: Path, variants: int) -> str:
-    """Return a line that says that the writer of a capture ended too early; "" if it did not."""
-    growth = Growth(find_writer(path))
-    text = growth.ended(variants)
+def incomplete_note(path: Path) -> str:
+    """Return a line that says that the writer of a capture ended too early; "" if it did not.
+
+    Raises UserError if the file is not a capture.
+    """
+    variants = CaptureOverview.read(path).variants
+    text = Growth.read(path).ended(variants)
     return f"{path} is incomplete. {text}" if text else ""
 
 
@@ -101,17 +105,12 @@ class GrowthWatch:
 
     def look(self) -> tuple[Growth, bool]:
         """Find the process that writes the capture now; say if files changed since the last call."""
-        growth, state = Growth(find_writer(self._path)), self._state()
+        growth, state = Growth.read(self._path), self._state()
         changed, self._seen = state != self._seen, state
         return growth, changed
 
     def _state(self) -> tuple[tuple[int, int, int], ...]:
         return tuple(map(_file_state, self._files))
-
-
-def is_abandoned(workspace: Workspace) -> bool:
-    """Check whether a capture is empty and no other process compiles into it."""
-    return not workspace.variants and not GrowthWatch(workspace.path).look()[0].running
 
 
 def _file_state(path: Path) -> tuple[int, int, int]:

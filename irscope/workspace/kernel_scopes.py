@@ -7,12 +7,11 @@ The installed plug-ins and what they add, for `irscope doctor`.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from irscope.model import Kernel, Variant
+from irscope.model.files import relative_file
 from irscope.model.plugins import GROUPS, Plugin, loaded_object, plugins
 from irscope.model.records import FrozenValue
 from irscope.model.text import one_line
@@ -95,17 +94,6 @@ def kernel_place(kernel: Kernel) -> tuple[str, int]:
 
     source = kernel.source
     return relative_file(source.file), max(source.line, 1) + def_index(source.text.split("\n"))
-
-
-def relative_file(file: str) -> str:
-    """Return a path relative to the working directory if it is in it, else the path itself."""
-    path = Path(file)
-    if not path.is_absolute():
-        return os.path.normpath(file) if file else file
-    for folder in dict.fromkeys([Path.cwd(), Path.cwd().resolve()]):
-        if path.is_relative_to(folder):
-            return str(path.relative_to(folder))
-    return file
 
 
 def plugin_uses() -> list[tuple[Plugin, str]]:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from irscope.facts.source.tokens import names_in
 from irscope.lint.source.evaluate import UNKNOWN, Evaluator, StaticValue
-from irscope.lint.source.kernel_body import names_in
 from irscope.model import OPTION_NAMES, Argument, Launch, UserError, Variant
 from irscope.model.text import clipped, split_entries
 from irscope.store import CaptureWriter

@@ -17,7 +17,7 @@ from irscope.layouts.color_map import ColorBy, color_choices
 from irscope.layouts.difference import SAME, layout_difference
 from irscope.layouts.grid import Grid
 from irscope.layouts.linear import LinearLayout
-from irscope.layouts.tensors import Tensor, find_tensors, layout_shape
+from irscope.layouts.tensors import Tensor, find_tensors
 from irscope.model import UserError
 from irscope.model.records import grouped
 from irscope.workspace.variant_layouts import DrawingOptions, LayoutDrawing, VariantLayouts
@@ -291,9 +291,7 @@ class LayoutComparison:
 
     def shapes(self, value: ValuePair) -> list[tuple[int, ...]]:
         """Return the shapes that the compact views of A and B cover."""
-        return [
-            layout_shape(tensor) for tensor in (value.a, value.b)[: len(self.sides)] if tensor is not None
-        ]
+        return [tensor.layout_shape for tensor in (value.a, value.b)[: len(self.sides)] if tensor is not None]
 
     def _draw(self, side: VariantLayouts, own: Tensor | None, options: DrawingOptions) -> LayoutDrawing:
         """Draw one side; return an empty drawing with the reason if there is nothing to draw."""

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from irscope.lint.diagnostic import Diagnostic
+from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.rules import RULES
 from irscope.model import UserError
 from irscope.model.files import python_files
@@ -29,6 +29,21 @@ class LintResult:
     problems: Sequence[Diagnostic]
     unread: Sequence[tuple[str, str]] = ()
     paths: Sequence[str] = ()
+
+    @property
+    def rules(self) -> Sequence[Rule]:
+        """Return all rules, those that were not selected included."""
+        return RULES
+
+    @staticmethod
+    def of_source(text: str, file: str) -> list[Diagnostic]:
+        """Return the problems of a Python file with this text, by all rules.
+
+        Raises SyntaxError or ValueError if `text` is not valid Python.
+        """
+        from irscope.lint.linter import lint_source
+
+        return lint_source(text, file, frozenset(rule.name for rule in RULES))
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ from irscope.findings.passes import (
     touched,
 )
 from irscope.languages.document import Document
-from irscope.languages.language import line_without_location
+from irscope.languages.language import Language
 from irscope.model import UserError, Variant
 from irscope.model.text import pluralize
 from irscope.targets import backend_of
@@ -320,7 +320,7 @@ def operation_history(workspace: Workspace, variant: Variant, place: str) -> lis
         text = ""
         if event.step.after is not None:
             after = workspace.module(event.step.after, variant)
-            text = line_without_location(after.lines[event.line], after.language).strip()
+            text = Language.named(after.language).strip_location(after.lines[event.line]).strip()
         result.append(OperationEvent(event.step, event.change, text))
     return result
 

@@ -14,9 +14,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from irscope.facts.fact import microseconds_text
 from irscope.model import Benchmark, Launch, UserError, Variant
-from irscope.model.text import one_line, pluralize
+from irscope.model.text import microseconds_text, one_line, pluralize
 from irscope.workspace.launch_expression import parse_launch
 from irscope.workspace.problem_sizes import Problem, by_kernel, problems, requested_problem
 

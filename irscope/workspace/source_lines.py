@@ -31,6 +31,15 @@ class PythonSource:
     lines: Sequence[PythonLine] = ()
     file: str = ""
 
+    @classmethod
+    def of_variant(cls, variant: Variant) -> PythonSource:
+        """Return the Python source of a variant's kernel, then of its helpers.
+
+        The lines of the program that a generated kernel came from are first.
+        """
+        program = origin_lines(variant.origin) if variant.origin else []
+        return cls([*program, *python_lines(variant.kernel)], variant.kernel.source.file)
+
     @cached_property
     def texts(self) -> list[str]:
         """Return the text of each line."""
@@ -62,15 +71,6 @@ class PythonSource:
         return kernel_lines[-1] if kernel_lines else indices[0] if indices else None
 
 
-def python_source(variant: Variant) -> PythonSource:
-    """Return the Python source of a variant's kernel, then of its helpers.
-
-    The lines of the program that a generated kernel came from are first.
-    """
-    program = origin_lines(variant.origin) if variant.origin else []
-    return PythonSource([*program, *python_lines(variant.kernel)], variant.kernel.source.file)
-
-
 def python_rows(a: PythonSource, b: PythonSource) -> list[Row]:
     """Align the lines of two sources."""
     from irscope.diff.build_rows import text_rows  # the app opens without a diff
@@ -98,7 +98,7 @@ class Listing:
 
 def listings(a: Variant, b: Variant) -> list[Listing]:
     """Return one listing if A and B have the same Python, otherwise one of each."""
-    left, right = python_source(a), python_source(b)
+    left, right = PythonSource.of_variant(a), PythonSource.of_variant(b)
     if left.lines == right.lines:
         return [Listing("AB", left, 0)]
     return [Listing("A", left, 0), Listing("B", right, len(left.lines))]

@@ -14,6 +14,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from threading import Lock
@@ -21,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 
 from irscope.model import Artifact, Kernel, Pass, Stage, UserError, Variant
 from irscope.model.process import cycles_not_collected
+from irscope.model.text import encoded
 from irscope.store import CaptureReader, encoding
 from irscope.store.encoding import MAX_LINE, has_long_line
-from irscope.store.joined_reader import JoinedReader
 from irscope.targets import stage_named
 from irscope.workspace.live import InProgress
-from irscope.workspace.variant_texts import TEXTS, check_stage, encoded, missing_text, variant_texts
+from irscope.workspace.variant_texts import TEXTS, check_stage, missing_text, variant_texts
 
 if TYPE_CHECKING:
     from irscope.facts.fact import Fact
@@ -47,8 +48,9 @@ class StageContents:
     """Reads a capture's stages; several threads may use it.
 
     Holds what had to be derived (SASS, Triton's layouts) until `close` stores it: in the capture if the
-    caller's own command wrote it (`writable`), else in the user's cache folder. `also` are captures that are
-    read as parts of the first. Raises UserError if `path` is not a capture.
+    caller's own command wrote it (`writable`), else in the user's cache folder. `also` are captures whose
+    variants follow those of the first under further numbers, and whose equal kernels are one. Raises
+    UserError if a file is not a capture.
     """
 
     def __init__(
@@ -59,9 +61,15 @@ class StageContents:
         writable: bool = False,
         also: Sequence[Path] = (),
     ) -> None:
-        self._reader = JoinedReader([Path(path), *also]) if also else CaptureReader(path)
+        self._readers: list[CaptureReader] = []
+        try:
+            self._readers += map(CaptureReader, (path, *also))
+        except UserError:
+            for reader in self._readers:
+                reader.close()
+            raise
         self._writable = writable
-        self.path = self._reader.path
+        self.path = self._readers[0].path
         self._in_progress = in_progress
         self._disassemble = disassemble
         self._lock = Lock()
@@ -70,9 +78,15 @@ class StageContents:
         self._made: dict[str, bytes] = {}  # by their names in the user's cache folder
         # Why a stage is not read, by variant and stage: finding out again would take as long as reading it.
         self._refused: dict[tuple[int, str], str] = {}
-        # Other captures by path, and which of them has a variant.
+        # The other captures that variants were compiled into since, by path, and which of them has a variant.
         self._others: dict[Path, CaptureReader] = {}
-        self._homes: dict[int, CaptureReader] = {}
+        self._compiled: dict[int, CaptureReader] = {}
+        # Of several captures, the index of the one that has a variant, and its number there; and the reverse.
+        self._homes: dict[int, tuple[int, int]] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._last_number = 0
+        # Per kernel without its number, the kernel as the variants of several captures have it.
+        self._kernels: dict[Kernel, Kernel] = {}
         # The passes that were recorded later, by the id of the variant.
         self._later_passes: dict[int, tuple[Pass, ...]] = {}
 
@@ -84,7 +98,7 @@ class StageContents:
         second file.
         """
         with self._lock:
-            for reader in (self._reader, *self._others.values()):
+            for reader in (*self._readers, *self._others.values()):
                 reader.close()
         if self._writable and (self._derived or self._layouts):
             self._store_in_capture()
@@ -101,16 +115,16 @@ class StageContents:
             CaptureWriter.resume(self.path, amends=True) as writer,
         ):
             for (variant, stage), content in self._derived.items():
-                if variant not in self._homes:
+                if self._is_in_first(variant):
                     writer.add_artifact(variant, stage, content)
             for variant, layouts in self._layouts.items():
-                if variant not in self._homes:
+                if self._is_in_first(variant):
                     writer.add_layouts(variant, layouts)
 
     def add_capture(self, path: Path, variant: int) -> None:
         """Read a variant's stages from the capture at `path`, which has the same id, from now on."""
         with self._lock:
-            self._homes[variant] = self._other(path)
+            self._compiled[variant] = self._other(path)
 
     def add_passes(self, variant: int, path: Path, stored: int) -> None:
         """Give a variant the passes of the variant `stored` of the capture at `path`, from now on."""
@@ -125,59 +139,99 @@ class StageContents:
             self._others[path] = CaptureReader(path)
         return self._others[path]
 
-    def _home(self, variant: Variant) -> CaptureReader:
-        """Return the capture that has a variant."""
-        return self._homes.get(variant.id, self._reader)
+    def _home(self, variant: Variant) -> tuple[CaptureReader, Variant]:
+        """Return the capture that has a variant, and the variant as that capture knows it."""
+        if variant.id in self._compiled:
+            return self._compiled[variant.id], variant
+        index, id_ = self._homes.get(variant.id, (0, variant.id))
+        return self._readers[index], variant if id_ == variant.id else replace(variant, id=id_)
+
+    def _is_in_first(self, id_: int) -> bool:
+        return id_ not in self._compiled and self._homes.get(id_, (0, id_)) == (0, id_)
+
+    def _number(self, index: int, id_: int) -> int:
+        """Return the number of a variant of the capture with this index, always the same."""
+        if len(self._readers) == 1:
+            return id_
+        home = index, id_
+        if home not in self._numbers:
+            number = id_ if index == 0 and id_ not in self._homes else self._last_number + 1
+            self._numbers[home], self._homes[number] = number, home
+            self._last_number = max(self._last_number, number)
+        return self._numbers[home]
+
+    def _joined(self, index: int, variant: Variant) -> Variant:
+        """Return a variant of the capture with this index as one of all captures."""
+        if len(self._readers) == 1:
+            return variant
+        return replace(variant, id=self._number(index, variant.id), kernel=self._shared(variant.kernel))
+
+    def _shared(self, kernel: Kernel) -> Kernel:
+        """Return the kernel under a number that it shares with equal ones of other captures."""
+        return self._kernels.setdefault(replace(kernel, id=0), replace(kernel, id=len(self._kernels) + 1))
 
     @cached_property
     def _cache(self) -> DerivedCache:
-
         return DerivedCache()
 
     @property
     def large(self) -> bool:
-        """Return True if variants are read when they are asked for."""
+        """Return True if variants are read when they are asked for; those of several captures never are."""
         with self._lock:
-            return self._reader.large
+            return len(self._readers) == 1 and self._readers[0].large
 
     def variant(self, id_: int) -> Variant | None:
         """Return the variant with this id; None if there is none. Raises UserError if it is damaged."""
         with self._lock:
-            return self._reader.variant(id_)
+            if len(self._readers) > 1 and id_ not in self._homes:
+                return None
+            index, stored_id = self._homes.get(id_, (0, id_))
+            stored = self._readers[index].variant(stored_id)
+            return stored and self._joined(index, stored)
 
     def kernels(self) -> tuple[Kernel, ...]:
-        """Return the kernels in the file, as of the first access."""
+        """Return the kernels in the files, as of the first access."""
         with self._lock:
-            return tuple(self._reader.kernels.values())
+            kernels = [kernel for reader in self._readers for kernel in reader.kernels.values()]
+            return tuple(kernels if len(self._readers) == 1 else dict.fromkeys(map(self._shared, kernels)))
 
     @property
     def paths(self) -> tuple[Path, ...]:
         """Return the files that are open, in order."""
-        return self._reader.paths if isinstance(self._reader, JoinedReader) else (self._reader.path,)
+        return tuple(reader.path for reader in self._readers)
 
     def place(self, variant: Variant) -> int:
         """Return the index in `paths` of the file that has a variant."""
-        return self._reader.place(variant) if isinstance(self._reader, JoinedReader) else 0
+        return self._homes[variant.id][0] if variant.id in self._homes else 0
 
     def variants(self) -> dict[int, Variant]:
-        """Return the variants in the file, by id in its order. Raises UserError if the file is damaged."""
+        """Return the variants in the files, by id in their order. Raises UserError if a file is damaged."""
         with self._lock, cycles_not_collected():
-            stored = self._reader.variants()
-            return {variant.id: variant for variant in stored if variant.id not in self._homes}
+            joined = [
+                self._joined(index, variant)
+                for index, reader in enumerate(self._readers)
+                for variant in reader.variants()
+            ]
+            return {variant.id: variant for variant in joined if variant.id not in self._compiled}
 
     def newer(self, known: Mapping[int, Variant]) -> dict[int, Variant]:
-        """Return the variants in the file that `known` lacks, or has as failures that compiled since.
+        """Return the variants in the files that `known` lacks, or has as failures that compiled since.
 
-        By id in the order of the file. Raises UserError if the file is damaged.
+        By id in the order of the files. Raises UserError if a file is damaged.
         """
         with self._lock:
-            ids = [
-                id_
-                for id_, failed in sorted(self._reader.failed().items())
-                if id_ not in self._homes
-                and (id_ not in known or (known[id_].failure is not None and not failed))
-            ]
-            candidates = {id_: self._reader.variant(id_) for id_ in ids}
+            failed = {
+                self._number(index, id_): failed
+                for index, reader in enumerate(self._readers)
+                for id_, failed in sorted(reader.failed().items())
+            }
+        ids = [
+            id_
+            for id_, has_failed in failed.items()
+            if id_ not in self._compiled
+            and (id_ not in known or (known[id_].failure is not None and not has_failed))
+        ]
+        candidates = {id_: self.variant(id_) for id_ in ids}
         return {id_: variant for id_, variant in candidates.items() if variant is not None}
 
     def equal_stages(self, variant: Variant) -> dict[int, tuple[str, str]]:
@@ -186,11 +240,13 @@ class StageContents:
         Empty if the artifacts of all variants are in memory. Raises UserError if the file is
         damaged.
         """
-        if not self.large or variant.id in self._homes:
+        if not self.large or variant.id in self._compiled:
             return {}
         with self._lock:
-            names_of = {id_: (stages, equal) for id_, stages, equal in self._reader.equal_stages(variant.id)}
-        return {id_: names for id_, names in names_of.items() if id_ not in self._homes}
+            names_of = {
+                id_: (stages, equal) for id_, stages, equal in self._readers[0].equal_stages(variant.id)
+            }
+        return {id_: names for id_, names in names_of.items() if id_ not in self._compiled}
 
     def facts(self, variants: Sequence[Variant]) -> dict[int, Mapping[str, Fact]]:
         """Return the facts that the file stores for `variants`, by variant id and name; without evidence.
@@ -204,20 +260,25 @@ class StageContents:
         columns = {backend: FactColumns(backend, kinds_for(backend)) for backend in set(backends.values())}
         result: dict[int, Mapping[str, Fact]] = {}
         with self._lock, cycles_not_collected():
-            for block in self._reader.fact_blocks():
+            readers = enumerate(self._readers)
+            for index, block in (
+                (index, block) for index, reader in readers for block in reader.fact_blocks()
+            ):
                 if block.version != FACTS_VERSION:
                     continue
-                row_backends = [None if id_ in self._homes else backends.get(id_) for id_ in block.ids]
+                ids = [self._number(index, id_) for id_ in block.ids]
+                row_backends = [None if id_ in self._compiled else backends.get(id_) for id_ in ids]
                 for backend in set(filter(None, row_backends)):
                     rows = rows_from_json(block.columns, columns[backend]) or ()
-                    of_each = zip(block.ids, row_backends, rows, strict=False)
+                    of_each = zip(ids, row_backends, rows, strict=False)
                     result.update((id_, row) for id_, name, row in of_each if name == backend)
         return result
 
     def passes(self, variant: Variant) -> list[PassStep]:
         """Return the compiler's passes of a variant in order."""
         with self._lock:
-            recorded = self._later_passes.get(variant.id) or self._home(variant).passes(variant)
+            reader, stored = self._home(variant)
+            recorded = self._later_passes.get(variant.id) or reader.passes(stored)
             if not recorded:
                 return []
             from irscope.findings.passes import steps
@@ -227,17 +288,19 @@ class StageContents:
     def artifact(self, artifact: Artifact) -> bytes:
         """Return the content of an artifact. Raises UserError if it is damaged."""
         with self._lock:
-            for reader in self._others.values():
-                with contextlib.suppress(UserError):
+            *readers, last = (*self._others.values(), *reversed(self._readers))
+            for reader in readers:
+                with contextlib.suppress(UserError):  # another capture has it
                     return self._with_short_lines(reader.content(artifact), artifact.stage)
-            return self._with_short_lines(self._reader.content(artifact), artifact.stage)
+            return self._with_short_lines(last.content(artifact), artifact.stage)
 
     def layouts(self, variant: Variant) -> dict[str, Any] | None:
         """Return Triton's own linear layouts of a variant; None if nobody asked Triton."""
         if variant.id in self._layouts:
             return self._layouts[variant.id]
         with self._lock:
-            stored = self._home(variant).layouts(variant)
+            reader, original = self._home(variant)
+            stored = reader.layouts(original)
         if stored is None and (key := self._layouts_key(variant)) and (content := self._cache.read(key)):
             with contextlib.suppress(ValueError):
                 stored = self._layouts[variant.id] = dict(json.loads(content))
@@ -285,7 +348,8 @@ class StageContents:
         if (variant.id, stage) in self._refused:
             raise UserError(self._refused[variant.id, stage])
         with self._lock:
-            stored = self._home(variant).read(variant, stage)
+            reader, original = self._home(variant)
+            stored = reader.read(original, stage)
         return None if stored is None else self._with_short_lines(stored, stage, variant)
 
     def _with_short_lines(self, content: bytes, stage: str, variant: Variant | None = None) -> bytes:

@@ -13,8 +13,8 @@ from dataclasses import replace
 from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from irscope.model import Kernel, UserError, Variant
-from irscope.targets import backend_with_assembly, backend_with_machine_code, stage_named
+from irscope.model import Kernel, Stage, UserError, Variant
+from irscope.targets import backend_with_assembly, backend_with_machine_code, stage_named, stages_of
 from irscope.workspace.stage_contents import StageContents
 from irscope.workspace.variant_texts import TEXTS, check_stage, text_stages
 
@@ -83,6 +83,10 @@ class StageReader:
         self._source_maps: SizedCache[SourceMap] = SizedCache(_HELD_LINES)
         self._modules: SizedCache[Document] = SizedCache(_HELD_LINES)
         self._frames: dict[tuple[Kernel, str], SourceFrame] = {}
+
+    def pipeline(self, variant: Variant) -> tuple[Stage, ...]:
+        """Return the stages that a variant can have, binary ones included, in pipeline order."""
+        return stages_of(variant)
 
     def stages(self, variant: Variant) -> list[str]:
         """Return the text stages that a variant has or that can be derived, in pipeline order."""

@@ -13,13 +13,7 @@ from irscope.facts.duplicates import StageReuse, stage_reuse
 from irscope.facts.fact import FactKind, FactValue
 from irscope.model import Status, Value, format_value
 from irscope.model.records import FrozenValue, varying_keys
-from irscope.workspace.table_sections import (
-    SHOWN_TOGETHER,
-    TableEntry,
-    TableSection,
-    default_kinds,
-    values_of,
-)
+from irscope.workspace.table_sections import SHOWN_TOGETHER, TableEntry, TableSection
 
 # Every view shows this for a value that could not be determined.
 UNKNOWN = "?"
@@ -78,6 +72,14 @@ class TableView(FrozenValue):
     facts: tuple[FactColumn, ...]
     identified: bool
 
+    @classmethod
+    def of_section(cls, section: TableSection, kinds: Sequence[FactKind] | None = None) -> TableView:
+        """Return a section with the columns of `kinds` (None: those that a person is shown)."""
+        selected = section.default_kinds() if kinds is None else kinds
+        facts = tuple(_fact_column(section, kind) for kind in selected)
+        configs = {tuple(entry.chosen.items()) for entry in section.entries}
+        return cls(section, _config_columns(section), facts, len(configs) == len(section.entries))
+
     @property
     def entries(self) -> tuple[TableEntry, ...]:
         """Return the rows."""
@@ -121,14 +123,6 @@ class TableView(FrozenValue):
         return stage_reuse(variants, facts)
 
 
-def table_view(section: TableSection, kinds: Sequence[FactKind] | None = None) -> TableView:
-    """Return a section with the columns of `kinds` (None: those that a person is shown)."""
-    selected = default_kinds(section) if kinds is None else kinds
-    facts = tuple(_fact_column(section, kind) for kind in selected)
-    configs = {tuple(entry.chosen.items()) for entry in section.entries}
-    return TableView(section, _config_columns(section), facts, len(configs) == len(section.entries))
-
-
 def _config_columns(section: TableSection) -> tuple[ConfigColumn, ...]:
     """Return the config columns; equal values share a cell.
 
@@ -157,7 +151,7 @@ def _fact_column(section: TableSection, kind: FactKind) -> FactColumn:
     best = section.best_values(kind)
     shared: dict[object, TableCell] = {}
     cells = []
-    for entry, value in zip(section.entries, values_of(section.entries, kind.name), strict=True):
+    for entry, value in zip(section.entries, section.values(kind.name), strict=True):
         failed = value is None and entry.variant.failure is not None
         marked = best.mark(entry.variant.id, value) == "best"
         key = type(value), value, failed, marked

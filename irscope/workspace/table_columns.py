@@ -16,7 +16,7 @@ from irscope.model import Status, Target, Value, Variant, format_value
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.first_difference import first_difference, joined, state
 from irscope.workspace.live import InProgress
-from irscope.workspace.table_sections import BestValues, best_values, minor
+from irscope.workspace.table_sections import BestValues, best_values
 
 # The cell of a fact that is still to be measured.
 UNMEASURED = "·"
@@ -130,7 +130,7 @@ def columns(
     ordered = sorted((kind for kind in kinds if not kind.in_state), key=lambda kind: kind.place)
     before = [kind for kind in ordered if kind.place < 0]
     after = [kind for kind in ordered if kind.place > 0]
-    rest = sorted((kind for kind in ordered if not kind.place), key=minor)
+    rest = sorted((kind for kind in ordered if not kind.place), key=lambda kind: kind.minor)
     return [
         Column("#", NUMBER, lambda some: [variant.id for variant in some], str, numeric=True),
         *_chosen(variants, age),

@@ -20,7 +20,6 @@ from irscope.facts.fact import (
     BOUND_BY,
     ESTIMATE,
     ESTIMATE_KEY,
-    ESTIMATE_KINDS,
     Fact,
     FactKind,
     Facts,
@@ -37,7 +36,7 @@ from irscope.model.text import natural_key, one_line, pluralize
 from irscope.workspace.fact_table import kinds_named
 
 if TYPE_CHECKING:
-    from irscope.workspace.workspace import Workspace
+    pass
 
 # For sorting: numbers, then text, then unknown values.
 SortKey = tuple[int, float, str]
@@ -182,22 +181,35 @@ class TableSection(FrozenValue):
         """Return the best value of a fact."""
         return best_values(kind, self._facts, self._unable, self._spilling)
 
+    def values(self, name: str) -> list[FactValue]:
+        """Return the values of the fact called `name`; None if one is unknown."""
+        return column_of([entry.facts for entry in self.entries], name)
 
-def capture_sections(
-    workspace: Workspace,
-    kernel: str | None,
-    target: str | None,
-    sort: str | None,
-    kinds: Sequence[FactKind] | None,
-    estimate: bool,
-) -> list[TableSection]:
-    """Return the sections of a capture; see `Workspace.sections`."""
-    variants = workspace.select(kernel, target)
-    facts = workspace.all_facts(variants, estimate)
-    if kinds is None:
-        backend_kinds = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
-        kinds = (*ESTIMATE_KINDS, *backend_kinds) if estimate else backend_kinds
-    return sections(entries(variants, workspace.names, facts), sort, kinds)
+    def default_kinds(self) -> list[FactKind]:
+        """Return the kinds that a person is shown: those of the backend with at least one known value.
+
+        Without the facts that the notes contain: whether a variant can launch, and its machine code;
+        and without those of things that no variant has, such as atomics.
+        """
+        hidden = {"launchable", "code"}
+        if not self.varying_kinds([ESTIMATE_KEY]):
+            hidden.add(ESTIMATE_KEY.name)
+        return [
+            kind
+            for kind in with_estimates(self.entries, kinds_for(self.backend))
+            if kind.name not in hidden
+            and any(entry.value(kind.name) not in (None, kind.absent) for entry in self.entries)
+        ]
+
+    def varying_kinds(self, kinds: Sequence[FactKind]) -> list[FactKind]:
+        """Return those of `kinds` whose values vary within the section; of SHOWN_TOGETHER, all or none."""
+        names = {kind.name for kind in kinds}
+        if names.intersection(SHOWN_TOGETHER):
+            names.update(SHOWN_TOGETHER)
+        varying_names = {name for name in names if len(set(map(_key, self.values(name)))) > 1}
+        if varying_names.intersection(SHOWN_TOGETHER):
+            varying_names.update(SHOWN_TOGETHER)
+        return [kind for kind in kinds if kind.name in varying_names]
 
 
 def entries(
@@ -246,11 +258,6 @@ def sort_key(value: FactValue | Value) -> SortKey:
     if value is None:
         return 2, 0.0, ""
     return (0, float(value), "") if isinstance(value, int | float) else (1, 0.0, natural_key(str(value)))
-
-
-def values_of(entries: Sequence[TableEntry], name: str) -> list[FactValue]:
-    """Return the values of the fact called `name`; None if one is unknown."""
-    return column_of([entry.facts for entry in entries], name)
 
 
 def ranked_pairs(sections: Sequence[TableSection], most: int) -> list[tuple[Variant, Variant]]:
@@ -324,42 +331,9 @@ def with_estimates(entries: Iterable[TableEntry], kinds: Iterable[FactKind]) -> 
     return [ESTIMATE, BOUND_BY, *kinds, ESTIMATE_KEY]
 
 
-def default_kinds(section: TableSection) -> list[FactKind]:
-    """Return the kinds that a person is shown: those of the backend with at least one known value.
-
-    Without the facts that the notes contain: whether a variant can launch, and its machine code;
-    and without those of things that no variant has, such as atomics.
-    """
-    hidden = {"launchable", "code"}
-    if not varying_kinds(section, [ESTIMATE_KEY]):
-        hidden.add(ESTIMATE_KEY.name)
-    return [
-        kind
-        for kind in with_estimates(section.entries, kinds_for(section.backend))
-        if kind.name not in hidden
-        and any(entry.value(kind.name) not in (None, kind.absent) for entry in section.entries)
-    ]
-
-
-def varying_kinds(section: TableSection, kinds: Sequence[FactKind]) -> list[FactKind]:
-    """Return those of `kinds` whose values vary within the section; of SHOWN_TOGETHER, all or none."""
-    names = {kind.name for kind in kinds}
-    if names.intersection(SHOWN_TOGETHER):
-        names.update(SHOWN_TOGETHER)
-    varying_names = {name for name in names if len(set(map(_key, values_of(section.entries, name)))) > 1}
-    if varying_names.intersection(SHOWN_TOGETHER):
-        varying_names.update(SHOWN_TOGETHER)
-    return [kind for kind in kinds if kind.name in varying_names]
-
-
 def _key(value: FactValue) -> object:
     """Return a key that is equal for equal values: True is not 1, and every NaN is the same."""
     return type(value), repr(value) if isinstance(value, float) else value
-
-
-def minor(kind: FactKind) -> bool:
-    """Check whether a fact is secondary: a stage's time, a size, what a time was measured for."""
-    return kind.name.endswith(("_seconds", "_size", "_key"))
 
 
 PlainValue = int | float | str | None

@@ -72,7 +72,9 @@ class Timeline:
 
     def __init__(self, workspace: Workspace, variant: Variant) -> None:
         self._workspace = workspace
-        groups = _by_capture(workspace) if len(workspace.captures) > 1 else _by_source(workspace, variant)
+        groups = (
+            _by_capture(workspace) if len(workspace.contents.paths) > 1 else _by_source(workspace, variant)
+        )
         self.versions = list(_versions(workspace, groups, variant))
 
     def index(self, variant: Variant) -> int:
@@ -152,9 +154,9 @@ class Timeline:
 
 
 def _by_capture(workspace: Workspace) -> list[tuple[Variant, ...]]:
-    groups: list[list[Variant]] = [[] for _ in workspace.captures]
+    groups: list[list[Variant]] = [[] for _ in workspace.contents.paths]
     for variant in workspace.variants:
-        groups[workspace.capture_index(variant)].append(variant)
+        groups[workspace.contents.place(variant)].append(variant)
     return [tuple(group) for group in groups]
 
 
@@ -174,15 +176,15 @@ def _versions(
     workspace: Workspace, groups: Sequence[tuple[Variant, ...]], variant: Variant
 ) -> Iterator[Version]:
     """Yield the groups with what names them: the file, Triton, the source, the date of the file."""
-    several = len(workspace.captures) > 1
-    files = file_names(workspace.captures)
+    several = len(workspace.contents.paths) > 1
+    files = file_names(workspace.contents.paths)
     for index, group in enumerate(groups):
         kernel_variants = [v for v in group if v.kernel.name == variant.kernel.name] or list(group)
         tritons = ", ".join(dict.fromkeys(str(compiler_version(v)) for v in kernel_variants if _triton(v)))
         source = f"source {_source_hash(kernel_variants[0])}" if kernel_variants else ""
         parts = [tritons, source]
         if several:
-            parts = [files[index], *parts, _date(workspace.captures[index])]
+            parts = [files[index], *parts, _date(workspace.contents.paths[index])]
         title = ", ".join(filter(None, parts))
         yield Version(files[index] if several else title, title, group)
 

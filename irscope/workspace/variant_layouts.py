@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.banks import AccessConflicts
-from irscope.layouts.color_map import Cell, ColorBy
-from irscope.layouts.describe import conflicts_text, describe_thread
+from irscope.layouts.color_map import Cell, ColorBy, cell_size
+from irscope.layouts.describe import describe_thread
 from irscope.layouts.grid import Grid, Window
 from irscope.layouts.kernel_layouts import KernelLayouts, Picture
 from irscope.layouts.tensors import Tensor, distinct, find_tensors
@@ -35,6 +35,15 @@ class DrawingOptions:
     access: int | None = None
     cell: Cell | None = None
     color_by: ColorBy | None = None
+
+    def as_map(
+        self, shapes: Sequence[tuple[int, ...]], rows: int, columns: int, by: ColorBy | None = None
+    ) -> DrawingOptions:
+        """Return the options for maps of all `shapes` with the fewest elements per cell that fit.
+
+        `rows` and `columns` of cells are the room for one map.
+        """
+        return replace(self, cell=cell_size(shapes, rows, columns), color_by=by)
 
 
 @dataclass(frozen=True)
@@ -140,7 +149,7 @@ class VariantLayouts:
         for access in self.kernel.accesses_to(picture.tensor) if picture.tensor.shared else ():
             conflicts = access.conflicts if options.swizzle else access.plain
             line = f" in line {access.access.line}" if access.access.line else ""
-            text = conflicts_text(conflicts) if conflicts else access.why_not
+            text = conflicts.text if conflicts else access.why_not
             sentences.append(f"{access.access.opcode}{line}: {text}.")
         if options.thread is not None and picture.layout.in_registers:
             sentences += describe_thread(picture.layout, options.thread)

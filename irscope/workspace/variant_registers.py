@@ -1,7 +1,5 @@
 """The register report of one variant: which stages it reads, and what to do if one is missing.
 
-The loops of one stage of a variant: which other stages that takes.
-
 The inputs of a kernel that are fixed when it is compiled, and the values that a capture has of each.
 """
 
@@ -12,8 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from irscope.facts.fact import number_of
-from irscope.facts.loops.kernel_loops import Loop, kernel_loops, mlir_loops
-from irscope.facts.loops.scf import trip_counts
 from irscope.facts.registers.register_report import RegisterReport, register_report
 from irscope.facts.registry import REGISTERS
 from irscope.findings.cache_key import CacheKeyInput, cache_key_inputs, has_key
@@ -59,18 +55,6 @@ def _best_stage(workspace: Workspace, variant: Variant) -> str:
             raise
         return backend.assembly
     return backend.machine_code
-
-
-def variant_loops(workspace: Workspace, variant: Variant, stage: str) -> tuple[Loop, ...]:
-    """Return the loops of a stage; see `Workspace.loops`."""
-    document = workspace.document(variant, stage)
-    ttir = workspace.document(variant, "ttir") if workspace.contents.key(variant, "ttir") else None
-    if stage in ("ttir", "ttgir"):
-        return mlir_loops(document, trip_counts(ttir, variant) if ttir else {})
-    backend = backend_of(variant.target)
-    if stage not in (backend.assembly, backend.machine_code) or not workspace.contents.key(variant, "ttgir"):
-        return ()
-    return kernel_loops(document, stage, workspace.document(variant, "ttgir"), ttir, variant)
 
 
 CONSTEXPR, ARGUMENT, OPTION = "constexpr", "argument", "option"

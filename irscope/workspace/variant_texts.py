@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from irscope.model import SourceFunction, Stage, UserError, Variant
 from irscope.model.stage import gluon_stage
-from irscope.targets import stage_named, stages_of
+from irscope.targets import all_stages, stage_named, stages_of
 
 # The kernel's own Python. The stage called `source` is the front end's MLIR.
 PYTHON = "python"
@@ -26,6 +26,11 @@ def check_stage(name: str, with_texts: bool = False) -> Stage:
     except ValueError as error:
         more = f", {', '.join(TEXTS)}" if with_texts else ""
         raise UserError(f"{error}{more}") from error
+
+
+def stage_names(binary: bool = True) -> list[str]:
+    """Return the names of all stages in pipeline order, those of plug-ins included."""
+    return [stage.name for stage in all_stages() if binary or not stage.binary]
 
 
 def text_stages(variant: Variant) -> list[str]:
@@ -93,11 +98,6 @@ def failure_lines(variant: Variant, other: Variant | None = None) -> list[str]:
 
 def _stored_stages(variant: Variant) -> str:
     return ", ".join(stage.name for stage in stages_of(variant) if stage.name in variant.artifacts)
-
-
-def encoded(text: str) -> bytes:
-    """Encode `text` in UTF-8, with question marks for lone surrogates."""
-    return text.encode("utf-8", "replace")
 
 
 def _program(variant: Variant) -> list[str]:

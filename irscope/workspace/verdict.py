@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
-from irscope.facts.fact import Evidence, FactKind, Facts, microseconds_text, number_of, status_of, value_of
+from irscope.facts.fact import Evidence, FactKind, Facts, number_of, status_of, value_of
 from irscope.facts.occupancy import TENSOR_MEMORY_COLUMNS, spills
 from irscope.facts.registry import LIMITER, OCCUPANCY, REGISTERS, SHARED, STACK, TENSOR_MEMORY, THREADS
 from irscope.findings.finding import Finding
 from irscope.model import Launch, UserError, Value, Variant
-from irscope.model.text import one_line, pluralize
+from irscope.model.text import microseconds_text, one_line, pluralize
 from irscope.targets import MAX_THREADS_PER_BLOCK, Device, device_of
 from irscope.workspace.launch_expression import parse_launch
 

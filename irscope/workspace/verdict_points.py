@@ -255,7 +255,7 @@ def _narrow_operands(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoin
             f"line {source_place.line} loads from {memory} {pluralize(width, 'byte')} per thread at once "
             f"({narrow} instructions): its elements are not contiguous there for a thread"
         )
-        yield KeyPoint("narrow-shared", text, source_place.line, mix.evidence(stage)[0], variant.id)
+        yield KeyPoint("narrow-shared", text, source_place.line, Evidence(stage, mix.lines[0]), variant.id)
 
 
 def _conversions(workspace: Workspace, verdict: Verdict) -> Iterator[KeyPoint]:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from irscope.facts.fact import microseconds_text, number_of, status_of
+from irscope.facts.fact import number_of, status_of
 from irscope.facts.matrix_products import IEEE
 from irscope.facts.occupancy import spills
 from irscope.facts.registry import BUFFERS, REGISTERS, SHARED
 from irscope.model import Launch, UserError, Value, Variant, format_value
-from irscope.model.text import one_line
+from irscope.model.text import microseconds_text, one_line
 from irscope.targets import MAX_THREADS_PER_BLOCK, device_of, in_words_of
 from irscope.workspace.problem_sizes import problem_text
 from irscope.workspace.verdict import Remedy, Verdict, register_limit

@@ -12,13 +12,13 @@ from itertools import groupby
 
 from irscope.facts.source.map import SourcePlace
 from irscope.findings.cache_key import CacheKeyInput
-from irscope.findings.cache_key_diff import key_sentence, reason_text
+from irscope.findings.cache_key_diff import key_sentence
 from irscope.findings.compilations import Compilations, compilation_summary, compilation_totals
 from irscope.findings.finding import Finding
 from irscope.model import Variant
 from irscope.model.text import pluralize
 from irscope.workspace.comparison import Comparison
-from irscope.workspace.source_lines import PythonSource, python_source
+from irscope.workspace.source_lines import PythonSource
 from irscope.workspace.variant_texts import PYTHON
 
 
@@ -114,7 +114,7 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
     why = pair.recompilation
     yield TextLine(f"{key_sentence(why, len(a.cache_key.keys() | b.cache_key.keys()))}:")
     for reason in why.reasons:
-        yield TextLine(reason_text(reason), 2, target=_python_line(b, reason.input))
+        yield TextLine(reason.text, 2, target=_python_line(b, reason.input))
     if not why.reasons:
         same = "none: Triton uses one compilation for both" if why.whole else "none of these differs"
         yield TextLine(same, 2)
@@ -123,7 +123,7 @@ def _reasons(pair: Comparison) -> Iterator[TextLine]:
 
 def _python_line(variant: Variant, name: CacheKeyInput) -> StageLine | None:
     """Return the line of the Python source that declares an input; None if the source does not."""
-    source = python_source(variant)
+    source = PythonSource.of_variant(variant)
     if name.kind in ("source", "helper", "line"):
         functions = (variant.kernel.source, *variant.kernel.helpers)
         declarations = [SourcePlace(f.file, f.line) for f in functions if f.name == name.name]

@@ -12,10 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from irscope.model import Launch, UserError, Variant
-from irscope.store import find_variant, select_variants, variant_number
+from irscope.store import find_variant, select_variants, variant_names, variant_number
 from irscope.targets import backend_of
 from irscope.workspace.fact_table import MeasuredFacts
 from irscope.workspace.growth import Growth, GrowthWatch
@@ -51,6 +51,8 @@ class Workspace(StageReader):
     UserError if one is not a capture.
     """
 
+    most_estimated: ClassVar[int] = 128  # views that nobody asked for estimates make no more of them
+
     def __init__(
         self,
         path: Path | str,
@@ -63,8 +65,6 @@ class Workspace(StageReader):
         self.watch = GrowthWatch(Path(path))  # sees what is added from here on
         super().__init__(StageContents(path, self.in_progress, disassemble, writable, also))
         self.path = self.contents.path
-        # The open files, and the index of the one that has a variant.
-        self.captures, self.capture_index = self.contents.paths, self.contents.place
         self._facts = MeasuredFacts(self)
         try:
             self.live = LiveVariants(self.contents, self.in_progress, self._forget)
@@ -105,6 +105,10 @@ class Workspace(StageReader):
         """Return each variant's short name by id: the values that set it apart from its kernel's others."""
         return self.live.names
 
+    def names_among(self, variants: Sequence[Variant]) -> Mapping[int, str]:
+        """Return short names by id that only set these variants apart from each other."""
+        return variant_names(variants)
+
     def __contains__(self, variant: Variant) -> bool:
         return variant.id in self.live.by_number
 
@@ -125,6 +129,11 @@ class Workspace(StageReader):
         None selects all. Raises UserError, listing what the capture has, if either matches nothing.
         """
         return select_variants(self.variants, kernel, target)
+
+    @property
+    def abandoned(self) -> bool:
+        """Return True if the capture is empty and no other process compiles into it."""
+        return not self.variants and not Growth.read(self.path).running
 
     # Pairs.
 
@@ -160,9 +169,20 @@ class Workspace(StageReader):
 
         `report` receives the number of variants done and in total. A variant takes 2 to 5 ms.
         """
-        from irscope.workspace.fact_table import store_facts
+        from irscope.facts.measure import FACTS_VERSION, to_json
+        from irscope.store import CaptureWriter
 
-        store_facts(self, report)
+        stored = self.contents.facts(self.variants)
+        missing = [variant for variant in self.variants if variant.id not in stored]
+        measured = {}
+        for variant in missing:
+            measured[variant.id] = to_json(self.facts(variant))
+            report(len(measured), len(missing))
+        self.close()
+        if measured:
+            with CaptureWriter.resume(self.path, amends=True) as writer:
+                for id_, values in measured.items():
+                    writer.add_facts(id_, FACTS_VERSION, values)
 
     # The table.
 
@@ -180,9 +200,16 @@ class Workspace(StageReader):
         (None: the capture's order); `kinds` are the facts that can be sorted by (None: all). Raises
         UserError if nothing matches.
         """
-        from irscope.workspace.table_sections import capture_sections
+        from irscope.facts.fact import ESTIMATE_KINDS
+        from irscope.facts.registry import kinds_of
+        from irscope.workspace.table_sections import entries, sections
 
-        return capture_sections(self, kernel, target, sort, kinds, estimate)
+        variants = self.select(kernel, target)
+        facts = self.all_facts(variants, estimate)
+        if kinds is None:
+            backend_kinds = kinds_of(dict.fromkeys(variant.target.backend for variant in variants))
+            kinds = (*ESTIMATE_KINDS, *backend_kinds) if estimate else backend_kinds
+        return sections(entries(variants, self.names, facts), sort, kinds)
 
     def table(
         self, kernel: str | None = None, target: str | None = None, estimate: bool = False
@@ -216,9 +243,15 @@ class Workspace(StageReader):
         `device` None is that of the variant's target. Takes about 0.1 s the first time. Raises
         UserError if there is no launch, or no estimate for it.
         """
-        from irscope.workspace.estimate_cache import estimate_of
+        from irscope.workspace.launch_expression import parse_launch
+        from irscope.workspace.picking import device_named
 
-        return estimate_of(self, variant, launch, device)
+        if isinstance(launch, str):
+            launch = parse_launch(launch).launch_of(variant)
+        if launch is None and not variant.launches:
+            raise UserError(f"#{variant.id} was not launched; give a launch, such as 'grid=(64,), M=4096'")
+        rates, fit = device_named(device) if device else (None, None)
+        return self.estimates.of(variant, launch or variant.launches[0], rates, fit)
 
     def pick(
         self,
@@ -293,9 +326,18 @@ class Workspace(StageReader):
         Empty for the front end's stages and LLVM IR, and if loops cannot be known: without TTGIR, or
         if the control flow is irreducible or jumps to a computed address. Raises as `content`.
         """
-        from irscope.workspace.variant_registers import variant_loops
+        from irscope.facts.loops.kernel_loops import kernel_loops, mlir_loops
+        from irscope.facts.loops.scf import trip_counts
 
-        return variant_loops(self, variant, stage)
+        document = self.document(variant, stage)
+        ttir = self.document(variant, "ttir") if self.contents.key(variant, "ttir") else None
+        if stage in ("ttir", "ttgir"):
+            return mlir_loops(document, trip_counts(ttir, variant) if ttir else {})
+        backend = backend_of(variant.target)
+        is_assembly = stage in (backend.assembly, backend.machine_code)
+        if not is_assembly or not self.contents.key(variant, "ttgir"):
+            return ()
+        return kernel_loops(document, stage, self.document(variant, "ttgir"), ttir, variant)
 
     def layouts(self, variant: Variant, stage: str = "ttgir") -> KernelLayouts:
         """Return the layouts of a variant's tensors in TTGIR, or in the `written_stage`.

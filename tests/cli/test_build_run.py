@@ -52,10 +52,10 @@ def test_both_are_launched_with_the_same_arguments(tmp_path: Path, monkeypatch: 
     library = build_libcuda(tmp_path / "lib")
     environment = production_environment(library, tmp_path / "cache")
 
-    def command(module: str, folder: str) -> list[str]:
-        return [sys.executable, str(PRODUCTION), child_process.__file__, module, folder]
+    def command(*words: str) -> list[str]:
+        return [sys.executable, str(PRODUCTION), child_process.__file__, *words]
 
-    monkeypatch.setattr("irscope.compiling.edits.launch.python_command", command)
+    monkeypatch.setattr("irscope.compiling.processes.run_tool.python_command", command)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     with Workspace(CAPTURES / "v1.irscope") as workspace:

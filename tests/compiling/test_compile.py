@@ -196,6 +196,34 @@ def test_an_interrupted_run_keeps_its_variants_and_resumes(irscope: Irscope, tmp
         assert [v.failure is None for v in capture.variants()] == [True, True, False, False]
 
 
+def test_a_ctrl_c_that_python_drops_in_a_finalizer_ends_the_sweep(tmp_path: Path):
+    """As it did in the finalizers of Dask's futures: the command compiled everything and exited with 0."""
+    program = """
+import signal, sys
+from irscope.cli.main import main
+from irscope.compiling import sweep
+
+class Interrupting:
+    def __del__(self):
+        signal.raise_signal(signal.SIGINT)
+
+def write_interrupted(*arguments, write=sweep._write):
+    write(*arguments)
+    Interrupting()
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sweep._write = write_interrupted
+sys.exit(main(sys.argv[1:]))
+"""
+    words = [
+        "compile", f"{PLAIN}::scale", "--signature", "*fp32:16, i32:16, fp32", "-o", "s.irscope", "-j", "1",
+    ]  # fmt: skip
+    command = [sys.executable, "-c", program, *words]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, "KeyboardInterrupt" in done.stderr) == (130, True), done.stderr
+    assert _finished(tmp_path / "s.irscope") == 1
+
+
 def _finished(path: Path) -> int:
     if not path.exists():
         return 0

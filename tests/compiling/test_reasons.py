@@ -11,7 +11,6 @@ from irscope.facts.accesses.global_accesses import (
     global_accesses,
     match_decisions,
     parse_decisions,
-    width_limits,
 )
 from irscope.languages.language import parse
 from irscope.model import Variant
@@ -98,14 +97,14 @@ def test_our_axis_info_equals_the_compilers(
             document = parse((capture.read(variant, "ttir") or b"").decode(), "mlir")
             flow = AxisFlow(document)
             reasons = match_decisions(parse_decisions(variant.reasons or ""), document)
-            found = global_accesses(document, flow)
+            found = global_accesses(flow)
             assert len(found) == len(reasons) >= 2
             for access in found:
                 info, reason = flow.infos()[access.pointer], reasons[access.index]
                 assert tuple(zip(*info.axes, strict=True))[1:] == (
                     reason.contiguity, reason.divisibility, reason.constancy,
                 )  # fmt: skip
-                known = width_limits(access, flow.infos(), 128)
+                known = access.limits(128)
                 assert known is not None
                 assert known.pointer == reason.pointer_limit
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rapidfuzz.distance import LCSseq
 
 from irscope.diff.align import AlignmentBudget, Gap, MatchingBlock, common_blocks, gaps_between, refined
-from irscope.diff.rows import StageDiff, summarize
+from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
 from irscope.languages.language import parse
@@ -77,8 +77,8 @@ def test_a_diff_says_that_it_is_rough() -> None:
     texts = ["\n".join(f"  op{rng.randrange(30)} i32 %a" for _ in range(5000)) for _ in range(2)]
     left, right = (parse(text, "llvm") for text in texts)
     exact, rough = diff_stage("llir", left, right), rough_diff(left, right)
-    assert not exact.rough and "roughly" not in summarize(exact)
-    assert rough.rough and rough.mirrored.rough and "matched roughly" in summarize(rough)
+    assert not exact.rough and "roughly" not in exact.summary
+    assert rough.rough and rough.mirrored.rough and "matched roughly" in rough.summary
 
 
 def rough_diff(left: Document, right: Document) -> StageDiff:

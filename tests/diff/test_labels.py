@@ -26,9 +26,9 @@ def capture(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Ite
     config = {"DTYPE": [Dtype("fp16"), Dtype("fp32")], "BLOCK": [128, 256]}
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
-        capture: Workspace = irscope.compile(summed, path, "*fp32:16, *fp32:16, i32", config=config)
-    with capture:
-        yield capture
+        irscope.compile(summed, path, "*fp32:16, *fp32:16, i32", config=config).close()
+    with Workspace(path) as workspace:
+        yield workspace
 
 
 def labels(diff: StageDiff, start: str = "^bb") -> list[tuple[str, str, Change]]:

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from irscope.diff.rows import Change, summarize
+from irscope.diff.rows import Change
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
 from irscope.languages.language import parse
@@ -166,7 +166,7 @@ def test_moves_are_not_looked_for_in_huge_stages_which_the_summary_says(monkeypa
     monkeypatch.setattr("irscope.diff.stage_diff._MOST_WITH_MOVES", 3)
     diff = diff_stage("ttir", left, right)
     assert diff.without_moves and diff.mirrored.without_moves and not whole.without_moves
-    assert "too large to look for moved operations" in summarize(diff)
+    assert "too large to look for moved operations" in diff.summary
     assert [row.left for row in diff.rows if row.left is not None] == list(range(len(lines)))
 
 

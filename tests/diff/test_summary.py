@@ -1,6 +1,6 @@
 """A diff in words, and by source line."""
 
-from irscope.diff.rows import LineCountChange, by_source_line, first_structural, short_label, summarize
+from irscope.diff.rows import LineCountChange
 from tests.diff.stages import diff_files, diff_texts, text_of
 from tests.diff.test_stage_diff import matmul
 
@@ -14,19 +14,18 @@ def test_summaries() -> None:
     text = text_of(matmul("cuda-90", 64, 4, 3, "ttir"))
     same = diff_texts(text, text, "mlir")
 
-    assert summarize(same) == "equal"
-    assert summarize(ttir) == "0 added, 0 removed, 53 shapes, 2 constants"
-    assert summarize(warps).startswith("0 added, 0 removed, 1 attribute, 3 layouts: ")
-    assert "#mma warpsPerCTA [4, 1] -> [8, 1]" in summarize(warps)
-    assert [short_label(diff) for diff in (same, ttir, warps)] == ["=", "53 shapes", "3 layouts"]
-    assert short_label(deeper).endswith(" -0")
-    assert first_structural([same, ttir, warps, deeper]) is warps
-    assert first_structural([same, ttir]) is None
+    assert same.summary == "equal"
+    assert ttir.summary == "0 added, 0 removed, 53 shapes, 2 constants"
+    assert warps.summary.startswith("0 added, 0 removed, 1 attribute, 3 layouts: ")
+    assert "#mma warpsPerCTA [4, 1] -> [8, 1]" in warps.summary
+    assert [diff.label for diff in (same, ttir, warps)] == ["=", "53 shapes", "3 layouts"]
+    assert deeper.label.endswith(" -0")
+    assert [diff.structural for diff in (same, ttir, warps, deeper)] == [False, False, True, True]
 
 
 def test_by_source_line() -> None:
     diff = diff_files(ADD.format(256, "ptx"), ADD.format(1024, "ptx"))
-    changes = by_source_line(diff)
+    changes = diff.source_lines
     assert all(change.left != change.right for change in changes)
     loads = [change for change in changes if change.opcode.startswith("ld.global")]
     assert loads
@@ -35,5 +34,5 @@ def test_by_source_line() -> None:
     assert totals == sum(1 for op in diff.right.operations if op.location) - sum(
         1 for op in diff.left.operations if op.location
     )
-    assert by_source_line(diff_files(ADD.format(256, "ptx"), ADD.format(256, "ptx"))) == []
+    assert diff_files(ADD.format(256, "ptx"), ADD.format(256, "ptx")).source_lines == []
     assert isinstance(changes[0], LineCountChange)

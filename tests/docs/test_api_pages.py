@@ -21,8 +21,6 @@ from docstring_parts import DocstringParts, parts
 from python_reference import COMMON, entry
 from reference_types import fields_of, places, public_members, returned_types
 
-# Methods of Capture for irscope's own views, which may change in any version: they spare a view work.
-INTERNAL = {"estimates", "evaluations", "known_diff", "module"}
 WITH_EXAMPLES = [page for page in PAGES if any(examples(page.read_text(encoding="utf-8")))]
 
 
@@ -31,10 +29,9 @@ def test_every_public_name_has_an_entry() -> None:
     assert not missing, f"add a heading and a reference comment to docs/api/: {missing}"
 
 
-def test_methods_of_a_capture_are_documented_or_internal() -> None:
+def test_methods_of_a_capture_are_documented() -> None:
     documented = {name.partition(".")[2] for name in places() if name.startswith("Capture.")}
-    assert not documented & INTERNAL
-    assert {name for name, _ in public_members(irscope.Capture)} == documented | INTERNAL
+    assert {name for name, _ in public_members(irscope.Capture)} == documented
 
 
 @pytest.mark.parametrize("name", [name for name in irscope.__all__ if name != "Capture"])

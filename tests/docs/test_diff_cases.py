@@ -6,7 +6,6 @@ import re
 
 import pytest
 
-from irscope.diff.rows import summarize
 from irscope.targets import stage_named
 from tests.diff.stages import diff_texts
 from tests.docs.pages import ROOT
@@ -20,7 +19,7 @@ CASES = list(CASE.finditer(TEXT))
 def summary_of(case: re.Match[str]) -> str:
     """The summary of a case's diff, as irscope prints it."""
     stage = "llir" if case["stage_A"] == "llvm" else case["stage_A"]
-    return summarize(diff_texts(case["A"], case["B"], stage_named(stage).language or ""))
+    return diff_texts(case["A"], case["B"], stage_named(stage).language or "").summary
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"line{TEXT.count(chr(10), 0, case.start()) + 1}")

@@ -27,9 +27,8 @@ from irscope.document.variant_content import (
     verdict_content,
 )
 from irscope.glossary.glossary import find_entries, glossary_entries
-from irscope.workspace import Workspace
+from irscope.workspace import TableView, Workspace
 from irscope.workspace.capture_comparison import compare_captures
-from irscope.workspace.table import table_view
 from tests.document.reports import HOSTILE, Outline, hostile, sweep
 
 Subject = Callable[[Workspace], Iterator[Block]]
@@ -46,7 +45,7 @@ def _why(workspace: Workspace) -> Iterator[Block]:
 
 def _tables(workspace: Workspace) -> Iterator[Block]:
     for section in workspace.sections():
-        yield from table_content(table_view(section, None))
+        yield from table_content(TableView.of_section(section, None))
 
 
 def _diff(workspace: Workspace) -> Iterator[Block]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from irscope.languages.language import strip_debug
+from irscope.languages.language import Language
 
 CASES = {
     "mlir": (
@@ -47,15 +47,15 @@ CASES = {
 @pytest.mark.parametrize("language", CASES)
 def test_only_locations_are_removed(language):
     text, expected = CASES[language]
-    assert strip_debug(text, language) == expected
-    assert strip_debug(expected, language) == expected
+    assert Language.named(language).without_debug(text) == expected
+    assert Language.named(language).without_debug(expected) == expected
 
 
 @given(st.text(alphabet=' loc()"#!dbg\\\n.:'), st.sampled_from([*CASES, "python"]))
 def test_any_text_is_accepted(text, language):
-    strip_debug(text, language)
+    Language.named(language).without_debug(text)
 
 
 def test_many_open_parentheses_take_linear_time():
     text = " loc(" * 200_000
-    assert strip_debug(text, "mlir") == text
+    assert Language.named("mlir").without_debug(text) == text

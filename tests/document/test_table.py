@@ -18,8 +18,8 @@ from irscope.document.table_content import table_content
 from irscope.document.terminal.document_text import text_lines
 from irscope.document.terminal.styles import PLAIN, Paint
 from irscope.model import Artifact, UserError
-from irscope.workspace.table import TableView, table_view
-from irscope.workspace.table_sections import SHOWN_TOGETHER, chosen_kinds, default_kinds, entries, sections
+from irscope.workspace import TableView
+from irscope.workspace.table_sections import SHOWN_TOGETHER, chosen_kinds, entries, sections
 from tests.document.conftest import KINDS, facts, variant
 
 VARIANTS = [
@@ -115,7 +115,7 @@ def test_registers_are_always_shown_with_stack():
         *SHOWN_TOGETHER,
     ]
     for width in range(20, 120):
-        text = table_text(table_view(section(), SHOWN), width, PLAIN)
+        text = table_text(TableView.of_section(section(), SHOWN), width, PLAIN)
         assert ("Regs" in text) == ("Stack" in text) == ("Spills" in text)
 
 
@@ -161,11 +161,11 @@ omitted to fit the width: occupancy, threads
 
 @pytest.mark.parametrize("width", GOLDEN)
 def test_text_is_as_recorded(width):
-    assert table_text(table_view(section(), SHOWN), width, PLAIN) == GOLDEN[width]
+    assert table_text(TableView.of_section(section(), SHOWN), width, PLAIN) == GOLDEN[width]
 
 
 def test_a_pipe_gets_every_column():
-    text = table_text(table_view(section(), list(KINDS.values())), None, PLAIN)
+    text = table_text(TableView.of_section(section(), list(KINDS.values())), None, PLAIN)
     assert "omitted" not in text
     assert "Limited" in text
 
@@ -203,7 +203,7 @@ def test_an_unknown_fact_is_null_in_json():
 
 
 def test_markdown_is_one_table():
-    lines = list(table_markdown(table_view(section(), SHOWN)))
+    lines = list(table_markdown(TableView.of_section(section(), SHOWN)))
     cells = [line.count(" | ") for line in lines if line.startswith("|")]
     assert len(cells) == 7 and len(set(cells)) == 1
     assert "**64**" in lines[4]
@@ -224,15 +224,15 @@ def test_kernels_and_targets_are_not_compared_with_each_other():
 
 
 def test_a_fact_without_known_values_has_no_column():
-    assert "seconds" not in [kind.name for kind in default_kinds(section())]
-    assert "shared" in [kind.name for kind in default_kinds(section())]
+    assert "seconds" not in [kind.name for kind in section().default_kinds()]
+    assert "shared" in [kind.name for kind in section().default_kinds()]
 
 
 def test_a_terminal_gets_styles_and_the_same_text():
-    styled = table_text(table_view(section(), SHOWN), 80, Paint(True, True))
+    styled = table_text(TableView.of_section(section(), SHOWN), 80, Paint(True, True))
     assert "\x1b[1;32m" in styled
     plain = "".join(f"{line.rstrip()}\n" for line in re.sub(r"\x1b\[[0-9;]*m", "", styled).splitlines())
-    assert plain == table_text(table_view(section(), SHOWN), 80, PLAIN)
+    assert plain == table_text(TableView.of_section(section(), SHOWN), 80, PLAIN)
 
 
 def test_the_seconds_that_stage_reuse_saved_are_shown_if_known():
@@ -248,7 +248,7 @@ def test_the_seconds_that_stage_reuse_saved_are_shown_if_known():
 
     def shown(variants):
         (only,) = sections(entries(variants, names, same), None, [])
-        return table_text(table_view(only, SHOWN), None, PLAIN)
+        return table_text(TableView.of_section(only, SHOWN), None, PLAIN)
 
     message = "1 of them reused the stages of a variant with equal TTGIR"
     assert f"{message}, which saved about 1 s\n" in shown(pair)

@@ -7,11 +7,9 @@ from hypothesis import strategies as st
 from irscope.diff.def_use import Definition
 from irscope.facts.accesses.axis_info import AxisFlow
 from irscope.facts.accesses.global_accesses import (
-    blamed,
     global_accesses,
     match_decisions,
     parse_decisions,
-    width_limits,
 )
 from irscope.languages.language import parse
 from tests.findings.builders import stored
@@ -23,14 +21,14 @@ def test_pointer_info_equals_the_compilers(name):
     document = ttir(name)
     flow = AxisFlow(document)
     decisions = match_decisions(parse_decisions(text(name, "reasons")), document)
-    found = global_accesses(document, flow)
+    found = global_accesses(flow)
     assert len(decisions) == len(found) >= 2
     for access in found:
         info, reason = flow.infos()[access.pointer], decisions[access.index]
         assert tuple(zip(*info.axes, strict=True))[1:] == (
             reason.contiguity, reason.divisibility, reason.constancy,
         )  # fmt: skip
-        assert width_limits(access, flow.infos(), 128).pointer == reason.pointer_limit
+        assert access.limits(128).pointer == reason.pointer_limit
 
 
 def last(*body, parameters="%n: i32, %p: !tt.ptr<f32> {tt.divisibility = 16 : i32}"):
@@ -137,6 +135,6 @@ def test_damaged_text_never_raises(text_, data):
         size = len(text_)
     document = parse(text_, "mlir")
     flow = AxisFlow(document)
-    for access in global_accesses(document, flow):
-        width_limits(access, flow.infos(), 128)
-        blamed(access, flow, 128)
+    for access in global_accesses(flow):
+        access.limits(128)
+        access.blamed(128)

@@ -8,6 +8,7 @@ from irscope.facts.measure import from_json, measure
 from irscope.facts.registry import FACT_KINDS, INSTRUCTIONS, LOAD_WIDTH, MS, OCCUPANCY, SECONDS, STORE_WIDTH
 from irscope.findings.finding import (
     Finding,
+    FindingCause,
     PairContext,
     Severity,
     ValueChange,
@@ -218,9 +219,15 @@ def test_every_fact_with_a_weight_has_a_finding():
     ("finding", "text", "cells"),
     [
         (
-            Finding("Occupancy", 1, "occupancy", changes=(ValueChange("50%", "12.5%"),), note=", limited"),
-            "Occupancy: 50% -> 12.5%, limited",
-            ("Occupancy", "50%", "12.5%, limited"),
+            Finding(
+                "Occupancy",
+                1,
+                "occupancy",
+                changes=(ValueChange("50%", "12.5%"),),
+                causes=(FindingCause("limit", ("registers",)),),
+            ),
+            "Occupancy: 50% -> 12.5%, limited by registers",
+            ("Occupancy", "50%", "12.5%, limited by registers"),
         ),
         (
             Finding("Tensor cores lost", 1, "matrix path", changes=(ValueChange("x", "y", "tl.dot of l:"),)),
@@ -245,7 +252,13 @@ def test_every_fact_with_a_weight_has_a_finding():
             ("The loop: unrolled x2; pipelined,", "2", "4 deep"),
         ),
         (
-            Finding("B spills, A does not", 1, "spills", changes=("8 bytes",), note="; acc f32 -> f16"),
+            Finding(
+                "B spills, A does not",
+                1,
+                "spills",
+                changes=("8 bytes",),
+                causes=(FindingCause("tensors", ("acc f32 -> f16",)),),
+            ),
             "B spills, A does not: 8 bytes; acc f32 -> f16",
             None,
         ),

@@ -12,7 +12,7 @@ import irscope
 from irscope.document.terminal.row_text import unified
 from irscope.tui.page import Page
 from irscope.tui.pair_state import PairState
-from irscope.workspace import Comparison, Detail, Workspace
+from irscope.workspace import Comparison, Detail
 
 FILE = Path(__file__).with_name("nested_loop_kernels.py")
 SIGNATURE = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16"
@@ -32,7 +32,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> 
     path = tmp_path_factory.mktemp("flattened") / "persistent.irscope"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("TRITON_CACHE_DIR", str(triton_cache))
-        capture: Workspace = irscope.compile(persistent, path, SIGNATURE, config=CONFIG)
+        capture = irscope.compile(persistent, path, SIGNATURE, config=CONFIG)
     with capture:
         yield capture.compare(*capture.variants)
 

@@ -7,9 +7,12 @@ from dataclasses import replace
 
 import pytest
 
+from irscope.diff.def_use import Definition
+from irscope.facts.accesses.axis_info import AxisFlow
+from irscope.facts.accesses.launch_values import integer_values
 from irscope.facts.loops.kernel_loops import LoopMix, kernel_loops, mlir_loops
 from irscope.facts.loops.loop_regions import Where
-from irscope.facts.loops.scf import IntegerEvaluator, TripCount, scf_loops, trip_counts
+from irscope.facts.loops.scf import TripCount, integer_of, scf_loops, trip_counts
 from irscope.findings.finding import PairContext
 from irscope.findings.registry import findings
 from irscope.languages.document import Document
@@ -68,7 +71,8 @@ def test_mlir_loops():
 def test_trip_counts_follow_from_the_launch():
     ttir = document(CUDA, "ttir")
     (bound,) = {loop.upper for loop in scf_loops(ttir)}
-    names = {name for name in "MNK" if IntegerEvaluator(ttir, {name: 4096}).integer(bound)}
+    flow = AxisFlow(ttir)
+    names = {name for name in "MNK" if integer_of(bound, integer_values(flow, {name: 4096}))}
     (name,) = names
     launched = replace(variant(), launches=(Launch((1,), ((name, "4096"), ("a_ptr", "float16[1, 2]"))),))
     assert list(trip_counts(ttir, launched).values()) == [TripCount(128, ((name, 4096),))]
@@ -82,11 +86,8 @@ def test_the_evaluator_takes_linear_time():
     lines += [f"    %v{at} = arith.addi %v{at - 1}, %v{at - 1} : i32" for at in range(1, 30)]
     text = "module {\n  tt.func public @k() {\n" + "\n".join(lines) + "\n  }\n}\n"
     mlir = parse(text, "mlir")
-    evaluator = IntegerEvaluator(mlir, {})
-    from irscope.diff.def_use import Definition
-
-    found = evaluator.integer(Definition(len(mlir.operations) - 1, False, 0))
-    assert found is not None and found.value == 1 << 29
+    last = Definition(len(mlir.operations) - 1, False, 0)
+    assert integer_of(last, integer_values(AxisFlow(mlir), {})) == 1 << 29
 
 
 def loop_sentences(stages: dict[str, tuple[str, str]]) -> list[str]:

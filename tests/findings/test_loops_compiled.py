@@ -69,7 +69,7 @@ def monkeypatch_module() -> Iterator[pytest.MonkeyPatch]:
         yield patch
 
 
-def of(capture: Workspace, target: str, **config: int) -> Variant:
+def of(capture: irscope.Capture, target: str, **config: int) -> Variant:
     (variant,) = (
         one
         for one in capture.variants
@@ -78,12 +78,12 @@ def of(capture: Workspace, target: str, **config: int) -> Variant:
     return variant
 
 
-def main_loops(capture: Workspace, variant: Variant, stage: str = "") -> list[Loop]:
+def main_loops(capture: irscope.Capture, variant: Variant, stage: str = "") -> list[Loop]:
     name = stage or backend_of(variant.target).assembly
     return [loop for loop in capture.loops(variant, name) if not loop.remainder]
 
 
-def sentences(capture: Workspace, a: Variant, b: Variant, kind: str = "loop") -> list[str]:
+def sentences(capture: irscope.Capture, a: Variant, b: Variant, kind: str = "loop") -> list[str]:
     return [str(finding) for finding in capture.compare(a, b).findings if finding.kind == kind]
 
 

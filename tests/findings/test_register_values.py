@@ -13,7 +13,7 @@ from irscope.facts.registers.live_values import KernelLines, assigned_names
 from irscope.facts.registers.register_report import RegisterReport, register_report
 from irscope.facts.registry import REGISTERS, STACK
 from irscope.findings.finding import PairContext
-from irscope.findings.resources import register_cause, spill_cause
+from irscope.findings.resources import register_causes, spill_causes
 from irscope.languages.document import Location
 from irscope.languages.language import parse
 from irscope.layouts.tensors import Layouts
@@ -210,6 +210,14 @@ def ttgir_diff(a: str, b: str) -> StageDiff:
 SMALL = "BLOCK_M=64,BLOCK_N=64,BLOCK_K=32,num_warps=4,num_stages=3.triton-3.9.0"
 LARGE = "BLOCK_M=128,BLOCK_N=128,BLOCK_K=32,num_warps=4,num_stages=3.triton-3.9.0"
 EIGHT_WARPS = LARGE.replace("num_warps=4", "num_warps=8")
+
+
+def register_cause(pair: PairContext) -> str:
+    return "".join(map(str, register_causes(pair)))
+
+
+def spill_cause(pair: PairContext) -> str:
+    return "".join(map(str, spill_causes(pair)))
 
 
 def test_a_difference_of_registers_names_the_tensor():

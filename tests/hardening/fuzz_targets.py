@@ -47,15 +47,15 @@ class Target:
 def check_language(language: str, content: bytes) -> None:
     """Parses, strips and follows a text; compares it with a second one, if the input has it."""
     from irscope.diff.stage_diff import diff_stage
-    from irscope.languages.language import language_named, line_without_location, strip_debug
+    from irscope.languages.language import Language
     from tests.hardening.texts import check_parsing
 
     first, _, second = (part.decode("utf-8", "replace") for part in content.partition(_END))
-    known = language_named(language)
+    known = Language.named(language)
     document = check_parsing(first, language)
-    strip_debug(first, language)
+    Language.named(language).without_debug(first)
     for line in first.split("\n")[:20]:
-        line_without_location(line, language)
+        Language.named(language).strip_location(line)
     known.branches(document)
     if known.registers is not None:
         known.registers(document)

@@ -6,10 +6,9 @@ import random
 from functools import cache
 from pathlib import Path
 
-from irscope.diff.rows import summarize
 from irscope.diff.stage_diff import diff_stage
 from irscope.languages.document import Document
-from irscope.languages.language import parse, strip_debug
+from irscope.languages.language import Language, parse
 from irscope.targets import STAGES
 
 _DATA = Path(__file__).parents[1] / "data"
@@ -57,7 +56,7 @@ def parsed(rng: random.Random, folder: Path) -> None:
     language = rng.choice(sorted(pieces()))
     text = damaged_text(rng, pieces()[language])
     check_parsing(text, language)
-    strip_debug(text, language)
+    Language.named(language).without_debug(text)
 
 
 def check_parsing(text: str, language: str) -> Document:
@@ -79,7 +78,7 @@ def diffed(rng: random.Random, folder: Path) -> None:
     diff = diff_stage("stage", left, right)
     assert [row.left for row in diff.rows if row.left is not None] == list(range(len(left.lines)))
     assert [row.right for row in diff.rows if row.right is not None] == list(range(len(right.lines)))
-    summarize(diff)
+    assert diff.summary
     if rng.random() < 0.2:
         assert diff_stage("stage", right, left).counts == diff.mirrored.counts
 

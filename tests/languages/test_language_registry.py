@@ -5,19 +5,19 @@ import sys
 
 import pytest
 
-from irscope.languages.language import LANGUAGES, language_named
+from irscope.languages.language import LANGUAGES, Language
 from irscope.targets import STAGES
 
 
 def test_the_stage_table_and_the_registry_name_the_same_languages() -> None:
     assert {stage.language for stage in STAGES if stage.language} == set(LANGUAGES)
-    assert [language_named(name).name for name in LANGUAGES] == list(LANGUAGES)
+    assert [Language.named(name).name for name in LANGUAGES] == list(LANGUAGES)
 
 
 def test_parsing_does_not_import_pygments() -> None:
     code = (
-        "import sys; from irscope.languages.language import LANGUAGES, parse, strip_debug\n"
-        "for name in LANGUAGES: parse('', name); strip_debug('', name)\n"
+        "import sys; from irscope.languages.language import LANGUAGES, Language, parse\n"
+        "for name in LANGUAGES: parse('', name); Language.named(name).without_debug('')\n"
         "sys.exit('pygments' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -35,4 +35,4 @@ def test_parsing_does_not_import_pygments() -> None:
     ],
 )
 def test_instruction_classes(language: str, opcode: str, expected: str) -> None:
-    assert language_named(language).instruction_class(opcode) == expected
+    assert Language.named(language).instruction_class(opcode) == expected

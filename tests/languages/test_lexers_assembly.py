@@ -6,7 +6,7 @@ import pytest
 from pygments.lexers import get_lexer_by_name
 from pygments.token import Error, Keyword, Name, Token, _TokenType
 
-from irscope.languages.lexers import lexer_for
+from irscope.languages.language import Language
 from irscope.targets import STAGES as STAGE_TABLE
 
 LANGUAGE = {".llir": "llvm", ".ptx": "ptx", ".sass": "sass", ".amdgcn": "amdgcn"}
@@ -16,13 +16,17 @@ STAGES = sorted(
 
 
 def tokens(language: str, text: str) -> list[tuple[_TokenType, str]]:
-    return [(kind, value) for kind, value in lexer_for(language).get_tokens(text) if value.strip()]
+    return [
+        (kind, value)
+        for kind, value in Language.named(language).new_lexer().get_tokens(text)
+        if value.strip()
+    ]
 
 
 @pytest.mark.parametrize("path", STAGES, ids=lambda path: path.name)
 def test_real_stages_have_no_error_tokens(path: Path) -> None:
     text = path.read_text()
-    found = list(lexer_for(LANGUAGE[path.suffix]).get_tokens(text))
+    found = list(Language.named(LANGUAGE[path.suffix]).new_lexer().get_tokens(text))
     assert "".join(value for _, value in found) == text
     assert [value for kind, value in found if kind in Error] == []
 
@@ -30,7 +34,7 @@ def test_real_stages_have_no_error_tokens(path: Path) -> None:
 @pytest.mark.parametrize("path", [path for path in STAGES if "add_kernel" in path.name], ids=lambda p: p.name)
 def test_single_lines_can_be_lexed(path: Path) -> None:
     """The views lex what is on screen, line by line."""
-    lexer = lexer_for(LANGUAGE[path.suffix])
+    lexer = Language.named(LANGUAGE[path.suffix]).new_lexer()
     whole = [token for token in lexer.get_tokens(path.read_text()) if token[1].strip()]
     lines = [t for line in path.read_text().split("\n") for t in lexer.get_tokens(line) if t[1].strip()]
     assert [(kind, value.strip()) for kind, value in lines] == [
@@ -40,7 +44,7 @@ def test_single_lines_can_be_lexed(path: Path) -> None:
 
 @pytest.mark.parametrize("language", sorted({stage.language for stage in STAGE_TABLE if stage.language}))
 def test_every_language_of_the_stage_table_has_a_lexer(language: str) -> None:
-    assert lexer_for(language).name
+    assert Language.named(language).new_lexer().name
 
 
 @pytest.mark.parametrize("alias", ["nvsass", "nvidia-sass", "amdgcn"])

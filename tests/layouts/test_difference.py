@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from irscope.layouts.attribute import parse_attribute
 from irscope.layouts.color_map import GLYPHS, ColorBy, cell_size, color_choices, color_map
 from irscope.layouts.difference import SAME, layout_difference
-from irscope.layouts.grid import ruler
+from irscope.layouts.grid import Grid
 from irscope.layouts.ownership import owners
 from irscope.layouts.tensors import Tensor, find_tensors
 
@@ -149,5 +149,5 @@ def test_a_vector_is_drawn_in_lines():
 
 
 def test_a_ruler_leaves_out_labels_without_room():
-    assert ruler(["0", "2", "4", "6"]) == "0 4 "
-    assert ruler(["0", "100", "200", "300", "400"], 2) == "0   200 400 "
+    assert Grid("", (), ("0", "2", "4", "6"), ()).ruler() == "0 4 "
+    assert Grid("", (), ("0", "100", "200", "300", "400"), ()).ruler(2) == "0   200 400 "

@@ -60,6 +60,24 @@ def test_a_lesson_that_runs_a_program_says_that_it_needs_torch(
         learn.compile_lesson(lesson, tmp_path / "lesson.irscope")
 
 
+def test_lessons_of_two_installations_have_captures_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """In one capture, the variants of two files with one kernel would have the same names."""
+    monkeypatch.setenv("IRSCOPE_LESSONS", str(tmp_path / "captures"))
+    lesson_captures = []
+    for content in ("a kernel", "an edited kernel"):
+        for folder in (tmp_path / "here", tmp_path / "there"):
+            folder.mkdir(exist_ok=True)
+            (folder / "kernel.py").write_text(content)
+            sweeps = (LessonSweep(folder / "kernel.py", "kernel"),)
+            lesson_captures.append(
+                learn.lesson_capture(Lesson(1, "test", "A test", "About.", sweeps, (_STEP,)))
+            )
+    assert len(set(lesson_captures)) == 4
+    assert {path.name for path in lesson_captures} == {"01_test.irscope"}
+
+
 def test_a_program_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("torch")
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))  # and restore it

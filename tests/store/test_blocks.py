@@ -18,7 +18,6 @@ from irscope.facts.measure import FACTS_VERSION
 from irscope.model import Config, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewVariant, blocks, encoding, reader
 from irscope.store.blocks import FactBlock, facts_by_column
-from irscope.store.joined_reader import JoinedReader
 from irscope.store.schema import FACTS, NAMES
 from irscope.workspace import Workspace
 
@@ -111,10 +110,10 @@ def test_a_writer_removes_blocks_until_it_closes(capture):
 def test_captures_with_blocks_are_read_as_one(capture, tmp_path):
     other = Path(shutil.copy(capture, tmp_path / "other.irscope"))
     written_again(capture)
-    with JoinedReader([capture, other]) as joined, CaptureReader(other) as alone:
-        kept = alone.facts_kept()
-        assert list(joined.facts_kept().values()) == [*kept.values(), *kept.values()]
-        assert len(joined.variants()) == 2 * len(kept)
+    with Workspace(capture, also=[other]) as joined, Workspace(other) as alone:
+        stored = alone.contents.facts(alone.variants)
+        assert list(joined.contents.facts(joined.variants).values()) == [*stored.values(), *stored.values()]
+        assert len(joined.variants) == 2 * len(stored)
 
 
 @pytest.mark.usefixtures("all_are_large")

@@ -365,10 +365,10 @@ def test_an_interrupted_capture_is_incomplete_until_it_is_resumed(tmp_path: Path
         found = find_writer(path)
         assert found is not None
         assert (found.running, found.planned) == (False, 3)
-        assert incomplete_note(path, 2).startswith(f"{path} is incomplete. The writer has ended, 2 of 3; ")
+        assert incomplete_note(path).startswith(f"{path} is incomplete. The writer has ended, 2 of 3; ")
         CaptureWriter.resume(path, amends=amends).close()
     assert find_writer(path) is None
-    assert incomplete_note(path, 2) == ""
+    assert incomplete_note(path) == ""
     assert [file.name for file in tmp_path.iterdir()] == ["a.irscope"]
 
 

@@ -10,7 +10,7 @@ import pytest
 from irscope.model.variant import environment_of
 from irscope.store import CaptureReader, CaptureWriter, encoding, find_variant, variant_names
 from irscope.store.identity import kernel_digest
-from irscope.store.merge_captures import merge_captures
+from irscope.store.merge_captures import MergedCapture
 from tests.store.test_capture import new, write
 
 UNOPTIMIZED = {"environment DISABLE_LLVM_OPT": "true", "option debug": "False", "option num_warps": "4"}
@@ -64,7 +64,7 @@ def test_merging_keeps_variants_of_both_environments(tmp_path: Path):
     a, b, out = (tmp_path / f"{name}.irscope" for name in "abo")
     write(a, new(64), new(128))
     write(b, new(64, cache_key=UNOPTIMIZED), new(128))
-    assert merge_captures([a, b], out).variants == 3
+    assert MergedCapture.write([a, b], out).variants == 3
     with CaptureReader(out) as capture:
         assert [variant.environment for variant in capture.variants()] == [{}, {}, {"DISABLE_LLVM_OPT": "1"}]
 

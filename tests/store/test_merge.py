@@ -12,7 +12,7 @@ import pytest
 
 from irscope.model import Benchmark, Failure, Launch, SourceFunction, UserError, Variant
 from irscope.store import CaptureReader, CaptureWriter, NewPass
-from irscope.store.merge_captures import merge_captures
+from irscope.store.merge_captures import MergedCapture
 from tests.store.test_capture import SOURCE, new, write
 
 FAILED = Failure("timeout", "t", "t")
@@ -42,7 +42,7 @@ def test_merging_one_capture_copies_it(tmp_path: Path):
     write(path, new(64, metadata={"shared": 1}, artifacts={"ttir": b"x" * 9000}), new(128, failure=FAILED))
     with CaptureWriter.resume(path) as writer:
         writer.add_facts(1, 7, {"registers": 32})
-    merged = merge_captures([path], tmp_path / "b.irscope")
+    merged = MergedCapture.write([path], tmp_path / "b.irscope")
     assert (merged.variants, merged.kernels, merged.read) == (2, 1, 2)
     assert content(tmp_path / "b.irscope") == content(path)
 
@@ -60,7 +60,7 @@ def test_equal_variants_are_merged_with_all_measurements(tmp_path: Path):
         writer.set_measured(1, (), (Benchmark("M=1", 0.5, 0.4, 0.6),))
         writer.add_facts(1, 7, {"ms": 0.5})
         writer.add_facts(3, 7, {"ms": None})
-    merged = merge_captures([a, b], out)
+    merged = MergedCapture.write([a, b], out)
     assert (merged.variants, merged.kernels, merged.read) == (4, 1, 6)
     with CaptureReader(out) as capture:
         variants = capture.variants()
@@ -82,7 +82,7 @@ def test_passes_and_layouts_are_merged(tmp_path: Path):
     write(b, new(64, passes=ran, artifacts={"ttir": b"module {}"}))
     with CaptureWriter.resume(b) as writer:
         writer.add_layouts(1, {"#blocked": {"lane": [[1]]}})
-    merge_captures([a, b], out)
+    MergedCapture.write([a, b], out)
     with CaptureReader(out) as capture:
         joined, single = capture.variants()
         first, second = capture.passes(joined)
@@ -101,7 +101,7 @@ def test_stages_are_not_compressed_again(tmp_path: Path, monkeypatch: pytest.Mon
         raise AssertionError("compressed again")
 
     monkeypatch.setattr("irscope.store.encoding.compress", never)
-    merge_captures([path], tmp_path / "b.irscope")
+    MergedCapture.write([path], tmp_path / "b.irscope")
     assert content(tmp_path / "b.irscope") == content(path)
 
 
@@ -125,7 +125,7 @@ def test_a_damaged_input_leaves_no_partial_output(tmp_path: Path, damage, there:
         out.write_text("precious")
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UserError) as raised:
-        merge_captures([good, bad], out, force=there)
+        MergedCapture.write([good, bad], out, force=there)
     assert "\n" not in str(raised.value)
     assert str(bad) in str(raised.value)
     assert sorted(tmp_path.iterdir()) == before
@@ -136,14 +136,14 @@ def test_an_output_that_cannot_be_written_is_named(tmp_path: Path):
     write(tmp_path / "a.irscope", new(64))
     output = tmp_path / "nowhere" / "out.irscope"
     with pytest.raises(UserError, match=f"^{re.escape(str(output))}: cannot be written"):
-        merge_captures([tmp_path / "a.irscope"], output)
+        MergedCapture.write([tmp_path / "a.irscope"], output)
 
 
 # Stops in the middle of the merge, with a variant written and another to come.
 STOPS = """
 import sys, time
 from pathlib import Path
-from irscope.store.merge_captures import merge_captures
+from irscope.store.merge_captures import MergedCapture
 from irscope.store.writer import CaptureWriter
 
 add_variant = CaptureWriter.add_variant
@@ -152,7 +152,7 @@ def stop(self, *given, **_):
     print("begun", flush=True)
     time.sleep(600)
 CaptureWriter.add_variant = stop
-merge_captures([Path("a.irscope")], Path("out.irscope"))
+MergedCapture.write([Path("a.irscope")], Path("out.irscope"))
 """
 
 
@@ -173,7 +173,7 @@ def test_leftovers_of_a_killed_merge_are_removed_by_the_next(tmp_path: Path):
         foreign = tmp_path / "out.irscope.mine.part"
         foreign.write_text("another's")
         assert not out.exists()
-        merge_captures([a], out)
+        MergedCapture.write([a], out)
         left = {path.name for path in tmp_path.iterdir()}
         assert not [name for name in left if f".{killed.pid}." in name]
         assert {f"out.irscope.{running.pid}.part", foreign.name} <= left, "those are not abandoned"
@@ -206,6 +206,6 @@ def test_lone_surrogates_are_merged(tmp_path: Path):
         kernel = writer.add_kernel(hostile, (), ("\ud800",))
         writer.add_variant(kernel, toolchain, "3.9.0", new(64, output="\ud800", cache_key={"x": "\udfff"}))
     write(b, new(128))
-    assert merge_captures([a, b], out).variants == 2
+    assert MergedCapture.write([a, b], out).variants == 2
     with CaptureReader(out) as capture:
         assert capture.variants()[0].kernel.source == hostile

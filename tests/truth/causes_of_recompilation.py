@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import irscope
-from irscope.findings.cache_key_diff import reason_text
 
 
 @dataclass(frozen=True)
@@ -191,7 +190,7 @@ def causes_named(folder: Path, causes: tuple[Cause, ...], other_triton: Path | N
         for cause in causes:
             pair = [variant for variant in capture.variants if variant.kernel.name == cause.kernel]
             compared = capture.compare(*pair) if len(pair) == 2 else None
-            reasons = tuple(map(reason_text, compared.recompilation.reasons)) if compared else ()
+            reasons = tuple(reason.text for reason in compared.recompilation.reasons) if compared else ()
             found.append(Named(cause, reasons, tuple(compared.remedies) if compared else ()))
         return found
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from irscope.tui import keys
+from irscope.tui import key_help, keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.settings import Settings, load
 from irscope.workspace import Workspace
@@ -17,12 +17,12 @@ PAGE = Path(__file__).parents[2] / "docs" / "commands" / "tui.md"
 def key_table(app: IrscopeApp) -> str:
     """The expected table: keys, the action's name for the keymap, its description."""
     lines = []
-    for group in keys.sections():
+    for group in key_help.sections():
         lines += [f"| **{group.title}** | | |"]
         for binding in group.bindings:
             if re.fullmatch(r"stage\([2-9]\)", binding.id or ""):
                 continue  # the row of stage 1 is for all
-            shown = f"`{keys.shown(app, binding, {})}`"
+            shown = f"`{key_help.shown(app, binding, {})}`"
             row = f"| {shown} | `{binding.id}` | {binding.tooltip} |"
             lines += [
                 "| `1` to `9` | `stage(1)` to `stage(9)` | Show that stage |" if "`stage(1)`" in row else row
@@ -38,7 +38,7 @@ async def test_the_key_table_is_up_to_date(app: IrscopeApp) -> None:
 
 def test_every_action_has_a_name_and_one_set_of_keys() -> None:
     named: dict[str, str] = {}
-    for group in keys.sections():
+    for group in key_help.sections():
         for binding in group.bindings:
             assert binding.id is not None
             assert re.fullmatch(r"[\w.]+(\(.*\))?", binding.id)
@@ -50,7 +50,7 @@ def test_the_example_config_file_is_valid(tmp_path: Path) -> None:
     (tmp_path / "config.toml").write_text(example[0])
     settings = load(tmp_path / "config.toml")
     assert (settings.theme, settings.stage) == ("nord", "ptx")
-    known = {binding.id for group in keys.sections() for binding in group.bindings}
+    known = {binding.id for group in key_help.sections() for binding in group.bindings}
     assert settings.keys.keys() <= known
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from irscope.tui.app import IrscopeApp
-from irscope.tui.screens.estimate import EstimateScreen, EstimateView
+from irscope.tui.screens.estimate import EstimateScreen
+from irscope.tui.widgets.document_view import DocumentView
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.picture import characters
@@ -31,7 +32,7 @@ async def test_b_explains_the_estimates_and_enter_goes_to_the_code(launched: Pat
         shown = characters(app)
         assert "B is " in shown and "x faster by estimate (" in shown
         assert "us estimated on NVIDIA H100 SXM 80GB; bound by" in shown
-        view = app.screen.query_one(EstimateView)
+        view = app.screen.query_one(DocumentView)
         view.cursor = view.landmarks()[0]
         await pilot.press("enter")
         await pilot.pause()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from operator import ne
@@ -25,7 +26,7 @@ from irscope.learn.render import LessonPages
 from irscope.model import Config
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target, stages_for
-from irscope.tui import keys
+from irscope.tui import key_help
 from irscope.tui.app import IrscopeApp
 from irscope.tui.controllers import export
 from irscope.tui.home_entries import Section
@@ -35,17 +36,17 @@ from irscope.tui.screens.chart import ChartScreen, ChartView
 from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
-from irscope.tui.screens.estimate import EstimateScreen, EstimateView
+from irscope.tui.screens.documents import LlvmScreen, WhyScreen
+from irscope.tui.screens.estimate import EstimateScreen
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen, HomeView
 from irscope.tui.screens.layout import LayoutScreen
-from irscope.tui.screens.llvm import LlvmScreen, LlvmView
 from irscope.tui.screens.passes import PassesScreen, PassView
-from irscope.tui.screens.why import WhyScreen, WhyView
 from irscope.tui.settings import StateFolder
 from irscope.tui.widgets.bars import Bar, StatusLine
 from irscope.tui.widgets.diff_view import DiffView
+from irscope.tui.widgets.document_view import DocumentView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.grid_view import GridView
 from irscope.tui.widgets.lesson_view import LessonView
@@ -164,13 +165,13 @@ def started(pilot: Pilot[None]) -> list[list[str]]:
 
 
 def fold(pilot: Pilot[None]) -> int:
-    lines = texts(pilot)._layout.lines
+    lines = texts(pilot)._layout
     return next(index for index in range(len(lines)) if lines[index].kind is LineKind.FOLD)
 
 
 def proven(pilot: Pilot[None]) -> int:
     view = one(pilot, FindingsView)
-    owners = [line.owner for line in view._lines if line.owner < len(view.findings)]
+    owners = [line.owner for line in view.items if line.owner < len(view.findings)]
     return next(i for i, owner in enumerate(owners) if view.findings[owner].target.line)
 
 
@@ -187,7 +188,7 @@ def of_the_product(pilot: Pilot[None]) -> int:
 def forget(pilot: Pilot[None]) -> int:
     """Empties the list of recent captures."""
     view = one(pilot, HomeView)
-    view.show(Section.RECENT, ())
+    view.show_section(Section.RECENT, ())
     return int(view.cursor)
 
 
@@ -198,12 +199,11 @@ def at_manual(pilot: Pilot[None]) -> int:
 
 
 def with_a_goal(pilot: Pilot[None]) -> int:
-    view = one(pilot, WhyView)
-    return next(i for i, (owner, *_) in enumerate(view._lines) if view._sentences[owner].target)
+    return one(pilot, DocumentView).landmarks()[0]
 
 
 def with_code(pilot: Pilot[None]) -> int:
-    return one(pilot, EstimateView).landmarks()[0]
+    return one(pilot, DocumentView).landmarks()[0]
 
 
 def nine_stages(path: Path) -> Path:
@@ -332,16 +332,16 @@ CHART = {
     "mark('b')": Trial(pair, ("shift+tab", "G", "k", "C"), becomes((1, 3))),
 }
 WHY = {
-    "go": Trial(screen, ("W",), becomes(CompareScreen), WhyView, with_a_goal),
-    "all_findings": Trial(lambda pilot: one(pilot, WhyView)._every, ("W",), becomes(True)),
+    "go": Trial(screen, ("W",), becomes(CompareScreen), DocumentView, with_a_goal),
+    "all_findings": Trial(lambda pilot: getattr(pilot.app.screen, "every", None), ("W",), becomes(True)),
 }
 ESTIMATE = {
     "go_to_term": Trial(
-        screen, ("B",), becomes(CompareScreen), EstimateView, with_code, make=captures.launched
+        screen, ("B",), becomes(CompareScreen), DocumentView, with_code, make=captures.launched
     ),
 }
 LLVM = {
-    "changed": Trial(lambda pilot: one(pilot, LlvmView)._changed_only, ("O",), becomes(False)),
+    "changed": Trial(lambda pilot: getattr(pilot.app.screen, "every", None), ("O",), becomes(True)),
 }
 PASSES = {
     "open": Trial(shown("#passes"), ("p",), becomes(False), PassView, make=recorded_passes.write),
@@ -366,8 +366,8 @@ LAYOUT = {
     "cells_down(-1)": Trial(at_cell, ("T", "j"), becomes((0, 0))),
     "value(1)": Trial(number, ("T", "l", "h")),
     "value(-1)": Trial(number, ("T",)),
-    "whole": Trial(lambda pilot: len(one(pilot, GridView)._grids[0].rows), ("T",), more),
-    "compact": Trial(lambda pilot: one(pilot, GridView)._grids[0].compact, ("T",), becomes(True)),
+    "whole": Trial(lambda pilot: len(one(pilot, GridView)._panes[0].grid.rows), ("T",), more),
+    "compact": Trial(lambda pilot: one(pilot, GridView)._panes[0].grid.compact, ("T",), becomes(True)),
     "swizzle": Trial(drawn_layout, ("T", *WITH_A_BUFFER)),
     "written": Trial(layout_title, ("T",), lambda _, title: "as written" in title, make=captures.gluon),
     "banks": Trial(lambda pilot: "wavefront 1" in drawn_layout(pilot), ("T", *WITH_A_BUFFER), becomes(True)),
@@ -382,10 +382,12 @@ LEAVE = {
 }
 READ = {
     "search": Trial(shown("#search"), ("W",), becomes(True)),
-    "match(1)": Trial(cursor(WhyView), ("W", "slash", *"constexpr", "enter", "g"), more),
-    "match(-1)": Trial(cursor(WhyView), ("W", "slash", *"constexpr", "enter", "g"), more),  # around the end
-    "change(1)": Trial(cursor(WhyView), ("W",), more),
-    "change(-1)": Trial(cursor(WhyView), ("W", "G"), less),
+    "match(1)": Trial(cursor(DocumentView), ("W", "slash", *"constexpr", "enter", "g"), more),
+    "match(-1)": Trial(
+        cursor(DocumentView), ("W", "slash", *"constexpr", "enter", "g"), more
+    ),  # around the end
+    "change(1)": Trial(cursor(DocumentView), ("W",), more),
+    "change(-1)": Trial(cursor(DocumentView), ("W", "G"), less),
 }
 HOME = {
     "open": Trial(lambda pilot: one(pilot, HomeView).line_count(), ("H",), more, HomeView, at_manual),
@@ -408,7 +410,7 @@ APP = {
     "suspend": Trial(started, right=becomes([["suspend"]])),
     "app.quit": Trial(screen, right=becomes(ConfirmScreen)),
 }
-# By the title of the group in keys.sections().
+# By the title of the group in key_help.sections().
 TRIALS: dict[str, dict[str, Trial]] = {
     "Compare": COMPARE,
     "In the table of variants": TABLE,
@@ -436,7 +438,7 @@ TRIALS: dict[str, dict[str, Trial]] = {
 }
 EVERY = [
     pytest.param(group.title, binding.id, key.key, id=f"{group.title}: {key.key}")
-    for group in keys.sections()
+    for group in key_help.sections()
     for binding in group.bindings
     for key in Binding.make_bindings([binding])
 ]
@@ -454,7 +456,12 @@ async def test_a_key_runs_its_action(
     app = IrscopeApp(workspace, lesson=lesson, start=start)
     started: list[list[str]] = []
     app.started = started  # type: ignore[attr-defined]
-    monkeypatch.setattr(export.subprocess, "run", lambda command, check: started.append(command))
+
+    def run(command: list[str], check: bool) -> subprocess.CompletedProcess[str]:
+        started.append(command)
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(export.subprocess, "run", run)
     monkeypatch.setattr(IrscopeApp, "suspend", contextlib.nullcontext)
     monkeypatch.setattr(IrscopeApp, "action_suspend_process", lambda app: started.append(["suspend"]))
     monkeypatch.chdir(tmp_path)

@@ -11,7 +11,7 @@ from textual.command import CommandList
 from textual.widgets import Input
 
 from irscope.model import UserError
-from irscope.tui import keys
+from irscope.tui import key_help, keys
 from irscope.tui.app import IrscopeApp
 from irscope.tui.bindings import ASK, LEAVE, READ
 from irscope.tui.palette import Palette
@@ -328,7 +328,7 @@ async def test_help_has_every_key(app: IrscopeApp) -> None:
         await press(pilot, "question_mark")
         assert isinstance(app.screen, HelpScreen)
         shown = drawn(app.screen.query_one("HelpView"))
-        for group in keys.sections():
+        for group in key_help.sections():
             for binding in group.bindings:
                 assert binding.tooltip in shown
         await press(pilot, "q")
@@ -342,9 +342,10 @@ async def test_the_palette_has_every_action(app: IrscopeApp) -> None:
         commands = {command.title: command for command in app.get_system_commands(app.screen)}
         screens = [*overlays(), HomeScreen]
         others = [keys.LESSON, LEAVE, READ, ASK, *(group for one in screens for group in one.KEYS)]
+        others += [panel.KEYS for one in screens for panel in one.PANELS]
         elsewhere = {binding.tooltip for group in others for binding in group.bindings}
         elsewhere |= {binding.tooltip for binding in (keys.HOME, keys.RETURN, keys.BACK)}
-        for group in keys.sections():
+        for group in key_help.sections():
             for binding in group.bindings:
                 assert binding.tooltip in commands.keys() | elsewhere
         for action in keys.EXPORT_A:

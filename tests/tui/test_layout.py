@@ -53,7 +53,7 @@ async def open_at(pilot: Pilot[None], words: str) -> GridView:
 async def test_it_starts_with_the_value_under_the_cursor(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot)
-        pilot.app.screen.choose("ttgir")
+        pilot.app.screen.stages.choose("ttgir")
         await press(pilot)
         view = await open_at(pilot, "ttng.warp_group_dot")
         picture = drawn(view)
@@ -71,7 +71,7 @@ async def test_it_starts_with_the_value_under_the_cursor(app: IrscopeApp) -> Non
 async def test_a_buffer_shows_its_swizzle_and_the_banks_of_its_accesses(ampere: IrscopeApp) -> None:
     async with ampere.run_test(size=WIDE) as pilot:
         await press(pilot)
-        ampere.screen.choose("ttgir")
+        ampere.screen.stages.choose("ttgir")
         await press(pilot)
         view = await open_at(pilot, "= ttg.local_alloc")
         await press(pilot, "j", "j")
@@ -93,10 +93,13 @@ async def test_it_says_what_irscope_layout_prints(
 ) -> None:
     async with ampere.run_test(size=(1000, 50)) as pilot:
         await press(pilot)
-        ampere.screen.choose("ttgir")
+        ampere.screen.stages.choose("ttgir")
         await press(pilot)
         view = await open_at(pilot, "= ttg.local_alloc")
-        name, shown = view._grids[0].title.split(":")[0].split(",")[0].split()[-1], description(pilot, "a")
+        name, shown = (
+            view._panes[0].grid.title.split(":")[0].split(",")[0].split()[-1],
+            description(pilot, "a"),
+        )
         path = str(ampere._workspace.path)
     assert main(["layout", path, "#1", name, "--rows", "0:1"]) == 0
     printed = capsys.readouterr().out
@@ -114,7 +117,7 @@ async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
     async with ampere.run_test(size=(80, 24)) as pilot:
         await press(pilot, "T", *["j"] * 40, *["l"] * 40)
         view = ampere.screen.query_one(GridView)
-        grid = view._grids[0]
+        grid = view._panes[0].grid
         assert view.cursor == (len(grid.rows) - 1, len(grid.columns) - 1)
         assert f"[{grid.cells[-1][-1].label}]" in drawn(view)
 
@@ -123,12 +126,12 @@ async def test_it_fits_small_terminals(ampere: IrscopeApp) -> None:
 async def test_the_compact_view_shows_all_of_a_and_b(app: IrscopeApp, size: tuple[int, int]) -> None:
     async with app.run_test(size=size) as pilot:
         await press(pilot)
-        pilot.app.screen.choose("ttgir")
+        pilot.app.screen.stages.choose("ttgir")
         await press(pilot)
         view = await open_at(pilot, "ttng.warp_group_dot")
         await press(pilot, "c")
         assert "by warp" in description(pilot, "title")
-        for grid in view._grids:
+        for grid in (pane.grid for pane in view._panes):
             cells = [cell.label for row in grid.cells for cell in row if cell]
             assert set(cells) == set("0123")
             assert "".join(cells[:4]) in drawn(view)
@@ -147,12 +150,12 @@ async def test_a_resize_keeps_all_of_the_tensor_on_screen(app: IrscopeApp) -> No
     async with app.run_test(size=(200, 50)) as pilot:
         await press(pilot, "T", "c")
         view = app.screen.query_one(GridView)
-        wide = len(view._grids[0].columns)
+        wide = len(view._panes[0].grid.columns)
         await pilot.resize_terminal(60, 20)
         await press(pilot)
-        grid = view._grids[1]
+        grid = view._panes[1].grid
         assert len(grid.columns) <= 60
-        assert len(view._grids[0].columns) <= wide
+        assert len(view._panes[0].grid.columns) <= wide
         assert "".join(cell.label for cell in grid.cells[-1] if cell) in drawn(view)
 
 
@@ -175,6 +178,6 @@ async def test_layouts_of_gluon_are_shown_as_written_or_as_lowered(tmp_path: Pat
         assert "as written (glir)" in description(pilot, "title")
         assert "the compiler chooses it, see ttgir" in description(pilot, "a")
         await press(pilot, "escape")
-        pilot.app.screen.choose("glir")
+        pilot.app.screen.stages.choose("glir")
         await press(pilot, "T")
         assert "as written (glir)" in description(pilot, "title")

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from irscope.tui.app import IrscopeApp
-from irscope.tui.screens.llvm import LlvmScreen, LlvmView
+from irscope.tui.screens.documents import LlvmScreen
+from irscope.tui.widgets.document_view import DocumentView
 from irscope.workspace import Workspace
 from irscope.workspace.pass_comparison import llvm_lines
 from tests.tui import captures
@@ -24,7 +25,7 @@ async def test_the_passes_of_both_are_shown_and_c_shows_all(tmp_path: Path):
         assert "A  #1 BLOCK_SIZE=32: " in shown and "B  #2 BLOCK_SIZE=1024: " in shown
         assert "ptxas: add_kernel: 0 bytes stack frame" in shown
         assert "InstCombinePass" in shown and "  A -" in shown and "   B -" in shown
-        view = app.screen.query_one(LlvmView)
+        view = app.screen.query_one(DocumentView)
         changed = view.line_count()
         await press(pilot, "c")
         assert view.line_count() > changed

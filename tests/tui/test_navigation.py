@@ -9,10 +9,11 @@ from textual.widgets import Markdown
 
 from irscope.tui.app import IrscopeApp
 from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.documents import WhyScreen
 from irscope.tui.screens.help import HelpScreen, HelpView
-from irscope.tui.screens.why import WhyScreen, WhyView
 from irscope.tui.settings import Settings
 from irscope.tui.widgets.bars import KeyHints
+from irscope.tui.widgets.document_view import DocumentView
 from irscope.tui.widgets.lesson_view import LessonCode, LessonView
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Workspace
@@ -30,12 +31,12 @@ async def test_back_from_a_jump_reopens_why_where_it_was(app: IrscopeApp) -> Non
         await press(pilot, "2", "G")
         before = texts(pilot).row
         await press(pilot, "W", "]", "]")
-        line = app.screen.query_one(WhyView).cursor
+        line = app.screen.query_one(DocumentView).cursor
         await press(pilot, "enter")
         assert isinstance(app.screen, CompareScreen)
         await press(pilot, "ctrl+o")
         assert isinstance(app.screen, WhyScreen)
-        assert app.screen.query_one(WhyView).cursor == line
+        assert app.screen.query_one(DocumentView).cursor == line
         await press(pilot, "q")
         assert (tab(pilot), texts(pilot).row) == ("ttir", before)
 

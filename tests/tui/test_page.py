@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from irscope.diff.rows import Change, Row
-from irscope.tui.controllers.navigation import Search
 from irscope.tui.page import LineKind, Page, PageSide, ScreenLayout, plain_page
+from irscope.tui.widgets.search_bar import next_row
 
 # 12 equal rows, then one changed, one removed, one added, 9 equal, one changed.
 ROWS = [
@@ -41,11 +41,11 @@ def test_every_line_has_its_row(page: Page) -> None:
 
 def test_two_sides_show_every_row_once(page: Page) -> None:
     layout = ScreenLayout(page, unified=False, folded=False)
-    assert [line.row for line in layout.lines] == list(range(len(ROWS)))
+    assert [line.row for line in layout] == list(range(len(ROWS)))
 
 
 def test_unified_shows_both_lines_of_a_difference(page: Page) -> None:
-    lines = list(ScreenLayout(page, unified=True, folded=False).lines)
+    lines = list(ScreenLayout(page, unified=True, folded=False))
     assert len(lines) == len(ROWS) + 2
     assert [(line.row, line.kind) for line in lines[12:16]] == [
         (12, LineKind.LEFT),
@@ -56,9 +56,9 @@ def test_unified_shows_both_lines_of_a_difference(page: Page) -> None:
 
 
 def test_folds_leave_context_and_can_be_opened(page: Page) -> None:
-    lines = ScreenLayout(page, unified=False, folded=True).lines
+    lines = ScreenLayout(page, unified=False, folded=True)
     assert [(line.row, line.folded) for line in lines if line.kind is LineKind.FOLD] == [(0, 9), (18, 3)]
-    opened = ScreenLayout(page, unified=False, folded=True, opened={0}).lines
+    opened = ScreenLayout(page, unified=False, folded=True, opened={0})
     assert [line.row for line in opened if line.kind is LineKind.FOLD] == [18]
 
 
@@ -67,14 +67,14 @@ def test_folds_leave_context_and_can_be_opened(page: Page) -> None:
 def test_every_row_is_found_in_the_layout(page: Page, unified: bool, folded: bool) -> None:
     layout = ScreenLayout(page, unified, folded)
     for row in range(len(ROWS)):
-        line = layout.lines[layout.find(row)]
+        line = layout[layout.find(row)]
         assert line.row <= row < line.row + line.folded
 
 
 def test_equal_texts_are_not_folded() -> None:
     rows = [Row(i, i, Change.EQUAL) for i in range(24)]
     page = Page(PageSide(LINES), PageSide(LINES), rows, compared=True)
-    assert len(ScreenLayout(page, False, True).lines) == 24
+    assert len(ScreenLayout(page, False, True)) == 24
 
 
 def test_unaligned_texts_of_unequal_length() -> None:
@@ -103,15 +103,13 @@ def test_search_skips_hidden_locations() -> None:
     ]  # plain words have no locations
 
 
-def test_search_wraps_around(page: Page) -> None:
-    search = Search()
-    search.rows = page.matches("line 2", True)
-    assert list(search.rows) == [2, 21, 22, 23, 24]
-    first, last = search.rows[0], search.rows[-1]
-    assert search.next(last, 1) == first
-    assert search.next(first, -1) == last
-    search.origin = last + 1
-    assert search.first() == first
+def test_matches_in_both_directions(page: Page) -> None:
+    rows = page.matches("line 2", True)
+    assert rows == [2, 21, 22, 23, 24]
+    assert next_row(rows, 3, 1) == next_row(rows, 2, 1) == 21
+    assert next_row(rows, 21, -1) == 2
+    assert next_row(rows, rows[-1], 1) is None
+    assert next_row(rows, rows[0], -1) is None
 
 
 def test_line_numbers_are_those_of_the_file() -> None:

@@ -25,7 +25,7 @@ from textual.events import MouseDown, MouseUp, Resize
 from textual.geometry import Size
 from textual.pilot import Pilot
 
-from irscope.tui import keys
+from irscope.tui import key_help
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.bars import StageTabs
 from irscope.workspace import Workspace
@@ -44,7 +44,12 @@ _SIZES = ((80, 24), (120, 40), (200, 50), (40, 12), (20, 5), (1, 1), (300, 90))
 # The ends of a terminal's life, which the app does not survive or cannot have without a terminal.
 _LEFT_OUT = {"ctrl+z", "ctrl+c", "ctrl+q"}
 _EVERY = sorted(
-    {one.key for group in keys.sections() for each in group.bindings for one in Binding.make_bindings([each])}
+    {
+        one.key
+        for group in key_help.sections()
+        for each in group.bindings
+        for one in Binding.make_bindings([each])
+    }
     | {"enter", "escape", "tab", "shift+tab", "ctrl+p", "backspace", "1", "x", "%", "left", "right"}
 )
 _PRESSED = [key for key in _EVERY if key not in _LEFT_OUT]

@@ -88,13 +88,13 @@ async def test_a_and_b_are_compiled_once_more_and_their_passes_open(app: Irscope
 async def test_only_the_variant_without_passes_is_compiled(app: IrscopeApp) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        app.screen.compare(app.screen.pair.a, app.screen.pair.a)
+        app.screen.stages.compare(app.screen.pair.a, app.screen.pair.a)
         await ask(pilot)
         assert "No passes of #1 were recorded" in labels(app)
         await press(pilot, "enter")
         await until(pilot, lambda: isinstance(app.screen, PassesScreen))
         await press(pilot, "escape")
-        app.screen.compare(app.screen.pair.a, app._workspace.live.by_id(2))
+        app.screen.stages.compare(app.screen.pair.a, app._workspace.live.by_id(2))
         await ask(pilot)
         assert "No passes of #2 were recorded" in labels(app)
         await press(pilot, "escape")
@@ -142,7 +142,7 @@ async def test_what_cannot_be_compiled_is_said_in_one_line(
         app._workspace.live.put(replace(first, toolchain=older))
         bare = replace(second.kernel, source=replace(second.kernel.source, text=""))
         app._workspace.live.put(replace(second, kernel=bare))
-        app.screen.compare(*app._workspace.variants)
+        app.screen.stages.compare(*app._workspace.variants)
         await press(pilot, "p")
         await settled(pilot)
         assert messages(app).splitlines() == [

@@ -116,7 +116,7 @@ async def test_operations_of_a_line_in_every_stage(traced: IrscopeApp) -> None:
         source(pilot).cursor = source(pilot).python.places.index(DOT)
         await settled(pilot)
         work = traced.screen.query_one(LineOutcomesView)
-        found = {(one.stage, one.opcode): (one.left, one.right) for one in work._outcomes}
+        found = {(one.stage, one.opcode): (one.left, one.right) for one in work.items}
         assert found["ttir", "tt.dot"] == (1, 1)
         assert found["ttgir", "ttng.warp_group_dot"] == (1, 1)
         wgmma = [counts for (stage, opcode), counts in found.items() if opcode.startswith("wgmma.mma_async")]
@@ -124,7 +124,7 @@ async def test_operations_of_a_line_in_every_stage(traced: IrscopeApp) -> None:
         assert wgmma == [(ptx.count("wgmma.mma_async"), None)]
         assert "Line 45 of kernels.py" in drawn(work)
         await press(pilot, "tab", "enter")
-        assert tab(pilot) == work._outcomes[0].stage == "ttir"
+        assert tab(pilot) == work.items[0].stage == "ttir"
         assert texts(pilot).highlighted_rows()
 
 

@@ -8,7 +8,8 @@ import pytest
 from textual.pilot import Pilot
 
 from irscope.tui.app import IrscopeApp
-from irscope.tui.screens.why import WhyScreen, WhyView
+from irscope.tui.screens.documents import WhyScreen
+from irscope.tui.widgets.document_view import DocumentView
 from irscope.workspace import Workspace
 from tests.tui import captures
 from tests.tui.driving import drawn, press, tab, texts
@@ -23,16 +24,16 @@ def traced(tmp_path: Path) -> IrscopeApp:
 
 async def go(pilot: Pilot[None], words: str) -> None:
     """Moves to the first line with these words, and presses Enter."""
-    view = pilot.app.screen.query_one(WhyView)
-    lines = [text for _, _, text in view._lines]
-    view.cursor = next(index for index, line in enumerate(lines) if words in line)
+    view = pilot.app.screen.query_one(DocumentView)
+    lines = range(view.line_count())
+    view.cursor = next(index for index in lines if words in view.plain_text(index))
     await press(pilot, "enter")
 
 
 async def test_it_shows_reasons_effects_and_verdict(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "W")
-        said = drawn(app.screen.query_one(WhyView))
+        said = drawn(app.screen.query_one(DocumentView))
         assert "A #1 BLOCK_M=64  B #2 BLOCK_M=128" in said
         assert "constexpr BLOCK_M: 64 -> 128" in said
         assert "What changed" in said
@@ -72,7 +73,7 @@ async def test_a_line_without_a_target_leads_nowhere(app: IrscopeApp) -> None:
 async def test_a_single_variant_shows_all_compilations(app: IrscopeApp) -> None:
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "shift+tab", "b", "W")
-        shown = drawn(app.screen.query_one(WhyView))
+        shown = drawn(app.screen.query_one(DocumentView))
         assert "the same variant" in shown
         assert "because of these inputs" in shown
 
@@ -81,7 +82,8 @@ async def test_a_failed_variant_has_no_verdict(app: IrscopeApp) -> None:
     async with app.run_test(size=(60, 20)) as pilot:
         await press(pilot, "shift+tab", "G", "b", "W", "G")
         assert app.is_running
-        shown = " ".join(text for _, _, text in app.screen.query_one(WhyView)._lines)
+        view = app.screen.query_one(DocumentView)
+        shown = " ".join(view.plain_text(index).strip() for index in range(view.line_count()))
         assert "one of the two failed" in shown
 
 
@@ -89,6 +91,6 @@ async def test_hostile_names_stay_text(tmp_path: Path) -> None:
     app = IrscopeApp(Workspace(captures.hostile(tmp_path / "hostile.irscope")))
     async with app.run_test(size=WIDE) as pilot:
         await press(pilot, "W")
-        assert drawn(app.screen.query_one(WhyView)).replace("\n", "").isprintable()
+        assert drawn(app.screen.query_one(DocumentView)).replace("\n", "").isprintable()
         await press(pilot, "q", "C", "escape")
         assert app.is_running

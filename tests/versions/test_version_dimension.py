@@ -11,12 +11,11 @@ from irscope.document.variant_content import versions_content
 from irscope.model import Argument, Config, Failure, SourceFunction
 from irscope.store import CaptureWriter, NewVariant
 from irscope.targets import parse_target
-from irscope.workspace import Workspace
+from irscope.workspace import TableView, Workspace
 from irscope.workspace.charts import axes
 from irscope.workspace.compiler_version import CompilerVersion, compiler_version
 from irscope.workspace.fact_table import FactTable
 from irscope.workspace.opening import opening_pair
-from irscope.workspace.table import table_view
 from irscope.workspace.table_columns import columns
 from irscope.workspace.table_rows import matching
 from irscope.workspace.timeline import Timeline, version_summaries
@@ -114,7 +113,7 @@ def test_the_version_is_in_names_columns_and_differences(capture):
     assert capture.names[3] == "BLOCK=64,triton=3.8.0"
     assert capture.names[7] == "BLOCK=64,triton=3.9.0,ptxas=12.9.86"
     (section,) = capture.sections(sort="triton")
-    assert [column.name for column in table_view(section).configs] == ["BLOCK", "triton", "ptxas"]
+    assert [column.name for column in TableView.of_section(section).configs] == ["BLOCK", "triton", "ptxas"]
     assert (
         capture.compare(capture.live.by_id(3), capture.live.by_id(7)).config_text
         == "triton 3.8.0 -> 3.9.0, ptxas unset -> 12.9.86"

@@ -46,6 +46,13 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "tuned.irscope"
 
 
+@pytest.fixture
+def known_cache(capture: Path, tmp_path: Path) -> Path:
+    """A cache with what the capture has, for tests of what is planned."""
+    (tmp_path / "cache").symlink_to(capture.parent / "first-cache")
+    return tmp_path / "cache"
+
+
 def warmed(capture: Path, cache: Path, options: WarmOptions) -> CompiledLaunches:
     with variable_set("TRITON_CACHE_DIR", str(cache)):
         varied = compile_launches(
@@ -74,9 +81,9 @@ def variants_of(capture: Path) -> list[Variant]:
         return list(reader.variants())
 
 
-def test_recorded_launches_need_exactly_the_recorded_variants(capture: Path, tmp_path: Path):
+def test_recorded_launches_need_exactly_the_recorded_variants(capture: Path, known_cache: Path):
     options = WarmOptions(axes=parse_axes("*:n=512;rows=64"), prices=False)
-    varied = warmed(capture, tmp_path / "cache", options)
+    varied = warmed(capture, known_cache, options)
     assert (varied.problems, varied.failed) == ((), 0)
     assert {plan.kernel for plan in varied.plans} == {"pruned", "scaled", "hooked"}
     jobs = {
@@ -108,10 +115,10 @@ def test_with_pins_only_winners_are_compiled_and_production_measures_nothing(cap
     assert counts == {"compiled": 0, "hits": 5, "measured": 2}  # of `hooked`, as the note says
 
 
-def test_pins_that_do_not_fit_are_named_and_everything_is_compiled(capture: Path, tmp_path: Path):
+def test_pins_that_do_not_fit_are_named_and_everything_is_compiled(capture: Path, known_cache: Path):
     gone = Config((("BLOCK", 512), ("num_warps", 4), ("num_stages", 3)))
     pins = (pin("pruned", gone), pin("scaled", key="(64, 512, 'torch.bfloat16')"))
-    varied = warmed(capture, tmp_path / "cache", WarmOptions(pins=pins, prices=False))
+    varied = warmed(capture, known_cache, WarmOptions(pins=pins, prices=False))
     notes = "\n".join(varied.lines)
     assert f"no config is {gone} any more, so all 4 are compiled" in notes
     assert "scaled: no pin for 1 tuning key" in notes

@@ -14,10 +14,9 @@ from irscope.document.table_content import table_content
 from irscope.document.terminal.document_text import text_lines
 from irscope.facts.measure import FACTS_VERSION, to_json
 from irscope.store import CaptureWriter
-from irscope.store.merge_captures import merge_captures
+from irscope.store.merge_captures import MergedCapture
 from irscope.tui.table_model import TableModel
-from irscope.workspace import TableSection, Workspace
-from irscope.workspace.table import table_view
+from irscope.workspace import TableSection, TableView, Workspace
 from tests.cli.gated import write
 
 Cells = set[tuple[int, str]]
@@ -56,7 +55,7 @@ def workspace(tmp_path: Path):
     several = {block: f"M={block}" for block in BLOCKS}
     first = capture(tmp_path / "a.irscope", "one_problem", "cuda:90", SAME)
     second = capture(tmp_path / "b.irscope", "several_problems", "cuda:90", several)
-    merge_captures([first, second], tmp_path / "both.irscope")
+    MergedCapture.write([first, second], tmp_path / "both.irscope")
     with Workspace(tmp_path / "both.irscope") as opened:
         yield opened
 
@@ -76,8 +75,8 @@ def in_lines(section: TableSection, lines_of, mark: str) -> Cells:
     """Return the marked cells of tables of one column."""
     return {
         (int(number), column.kind.name)
-        for column in table_view(section).facts
-        for line in lines_of(table_view(section, [column.kind]))
+        for column in TableView.of_section(section).facts
+        for line in lines_of(TableView.of_section(section, [column.kind]))
         if mark in line
         for number in re.findall(r"^\W*#(\d+)", line)
     }
@@ -106,6 +105,6 @@ def test_the_same_cell_is_best_in_every_view(workspace: Workspace):
         own = {cell for cell in best if cell[0] in {entry.variant.id for entry in section.entries}}
         assert in_lines(section, lambda view: list(text_lines(table_content(view))), "*") == own
         assert in_lines(section, table_markdown, "**") == own
-        view = table_view(section)
+        view = TableView.of_section(section)
         assert in_html(section, facts_table(section, {}), view.varying_facts, False) == own
         assert in_html(section, _html_table(section), view.facts, True) == own

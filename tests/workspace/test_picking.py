@@ -13,10 +13,10 @@ import pytest
 from irscope.cli.main import main
 from irscope.estimating.estimate import estimate
 from irscope.model import Benchmark, Config, Failure, Launch, Target, UserError, Variant
+from irscope.model.text import microseconds_text
 from irscope.store import CaptureWriter
-from irscope.workspace import Pick, Workspace, microseconds_text
-from irscope.workspace.comparison import config_code
-from irscope.workspace.estimate_comparison import pair_estimate_lines
+from irscope.tui.screens.estimate import pair_estimate_lines
+from irscope.workspace import Pick, Workspace
 from irscope.workspace.picking import measured_microseconds, never_launched, parse_top, picks
 from irscope.workspace.problem_sizes import problems
 
@@ -117,7 +117,7 @@ def test_a_pick_ranks_configs_and_compares_them_with_measurements(capture: Path)
         (pick,) = opened.pick()
         (limited,) = opened.pick(top=1)
         best = opened.variant(3)
-        code = config_code(best)
+        code = best.config.code
     assert [choice.variant.id for choice in pick.accepted] == [3, 1]
     assert {choice.variant.id: choice.reason for choice in pick.choices[2:]} == {
         2: "duplicate",

@@ -19,7 +19,7 @@ from irscope.findings.finding import Finding
 from irscope.model import Failure
 from irscope.model.text import one_line
 from irscope.tui.app import IrscopeApp
-from irscope.tui.screens.why import WhyView
+from irscope.tui.widgets.document_view import DocumentView
 from irscope.tui.widgets.findings_view import FindingsView
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
@@ -202,7 +202,7 @@ async def test_why_has_the_same_lines_in_every_view(
         await settled(pilot)
         app.screen.query_one(VariantTable).focus()
         await press(pilot, "g", "a", "j", "b", "W", "a")
-        drawn_lines = drawn(app.screen.query_one(WhyView)).splitlines()[1:]
+        drawn_lines = drawn(app.screen.query_one(DocumentView)).splitlines()[1:]
     expected = [one_line(line.text) for line in every]
     assert [line.strip(" →") for line in drawn_lines if line.strip()][: len(expected)] == expected
     shortened = [one_line(line.text) for line in without_rest(every, ": --all-findings")]

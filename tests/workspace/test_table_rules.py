@@ -7,11 +7,11 @@ from collections.abc import Mapping
 import pytest
 
 from irscope.facts.fact import Fact, FactValue
-from irscope.facts.registry import FACT_NAMED
+from irscope.facts.registry import FACT_NAMED, kinds_for
 from irscope.model import Config, Failure, Kernel, SourceFunction, Toolchain, Value, Variant
 from irscope.model.status import OK, cannot_launch
 from irscope.targets import parse_target
-from irscope.workspace import FactTable, Scope, kinds_for
+from irscope.workspace import FactTable, Scope
 from irscope.workspace.first_difference import equal_text, joined
 from irscope.workspace.kernel_scopes import scope_counts, scope_of
 from irscope.workspace.live import InProgress

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irscope.model import UserError
-from irscope.store.merge_captures import merge_captures
+from irscope.store.merge_captures import MergedCapture
 from irscope.workspace import Workspace
 from irscope.workspace.compiler_version import version_name
 from irscope.workspace.timeline import Timeline, TimelineStep
@@ -81,7 +81,7 @@ def test_a_version_without_the_variant_is_left_out(paths: list[Path]) -> None:
 
 def test_a_merged_capture_has_the_sources_as_versions(paths: list[Path], tmp_path: Path) -> None:
     merged = tmp_path / "all.irscope"
-    merge_captures(paths, merged)
+    MergedCapture.write(paths, merged)
     with Workspace(merged) as workspace:
         assert steps(workspace, 1, 1, -1) == [(1, 3, 2), (3, 5, 3), (1, 3, 2)]
         assert [len(one.variants) for one in Timeline(workspace, workspace.variants[0]).versions] == [2, 2, 1]
@@ -97,7 +97,7 @@ def test_joined_captures_have_the_stages_and_facts_of_each(paths: list[Path]) ->
     with Workspace(paths[0], also=paths[1:]) as workspace:
         for index, path in enumerate(paths):
             with Workspace(path) as alone:
-                joined = [v for v in workspace.variants if workspace.capture_index(v) == index]
+                joined = [v for v in workspace.variants if workspace.contents.place(v) == index]
                 for own, other in zip(joined, alone.variants, strict=True):
                     assert workspace.text(own, "ttgir") == alone.text(other, "ttgir")
                     assert workspace.facts(own).keys() == alone.facts(other).keys()

@@ -42,10 +42,10 @@ def opened(source: Path, kernel: str, signature: str, axes: Axes, target: str, f
     return Workspace(path)
 
 
-def product(folder: Path, target: str) -> Workspace:
+def product(folder: Path, target: str, largest: int) -> Workspace:
     source = folder / "product.py"
     source.write_text(KERNEL)
-    axes: Axes = {"BLOCK": (64, 256), "num_warps": (4,), "num_stages": (2,)}
+    axes: Axes = {"BLOCK": (32, largest), "num_warps": (8,), "num_stages": (2,)}
     return opened(source, "product", "*fp16:16, *fp16:16, *fp32:16, i32:16", axes, target, folder)
 
 
@@ -58,12 +58,12 @@ def cache(triton_cache: Path) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def amd(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    return product(tmp_path_factory.mktemp("amd"), "hip:gfx942")
+    return product(tmp_path_factory.mktemp("amd"), "hip:gfx942", largest=256)
 
 
 @pytest.fixture(scope="module")
 def nvidia(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    return product(tmp_path_factory.mktemp("nvidia"), "cuda:80")
+    return product(tmp_path_factory.mktemp("nvidia"), "cuda:80", largest=64)
 
 
 def texts(workspace: Workspace) -> str:

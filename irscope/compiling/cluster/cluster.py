@@ -9,7 +9,6 @@ result that arrives for a job that was given away is ignored, so every job is yi
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,15 +25,11 @@ from irscope.compiling.job import Job, Outcome
 from irscope.compiling.messages import SourcesRequest, SweepRequest
 from irscope.compiling.pool import JobQueue, OnStage, Stop, Worker
 from irscope.model import Failure, UserError
+from irscope.model.errors import print_note
 from irscope.model.text import pluralize
 
 if TYPE_CHECKING:
     from distributed import Client
-
-
-def print_note(text: str) -> None:
-    """Print a line for the user."""
-    print(f"irscope: {text}", file=sys.stderr)
 
 
 @dataclass(frozen=True, slots=True)

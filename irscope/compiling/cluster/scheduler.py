@@ -136,10 +136,7 @@ class Connected:
         for pipe in stop.wait([self._reader], seconds):
             while pipe.poll():
                 pipe.recv_bytes()
-                message = self._messages.get()
-                if isinstance(message, FinishedJob | Lost):
-                    self._futures.pop(message.number, None)
-                yield message
+                yield self._messages.get()
 
     def forget(self, numbers: Iterable[int]) -> None:
         """Cancel these jobs."""
@@ -176,6 +173,9 @@ class Connected:
             self.put(FinishedJob(address, number, future.result()))
         except (Exception, CancelledError) as error:  # noqa: BLE001 - a task may raise anything
             self.put(Lost(address, number, error_line(error), isinstance(error, UnknownSession)))
+        finally:
+            # The finalizer of a future wakes Dask's thread: in the main thread, it would often lose a Ctrl-C.
+            self._futures.pop(number, None)
 
 
 def _name(name: object, address: str) -> str:

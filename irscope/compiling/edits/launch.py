@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.edits.launch_child import REQUEST, RESULT
-from irscope.compiling.processes.child_process import python_command
-from irscope.compiling.processes.run_tool import run_tool
+from irscope.compiling.edits.launch_child import launch_both
+from irscope.compiling.processes.run_tool import call_in_process
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.compiling.toolchain.replay import ReplayedTensor, argument_object
 from irscope.model import Launch, UserError, Variant
@@ -60,23 +59,17 @@ def compare_launches(
     request = {"grid": list(grid), "arguments": _arguments(original, launch)}
     with temporary_folder("irscope-") as folder:
         folder_path = Path(folder)
-        (folder_path / REQUEST).write_text(json.dumps(request))
         for side, variant in (("a", original), ("b", edit)):
             _write_kernel(folder_path / side, variant, read)
         try:
-            done = run_tool(python_command("irscope.compiling.edits.launch_child", folder), seconds=seconds)
+            result = call_in_process(launch_both, (folder_path, request), seconds)
         except subprocess.TimeoutExpired:
             raise UserError(f"--run: the launches took more than {seconds:g} s") from None
-        try:
-            result = json.loads((folder_path / RESULT).read_text())
-        except (OSError, ValueError):
-            last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
-            raise UserError(f"--run: the process that launches ended: {' '.join(last)}") from None
-    if "error" in result:
-        raise UserError(f"--run: {result['error']}")
-    return LaunchComparison(
-        result["device"], result["differences"], tuple(result["written"]), tuple(result["microseconds"])
-    )
+        except OSError as error:
+            raise UserError(f"--run: the process that launches ended: {error}") from None
+    if isinstance(result, str):
+        raise UserError(f"--run: {result}")
+    return LaunchComparison(**result)
 
 
 def _arguments(variant: Variant, launch: Launch) -> list[dict[str, Any]]:

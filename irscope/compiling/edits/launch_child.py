@@ -1,34 +1,32 @@
 """The process that launches an edit in place of its original on the GPU, and compares results and times.
 
-It is started with a folder: `launch.json` and the files of both kernels are its input, `launched.json` its
-result. Both kernels get copies of the same synthetic arguments.
+Both kernels get copies of the same synthetic arguments.
 """
 
 from __future__ import annotations
 
-import json
 import statistics
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-REQUEST, RESULT = "launch.json", "launched.json"
+from irscope.model.errors import error_line
+
 # Each kernel is launched in turns, so that both see the same clock rates.
 _ROUNDS, _LAUNCHES = 20, 10
 _SEED = 0
 
 
-def main(folder: str) -> int:
-    """Launch both kernels as `launch.json` says; returns 0 if that was possible."""
-    files = Path(folder)
-    request = json.loads((files / REQUEST).read_text())
+def launch_both(request: tuple[Path, dict[str, Any]]) -> dict[str, Any] | str:
+    """Launch the kernels in a folder's folders `a` and `b`; return the fields of a LaunchComparison.
+
+    Return what went wrong, in a line, if that is not possible.
+    """
     try:
-        result = _compare(files, request)
+        return _compare(*request)
     except Exception as error:  # noqa: BLE001 - whatever Triton, torch or the driver raises is the result
-        result = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
-    (files / RESULT).write_text(json.dumps(result))
-    return int("error" in result)
+        return error_line(error)
 
 
 def _compare(place: Path, request: dict[str, Any]) -> dict[str, Any]:
@@ -50,10 +48,10 @@ def _compare(place: Path, request: dict[str, Any]) -> dict[str, Any]:
     return {
         "device": torch.cuda.get_device_name() if _has_cuda() else "",
         "differences": _differences(names, *results),
-        "written": [
+        "written": tuple(
             name for name, old, new in zip(names, first, results[0], strict=True) if _differ(old, new)
-        ],
-        "microseconds": _times(launches) if _has_cuda() else [],
+        ),
+        "microseconds": tuple(_times(launches)) if _has_cuda() else (),
     }
 
 

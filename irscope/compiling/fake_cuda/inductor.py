@@ -34,6 +34,7 @@ from irscope.compiling.fake_cuda.function_mode import without_function_mode
 from irscope.compiling.fake_cuda.tensor_tags import set_empty, set_on_cpu, set_unknown
 from irscope.compiling.toolchain.patching import Replacement, patched
 from irscope.model import Target
+from irscope.model.errors import print_note
 from irscope.targets import backend_of
 
 
@@ -97,10 +98,7 @@ def _prepare(target: Target, register: Callable[..., Any], stack: ExitStack) -> 
 def _report(why: str, what: str) -> None:
     """Says on stderr what runs uncompiled and why, with the line of the program."""
     location = user_place()
-    print(
-        f"irscope: {f'{location}: ' if location else ''}torch.compile {why}; {what} uncompiled",
-        file=sys.stderr,
-    )
+    print_note(f"{f'{location}: ' if location else ''}torch.compile {why}; {what} uncompiled")
 
 
 # The time in ms of everything that a GPU would time. Of equals Inductor chooses the first; none is recorded.

@@ -32,6 +32,7 @@ from weakref import WeakKeyDictionary
 
 from irscope.compiling.toolchain.patching import patched
 from irscope.compiling.toolchain.stub_driver import NeedsGpuError
+from irscope.model.errors import print_note
 
 # The usual names of extension modules: flash_attn_2_cuda, selective_scan_cuda, sgl_kernel, vllm._C.
 _EXTENSION = re.compile(r"(_cuda|_hip|_rocm|_kernels?|_ext|_C)$")
@@ -89,7 +90,7 @@ def print_missing() -> None:
     finders = [finder for finder in sys.meta_path if isinstance(finder, _StubFinder)]
     for name in (name for finder in finders for name in finder.missing):
         advice = f"install it, or --stub-module {name} if your kernels do not need it"
-        print(f"irscope: the extension module {name} is missing: {advice}", file=sys.stderr)
+        print_note(f"the extension module {name} is missing: {advice}")
 
 
 _TOOLS = ("nvidia-smi", "rocm-smi", "amd-smi", "rocminfo")
@@ -110,10 +111,10 @@ def print_driver_queries(error: BaseException | None) -> None:
     """Print what a program that failed asked the driver, and what to do; `error` is what it raised."""
     if _asked:
         advice = "tell the library the device by its own setting (flag_gems: GEMS_VENDOR=nvidia)"
-        _print(f"the program ran {' and '.join(_asked)}, which finds no GPU here: {advice}")
+        print_note(f"the program ran {' and '.join(_asked)}, which finds no GPU here: {advice}")
     if any(name in text for text in _texts(error) for name in _NVML):
         advice = "pip install nvidia-ml-py if pynvml is missing; where it asks for values, remove that call"
-        _print(f"the program asked NVML, which answers nothing without a GPU: {advice}")
+        print_note(f"the program asked NVML, which answers nothing without a GPU: {advice}")
 
 
 def _noticing(start: Callable[..., None]) -> Callable[..., None]:
@@ -139,10 +140,6 @@ def _texts(error: BaseException | None) -> Iterator[str]:
         with suppress(Exception):  # the program's own class
             yield f"{type(error).__name__}: {error}"
         error = error.__cause__ or error.__context__
-
-
-def _print(line: str) -> None:
-    print(f"irscope: {line}", file=sys.stderr)
 
 
 MODULE = "flag_gems.utils.libentry"

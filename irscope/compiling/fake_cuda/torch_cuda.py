@@ -41,6 +41,7 @@ from irscope.compiling.fake_cuda.unknown_value import NO_ASSUMPTIONS, Assumption
 from irscope.compiling.toolchain.patching import Replacement, answering, patched
 from irscope.compiling.toolchain.stub_driver import NeedsGpuError, call_once
 from irscope.model import Target
+from irscope.model.errors import print_note
 from irscope.targets import CUDA, backend_of
 
 
@@ -117,7 +118,7 @@ def _say_untimed() -> None:
     frame = user_frame()
     location = f"{short_path(frame.f_code.co_filename)}:{frame.f_lineno}: " if frame else ""
     note = "benchmarks call each function once and print no times without a GPU"
-    print(f"irscope: {location}{note}", file=sys.stderr)
+    print_note(f"{location}{note}")
 
 
 class FakeBlas:

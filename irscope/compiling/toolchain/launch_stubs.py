@@ -4,7 +4,7 @@ These are a module that calls the driver (`cuda_utils`, `hip_utils`) and in Trit
 signature (`__triton_launcher`). Triton's own code makes their C source and their keys: its drivers run up to
 the point where they would start the compiler, once for each place that libcuda may have in production.
 
-Runs in a process of its own (`main`), because it replaces functions of Triton's drivers.
+Runs in a process of its own, because it replaces functions of Triton's drivers.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import sysconfig
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+from irscope.compiling.processes.run_tool import call_in_process
 from irscope.compiling.toolchain.patching import patched
 
 # The calls of libcuda in driver.c and in the launchers.
@@ -96,40 +96,7 @@ class _Captured(BaseException):
 
 def build_stubs(request: StubRequest) -> list[BuiltStub]:
     """Build every stub of the request that its folder lacks, in a process of its own. Raises OSError."""
-    from irscope.compiling.processes.child_process import python_command
-    from irscope.compiling.processes.run_tool import run_tool
-
-    done = run_tool(python_command(__name__), json.dumps(asdict(request)).encode())
-    if done.returncode:
-        errors = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise OSError((errors or ["the process ended"])[-1])
-    return [BuiltStub(**{**stub, "folders": tuple(stub["folders"])}) for stub in json.loads(done.stdout)]
-
-
-def main() -> int:
-    """Read a request from stdin, builds it, prints the stubs."""
-    message = json.load(sys.stdin)
-    launchers = tuple(
-        Launcher(**{**launcher, "types": _tuples(launcher["types"])}) for launcher in message["launchers"]
-    )
-    request = StubRequest(
-        message["folder"],
-        tuple(message["backends"]),
-        launchers,
-        tuple(map(tuple, message["library_dirs"])),
-        tuple(message["libhip"]),
-        message["lookup"],
-    )
-    output = os.dup(1)
-    os.dup2(2, 1)  # compilers may print
-    with open(output, "w", encoding="utf-8") as result:  # noqa: PTH123 - a descriptor
-        json.dump([asdict(stub) for stub in _build(request)], result)
-    return 0
-
-
-def _tuples(values: Any) -> Any:
-    """List of JSON as tuples."""
-    return tuple(map(_tuples, values)) if isinstance(values, list) else values
+    return call_in_process(build_here, request)
 
 
 def platform_keys() -> list[str]:
@@ -142,7 +109,8 @@ def platform_keys() -> list[str]:
     return list(dict.fromkeys([machine_key, f"{system},ELF", f"{system},"]))
 
 
-def _build(request: StubRequest) -> list[BuiltStub]:
+def build_here(request: StubRequest) -> list[BuiltStub]:
+    """Build the stubs in this process, whose drivers of Triton this changes."""
     sources_by_stub: dict[tuple[str, str, str], list[_Source]] = {}
     for backend in request.backends:
         for source in _sources(backend, request):

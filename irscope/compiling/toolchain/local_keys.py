@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import subprocess
-import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
-from irscope.compiling.processes.run_tool import run_tool
+from irscope.compiling.processes.run_tool import call_in_process
 from irscope.targets import parse_target
-
-# The first argument of `main`: whether to keep Triton's key of itself in the cache folder.
-_REMEMBER, _FORGET = "remember", "forget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +50,12 @@ def local_keys(targets: Sequence[str], cache: Path | None = None) -> LocalKeys:
 
     With a cache folder, Triton's key of itself is kept there, which workers read.
     """
-    from irscope.compiling.processes.child_process import python_command
-
-    words = python_command(__name__, _REMEMBER if cache else _FORGET, *targets)
     variables = dict(os.environ) | ({"TRITON_CACHE_DIR": str(cache)} if cache else {})
-    done = run_tool(words, environment=variables)
-    if done.returncode:
-        errors = done.stderr.decode(errors="replace").strip().splitlines()
-        raise OSError((errors or ["the process ended"])[-1])
-    keys = json.loads(done.stdout.splitlines()[-1])
-    return LocalKeys(**{**keys, "library_dirs": tuple(keys["library_dirs"])})
+    return call_in_process(keys_here, (cache is not None, tuple(targets)), environment=variables)
 
 
-def main(memory: str, *targets: str) -> int:
-    """Print the keys of this machine for these targets as JSON; `memory` is _REMEMBER or _FORGET."""
+def keys_here(request: tuple[bool, tuple[str, ...]]) -> LocalKeys:
+    """Return the keys of this machine: a request says whether to keep Triton's key of itself, and targets."""
     import triton
     from triton import knobs
     from triton._C.libtriton import get_cache_invalidating_env_vars
@@ -79,7 +66,8 @@ def main(memory: str, *targets: str) -> int:
     from irscope.compiling.toolchain.stub_driver import gpu_target
     from irscope.compiling.toolchain.triton_cache import digest, remember_triton_key
 
-    if memory == _REMEMBER:
+    keeps_key, targets = request
+    if keeps_key:
         remember_triton_key()
     backends, options = {}, {}
     for name in targets:
@@ -91,7 +79,7 @@ def main(memory: str, *targets: str) -> int:
         }
         options[name] = {k: str(v) for k, v in vars(backend.parse_options(knob_values)).items()}
     directories, libhip, searched = _driver_places({name.partition(":")[0] for name in targets})
-    keys = LocalKeys(
+    return LocalKeys(
         triton=digest(cache.triton_key()),
         version=triton.__version__,
         python=platform.python_version(),
@@ -106,8 +94,6 @@ def main(memory: str, *targets: str) -> int:
         searched=searched,
         device=_device(),
     )
-    print(json.dumps(asdict(keys)))
-    return 0
 
 
 def _driver_places(backends: set[str]) -> tuple[tuple[str, ...], str, str]:
@@ -142,7 +128,3 @@ def _device() -> str:
     except Exception:  # noqa: BLE001 - no torch, or a broken driver
         return ""
     return f"cuda:{major * 10 + minor}"
-
-
-if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:]))

@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from irscope.model.errors import print_note
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from importlib.abc import Loader
@@ -79,7 +81,7 @@ def never_raises(hook: Callable[..., Any]) -> Callable[..., Any]:
                 _reported.add(name)
                 where = traceback.extract_tb(error.__traceback__)[-1]
                 location = f"{where.filename}:{where.lineno}"
-                print(f"irscope: not captured: {name}: {error} ({location})", file=sys.stderr)
+                print_note(f"not captured: {name}: {error} ({location})")
             return None
 
     return guarded

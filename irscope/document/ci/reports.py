@@ -26,11 +26,11 @@ from irscope.document.ci.problems import (
 )
 from irscope.document.json.records import to_json
 from irscope.document.variant_content import lint_summary
+from irscope.model.files import relative_file
 from irscope.model.text import one_line
-from irscope.workspace import Diagnostic, GateResult, LintResult, Rule
+from irscope.workspace import Diagnostic, GateResult, LintResult
 from irscope.workspace.conditions import CheckResult
 from irscope.workspace.gate import Violation
-from irscope.workspace.kernel_scopes import relative_file
 
 _EXPECTATION = CiRule(
     "IRS301",
@@ -121,10 +121,11 @@ def check_report(result: CheckResult) -> CiReport:
     )
 
 
-def lint_report(result: LintResult, rules: Sequence[Rule]) -> CiReport:
-    """Return the report on the problems that rules found; `rules` are all rules that were checked."""
+def lint_report(result: LintResult) -> CiReport:
+    """Return the report on the problems that rules found."""
     ci_rules = {
-        rule: CiRule(rule.code, rule.name, rule.summary, f"irscope explain {rule.name}") for rule in rules
+        rule: CiRule(rule.code, rule.name, rule.summary, f"irscope explain {rule.name}")
+        for rule in result.rules
     }
     return CiReport(
         command="irscope lint",

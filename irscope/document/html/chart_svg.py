@@ -13,10 +13,8 @@ from typing import Any
 from irscope.document.html.facts_table import variant_anchor
 from irscope.document.html.markup import Html, element, joined, payload
 from irscope.model.text import clipped
-from irscope.workspace import Chart, FactColumn, FactKind, Point, TableSection
+from irscope.workspace import Chart, FactColumn, FactKind, Point, TableSection, TableView
 from irscope.workspace.charts import EACH, axes, axis_scale, chart, chartable_facts, lines_text, plotted
-from irscope.workspace.table import table_view
-from irscope.workspace.table_sections import minor
 
 # The facts that are drawn if they vary, in this order.
 _DRAWN = ("ms", "estimate", "registers", "stack", "occupancy", "shared", "instructions", "seconds")
@@ -251,7 +249,7 @@ def chart_payload(
       are shown first;
     - `marks`: the path of each series' mark, `trouble` that of a variant with a problem.
     """
-    view = table_view(section)
+    view = TableView.of_section(section)
     variant_ids = {entry.variant.id for entry in section.entries}
     names = [name for name in axes([entry.variant for entry in section.entries]) if name != EACH]
     return payload(
@@ -266,7 +264,7 @@ def chart_payload(
             ],
             "axes": [_axis(section, name) for name in names],
             "split": split_of(section, names[0]) if names else "",
-            "facts": [_fact(column) for column in view.varying_facts if not minor(column.kind)],
+            "facts": [_fact(column) for column in view.varying_facts if not column.kind.minor],
             "main": [kind.name for kind in charted_kinds(section)],
             "marks": MARKS,
             "trouble": PROBLEM_MARK,

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from irscope.document.html.markup import Html, element, joined, table
 from irscope.model.text import pluralize
 from irscope.workspace import FactColumn, FactKind, TableCell, TableEntry, TableSection, TableView
-from irscope.workspace.table import table_view
-from irscope.workspace.table_sections import minor
 
 # Shades between the best value of a column and the worst; the style sheet has a class for each.
 _SHADES = 6
@@ -30,7 +28,7 @@ def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]], whole
     `pairs` has the numbers (from 1) of the report's pairs that contain a variant, by variant id.
     `whole`: the section has all variants of its kernel and target.
     """
-    view = table_view(section)
+    view = TableView.of_section(section)
     columns = view.varying_facts
     configs = [column.name for column in view.configs] if view.identified else []
     heading = [
@@ -46,7 +44,7 @@ def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]], whole
         return joined([_one_variant(view, pairs.get(view.entries[0].variant.id, ())), _problems(section)])
     return joined(
         [
-            _tools(section, any(minor(column.kind) for column in columns)),
+            _tools(section, any(column.kind.minor for column in columns)),
             element(
                 "div",
                 table(heading, rows, "facts"),
@@ -63,7 +61,7 @@ def facts_table(section: TableSection, pairs: Mapping[int, Sequence[int]], whole
 
 
 def _classes(column: FactColumn) -> str:
-    return ("number" if column.numeric else "words") + (" minor" if minor(column.kind) else "")
+    return ("number" if column.numeric else "words") + (" minor" if column.kind.minor else "")
 
 
 def _description(kind: FactKind) -> str:
@@ -173,8 +171,8 @@ def _one_variant(view: TableView, pairs: Sequence[int]) -> Html:
     rows = [element("tr", number, element("td", entry.name), element("td", *_note(entry, pairs)))]
     facts = [column for column in view.facts if column.cells[0].text not in _NOTHING]
     nothing = [column.kind.title for column in view.facts if column.cells[0].text in _NOTHING]
-    main = [_fact_row(column) for column in facts if not minor(column.kind)]
-    minor_rows = [_fact_row(column) for column in facts if minor(column.kind)]
+    main = [_fact_row(column) for column in facts if not column.kind.minor]
+    minor_rows = [_fact_row(column) for column in facts if column.kind.minor]
     main_table, more = (
         element("table", element("tbody", *part), class_="one") for part in ((*rows, *main), minor_rows)
     )

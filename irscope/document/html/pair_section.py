@@ -15,6 +15,7 @@ from irscope.document.report_content import PairExplanation, PairReport, ValueDr
 from irscope.document.terminal.row_text import unified
 from irscope.model.text import base_name, clipped, pluralize
 from irscope.workspace import (
+    Change,
     Evidence,
     Finding,
     InstructionKind,
@@ -25,11 +26,8 @@ from irscope.workspace import (
     SourcePlace,
     StageDiff,
     TextLine,
-    first_structural,
-    short_label,
-    summarize,
 )
-from irscope.workspace.diff_rows import CHANGES, change_names, row_sides, rows_in_place
+from irscope.workspace.diff_rows import row_sides, rows_in_place
 from irscope.workspace.source_lines import (
     InstructionCounts,
     Listing,
@@ -145,7 +143,7 @@ def diff_payload(identity: str, diff: StageDiff, sources: Sequence[Mapping[Sourc
     """
     chains: dict[tuple[int, ...], int] = {}
     document = {
-        "kinds": [change_names(kind)[0] for kind in CHANGES],
+        "kinds": [kind.names[0] for kind in Change],
         "rows": [_payload_row(diff, row) for row in rows_in_place(diff)],
         "origins": [
             [chains.setdefault(chain, len(chains)) for chain in source_chains(side, ids)]
@@ -264,8 +262,8 @@ def pair_section(pair: PairReport, number: int, title: str, left_out: Sequence[s
     anchor = pair_anchor(number)
     single = pair.comparison.single
     sources = listings(*pair.comparison.variants)
-    first = first_structural(pair.diffs[name] for name in pair.shown if name in pair.comparison.stages)
-    opened = first.stage if first else pair.shown[0] if single and pair.shown else None
+    changed = (name for name in pair.shown if name in pair.comparison.stages and pair.diffs[name].structural)
+    opened = next(changed, pair.shown[0] if single and pair.shown else None)
     python = element(
         "div", element("h3", "Python"), *(source_tables(pair, listing, anchor) for listing in sources)
     )
@@ -376,9 +374,9 @@ def _stage(diff: StageDiff, anchor: str, opened: bool, single: bool = False) -> 
     identity = f"{anchor}-{diff.stage}"
     lines = [len(document.text.rstrip().split("\n")) for document in (diff.left, diff.right)]
     compared = [
-        element("span", short_label(diff), class_="label"),
+        element("span", diff.label, class_="label"),
         " ",
-        element("span", summarize(diff), class_="quiet"),
+        element("span", diff.summary, class_="quiet"),
         element("span", f", of {lines[0]:,} and {lines[1]:,} lines", class_="quiet"),
     ]
     number = element("span", pluralize(lines[0], "line"), class_="quiet")

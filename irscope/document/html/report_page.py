@@ -18,8 +18,7 @@ from irscope.document.html.markup import Html, element, joined
 from irscope.document.html.pair_section import pair_anchor, pair_data, pair_section
 from irscope.document.report_content import CaptureReport, PairReport
 from irscope.model import Toolchain
-from irscope.workspace import TableSection
-from irscope.workspace.table import table_view
+from irscope.workspace import TableSection, TableView
 
 # The most rows of all tables, which browsers still lay out fast, and the fewest of one.
 _MAX_ROWS, MIN_ROWS = 2000, 20
@@ -77,7 +76,7 @@ def fitting_rows(sections: Sequence[TableSection], room: int) -> int:
     most = most_rows(sections)
     width = 0
     for section in sections:
-        view = table_view(replace(section, entries=section.entries[:most]))
+        view = TableView.of_section(replace(section, entries=section.entries[:most]))
         columns = len(view.configs) + len(view.varying_facts)
         width = max(width, _ROW + _CELL * columns)
     rows = sum(min(len(section.entries), most) for section in sections)

@@ -22,6 +22,7 @@ from irscope.document.report_content import PairReport
 from irscope.model import Variant
 from irscope.workspace import (
     CaptureComparison,
+    Change,
     ChangedInput,
     Comparison,
     Compilations,
@@ -34,12 +35,9 @@ from irscope.workspace import (
     Row,
     RowSide,
     StageDiff,
-    by_source_line,
-    reason_text,
-    summarize,
 )
 from irscope.workspace.capture_comparison import FactChange, MatchedVariants
-from irscope.workspace.diff_rows import CHANGES, change_names, hunks, row_sides, rows_in_place
+from irscope.workspace.diff_rows import hunks, row_sides, rows_in_place
 from irscope.workspace.gate import Violation
 
 DIFF_SCHEMA = "irscope.diff/2"
@@ -70,8 +68,8 @@ _STAGE: Projection[StageDiff] = Projection(
     stage="stage",
     equal="equal",
     structural="structural",
-    summary=summarize,
-    counts=lambda diff: {change_names(kind)[0]: diff.counts.get(kind, 0) for kind in CHANGES},
+    summary="summary",
+    counts=lambda diff: {kind.names[0]: diff.counts.get(kind, 0) for kind in Change},
     layouts=each("layouts", _LAYOUT_CHANGE),
 )
 _LINE_COUNT = Projection[Any](
@@ -120,7 +118,7 @@ def finding_records(comparison: Comparison) -> list[dict[str, Any]]:
 def _rows(diff: StageDiff, context: int) -> dict[str, Any]:
     notes = OperandNotes(diff)
     return {
-        "source_lines": list(map(_LINE_COUNT, by_source_line(diff))),
+        "source_lines": list(map(_LINE_COUNT, diff.source_lines)),
         "rows": [
             _row(diff, row, notes)
             for hunk in hunks(rows_in_place(diff), context, lambda row: row.change)
@@ -131,7 +129,7 @@ def _rows(diff: StageDiff, context: int) -> dict[str, Any]:
 
 def _row(diff: StageDiff, row: Row, notes: OperandNotes) -> dict[str, Any]:
     left, right = (_SIDE(side) if side else None for side in row_sides(diff, row))
-    record = {"change": change_names(row.change), "a": left, "b": right}
+    record = {"change": row.change.names, "a": left, "b": right}
     operands = notes.of_row(row)
     return {**record, "operands": operands} if operands else record
 
@@ -192,7 +190,7 @@ _REASON: Projection[ChangedInput] = Projection(
     name="input.name",
     a="a",
     b="b",
-    text=reason_text,
+    text="text",
     parameters=tuples("parameters", "name", "a", "b"),
     components="components",
     following=each("following", lambda name: f"{name.kind} {name.name}".rstrip()),
@@ -201,7 +199,7 @@ _WHY: Projection[Comparison] = Projection(
     whole_key="recompilation.whole",
     reasons=each("recompilation.reasons", _REASON),
     unknown="recompilation.unknown",
-    first_stage=optional("first_difference", Projection[StageDiff](stage="stage", summary=summarize)),
+    first_stage=optional("first_difference", Projection[StageDiff](stage="stage", summary="summary")),
     findings=finding_records,
     same_machine_code="duplicate",
     verdict="verdict",

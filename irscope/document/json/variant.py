@@ -22,7 +22,6 @@ from irscope.workspace import (
     TensorInRegisters,
     VariantLayouts,
 )
-from irscope.workspace.diff_rows import change_names
 from irscope.workspace.pass_comparison import LlvmReport, PassReport
 
 LAYOUT_SCHEMA = "irscope.layout/1"
@@ -208,7 +207,7 @@ def _pass(line: PassLine, index: int) -> dict[str, Any] | None:
     record = _STEP(step) | {"summary": line.effects[index] if line.effects else ""}
     if line.touched is not None:
         touched = line.touched[index]
-        record["touched"] = {name: n for kind, n in touched.items() for name in change_names(kind)}
+        record["touched"] = {name: n for kind, n in touched.items() for name in kind.names}
     return record
 
 

@@ -13,8 +13,6 @@ from irscope.document.report_content import CaptureReport, PairReport
 from irscope.document.terminal.row_text import unified
 from irscope.model.text import clipped, code, markdown_escaped, pluralize
 from irscope.workspace import FactColumn, TableCell, TableEntry, TableSection, TableView
-from irscope.workspace.table import table_view
-from irscope.workspace.table_sections import default_kinds, varying_kinds
 
 
 def table_markdown(view: TableView) -> Iterator[str]:
@@ -92,10 +90,10 @@ def report_markdown(report: CaptureReport, limit: int = LIMIT) -> str:
 
 def _table(section: TableSection, room: int) -> Iterator[str]:
     """Yield the table of a section, without columns that do not vary, and with the rows that fit."""
-    kinds = varying_kinds(section, [kind for kind in default_kinds(section) if kind.name in _COLUMNS])
+    kinds = section.varying_kinds([kind for kind in section.default_kinds() if kind.name in _COLUMNS])
     lines: list[str] = []
     size = 0
-    for line in table_markdown(table_view(section, kinds)):
+    for line in table_markdown(TableView.of_section(section, kinds)):
         size += len(line) + 1
         if size > room:
             break

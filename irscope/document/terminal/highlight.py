@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from pygments import highlight
 from pygments.formatters import TerminalFormatter
-from pygments.lexer import Lexer
-from pygments.lexers.special import TextLexer
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, Token
 
-from irscope.workspace import lexer_for
+from irscope.workspace import Language
 
 # Lexing takes about one second per 2 MB; larger texts are printed without colors.
 MAX_CHARACTERS = 4_000_000
@@ -43,10 +41,6 @@ def highlighted(text: str, language: str) -> str:
     """
     if len(text) > MAX_CHARACTERS:
         return text
-    lexer = _lexer(language)
+    lexer = Language.named(language).new_lexer()
     lexer.stripnl = lexer.ensurenl = False
     return highlight(text, lexer, TerminalFormatter(colorscheme=_COLORS))
-
-
-def _lexer(language: str) -> Lexer:
-    return TextLexer() if language == "text" else lexer_for(language)

@@ -10,7 +10,7 @@ from rich.style import Style
 
 from irscope.document.terminal.styles import Paint
 from irscope.model.text import one_line
-from irscope.workspace import Grid, GridCell, ruler
+from irscope.workspace import Grid, GridCell
 
 # Background colors (of 256) by group and shade; the text on them is black.
 _BACKGROUNDS = (
@@ -84,7 +84,7 @@ def _compact_lines(grid: Grid, paint: Paint) -> list[str]:
     margin = max(map(len, grid.rows), default=0)
     lines = [
         paint(one_line(grid.title), "heading"),
-        paint(f"{' ' * margin} {ruler(grid.columns)}".rstrip(), "dim"),
+        paint(f"{' ' * margin} {grid.ruler()}".rstrip(), "dim"),
     ]
     for label, row in zip(grid.rows, grid.cells, strict=True):
         runs = groupby((cell for cell in row if cell), key=lambda cell: (cell.group, cell.shade))

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from irscope.document.json.records import variants_by_source
 from irscope.model import Kernel, Variant
+from irscope.model.files import relative_file
 from irscope.model.text import clipped, one_line, pluralize
-from irscope.workspace.kernel_scopes import relative_file
 
 # Distinct failures that a summary shows.
 _MOST_FAILURES = 5

@@ -9,8 +9,8 @@ their mean. What depends on data is stated as an assumption; what cannot be inte
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from math import prod
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from irscope.estimating.counting.interpreter import Interpreter, Run
 from irscope.estimating.counting.lanes import Array
 from irscope.estimating.counting.launch_arguments import LaunchArguments, launch_arguments
-from irscope.estimating.counting.memory_requests import LINES, SECTORS, THREADS, WARP, WARPS, ExecutedAccess
+from irscope.estimating.counting.memory_requests import LINES, SECTORS, THREADS, WARP, WARPS
 from irscope.estimating.counting.memory_traffic import AccessSectors, TensorTraffic, memory_traffic
 from irscope.estimating.counting.programs import ProgramStarts, other_programs, sampled_programs
 from irscope.estimating.counting.ptx_program import PtxProgram
@@ -29,11 +29,12 @@ from irscope.languages.document import Document
 from irscope.languages.ptx import parse
 from irscope.model import Launch, Variant
 from irscope.model.process import cycles_not_collected
+from irscope.model.records import frozen
 from irscope.targets.cuda_instructions import PTX
 from irscope.targets.instructions import InstructionKind
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AccessCount:
     """One instruction that accesses memory, per program.
 
@@ -62,7 +63,7 @@ class AccessCount:
         return self.threads * self.width
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorCopyCount:
     """One copy of the TMA unit, per program: how many blocks, and the bytes of each (0: unknown)."""
 
@@ -77,7 +78,7 @@ class TensorCopyCount:
         return self.copies * self.block_bytes
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LoopCount:
     """One loop of the PTX, per program.
 
@@ -91,7 +92,7 @@ class LoopCount:
     instructions: int
 
 
-@dataclass(frozen=True)
+@frozen
 class LaunchCounts:
     """The counts of a launch per average program; multiply by `programs` for the launch.
 
@@ -175,6 +176,9 @@ class PreparedProgram:
         ]
 
 
+# The numbers of a program in the grid.
+_ProgramId = tuple[int, int, int]
+
 _prepared: OrderedDict[str, PreparedProgram] = OrderedDict()
 
 
@@ -224,67 +228,187 @@ def _count(
     if unknown:
         return LaunchCounts(max(0, count), warps, unknown=unknown)
     arguments = launch_arguments(variant, launch, program.parameters)
-    block = warps * WARP
-    sampled = sampled_programs(grid, max(_FEWEST_PROGRAMS, min(_MOST_PROGRAMS, _MOST_THREADS // block)))
-    values = _values(prepared.steps, program, arguments, grid, sampled, block, block)
-    interpreter = Interpreter(program, prepared.steps, values, arguments, len(sampled), block)
-    interpreter.execute()
-    counts = _counts(prepared, interpreter, arguments, count, warps, sampled)
-    touches, examined = interpreter.touches, _examined(prepared, interpreter)
-    if examined:
-        values = _values(
-            prepared.steps, program, arguments, grid, sampled[examined : examined + 1], block, block
+    counter = _LaunchCounter(prepared, arguments, grid, warps)
+    most = max(_FEWEST_PROGRAMS, min(_MOST_PROGRAMS, _MOST_THREADS // counter.block))
+    return counter.counts(sampled_programs(grid, most))
+
+
+@frozen
+class _LaunchCounter:
+    """Counts one launch; `warps` are those of a program."""
+
+    prepared: PreparedProgram
+    arguments: LaunchArguments
+    grid: tuple[int, int, int]
+    warps: int
+
+    @property
+    def block(self) -> int:
+        """Return the threads of a program."""
+        return self.warps * WARP
+
+    def counts(self, sampled: Sequence[_ProgramId]) -> LaunchCounts:
+        """Count the work of some programs of the grid."""
+        interpreter = self._interpreted(sampled)
+        run, program = interpreter.run, self.prepared.program
+        blocks = run.blocks.mean(axis=1)
+        kinds: dict[InstructionKind, float] = {}
+        totals = np.zeros(len(sampled))
+        for block_number, block in enumerate(program.tree.graph.blocks):
+            executed = float(blocks[block_number])
+            if not executed:
+                continue
+            totals += run.blocks[block_number] * (block.end - block.start)
+            for index in range(block.start, block.end):
+                for kind in self.prepared.kinds[index]:
+                    kinds[kind] = kinds.get(kind, 0.0) + executed
+        unknown = [run.stopped] if run.stopped else []
+        unknown += [f"argument {name} is not recorded" for name in self.arguments.missing]
+        return LaunchCounts(
+            programs=prod(self.grid),
+            warps=self.warps,
+            kinds=kinds,
+            loops=tuple(self._loops(run)),
+            accesses=tuple(self._accesses(interpreter)),
+            copies=tuple(self._copies(run)),
+            traffic=self._traffic(interpreter, sampled),
+            blocks=tuple(map(float, blocks)),
+            instructions_of=tuple(map(float, totals)),
+            sampled=tuple(sampled),
+            assumptions=tuple(
+                f"PTX line {self._line(index) + 1}: {text}" for index, text in sorted(run.assumptions.items())
+            ),
+            unknown=tuple(unknown),
         )
-        alone = Interpreter(program, prepared.steps, values, arguments, 1, block)
-        alone.execute()
-        touches = alone.touches
-    traffic = _traffic(prepared, interpreter, touches, examined, arguments, grid, sampled[examined], block)
-    return replace(counts, traffic=traffic)
 
+    def _interpreted(self, programs: Sequence[_ProgramId]) -> Interpreter:
+        """Interpret all threads of some programs."""
+        values = self._values(programs, self.block)
+        prepared = self.prepared
+        interpreter = Interpreter(
+            prepared.program, prepared.steps, values, self.arguments, len(programs), self.block
+        )
+        interpreter.execute()
+        return interpreter
 
-def _examined(prepared: PreparedProgram, interpreter: Interpreter) -> int:
-    """Return the index of the sampled program whose memory accesses are examined.
+    def _line(self, operation: int) -> int:
+        return self.prepared.program.document.operations[operation].line
 
-    It is the first one, unless masks keep it from accesses that are more than 2 % of all
-    programs': then it is the first that accesses the most sectors.
-    """
-    directions = [access.space is Space.GLOBAL for access in prepared.steps.accesses]
-    global_sectors = interpreter.run.accesses[directions, SECTORS]
-    if not global_sectors.size or not global_sectors.sum():
-        return 0
-    missing = global_sectors[global_sectors[:, 0] == 0].sum() / global_sectors.sum()
-    return int(global_sectors.sum(axis=0).argmax()) if missing > _MOST_MISSING else 0
+    def _examined(self, run: Run) -> int:
+        """Return the index of the sampled program whose memory accesses are examined.
 
+        It is the first one, unless masks keep it from accesses that are more than 2 % of all
+        programs': then it is the first that accesses the most sectors.
+        """
+        directions = [access.space is Space.GLOBAL for access in self.prepared.steps.accesses]
+        global_sectors = run.accesses[directions, SECTORS]
+        if not global_sectors.size or not global_sectors.sum():
+            return 0
+        missing = global_sectors[global_sectors[:, 0] == 0].sum() / global_sectors.sum()
+        return int(global_sectors.sum(axis=0).argmax()) if missing > _MOST_MISSING else 0
 
-def _traffic(
-    prepared: PreparedProgram,
-    interpreter: Interpreter,
-    touches: Sequence[ExecutedAccess],
-    own: int,
-    arguments: LaunchArguments,
-    grid: tuple[int, int, int],
-    program: tuple[int, int, int],
-    block: int,
-) -> tuple[TensorTraffic, ...]:
-    """Compute the memory traffic of one sampled program, with these touches, and what others share."""
-    warps = block // WARP if prepared.steps.specialized else 1
-    compared = other_programs(program, grid, *([_FEWER] if warps > 1 else []))
-    ids = [
-        (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))
-        for number in compared.numbers.tolist()
-    ]
-    values = _values(prepared.steps, prepared.program, arguments, grid, ids, warps, block)
-    starts = ProgramStarts(prepared.program, prepared.steps, values, arguments, len(ids), warps)
-    starts.execute()
-    run, accessed = interpreter.run, []
-    for number, access in enumerate(prepared.steps.accesses):
-        sectors = run.accesses[number, SECTORS]
-        scattered = access.address in prepared.scattered
-        accessed.append(_accessed(_DIRECTIONS[access.name], sectors, own, scattered))
-    for number, copy in enumerate(prepared.steps.copies):
-        direction, copies = "write" if copy.stores else "read", run.copies[number]
-        accessed.append(_accessed(direction, copies, own))
-    return memory_traffic(touches, accessed, arguments, starts.starts, compared, prod(grid))
+    def _traffic(self, interpreter: Interpreter, sampled: Sequence[_ProgramId]) -> tuple[TensorTraffic, ...]:
+        """Compute the memory traffic of one sampled program, and what others share."""
+        prepared, grid, run = self.prepared, self.grid, interpreter.run
+        examined = self._examined(run)
+        program = sampled[examined]
+        touches = (self._interpreted([program]) if examined else interpreter).touches
+        warps = self.warps if prepared.steps.specialized else 1
+        compared = other_programs(program, grid, *([_FEWER] if warps > 1 else []))
+        ids = [
+            (number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]))
+            for number in compared.numbers.tolist()
+        ]
+        values = self._values(ids, warps)
+        starts = ProgramStarts(prepared.program, prepared.steps, values, self.arguments, len(ids), warps)
+        starts.execute()
+        accessed = [
+            _accessed(
+                _DIRECTIONS[access.name], sectors[SECTORS], examined, access.address in prepared.scattered
+            )
+            for access, sectors in zip(prepared.steps.accesses, run.accesses, strict=True)
+        ]
+        accessed += [
+            _accessed("write" if copy.stores else "read", copies, examined)
+            for copy, copies in zip(prepared.steps.copies, run.copies, strict=True)
+        ]
+        return memory_traffic(touches, accessed, self.arguments, starts.starts, compared, prod(grid))
+
+    def _values(self, programs: Sequence[_ProgramId], threads: int) -> dict[int, Array]:
+        """Return the initial values of special registers, parameters and variables.
+
+        They are those of the first `threads` threads of a block, or of one thread per warp.
+        """
+        ids = np.array(programs, np.int32)
+        # Either all threads of a block, or one of each warp.
+        lane = np.arange(threads, dtype=np.int32)[None, :] * (1 if threads == self.block else WARP)
+        special: dict[str, Array] = {
+            "%tid.x": lane,
+            "%laneid": lane % WARP,
+            "%warpid": lane // WARP,
+            "%ntid.x": constant(self.block, "b32"),
+        }
+        for axis_number, axis in enumerate("xyz"):
+            special[f"%ctaid.{axis}"] = ids[:, axis_number : axis_number + 1]
+            special[f"%nctaid.{axis}"] = constant(self.grid[axis_number], "b32")
+            special.setdefault(f"%ntid.{axis}", constant(1, "b32"))
+        zeros = ["%clock", "%cluster_ctarank", "%tid.y", "%tid.z"]
+        zeros += [f"%{name}.{axis}" for name in ("cluster_ctaid", "clusterid") for axis in "xyz"]
+        special |= dict.fromkeys(zeros, constant(0, "b32"))
+        symbols, recorded = self.prepared.program.shared_symbols, self.arguments.values
+        values: dict[int, Array] = {}
+        for name, number in self.prepared.steps.numbers.items():
+            if name in special:
+                values[number] = special[name]
+            elif name in symbols:
+                values[number] = constant(symbols[name], "b32")
+            elif name in recorded:
+                values[number] = constant(recorded[name], "b64")
+            elif name.startswith("param "):
+                _, kind, parameter = name.split(" ", 2)
+                if parameter in recorded and kind[0] in "bsu":
+                    values[number] = constant(recorded[parameter], kind)
+        return values
+
+    def _accesses(self, interpreter: Interpreter) -> Iterator[AccessCount]:
+        means = interpreter.run.accesses.mean(axis=2)
+        for number, access in enumerate(self.prepared.steps.accesses):
+            mean = means[number]
+            shared = access.space is Space.SHARED
+            address = interpreter.first_addresses.get(number)
+            tensor = None if address is None else self.arguments.tensor(int(address.flat[0]))
+            yield AccessCount(
+                line=self._line(access.index),
+                space=access.space.value,
+                name=access.name,
+                opcode=access.opcode,
+                tensor=tensor.name if tensor else "",
+                width=access.width,
+                warps=float(mean[WARPS]),
+                threads=float(mean[THREADS]),
+                sectors=0.0 if shared else float(mean[SECTORS]),
+                lines=0.0 if shared else float(mean[LINES]),
+                wavefronts=float(mean[SECTORS]) if shared else 0.0,
+            )
+
+    def _copies(self, run: Run) -> Iterator[TensorCopyCount]:
+        copies = zip(self.prepared.steps.copies, run.copies.mean(axis=1), strict=True)
+        for number, (copy, mean) in enumerate(copies):
+            tensor = run.copied.get(number)
+            block_bytes = prod(tensor.block) * tensor.size if tensor and tensor.block else 0
+            yield TensorCopyCount(self._line(copy.index), copy.stores, float(mean), block_bytes)
+
+    def _loops(self, run: Run) -> Iterator[LoopCount]:
+        tree = self.prepared.program.tree
+        blocks = tree.graph.blocks
+        for number, loop in enumerate(tree.loops):
+            entries, passes = float(run.entries[number].mean()), float(run.blocks[loop.header].mean())
+            yield LoopCount(
+                header=self._line(blocks[loop.header].start),
+                iterations=passes / entries if entries else 0.0,
+                passes=passes,
+                instructions=sum(blocks[body].end - blocks[body].start for body in tree.bodies[number]),
+            )
 
 
 def _accessed(direction: str, sectors: NDArray[np.int64], own: int, scattered: bool = False) -> AccessSectors:
@@ -306,145 +430,3 @@ def _obstacles(program: PtxProgram, count: int, warps: int) -> tuple[str, ...]:
     if len(program.tree.graph.entries) != 1:
         return (f"{len(program.tree.graph.entries)} functions: calls are not followed",)
     return () if program.known else ("the control flow is not known",)
-
-
-def _values(
-    steps: Steps,
-    program: PtxProgram,
-    arguments: LaunchArguments,
-    grid: Sequence[int],
-    sampled: Sequence[tuple[int, int, int]],
-    threads: int,
-    block: int,
-) -> dict[int, Array]:
-    """Return the initial values of special registers, parameters and variables.
-
-    They are those of the first `threads` threads of a block, or of one thread per warp.
-    """
-    ids = np.array(sampled, np.int32)
-    # Either all threads of a block, or one of each warp.
-    lane = np.arange(threads, dtype=np.int32)[None, :] * (1 if threads == block else WARP)
-    special: dict[str, Array] = {
-        "%tid.x": lane,
-        "%laneid": lane % WARP,
-        "%warpid": lane // WARP,
-        "%ntid.x": constant(block, "b32"),
-        "%clock": constant(0, "b32"),
-    }
-    for axis_number, axis in enumerate("xyz"):
-        special[f"%ctaid.{axis}"] = ids[:, axis_number : axis_number + 1]
-        special[f"%nctaid.{axis}"] = constant(grid[axis_number], "b32")
-        special.setdefault(f"%tid.{axis}", constant(0, "b32"))
-        special.setdefault(f"%ntid.{axis}", constant(1, "b32"))
-        for name in (f"%cluster_ctaid.{axis}", f"%clusterid.{axis}"):
-            special[name] = constant(0, "b32")
-    special["%cluster_ctarank"] = constant(0, "b32")
-    values: dict[int, Array] = {}
-    for name, number in steps.numbers.items():
-        if name in special:
-            values[number] = special[name]
-        elif name in program.shared_symbols:
-            values[number] = constant(program.shared_symbols[name], "b32")
-        elif name in arguments.values:
-            values[number] = constant(arguments.values[name], "b64")
-        elif name.startswith("param "):
-            _, kind, parameter = name.split(" ", 2)
-            if parameter in arguments.values and kind[0] in "bsu":
-                values[number] = constant(arguments.values[parameter], kind)
-    return values
-
-
-def _counts(
-    prepared: PreparedProgram,
-    interpreter: Interpreter,
-    arguments: LaunchArguments,
-    programs: int,
-    warps: int,
-    sampled: Sequence[tuple[int, int, int]],
-) -> LaunchCounts:
-    run = interpreter.run
-    blocks = run.blocks.mean(axis=1)
-    kinds: dict[InstructionKind, float] = {}
-    totals = np.zeros(len(sampled))
-    for block_number, block in enumerate(prepared.program.tree.graph.blocks):
-        executed = float(blocks[block_number])
-        if not executed:
-            continue
-        totals += run.blocks[block_number] * (block.end - block.start)
-        for index in range(block.start, block.end):
-            for kind in prepared.kinds[index]:
-                kinds[kind] = kinds.get(kind, 0.0) + executed
-    unknown = [run.stopped] if run.stopped else []
-    unknown += [f"argument {name} is not recorded" for name in arguments.missing]
-    return LaunchCounts(
-        programs=programs,
-        warps=warps,
-        kinds=kinds,
-        loops=_loops(prepared, run),
-        accesses=_accesses(prepared, interpreter, arguments),
-        copies=_copies(prepared, run),
-        blocks=tuple(map(float, blocks)),
-        instructions_of=tuple(map(float, totals)),
-        sampled=tuple(sampled),
-        assumptions=tuple(
-            f"PTX line {prepared.program.document.operations[index].line + 1}: {text}"
-            for index, text in sorted(run.assumptions.items())
-        ),
-        unknown=tuple(unknown),
-    )
-
-
-def _accesses(
-    prepared: PreparedProgram, interpreter: Interpreter, arguments: LaunchArguments
-) -> tuple[AccessCount, ...]:
-    operations = prepared.program.document.operations
-    means = interpreter.run.accesses.mean(axis=2)
-    counts = []
-    for number, access in enumerate(prepared.steps.accesses):
-        mean = means[number]
-        shared = access.space is Space.SHARED
-        address = interpreter.first_addresses.get(number)
-        tensor = None if address is None else arguments.tensor(int(address.flat[0]))
-        counts.append(
-            AccessCount(
-                line=operations[access.index].line,
-                space=access.space.value,
-                name=access.name,
-                opcode=access.opcode,
-                tensor=tensor.name if tensor else "",
-                width=access.width,
-                warps=float(mean[WARPS]),
-                threads=float(mean[THREADS]),
-                sectors=0.0 if shared else float(mean[SECTORS]),
-                lines=0.0 if shared else float(mean[LINES]),
-                wavefronts=float(mean[SECTORS]) if shared else 0.0,
-            )
-        )
-    return tuple(counts)
-
-
-def _copies(prepared: PreparedProgram, run: Run) -> tuple[TensorCopyCount, ...]:
-    operations = prepared.program.document.operations
-    counts = []
-    for number, (copy, mean) in enumerate(zip(prepared.steps.copies, run.copies.mean(axis=1), strict=True)):
-        tensor = run.copied.get(number)
-        block_bytes = prod(tensor.block) * tensor.size if tensor and tensor.block else 0
-        counts.append(TensorCopyCount(operations[copy.index].line, copy.stores, float(mean), block_bytes))
-    return tuple(counts)
-
-
-def _loops(prepared: PreparedProgram, run: Run) -> tuple[LoopCount, ...]:
-    tree, operations = prepared.program.tree, prepared.program.document.operations
-    blocks = tree.graph.blocks
-    counts = []
-    for number, loop in enumerate(tree.loops):
-        entries, passes = float(run.entries[number].mean()), float(run.blocks[loop.header].mean())
-        counts.append(
-            LoopCount(
-                header=operations[blocks[loop.header].start].line,
-                iterations=passes / entries if entries else 0.0,
-                passes=passes,
-                instructions=sum(blocks[body].end - blocks[body].start for body in tree.bodies[number]),
-            )
-        )
-    return tuple(counts)

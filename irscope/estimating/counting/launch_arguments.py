@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import prod
 
@@ -22,8 +22,10 @@ from irscope.estimating.counting.lanes import Array, Value
 from irscope.estimating.counting.memory_requests import SECTOR
 from irscope.estimating.counting.ptx_program import Parameter
 from irscope.estimating.counting.translate import TensorCopy
+from irscope.facts.accesses.launch_values import recorded_integer
 from irscope.languages.control_flow import NONE
 from irscope.model import Argument, Launch, Variant
+from irscope.model.records import frozen, frozen_with_dict
 
 # The distance between the addresses of two parameters: no tensor is larger.
 SPACING_BITS = 42
@@ -38,7 +40,7 @@ _BITS = re.compile(r"(?:float|bfloat|int|uint|complex)(\d+)|float8_\w+|bool")
 _BLOCK = re.compile(r"tensordesc<(\w+)\[([\d, ]*)\]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorArgument:
     """An argument in global memory: its address in the model, shape and strides (in elements).
 
@@ -55,7 +57,7 @@ class TensorArgument:
     block: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@frozen_with_dict
 class LaunchArguments:
     """The values of PTX parameters by name, the tensors by their number in the address, and what is missing.
 
@@ -111,7 +113,7 @@ class _ArgumentReader:
         elif argument.type.startswith("*"):
             tensor = tensor_of(argument.name, recorded, argument.type)
             self._pointer(tensor, parameter, aligned="D" in (argument.key or ""))
-        elif (number := integer(recorded)) is not None:
+        elif (number := recorded_integer(recorded)) is not None:
             self._values[parameter.name] = number
         elif not argument.type.startswith(("fp", "bf", "f")):
             self._missing.append(argument.name)
@@ -160,14 +162,6 @@ def tensor_of(name: str, recorded: str, kind: str) -> TensorArgument:
 
 def _integers(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(",") if part.strip())
-
-
-def integer(text: str) -> int | None:
-    """Parse a recorded integer or truth value; return None if it is something else."""
-    if text in ("True", "False"):
-        return int(text == "True")
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
 
 
 def copied_tensor(

@@ -15,7 +15,7 @@ that holds this much for each program serves the touch.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from irscope.estimating.counting.lanes import Array
 from irscope.estimating.counting.launch_arguments import SPACING_BITS, LaunchArguments, TensorArgument
 from irscope.estimating.counting.memory_requests import SECTOR, ExecutedAccess, Integers, Mask
 from irscope.estimating.counting.programs import Others
+from irscope.model.records import frozen
 
 # The first repeated iterations of a loop, expanded one by one; the others are expanded together.
 _MOST_EXPANDED = 4
@@ -174,7 +175,7 @@ _FEWEST_HITS = 3
 _MOST_PLACES = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorTraffic:
     """The traffic of one tensor by accesses that move together from program to program.
 
@@ -236,6 +237,10 @@ class AccessSectors(NamedTuple):
     scattered: bool = False
 
 
+# A tensor's number, a direction, and how the accesses move from program to program.
+_Key = tuple[int, str, bytes]
+
+
 def memory_traffic(
     touches: Sequence[ExecutedAccess],
     accessed: Sequence[AccessSectors],
@@ -251,33 +256,50 @@ def memory_traffic(
     tensors: dict[int, int] = {}
     for touch in touches:
         tensors.setdefault(touch.access, int(touch.addresses.flat[0]) >> SPACING_BITS)
-    keys: dict[tuple[int, str, bytes], int] = {}
-    groups = [-1] * len(accessed)
-    shifts: list[Integers | None] = []
-    several: set[tuple[int, str, bytes]] = set()
+    groups: dict[_Key, _Group] = {}
     data_addresses = _places(touches, accessed)
-    for number, tensor in tensors.items():
+    for number, tensor_number in tensors.items():
         start = starts.get(number)
         shift = None if start is None or len(start) < len(others.numbers) else _shift(start, others.own)
         # Random places: each of a program's own ones moves differently; the first represents all.
         apart = shift is not None and not accessed[number].scattered
-        key = tensor, accessed[number].direction, shift.tobytes() if apart and shift is not None else b""
-        if key not in keys:
-            keys[key] = len(keys)
-            shifts.append(shift)
-        first, size = shifts[keys[key]], _row_bytes(arguments.tensors.get(tensor))
-        moved = not apart and shift is not None and first is not None and not np.array_equal(shift, first)
-        if moved or (size and _irregular(data_addresses.get(number, ()), size)):
-            several.add(key)
-        groups[number] = keys[key]
-    by_group = footprints(touches, groups)
-    return tuple(
-        _traffic(
-            key, by_group[group], shifts[group], groups, group, accessed, arguments, others, programs, several
-        )
-        for key, group in keys.items()
-        if group in by_group
-    )
+        moves = shift.tobytes() if apart and shift is not None else b""
+        tensor = arguments.tensors.get(tensor_number)
+        key = tensor_number, accessed[number].direction, moves
+        group = groups.setdefault(key, _Group(tensor, accessed[number].direction, shift))
+        size = _row_bytes(tensor)
+        moved = not apart and shift is not None and group.moved(shift)
+        group.several |= moved or bool(size and _irregular(data_addresses.get(number, ()), size))
+        group.members.append(number)
+    numbers = [-1] * len(accessed)
+    for index, group in enumerate(groups.values()):
+        for member in group.members:
+            numbers[member] = index
+    by_group = footprints(touches, numbers)
+    traffic = []
+    for index, group in enumerate(groups.values()):
+        if index in by_group:
+            members = [accessed[member] for member in sorted(group.members)]
+            traffic.append(_traffic(group, by_group[index], members, others, programs))
+    return tuple(traffic)
+
+
+@dataclass(slots=True)
+class _Group:
+    """The accesses to one tensor that move together: by how many bytes in each program (None: unknown).
+
+    `several` says that a program accesses several places that data decides.
+    """
+
+    tensor: TensorArgument | None
+    direction: str
+    shift: Integers | None
+    members: list[int] = field(default_factory=list)
+    several: bool = False
+
+    def moved(self, shift: Integers) -> bool:
+        """Check whether another access moves differently than the first."""
+        return self.shift is not None and not np.array_equal(shift, self.shift)
 
 
 def _places(
@@ -320,19 +342,9 @@ def _shift(start: Array, own: int) -> Integers:
 
 
 def _traffic(
-    key: tuple[int, str, bytes],
-    footprint: Footprint,
-    shift: Integers | None,
-    groups: Sequence[int],
-    group: int,
-    accessed: Sequence[AccessSectors],
-    arguments: LaunchArguments,
-    others: Others,
-    programs: int,
-    several: Container[tuple[int, str, bytes]],
+    group: _Group, footprint: Footprint, members: Sequence[AccessSectors], others: Others, programs: int
 ) -> TensorTraffic:
-    tensor = arguments.tensors.get(key[0])
-    members = [accessed[number] for number, member_group in enumerate(groups) if member_group == group]
+    tensor, sectors, shift = group.tensor, footprint.sectors, group.shift
     first = sum(member.first for member in members)
     # Other programs access more or less than the one that was examined.
     mean = sum(member.mean for member in members)
@@ -346,24 +358,20 @@ def _traffic(
     }
     return TensorTraffic(
         name=tensor.name if tensor else "",
-        direction=key[1],
+        direction=group.direction,
         bytes=footprint.bytes * scale,
         touched=footprint.touched * SECTOR * scale,
         again=again,
-        sharing=_sharing(footprint.sectors, shift, others, programs, longest, scattered),
+        sharing=_sharing(sectors, shift, others, programs, longest, scattered),
         tensor_bytes=tensor.bytes if tensor else None,
         scattered=scattered,
-        columns=(
-            _columns(footprint.sectors, shift, others, tensor, programs)
-            if tensor and key in several
-            else ((1, 1.0),)
-        ),
-        several=key in several,
+        columns=_columns(sectors, shift, others, tensor if group.several else None, programs),
+        several=group.several,
     )
 
 
 def _columns(
-    sectors: Integers, shift: Integers | None, others: Others, tensor: TensorArgument, programs: int
+    sectors: Integers, shift: Integers | None, others: Others, tensor: TensorArgument | None, programs: int
 ) -> tuple[tuple[int, float], ...]:
     """Return, by number of consecutive programs, the share of the rows of a tensor that they access."""
     row = _row_bytes(tensor)

@@ -13,12 +13,12 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 from irscope.languages.control_flow import LoopTree, find_loops
 from irscope.languages.document import Document, Operation
+from irscope.model.records import frozen
 
 _STATEMENT = re.compile(r"\s*\{?\s*(?:@(!?)([%\w.]+)\s+)?([a-z][\w.:]*)\s*([^;]*)")
 _NAME = re.compile(r"(?<![\w.$])[%$A-Za-z_][\w.$]*")
@@ -34,7 +34,7 @@ _FLOAT = re.compile(r"\.(?:f16|f16x2|bf16|bf16x2|f32|f64|f32x2|tf32|e4m3|e5m2|e4
 _FLOAT_ONLY = frozenset(["mma", "wgmma", "ex2", "lg2", "sin", "cos", "rcp", "sqrt", "rsqrt", "tanh", "fma"])
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Instruction:
     """One instruction: `operands` as printed, `guard` the register of its predicate ("" if it has none).
 

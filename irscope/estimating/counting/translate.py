@@ -20,6 +20,7 @@ import numpy as np
 from irscope.estimating.counting import lanes
 from irscope.estimating.counting.ptx_program import Instruction, PtxProgram, names
 from irscope.languages.control_flow import NONE
+from irscope.model.records import frozen
 from irscope.targets.cuda_instructions import PTX
 
 
@@ -41,7 +42,7 @@ class Space(Enum):
     SHARED = "shared"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """An instruction that accesses memory.
 
@@ -66,7 +67,7 @@ class Access:
     register: str = "b32"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TensorCopy:
     """A copy of a block by the TMA unit: the register of its descriptor's address and of its coordinates."""
 
@@ -82,7 +83,7 @@ def not_interpreted(*_: object) -> lanes.Array:
     raise TypeError("not interpreted")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One instruction that is interpreted. `results` and `sources` are registers; guard NONE: always."""
 

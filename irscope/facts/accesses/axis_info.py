@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import gcd
 from typing import NamedTuple
 
 from irscope.diff.def_use import Definition, definitions
 from irscope.languages.document import Document, Operation
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 _TENSOR = re.compile(r"tensor<((?:\d{1,9}x)+)")
 _POINTEE = re.compile(r"ptr<(?:(!)|[a-z]{1,2}(\d{1,3}))")
@@ -34,8 +33,8 @@ class Axis(NamedTuple):
     constancy: int = 1
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AxisInfo(FrozenValue):
+@frozen
+class AxisInfo:
     """The dimensions of a value (one for a scalar).
 
     `constant` is the value if all elements have the same known value.
@@ -98,21 +97,23 @@ def pointee_bytes(text: str) -> int:
 # The divisibility of 0, and the maximum that is distinguished.
 _MOST = 1 << 62
 _CONSTANT = re.compile(r"arith\.constant (?:dense<)?(-?\d{1,20}\b(?!\.)|true|false)")
-_NUMBER = {name: re.compile(rf"\b{name} = (-?\d{{1,18}}) : ") for name in ("start", "axis")}
+# The integer attributes of an operation.
+NUMBERS = {name: re.compile(rf"\b{name} = (-?\d{{1,18}}) : ") for name in ("start", "end", "axis")}
 _HINT = re.compile(r"tt\.(contiguity|divisibility|constancy) = dense<\[?([\d, ]{1,99})\]?>")
 _PREDICATE = re.compile(r"arith\.cmpi (\w+),")
-
-_Rule = Callable[[str, tuple[int, ...], Sequence[AxisInfo]], AxisInfo | None]
 
 
 def transfer(opcode: str, text: str, operands: Sequence[AxisInfo | None]) -> AxisInfo:
     """Return the info of the result of an operation. `text` is the operation with its types."""
     shape = shape_of(text)
-    rule = _RULES.get(opcode)
-    known_operands = [operand for operand in operands if operand is not None]
     result = None
-    if rule is not None and len(known_operands) == len(operands):
-        result = rule(text, shape, known_operands)
+    match operands:
+        case [] if opcode in _SOURCES:
+            result = _SOURCES[opcode](text, shape)
+        case [AxisInfo() as source] if opcode in _UNARY:
+            result = _UNARY[opcode](text, shape, source)
+        case [AxisInfo() as a, AxisInfo() as b] if opcode in _BINARY and a.shape == b.shape == shape:
+            result = _BINARY[opcode](text, a, b)
     return _with_hints(text, result or unknown(shape))
 
 
@@ -149,15 +150,15 @@ def integer_constant(text: str) -> int | None:
     return int(match[1]) if value is None else value
 
 
-def _constant(text: str, shape: tuple[int, ...], _: Sequence[AxisInfo]) -> AxisInfo | None:
+def _constant(text: str, shape: tuple[int, ...]) -> AxisInfo | None:
     value = integer_constant(text)
     if value is None:
         return None
     return AxisInfo(tuple(Axis(size, 1, _power_of_two(value), size) for size in shape), value)
 
 
-def _range(text: str, shape: tuple[int, ...], _: Sequence[AxisInfo]) -> AxisInfo | None:
-    match = _NUMBER["start"].search(text)
+def _range(text: str, shape: tuple[int, ...]) -> AxisInfo | None:
+    match = NUMBERS["start"].search(text)
     if match is None or len(shape) != 1:
         return None
     return AxisInfo((Axis(shape[0], shape[0], _power_of_two(int(match[1]))),))
@@ -173,7 +174,7 @@ def _splat(_: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo:
 
 
 def _expand(text: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo | None:
-    match = _NUMBER["axis"].search(text)
+    match = NUMBERS["axis"].search(text)
     position = int(match[1]) if match else -1
     if not 0 <= position < len(shape) or len(shape) != len(source.axes) + 1:
         return None
@@ -191,26 +192,6 @@ def _broadcast(_: str, shape: tuple[int, ...], source: AxisInfo) -> AxisInfo | N
         for axis, size in zip(source.axes, shape, strict=True)
     )
     return AxisInfo(tuple(axes), source.constant)
-
-
-def _unary(rule: Callable[[str, tuple[int, ...], AxisInfo], AxisInfo | None]) -> _Rule:
-    """Make a rule for an operation with one operand of any shape."""
-
-    def checked(text: str, shape: tuple[int, ...], operands: Sequence[AxisInfo]) -> AxisInfo | None:
-        return rule(text, shape, operands[0]) if len(operands) == 1 else None
-
-    return checked
-
-
-def _binary(rule: Callable[[str, AxisInfo, AxisInfo], AxisInfo]) -> _Rule:
-    """Make a rule for an operation with two operands of the same shape."""
-
-    def checked(text: str, shape: tuple[int, ...], operands: Sequence[AxisInfo]) -> AxisInfo | None:
-        if len(operands) != 2 or any(operand.shape != shape for operand in operands):
-            return None
-        return rule(text, *operands)
-
-    return checked
 
 
 def _add(text: str, a: AxisInfo, b: AxisInfo, sign: int = 1) -> AxisInfo:
@@ -293,28 +274,33 @@ def _extreme(_: str, a: AxisInfo, b: AxisInfo) -> AxisInfo:
     return a.with_other(b, lambda x, y: _joined(x, y)._replace(contiguity=1))
 
 
-_RULES: dict[str, _Rule] = {
+# The rules of operations without operands, with one, and with two of the same shape as the result.
+_SOURCES: Mapping[str, Callable[[str, tuple[int, ...]], AxisInfo | None]] = {
     "arith.constant": _constant,
     "tt.make_range": _range,
-    "tt.splat": _unary(_splat),
-    "tt.expand_dims": _unary(_expand),
-    "tt.broadcast": _unary(_broadcast),
-    **dict.fromkeys(("arith.addi", "tt.addptr"), _binary(_add)),
-    "arith.subi": _binary(_subtract),
-    "arith.muli": _binary(_multiply),
-    **dict.fromkeys(("arith.divsi", "arith.divui"), _binary(_divide)),
-    **dict.fromkeys(("arith.remsi", "arith.remui"), _binary(_remainder)),
-    "arith.cmpi": _binary(_compare),
-    **dict.fromkeys(("arith.andi", "arith.ori", "arith.xori"), _binary(_logic)),
-    **dict.fromkeys(("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"), _binary(_extreme)),
+}
+_UNARY: Mapping[str, Callable[[str, tuple[int, ...], AxisInfo], AxisInfo | None]] = {
+    "tt.splat": _splat,
+    "tt.expand_dims": _expand,
+    "tt.broadcast": _broadcast,
     **dict.fromkeys(
         (
             "arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui",
             "tt.bitcast", "tt.ptr_to_int", "tt.int_to_ptr",
         ),
-        _unary(_same),
+        _same,
     ),
 }  # fmt: skip
+_BINARY: Mapping[str, Callable[[str, AxisInfo, AxisInfo], AxisInfo]] = {
+    **dict.fromkeys(("arith.addi", "tt.addptr"), _add),
+    "arith.subi": _subtract,
+    "arith.muli": _multiply,
+    **dict.fromkeys(("arith.divsi", "arith.divui"), _divide),
+    **dict.fromkeys(("arith.remsi", "arith.remui"), _remainder),
+    "arith.cmpi": _compare,
+    **dict.fromkeys(("arith.andi", "arith.ori", "arith.xori"), _logic),
+    **dict.fromkeys(("arith.minsi", "arith.maxsi", "arith.minui", "arith.maxui"), _extreme),
+}
 
 
 # The divisibility that the JIT detects in an argument that it specializes: `tt.divisibility = 16`.

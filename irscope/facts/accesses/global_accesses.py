@@ -13,39 +13,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field, fields
 from math import prod
 from typing import NamedTuple
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_info import ALIGNED, AxisFlow, AxisInfo, pointee_bytes, shape_of
+from irscope.facts.accesses.axis_info import ALIGNED, AxisFlow, pointee_bytes, shape_of
 from irscope.facts.instruction_mix import InstructionMix, KernelPlace
 from irscope.facts.occupancy import threads_of
 from irscope.facts.source.map import kernel_place
 from irscope.languages.document import Document
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen, grouped
 
 WIDEST = 16  # bytes
 _KINDS = {"tt.load": "global load", "tt.store": "global store"}
 _MASK_OPERAND = {"tt.load": 1, "tt.store": 2}
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class GlobalAccess(FrozenValue):
-    """One `tt.load` or `tt.store`.
-
-    `index` is the index of the operation; `kind` is "global load" or "global store"; `pointers` are the
-    parameters that it points into; `size` is the size of an element in bytes.
-    """
-
-    index: int
-    kind: str
-    place: KernelPlace
-    pointer: Definition
-    mask: Definition | None
-    pointers: tuple[str, ...]
-    size: int
 
 
 class WidthLimits(NamedTuple):
@@ -68,16 +51,101 @@ class Blame(NamedTuple):
     mask: tuple[str, ...]
 
 
-def global_accesses(ttir: Document, flow: AxisFlow) -> list[GlobalAccess]:
+@frozen
+class GlobalAccess:
+    """One `tl.load` or `tl.store`.
+
+    `index` is the index of the operation; `kind` is "global load" or "global store"; `pointers` are the
+    parameters that it points into; `size` is the size of an element in bytes. `flow` is the axis info of its
+    module.
+    """
+
+    index: int
+    kind: str
+    place: KernelPlace
+    pointer: Definition
+    mask: Definition | None
+    pointers: tuple[str, ...]
+    size: int
+    flow: AxisFlow
+
+    def limits(
+        self, threads: int, aligned: Iterable[Definition] = (), one: Definition | None = None
+    ) -> WidthLimits | None:
+        """Return its limits in a block of `threads`, or None if they are unknown.
+
+        It is as if the parameters `aligned` were divisible by 16, and as if the parameter `one` were 1.
+        """
+        infos = self.flow.infos(frozenset(aligned), one)
+        info = infos.get(self.pointer)
+        if info is None:
+            return None
+        # The dimension that is first in the layout's order: the most contiguous, the last of equals.
+        dimension, axis = max(enumerate(info.axes), key=lambda item: (item[1].contiguity, item[0]))
+        fits = max(1, axis.divisibility // self.size)
+        run = min(axis.contiguity, axis.size)
+        mask = infos.get(self.mask) if self.mask is not None else None
+        if self.mask is not None and (mask is None or mask.shape != info.shape):
+            return None
+        return WidthLimits(
+            pointer=max(1, min(fits, run, WIDEST // self.size)),
+            mask=WIDEST if mask is None else mask.axes[dimension].constancy,
+            share=max(1, prod(info.shape) // threads),
+        )
+
+    def _width(self, threads: int, aligned: Iterable[Definition] = (), one: Definition | None = None) -> int:
+        limits = self.limits(threads, aligned, one)
+        return limits.width if limits else 0
+
+    def blamed(self, threads: int) -> Blame:
+        """Find a minimal set of parameters that would widen the access if divisible by 16."""
+        into = self.flow.origins(self.pointer)
+        masking = self.flow.origins(self.mask) if self.mask is not None else frozenset()
+        needed = self._unaligned(into | masking)
+        widest = self._width(threads, needed)
+        if widest <= self._width(threads):
+            return Blame((), ())
+        for value in list(needed):
+            fewer = [candidate for candidate in needed if candidate != value]
+            if self._width(threads, fewer) == widest:
+                needed = fewer
+        names = self.flow.parameters
+        return Blame(
+            tuple(names[value].name for value in needed if value in into),
+            tuple(names[value].name for value in needed if value not in into),
+        )
+
+    def unit_stride(self, threads: int) -> tuple[str, ...]:
+        """Return the integer parameters that would widen the access if they were known to be 1.
+
+        They are strides: with one of them equal to 1, neighboring elements are next to each other in memory.
+        """
+        into, parameters = self.flow.origins(self.pointer), self.flow.parameters
+        suspects = self._unaligned(into)
+        widest = self._width(threads, suspects)
+        return tuple(
+            parameters[value].name
+            for value in sorted(into)
+            if parameters[value].integer and self._width(threads, suspects, value) > widest
+        )
+
+    def _unaligned(self, values: Iterable[Definition]) -> list[Definition]:
+        """Return the parameters that could be divisible by 16, but are not known to be."""
+        return [
+            value
+            for value in sorted(values)
+            if (parameter := self.flow.parameters[value]).divisibility % ALIGNED
+            and (parameter.pointer or parameter.integer)
+        ]
+
+
+def global_accesses(flow: AxisFlow) -> list[GlobalAccess]:
     """Return the loads and stores through pointers, in the order of the text."""
-    accesses = []
-    for index, operation in enumerate(ttir.operations):
-        operands = flow.sources[index]
-        pointer = operands[0] if operands else None
+    accesses, parameters = [], flow.parameters
+    for index, operation in enumerate(flow.operations):
+        pointer, *others = flow.sources[index] or (None,)
         if operation.opcode not in _KINDS or pointer is None:
             continue
-        mask_position = _MASK_OPERAND[operation.opcode]
-        parameters = flow.parameters
         origins = sorted(flow.origins(pointer, pointer=True) & parameters.keys())
         accesses.append(
             GlobalAccess(
@@ -85,96 +153,13 @@ def global_accesses(ttir: Document, flow: AxisFlow) -> list[GlobalAccess]:
                 _KINDS[operation.opcode],
                 kernel_place(operation.location),
                 pointer,
-                operands[mask_position] if len(operands) > mask_position else None,
+                next(iter(others[_MASK_OPERAND[operation.opcode] - 1 :]), None),
                 tuple(parameters[origin].name for origin in origins if parameters[origin].pointer),
                 pointee_bytes(operation.normalized),
+                flow,
             )
         )
     return accesses
-
-
-def width_limits(
-    access: GlobalAccess, infos: Mapping[Definition, AxisInfo], threads: int
-) -> WidthLimits | None:
-    """Return the limits of an access according to `infos`, or None if they are unknown.
-
-    The block has `threads`.
-    """
-    info = infos.get(access.pointer)
-    if info is None:
-        return None
-    # The dimension that is first in the layout's order: the most contiguous, the last of equals.
-    dimension, axis = max(enumerate(info.axes), key=lambda item: (item[1].contiguity, item[0]))
-    aligned = max(1, axis.divisibility // access.size)
-    run = min(axis.contiguity, axis.size)
-    mask = infos.get(access.mask) if access.mask is not None else None
-    if access.mask is not None and (mask is None or mask.shape != info.shape):
-        return None
-    return WidthLimits(
-        pointer=max(1, min(aligned, run, WIDEST // access.size)),
-        mask=WIDEST if mask is None else mask.axes[dimension].constancy,
-        share=max(1, prod(info.shape) // threads),
-    )
-
-
-def blamed(access: GlobalAccess, flow: AxisFlow, threads: int) -> Blame:
-    """Find a minimal set of parameters that would widen the access if divisible by 16."""
-    into = flow.origins(access.pointer)
-    masking = flow.origins(access.mask) if access.mask is not None else frozenset()
-    suspects = _unaligned(into | masking, flow)
-    widest = _width(access, flow, suspects, threads)
-    if widest <= _width(access, flow, (), threads):
-        return Blame((), ())
-    needed = suspects
-    for value in suspects:
-        fewer = [candidate for candidate in needed if candidate != value]
-        if _width(access, flow, fewer, threads) == widest:
-            needed = fewer
-    return _blame(access, flow, needed)
-
-
-def unit_stride(access: GlobalAccess, flow: AxisFlow, threads: int) -> tuple[str, ...]:
-    """Return the integer parameters that would widen the access if they were known to be 1.
-
-    They are strides: with one of them equal to 1, neighboring elements are next to each other in memory.
-    """
-    into = flow.origins(access.pointer)
-    suspects = _unaligned(into, flow)
-    widest = _width(access, flow, suspects, threads)
-    return tuple(
-        flow.parameters[value].name
-        for value in sorted(into)
-        if flow.parameters[value].integer and _width(access, flow, suspects, threads, value) > widest
-    )
-
-
-def _unaligned(values: Iterable[Definition], flow: AxisFlow) -> list[Definition]:
-    """Return the parameters that could be divisible by 16, but are not known to be."""
-    return [
-        value
-        for value in sorted(values)
-        if (parameter := flow.parameters[value]).divisibility % ALIGNED
-        and (parameter.pointer or parameter.integer)
-    ]
-
-
-def _blame(access: GlobalAccess, flow: AxisFlow, needed: Sequence[Definition]) -> Blame:
-    into, names = flow.origins(access.pointer), flow.parameters
-    return Blame(
-        tuple(names[value].name for value in needed if value in into),
-        tuple(names[value].name for value in needed if value not in into),
-    )
-
-
-def _width(
-    access: GlobalAccess,
-    flow: AxisFlow,
-    aligned: Sequence[Definition],
-    threads: int,
-    one: Definition | None = None,
-) -> int:
-    limits = width_limits(access, flow.infos(frozenset(aligned), one), threads)
-    return limits.width if limits else 0
 
 
 Key = tuple[str, KernelPlace]  # "global load" or "global store", and its place
@@ -188,8 +173,8 @@ _MOST_POINTERS = 3
 _MOST_OPERATIONS = 5_000
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class MemoryUse(FrozenValue):
+@frozen
+class MemoryUse:
     """The global loads and stores of a variant according to TTIR, by kind and place.
 
     `pointers` names the parameters that they point into ("x_ptr and y_ptr"), and the descriptors of
@@ -213,9 +198,7 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
         return MemoryUse()
     flow = AxisFlow(ttir)
     pointers, narrow, strided = _descriptors(ttir), {}, {}
-    by_key: dict[Key, list[GlobalAccess]] = {}
-    for access in global_accesses(ttir, flow):
-        by_key.setdefault((access.kind, access.place), []).append(access)
+    by_key = grouped(global_accesses(flow), lambda access: (access.kind, access.place))
     decisions = match_decisions(parse_decisions(variant.reasons or ""), ttir)
     threads = threads_of(variant)
     for key, accesses in by_key.items():
@@ -225,14 +208,12 @@ def memory_use(variant: Variant, ttir: Document, work: Mapping[Key, InstructionM
             if key[0] == "global load" and ("scalar load", key[1]) in work:
                 pointers["scalar load", key[1]] = pointers[key]
         width = work[key].width if key in work else WIDEST
-        reasons = (
-            {_reason(access, flow, threads, width, decisions) for access in accesses} if threads else set()
-        )
+        reasons = {_reason(access, threads, width, decisions) for access in accesses} if threads else set()
         # The sentence is about the line, so the reason must hold for all of its accesses.
         if len(reasons) == 1 and (reason := reasons.pop()):
             narrow[key] = reason
         elif threads:
-            strides = {unit_stride(access, flow, threads) for access in accesses}
+            strides = {access.unit_stride(threads) for access in accesses}
             if len(strides) == 1:
                 strided[key] = strides.pop()
     return MemoryUse(pointers, narrow, strided)
@@ -270,17 +251,13 @@ def descriptor_name(value: str) -> str:
 
 
 def _reason(
-    access: GlobalAccess,
-    flow: AxisFlow,
-    threads: int,
-    width: int,
-    decisions: Mapping[int, CoalescingDecision],
+    access: GlobalAccess, threads: int, width: int, decisions: Mapping[int, CoalescingDecision]
 ) -> str:
     """Say why the access is `width` bytes wide and not 16; "" if that is unknown."""
-    limits = width_limits(access, flow.infos(), threads)
+    limits = access.limits(threads)
     if limits is None or width >= WIDEST or limits.width * access.size != width:
         return ""
-    text = _blame_text(blamed(access, flow, threads))
+    text = _blame_text(access.blamed(threads))
     reason = decisions.get(access.index)
     if reason is None or limits.pointer > limits.mask or limits.pointer >= limits.share:
         return text
@@ -327,8 +304,8 @@ _NUMBERS = re.compile(r"(contiguity|divisibility|constancy) = \[(\d{1,19}(?:, \d
 _PER_THREAD = re.compile(r"perThread( for op)?: (\d{1,9})$")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class CoalescingDecision(FrozenValue):
+@frozen
+class CoalescingDecision:
     """The compiler's knowledge about the pointer of one operation, and its decision.
 
     `contiguity` (elements), `divisibility` (bytes) and `constancy` (elements) have one entry per dimension.
@@ -348,18 +325,18 @@ class CoalescingDecision(FrozenValue):
 def parse_decisions(text: str) -> list[CoalescingDecision]:
     """Parse the decisions in the log `text`, in order. Skips what it does not recognize; never fails."""
     decisions: list[CoalescingDecision] = []
-    fields: dict[str, object] = {}
+    values: dict[str, object] = {}
     for line in text.splitlines():
         message = line.removeprefix(_MARK)
         if match := _OPERATION.match(message):
-            decisions += _finished(fields)
-            fields = {"opcode": match[1], "shape": shape_of(message[match.end() :])}
+            decisions += _finished(values)
+            values = {"opcode": match[1], "shape": shape_of(message[match.end() :])}
         elif match := _PER_THREAD.match(message):
-            fields["pointer_limit" if match[1] else "per_thread"] = int(match[2])
+            values["pointer_limit" if match[1] else "per_thread"] = int(match[2])
         elif message.startswith("axis info of pointer"):
             for name, numbers in _NUMBERS.findall(message):
-                fields[name] = tuple(map(int, numbers.split(", ")))
-    return [*decisions, *_finished(fields)]
+                values[name] = tuple(map(int, numbers.split(", ")))
+    return [*decisions, *_finished(values)]
 
 
 def match_decisions(
@@ -380,10 +357,10 @@ def match_decisions(
     return {index: decision for (index, _), decision in pairs}
 
 
-def _finished(fields: Mapping[str, object]) -> list[CoalescingDecision]:
+def _finished(values: Mapping[str, object]) -> list[CoalescingDecision]:
     """Return the reason that was read, if it is whole and its parts fit each other."""
-    if len(fields) != len(CoalescingDecision.__slots__):
+    if len(values) != len(fields(CoalescingDecision)):
         return []
-    reason = CoalescingDecision(**fields)  # type: ignore[arg-type]
+    reason = CoalescingDecision(**values)  # type: ignore[arg-type]
     sizes = {len(reason.shape), len(reason.contiguity), len(reason.divisibility), len(reason.constancy)}
     return [reason] if len(sizes) == 1 else []

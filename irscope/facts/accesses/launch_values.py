@@ -12,24 +12,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 
 from irscope.diff.def_use import Definition
-from irscope.facts.accesses.axis_info import AxisFlow, integer_constant, shape_of
+from irscope.facts.accesses.axis_info import NUMBERS, AxisFlow, integer_constant, shape_of
 from irscope.languages.document import Operation
 from irscope.model import Launch
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
-_RANGE = {name: re.compile(rf"\b{name} = (-?\d{{1,18}}) : ") for name in ("start", "end", "axis")}
 _AXES = {"x": 0, "y": 1, "z": 2}
 _AXIS = re.compile(r"tt\.get_(program_id|num_programs) (x|y|z)\b")
 _MAX_BITS = 256
 _LOOP = -1  # instead of a dimension
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LaunchValue(FrozenValue):
+@frozen
+class LaunchValue:
     """An integer, a tensor of integers, or a pointer plus an offset in elements.
 
     All elements are between `low` and `high`; None: unknown. If `exact`, some element equals each.
@@ -68,7 +67,31 @@ def launch_values(flow: AxisFlow, launch: Launch | None) -> Mapping[Definition, 
     """
     if any(operation.opcode.startswith(("cf.", "tt.call")) for operation in flow.operations):
         return {}
-    return _Evaluation(flow, launch).run()
+    return integer_values(flow, recorded_integers(launch), launch.grid if launch else ())
+
+
+def integer_values(
+    flow: AxisFlow, arguments: Mapping[str, int], grid: Sequence[int] = ()
+) -> Mapping[Definition, LaunchValue]:
+    """Return the known range of each value in the last program of a grid, given values of parameters.
+
+    Without the grid, values that depend on the program are unknown.
+    """
+    return _Evaluation(flow, arguments, grid).run()
+
+
+def recorded_integer(text: str) -> int | None:
+    """Parse a recorded integer or truth value; return None if it is something else."""
+    if text in ("True", "False"):
+        return int(text == "True")
+    digits = text.removeprefix("-")
+    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 20 else None
+
+
+def recorded_integers(launch: Launch | None) -> dict[str, int]:
+    """Return the integers among the arguments of a launch, by name."""
+    texts = launch.arguments if launch else ()
+    return {name: value for name, text in texts if (value := recorded_integer(text)) is not None}
 
 
 def single(value: int) -> LaunchValue:
@@ -77,18 +100,16 @@ def single(value: int) -> LaunchValue:
 
 
 class _Evaluation:
-    def __init__(self, flow: AxisFlow, launch: Launch | None) -> None:
-        self._flow = flow
-        self._grid = launch.grid if launch else ()
-        self._arguments = dict(launch.arguments) if launch else {}
+    def __init__(self, flow: AxisFlow, arguments: Mapping[str, int], grid: Sequence[int]) -> None:
+        self._flow, self._arguments, self._grid = flow, arguments, grid
         self._values: _Values = {}
 
     def run(self) -> _Values:
         for value, parameter in self._flow.parameters.items():
             if parameter.pointer:
                 self._values[value] = LaunchValue(0, 0, exact=True, base=parameter.name)
-            elif parameter.integer:
-                self._values[value] = _argument(self._arguments.get(parameter.name, ""))
+            elif parameter.integer and parameter.name in self._arguments:
+                self._values[value] = single(self._arguments[parameter.name])
         for index, operation in enumerate(self._flow.operations):
             self._step(index, operation)
         return self._values
@@ -117,7 +138,7 @@ class _Evaluation:
             number = integer_constant(text)
             return None if number is None else replace(single(number), steps=(0,) * rank)
         if opcode == "tt.make_range":
-            start, end = (_RANGE[name].search(text) for name in ("start", "end"))
+            start, end = (NUMBERS[name].search(text) for name in ("start", "end"))
             if start and end:
                 return LaunchValue(int(start[1]), int(end[1]) - 1, True, frozenset([(index, 0)]), (1,))
         if (unary := _UNARY.get(opcode)) is not None and operands:
@@ -180,14 +201,6 @@ class _Evaluation:
         }
 
 
-def _argument(text: str) -> LaunchValue:
-    """Parse a recorded argument: `4096`, or `True`."""
-    if text in ("True", "False"):
-        return single(int(text == "True"))
-    digits = text.removeprefix("-")
-    return single(int(text)) if digits.isascii() and digits.isdigit() and len(digits) < 20 else UNKNOWN
-
-
 def _bounded(value: LaunchValue) -> LaunchValue:
     """Drop ranges that grow without end."""
     ends = [end for end in (value.low, value.high) if end is not None]
@@ -218,7 +231,7 @@ def _splat(_: str, rank: int, value: LaunchValue) -> LaunchValue:
 
 
 def _expand(text: str, rank: int, value: LaunchValue) -> LaunchValue | None:
-    match = _RANGE["axis"].search(text)
+    match = NUMBERS["axis"].search(text)
     axis = int(match[1]) if match else -1
     if not 0 <= axis < rank:
         return None
@@ -278,6 +291,12 @@ def _division(a: LaunchValue, b: LaunchValue) -> LaunchValue:
     return replace(_combined(a, b, (ends[0] // by, ends[1] // by), steps), varying=a.varying)
 
 
+def _ceiling(a: LaunchValue, b: LaunchValue) -> LaunchValue:
+    """Divide a known number by a known one and round up."""
+    value, by = a.single, b.single
+    return LaunchValue(steps=_uniform_steps(a, b)) if value is None or not by else single(-(-value // by))
+
+
 def _remainder(a: LaunchValue, b: LaunchValue) -> LaunchValue:
     ends, by, steps = _ends(a, b), b.single, _uniform_steps(a, b)
     if ends is None or by is None or by <= 0 or ends[0] < 0:
@@ -306,6 +325,7 @@ _BINARY: Mapping[str, Callable[[LaunchValue, LaunchValue], LaunchValue]] = {
     "arith.subi": _difference,
     "arith.muli": _product,
     **dict.fromkeys(("arith.divsi", "arith.divui"), _division),
+    "arith.ceildivsi": _ceiling,
     **dict.fromkeys(("arith.remsi", "arith.remui"), _remainder),
     **dict.fromkeys(("arith.minsi", "arith.minui"), partial(_extreme, min)),
     **dict.fromkeys(("arith.maxsi", "arith.maxui"), partial(_extreme, max)),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.facts.loops.loop_regions import OUTSIDE, KernelLoop, LoopRegions, Region, Where, unroll_factor
@@ -24,7 +23,7 @@ from irscope.facts.loops.scf import (
 from irscope.facts.source.map import SourcePlace
 from irscope.languages.document import Document
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.targets import backend_with_assembly, backend_with_machine_code, instructions_of
 from irscope.targets.instructions import InstructionKind, scan
 
@@ -121,8 +120,7 @@ class LoopMix:
         for kind, line in self.lines("global load", "async copy"):
             region = self.region(line)
             if region.loop == chain:
-                index = self._document.operation_of_line[line]
-                by_load[kind, location_chain(self._document.operations[index].location)][region.where] += 1
+                by_load[kind, location_chain(self._document.location_at(line))][region.where] += 1
         factor = self.iterations(chain)
         copies = {
             counts[Where.BEFORE] * factor / counts[Where.IN]
@@ -154,8 +152,8 @@ def classified(document: Document, stage: str) -> Mapping[InstructionKind, Seque
     return scan(document.text, instructions).lines if instructions else {}
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Loop(FrozenValue):
+@frozen
+class Loop:
     """A loop of the kernel in one stage.
 
     `place` is the line of its `for` or `while` statement, `chain` the same with the calls that it is inlined

@@ -18,20 +18,21 @@ thread 8 elements moves 32 bytes per thread and iteration, so a pass that moves 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from math import prod
 from typing import NamedTuple
 
+from irscope.facts.accesses.axis_info import AxisFlow
+from irscope.facts.accesses.launch_values import integer_values
 from irscope.facts.loops.machine_loops import loop_sizes, operations_in, polls
-from irscope.facts.loops.scf import Chain, IntegerEvaluator, ScfLoop, location_chain, loops_around, scf_loops
+from irscope.facts.loops.scf import Chain, ScfLoop, integer_of, location_chain, loops_around, scf_loops
 from irscope.languages.control_flow import NONE, LoopTree, find_loops
 from irscope.languages.document import Document, Layout, Operation
 from irscope.languages.mlir.value_types import ShapedType, operand_types
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen, grouped
 from irscope.targets.instructions import InstructionKind
 
 # Each search visits all blocks; kernels have a few loops whose lines are also outside of them.
@@ -62,8 +63,8 @@ class Region(NamedTuple):
 OUTSIDE = Region(Where.OUTSIDE)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class KernelLoop(FrozenValue):
+@frozen
+class KernelLoop:
     """A loop of the assembly that is a loop of the kernel.
 
     `natural` is its index in the loop tree, `scf` one of the TTGIR loops of its statement; `remainder` says
@@ -88,9 +89,7 @@ class LoopRegions:
         self._reached: dict[tuple[int, ...], tuple[Set[int], Set[int]]] = {}
         self.scf_around = loops_around(ttgir, self.scf)
         self.sizes = loop_sizes(self.tree)
-        self._by_chain: dict[Chain, list[int]] = defaultdict(list)
-        for index, loop in enumerate(self.scf):
-            self._by_chain[loop.chain].append(index)
+        self._by_chain = grouped(range(len(self.scf)), lambda index: self.scf[index].chain)
 
     @property
     def known(self) -> bool:
@@ -105,9 +104,8 @@ class LoopRegions:
     @cached_property
     def loops(self) -> Sequence[KernelLoop]:
         """Return the loops of the assembly that are loops of the kernel, outer ones first."""
-        naturals: dict[Chain, list[int]] = defaultdict(list)
-        for natural, chain in self._assign().items():
-            naturals[chain].append(natural)
+        statements = self._assign()
+        naturals = grouped(statements, statements.__getitem__)
         kernel_loops: list[KernelLoop] = []
         for chain, statement_loops in naturals.items():
             scf, remainders = self._by_chain[chain], self._remainders(chain, statement_loops)
@@ -191,10 +189,10 @@ class LoopRegions:
     @cached_property
     def _headers(self) -> Mapping[Chain, Sequence[int]]:
         """Map each statement to the headers of its loops."""
-        by_statement: dict[Chain, list[int]] = defaultdict(list)
-        for loop in self.loops:
-            by_statement[loop.chain].append(self.tree.loops[loop.natural].header)
-        return by_statement
+        return {
+            chain: [self.tree.loops[loop.natural].header for loop in loops]
+            for chain, loops in grouped(self.loops, lambda loop: loop.chain).items()
+        }
 
     def home(self, chain: Chain) -> Chain:
         """Return the statement of the innermost loop that has operations of a Python position in TTGIR."""
@@ -311,14 +309,13 @@ def unroll_factor(
 def _of_triton(regions: LoopRegions, chain: Chain) -> int | None:
     """Return the factor by which Triton unrolled a loop, or None if its steps do not say."""
     loops = [loop for loop in regions.scf if loop.chain == chain]
-    evaluator = IntegerEvaluator(regions.ttgir, {})
     factors = set()
     for loop in loops:
         remainder = next((candidate for candidate in loops if candidate.follows(loop)), None)
         if remainder is not None:
-            step, rest = evaluator.integer(loop.step), evaluator.integer(remainder.step)
-            divides = step and rest and rest.value > 0 and step.value % rest.value == 0
-            factors.add(step.value // rest.value if step and rest and divides else None)
+            known = integer_values(AxisFlow(regions.ttgir), {})
+            step, rest = integer_of(loop.step, known), integer_of(remainder.step, known)
+            factors.add(step // rest if step and rest and rest > 0 and step % rest == 0 else None)
         elif not any(loop.follows(candidate) for candidate in loops):
             factors.add(1)
     return next(iter(factors)) if len(factors) == 1 else None
@@ -359,7 +356,7 @@ def _moved(
         if kind.kind in ("global load", "global store"):
             index = document.operation_of_line.get(line)
             if index is not None and regions.region(index) == Region(Where.IN, chain):
-                position = location_chain(document.operations[index].location) if by_line else ()
+                position = location_chain(document.location_at(line)) if by_line else ()
                 sizes[kind.kind, position] += kind.width
     return sizes
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from irscope.languages.control_flow import LoopTree, find_loops
 from irscope.languages.document import Document, Operation
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 from irscope.targets import instructions_of, stage_named
 from irscope.targets.instructions import Scan
 
@@ -86,7 +86,7 @@ def operations_in(tree: LoopTree, blocks: Iterable[int]) -> list[int]:
 
 def polls(document: Document, operations: Sequence[int]) -> bool:
     """Return True if a loop that consists of these operations only waits."""
-    pattern = language_named(document.language).polls
+    pattern = Language.named(document.language).polls
     return len(operations) <= MOST_POLLING and any(
         pattern.search(document.operations[index].opcode) for index in operations
     )

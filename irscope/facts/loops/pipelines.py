@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from irscope.languages.mlir.parser import opcode_of
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 # The operations that load a tile from global memory, with how they do it.
 _LOADS = {
@@ -73,8 +73,8 @@ _BUFFER = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Pipeline(FrozenValue):
+@frozen
+class Pipeline:
     """A loop of TTGIR that loads tiles.
 
     `line` is the index (from 0) of its `scf.for` or `scf.while`. `depth` is the number of iterations in

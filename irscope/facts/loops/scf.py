@@ -9,16 +9,17 @@ The location of the operation is the Python line of the `for` or `while` stateme
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from itertools import islice
 
 from irscope.diff.def_use import Definition, definitions
+from irscope.facts.accesses.axis_info import AxisFlow
+from irscope.facts.accesses.launch_values import LaunchValue, integer_values, recorded_integers
 from irscope.facts.source.map import SourcePlace, place_of
-from irscope.languages.document import Document, Location, Operation
+from irscope.languages.document import Document, Location, Operation, inlining_chain
 from irscope.model import Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen, grouped
 
 NONE = -1
 LOOPS = ("scf.for", "scf.while")
@@ -28,16 +29,12 @@ Chain = tuple[SourcePlace, ...]
 
 _ATTRIBUTES = re.compile(r"^\s*\} (?:attributes )?\{([^\n]*)\}(?: loc\([^\n]*\))?\s*$")
 _ATTRIBUTE = re.compile(r"([\w.]+)(?: = ([^,]+))?")
-_INTEGER = re.compile(r"-?\d{1,19}")
-_CONSTANT = re.compile(r"arith\.constant (-?\d{1,19}) :")
 _BOUNDS = 3
-_LARGEST = 1 << 63
-_DEEPEST = 32
 _LONGEST_CHAIN = 16
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ScfLoop(FrozenValue):
+@frozen
+class ScfLoop:
     """A loop of MLIR.
 
     `operation` is its index in the document; `parent` is the index of the loop around it among all loops,
@@ -65,11 +62,7 @@ class ScfLoop(FrozenValue):
 
 def location_chain(location: Location | None) -> Chain:
     """Return the position of a location, then those of the calls that it was inlined at, inside out."""
-    chain: list[SourcePlace] = []
-    while location is not None and len(chain) < _LONGEST_CHAIN:
-        chain.append(place_of(location))
-        location = location.inlined_at
-    return tuple(chain)
+    return tuple(map(place_of, islice(inlining_chain(location), _LONGEST_CHAIN)))
 
 
 def scf_loops(document: Document) -> list[ScfLoop]:
@@ -129,102 +122,8 @@ def region_ends(operations: Sequence[Operation]) -> list[int]:
     return ends
 
 
-class Evaluated(NamedTuple):
-    """An integer that a module computes, and the parameters of the kernel that it depends on."""
-
-    value: int
-    parameters: frozenset[str] = frozenset()
-
-
-class IntegerEvaluator:
-    """Computes integers of a TTIR module from its constants and from the values of parameters by name."""
-
-    def __init__(self, document: Document, values: Mapping[str, int]) -> None:
-        self._operations = document.operations
-        self._defined = definitions(document)
-        self._values = values
-        self._known: dict[Definition, Evaluated | None] = {}
-
-    def integer(self, value: Definition | None, depth: int = 0) -> Evaluated | None:
-        """Return the value of a definition, or None if it is not known, or not computed from integers."""
-        if value is None or depth > _DEEPEST:
-            return None
-        if value not in self._known:
-            self._known[value] = self._integer(value, depth)
-        return self._known[value]
-
-    def _integer(self, value: Definition, depth: int) -> Evaluated | None:
-        operation = self._operations[value.owner]
-        if value.argument:
-            arguments = operation.arguments if operation.opcode == "tt.func" else ()
-            name = arguments[value.position].lstrip("%") if value.position < len(arguments) else ""
-            return Evaluated(self._values[name], frozenset([name])) if name in self._values else None
-        if match := _CONSTANT.search(operation.normalized):
-            return Evaluated(int(match[1]))
-        compute = _OPERATIONS.get(operation.opcode)
-        if compute is None:
-            return None
-        return _computed(
-            compute, [self.integer(operand, depth + 1) for operand in self._defined[value.owner]]
-        )
-
-    def trip_count(self, loop: ScfLoop) -> Evaluated | None:
-        """Count the iterations of an `scf.for`; None if its bounds are not known."""
-        return _computed(_iterations, [self.integer(bound) for bound in (loop.lower, loop.upper, loop.step)])
-
-    def total(self, loops: Sequence[ScfLoop]) -> Evaluated | None:
-        """Count the iterations of a statement: one loop, or an unrolled one and what it leaves over."""
-        if len(loops) == 1:
-            return self.trip_count(loops[0])
-        if len(loops) > 2 or not loops[1].follows(loops[0]):
-            return None
-        numbers = [*map(self.trip_count, loops), *(self.integer(loop.step) for loop in loops)]
-        return _computed(lambda a, b, step, rest: a * (step // max(1, rest)) + b, numbers)
-
-
-def _computed(compute: Callable[..., int | None], operands: Sequence[Evaluated | None]) -> Evaluated | None:
-    """Compute a number from others; None if one of them is unknown, or the result is."""
-    known_operands = [operand for operand in operands if operand is not None]
-    if len(known_operands) != len(operands) or not known_operands:
-        return None
-    try:
-        result = compute(*(operand.value for operand in known_operands))
-    except (TypeError, ZeroDivisionError):
-        return None
-    if result is None or abs(result) > _LARGEST:
-        return None
-    return Evaluated(result, frozenset().union(*(operand.parameters for operand in known_operands)))
-
-
-def _iterations(lower: int, upper: int, step: int) -> int | None:
-    return max(0, -((lower - upper) // step)) if step > 0 else None
-
-
-def _divide(a: int, b: int) -> int:
-    """Divide and round toward zero, as arith.divsi does."""
-    quotient = abs(a) // abs(b)
-    return quotient if (a < 0) == (b < 0) else -quotient
-
-
-_OPERATIONS: Mapping[str, Callable[..., int]] = {
-    "arith.addi": lambda a, b: a + b,
-    "arith.subi": lambda a, b: a - b,
-    "arith.muli": lambda a, b: a * b,
-    "arith.divsi": _divide,
-    "arith.divui": _divide,
-    "arith.remui": lambda a, b: a - b * _divide(a, b),
-    "arith.ceildivsi": lambda a, b: -((-a) // b),
-    "arith.remsi": lambda a, b: a - b * _divide(a, b),
-    "arith.maxsi": max,
-    "arith.minsi": min,
-    "arith.extsi": lambda a: a,
-    "arith.trunci": lambda a: a,
-    "arith.index_cast": lambda a: a,
-}
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TripCount(FrozenValue):
+@frozen
+class TripCount:
     """How often a loop runs, and the arguments of the launch that this follows from."""
 
     iterations: int
@@ -239,18 +138,21 @@ class TripCount(FrozenValue):
 
 def trip_counts(ttir: Document, variant: Variant | None) -> Mapping[Chain, TripCount]:
     """Return how often a kernel's loops run, as far as constants and the first launch determine it."""
+    by_chain = grouped((loop for loop in scf_loops(ttir) if loop.chain), lambda loop: loop.chain)
+    if not by_chain:
+        return {}
     values = _known_arguments(variant) if variant else {}
-    evaluator = IntegerEvaluator(ttir, values)
-    by_chain: dict[Chain, list[ScfLoop]] = defaultdict(list)
-    for loop in scf_loops(ttir):
-        if loop.chain:
-            by_chain[loop.chain].append(loop)
-    totals = ((chain, evaluator.total(loops)) for chain, loops in by_chain.items())
-    return {
-        chain: TripCount(total.value, tuple((name, values[name]) for name in sorted(total.parameters)))
-        for chain, total in totals
-        if total
-    }
+    flow = AxisFlow(ttir)
+    known = integer_values(flow, values)
+    trips = {}
+    for chain, loops in by_chain.items():
+        iterations = _iterations(loops, known)
+        if iterations is not None:
+            bounds = (bound for loop in loops for bound in (loop.lower, loop.upper, loop.step) if bound)
+            names = {flow.parameters[origin].name for bound in bounds for origin in flow.origins(bound)}
+            used = tuple((name, values[name]) for name in sorted(names & values.keys()))
+            trips[chain] = TripCount(iterations, used)
+    return trips
 
 
 def _known_arguments(variant: Variant) -> dict[str, int]:
@@ -260,6 +162,29 @@ def _known_arguments(variant: Variant) -> dict[str, int]:
         for argument in variant.specialization
         if isinstance(argument.value, int) and not isinstance(argument.value, bool)
     }
-    for launch in variant.launches[:1]:
-        by_name |= {name: int(value) for name, value in launch.arguments if _INTEGER.fullmatch(value)}
-    return by_name
+    return by_name | recorded_integers(next(iter(variant.launches), None))
+
+
+def _iterations(loops: Sequence[ScfLoop], known: Mapping[Definition, LaunchValue]) -> int | None:
+    """Count the iterations of a statement: one loop, or an unrolled one and what it leaves over.
+
+    None if the bounds are not known.
+    """
+    counts, steps = [], []
+    for loop in loops:
+        lower, upper, step = (integer_of(bound, known) for bound in (loop.lower, loop.upper, loop.step))
+        if lower is None or upper is None or step is None or step <= 0:
+            return None
+        counts.append(max(0, -((lower - upper) // step)))
+        steps.append(step)
+    if len(loops) == 1:
+        return counts[0]
+    if len(loops) > 2 or not loops[1].follows(loops[0]):
+        return None
+    return counts[0] * (steps[0] // steps[1]) + counts[1]
+
+
+def integer_of(value: Definition | None, known: Mapping[Definition, LaunchValue]) -> int | None:
+    """Return the one number that a value is, or None if it is not known."""
+    number = known.get(value) if value else None
+    return number.single if number else None

@@ -28,7 +28,7 @@ import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
 from math import prod
@@ -41,7 +41,7 @@ from irscope.languages.mlir.value_types import shaped_values
 from irscope.layouts.attribute import UnknownLayoutError
 from irscope.layouts.linear import LinearLayout, Span, flat
 from irscope.layouts.tensors import Layouts, Tensor, element_bits, tensors_of
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 
 # Operations whose result is their operand under another name or shape: it takes no registers of its own.
@@ -67,8 +67,8 @@ _MAX_NESTING = 64  # of loops; more are a hostile text
 _WORD = 32  # bits of a register
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LiveTensor(FrozenValue):
+@frozen
+class LiveTensor:
     """A tensor in registers: the variable ("" if unknown), its value, and its elements per thread.
 
     `location` is that of the operation that defines it, `line` its line in the stage (index from 0). `loop`
@@ -115,8 +115,8 @@ class LiveTensor(FrozenValue):
         )
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class TensorPressure(FrozenValue):
+@frozen
+class TensorPressure:
     """The tensors that are live at one point of TTGIR, the largest first, and the sum of their registers.
 
     `location` and `line` are those of the operation after which they are live; -1 if there are none. `after`

@@ -20,9 +20,9 @@ from dataclasses import dataclass, field
 
 from irscope.facts.registers.liveness import MachineCode, bits
 from irscope.languages.control_flow import NONE, LoopTree
-from irscope.languages.document import Location
+from irscope.languages.document import Location, inlining_chain
 from irscope.model import Kernel
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen, grouped
 from irscope.model.text import base_name
 from irscope.model.variant import SourceFunction
 
@@ -30,8 +30,8 @@ _LIBRARY = "/triton/language/"
 _Assignment = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SourceLine(FrozenValue):
+@frozen
+class SourceLine:
     """A line of the user's Python: its file without the path, its number from 1, and its text ("": unknown).
 
     `name` is the variable that the line assigns, "" if none; `a, b` for several.
@@ -65,17 +65,13 @@ class KernelLines:
 
         The outermost line of the location if the source has none of them.
         """
-        current = location
-        while current is not None:
-            file = base_name(current.file)
-            if current.removed:
-                return SourceLine(file, current.line)
-            if (source_line := self._lines.get((file, current.line))) is not None:
-                return source_line
-            if current.inlined_at is None:
-                return SourceLine(file, current.line)
-            current = current.inlined_at
-        return None
+        unknown = None
+        for link in inlining_chain(location):
+            unknown = SourceLine(base_name(link.file), link.line)
+            source_line = self._lines.get((unknown.file, unknown.line))
+            if link.removed or source_line is not None:
+                return unknown if link.removed else source_line
+        return unknown
 
 
 def in_library(path: str) -> bool:
@@ -115,8 +111,8 @@ def _names(targets: Iterable[ast.expr]) -> Iterator[str]:
 _UNKNOWN_LINE = SourceLine("", 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LiveValue(FrozenValue):
+@frozen
+class LiveValue:
     """The live registers whose values one variable's lines computed.
 
     `lines` are those that computed it, the one with most registers first; `registers` of 32 bits per
@@ -202,10 +198,8 @@ def live_values(code: MachineCode, registers: SourceOfRegisters, peak: int) -> l
 
 def by_variable(found: dict[SourceLine, float]) -> list[LiveValue]:
     """Sum registers by line over the lines that assign the same variable of one file."""
-    groups: dict[tuple[str, str | int], list[tuple[SourceLine, float]]] = defaultdict(list)
-    for line, number in found.items():
-        if number:
-            groups[line.file, line.name or line.line].append((line, number))
+    counted = (item for item in found.items() if item[1])
+    groups = grouped(counted, lambda item: (item[0].file, item[0].name or item[0].line))
     values = []
     for group in groups.values():
         group.sort(key=lambda item: (-item[1], item[0].line))
@@ -213,8 +207,8 @@ def by_variable(found: dict[SourceLine, float]) -> list[LiveValue]:
     return sorted(values, key=lambda value: (-value.registers, value.lines[0].line))
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SpilledValue(FrozenValue):
+@frozen
+class SpilledValue:
     """The values that one line computed and that are then kept in local memory.
 
     `value` is that line (line 0 if it is unknown), `words` the number of 4-byte words. `stores` and `loads`

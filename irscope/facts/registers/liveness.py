@@ -18,14 +18,13 @@ The registers of one assembly stage: liveness, and definitions through copies an
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.languages.control_flow import ControlFlow, control_flow
 from irscope.languages.document import Document
-from irscope.languages.language import language_named
+from irscope.languages.language import Language
 from irscope.languages.registers import NO_ACCESS, RegisterAccess, RegisterFile, RegisterUse
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 
 # The masks of a text have `blocks * registers` bits; a hostile text may not take more memory than this.
 _MAX_BITS = 200_000_000
@@ -240,8 +239,8 @@ def bits(mask: int) -> Iterator[int]:
         mask ^= low
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class MachineCode(FrozenValue):
+@frozen_with_dict
+class MachineCode:
     """The registers of a document in an assembly language."""
 
     document: Document
@@ -279,7 +278,7 @@ class MachineCode(FrozenValue):
 
 def machine_code(document: Document) -> MachineCode | None:
     """Return the registers of an assembly stage, or None for other languages and too tangled texts."""
-    read = language_named(document.language).registers
+    read = Language.named(document.language).registers
     if read is None or not document.operations:
         return None
     use = read(document)

@@ -6,7 +6,7 @@ peak 187 registers at line 89, in a loop: 128 of them hold acc (line 90), 128x12
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from irscope.facts.registers.live_tensors import LiveTensor, TensorPressure, matrix_locations, tensor_pressure
 from irscope.facts.registers.live_values import (
@@ -24,12 +24,12 @@ from irscope.languages.control_flow import NONE, find_loops
 from irscope.languages.document import Document
 from irscope.layouts.tensors import Layouts
 from irscope.model import Kernel
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import pluralize
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TensorInRegisters(FrozenValue):
+@frozen
+class TensorInRegisters:
     """A tensor of TTGIR that is live at TTGIR's own peak, and the user's line that defines it."""
 
     tensor: LiveTensor
@@ -48,8 +48,8 @@ class TensorInRegisters(FrozenValue):
         return f"{self.name} is {live.type} over {live.holders}: {share}"
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class RegisterReport(FrozenValue):
+@frozen
+class RegisterReport:
     """The registers of one variant, per thread.
 
     Machine code:

@@ -6,15 +6,16 @@ files change nothing. Statements that were edited match if half of their tokens 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import lru_cache
 
 from rapidfuzz.distance import Indel
 
-from irscope.diff.align import Gap, common_blocks, gaps_between, refined
+from irscope.diff.align import Gap, common_blocks, gaps_between, matched_pairs, refined
 from irscope.diff.line_map import FileLine, LineMap, MatchedLine
 from irscope.facts.source.tokens import StatementTokens, Token, def_index, statements
 from irscope.model import Kernel, SourceFunction
+from irscope.model.records import grouped
 
 # Edited statements are paired up to this product of numbers; longer rewritten parts have no matches.
 _MOST_PAIRS = 40 * 40
@@ -67,9 +68,7 @@ def _function_pairs(a: Kernel, b: Kernel) -> Iterator[tuple[SourceFunction, Sour
     left = [function for function in a.helpers if function.text]
     right = [function for function in b.helpers if function.text]
     for key in _FUNCTION_KEYS:
-        by_key: dict[Hashable, list[SourceFunction]] = {}
-        for function in reversed(right):
-            by_key.setdefault(key(function), []).append(function)
+        by_key = grouped(reversed(right), key)
         found_pairs = [
             (function, candidates.pop()) for function in left if (candidates := by_key.get(key(function)))
         ]
@@ -117,21 +116,17 @@ def _moved(left: Sequence[StatementTokens], right: Sequence[StatementTokens], pa
     """Return the pairs of statements that only changed places: each the only one of its text on its side."""
     paired = {id(statement) for pair in pairs for statement in pair}
     ours, theirs = (
-        _by_texts([candidate for candidate in side if id(candidate) not in paired]) for side in (left, right)
+        grouped(
+            (s for s in side if id(s) not in paired and len(s.texts) >= _SHORTEST_MOVED),
+            lambda statement: statement.texts,
+        )
+        for side in (left, right)
     )
     return [
         (group[0], theirs[texts][0])
         for texts, group in ours.items()
         if len(group) == 1 and len(theirs.get(texts, ())) == 1
     ]
-
-
-def _by_texts(side: Sequence[StatementTokens]) -> Mapping[Hashable, list[StatementTokens]]:
-    groups: dict[Hashable, list[StatementTokens]] = {}
-    for statement in side:
-        if len(statement.texts) >= _SHORTEST_MOVED:
-            groups.setdefault(statement.texts, []).append(statement)
-    return groups
 
 
 def _lines_of(
@@ -157,8 +152,7 @@ def _common_tokens(left: StatementTokens, right: StatementTokens) -> list[tuple[
     if left.without_names == right.without_names:
         return list(zip(left.meaningful, right.meaningful, strict=True))
     blocks = common_blocks(left.texts, right.texts)
-    pairs = [(block.left + n, block.right + n) for block in blocks for n in range(block.size)]
-    return [(left.meaningful[i], right.meaningful[j]) for i, j in pairs]
+    return [(left.meaningful[i], right.meaningful[j]) for i, j in matched_pairs(blocks)]
 
 
 def _statement_pairs(left: Sequence[StatementTokens], right: Sequence[StatementTokens]) -> _Pairs:
@@ -168,7 +162,7 @@ def _statement_pairs(left: Sequence[StatementTokens], right: Sequence[StatementT
     blocks = common_blocks([statement.texts for statement in left], [statement.texts for statement in right])
     names = [statement.without_names for statement in left], [statement.without_names for statement in right]
     blocks = refined(blocks, *names)
-    pairs = [(left[block.left + n], right[block.right + n]) for block in blocks for n in range(block.size)]
+    pairs = [(left[i], right[j]) for i, j in matched_pairs(blocks)]
     for gap in gaps_between(blocks, Gap(0, len(left), 0, len(right))):
         pairs += _similar(left[gap.left : gap.left_end], right[gap.right : gap.right_end])
     return pairs

@@ -13,14 +13,13 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from irscope.facts.source.tokens import def_index
 from irscope.languages.document import Document, Location
 from irscope.languages.mlir.locations import parse_location, resolve_aliases
 from irscope.model import Kernel, SourceFunction
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen, grouped
 from irscope.model.text import base_name
 
 # The first line of a function, or its last one, which has its location.
@@ -42,8 +41,8 @@ _MOST_FILES = 8
 LOCATING_STAGES = ("source", "glir", "ttir", "ttgir", "llir")
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class IrFunction(FrozenValue):
+@frozen
+class IrFunction:
     """A function of the IR and the place of its `def`; `column` is 0 or 1, depending on Triton's version."""
 
     symbol: str
@@ -91,12 +90,10 @@ class SourceFrame:
     """Moves locations from the IR's files and lines to those of the captured source."""
 
     def __init__(self, kernel: Kernel, functions: Sequence[IrFunction]) -> None:
-        self._spans: dict[str, list[_Span]] = {}
         self._moved: dict[tuple[str, int], tuple[str, int]] = {}
         public = next((function for function in functions if function.public), None)
         self._column = min(public.column, 1) if public else 0
-        for span in _spans(kernel, functions, public):
-            self._spans.setdefault(base_name(span.file), []).append(span)
+        self._spans = grouped(_spans(kernel, functions, public), lambda span: base_name(span.file))
         for spans in self._spans.values():
             spans.sort(key=lambda span: span.first)
         self._firsts = {name: [span.first for span in spans] for name, spans in self._spans.items()}

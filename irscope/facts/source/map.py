@@ -21,15 +21,15 @@ import re
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 from typing import NamedTuple
 
-from irscope.languages.document import OPAQUE, Document, Location, Operation
-from irscope.languages.language import language_named
+from irscope.languages.document import OPAQUE, Document, Location, Operation, inlining_chain
+from irscope.languages.language import Language
 from irscope.model import Kernel, SourceFunction
 from irscope.model.origin import Origin
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 from irscope.model.text import base_name, one_line
 
 
@@ -70,7 +70,7 @@ class SourceMap:
     """
 
     def __init__(self, document: Document) -> None:
-        self._language = language_named(document.language)
+        self._language = Language.named(document.language)
         self._starts: list[int] = []
         self._ends: list[int] = []
         self._chains: list[tuple[SourcePlace, ...]] = []
@@ -81,7 +81,7 @@ class SourceMap:
         for index, operation in enumerate(document.operations):
             location = operation.location
             if location not in chains:
-                chains[location] = tuple(dict.fromkeys(_chain(location)))
+                chains[location] = tuple(dict.fromkeys(map(place_of, inlining_chain(location))))
             self._starts.append(operation.line)
             self._ends.append(operation.end)
             self._parents.append(operation.parent)
@@ -118,8 +118,8 @@ class SourceMap:
         return Counter(self._language.instruction_class(opcode) for opcode in opcodes if opcode != OPAQUE)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class PythonLine(FrozenValue):
+@frozen
+class PythonLine:
     """A line of a kernel's Python: its text, number and place in its file; 0 and None for a heading.
 
     `library`: it is in a function of Triton's own library, such as `tl.cdiv`.
@@ -153,12 +153,6 @@ def origin_lines(origin: Origin) -> list[PythonLine]:
         lines.append(PythonLine(f"# {file}"))
         lines += [PythonLine(one_line(n.text), n.line, SourcePlace(n.file, n.line)) for n in group]
     return [*lines, PythonLine("")]
-
-
-def _chain(location: Location | None) -> Iterator[SourcePlace]:
-    while location is not None:
-        yield place_of(location)
-        location = location.inlined_at
 
 
 _ADDRESS = re.compile(r"\s*/\*([0-9a-f]+)\*/")

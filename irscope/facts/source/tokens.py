@@ -5,17 +5,17 @@ x = tl.load(p)  # first   ->   line 3: x = tl . load ( p )
 
 from __future__ import annotations
 
+import ast
 import io
 import keyword
 import re
 import textwrap
 import tokenize
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen_with_dict
 
 DEF = re.compile(r"[ \t]*(?:async[ \t]+)?def\b")
 
@@ -44,8 +44,8 @@ class Token(NamedTuple):
     column: int
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class StatementTokens(FrozenValue):
+@frozen_with_dict
+class StatementTokens:
     """The tokens of a statement, or of the first line of a compound one, on one line or several."""
 
     tokens: tuple[Token, ...]
@@ -74,6 +74,21 @@ class StatementTokens(FrozenValue):
 
 def _is_own_name(text: str) -> bool:
     return _NAME.fullmatch(text) is not None and not keyword.iskeyword(text)
+
+
+def function_node(source: str) -> ast.FunctionDef | None:
+    """Return the syntax tree of a function's Python text, or None if it cannot be parsed."""
+    try:
+        tree = ast.parse(textwrap.dedent(source))
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+    return next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
+
+
+def names_in(node: ast.AST, context: type[ast.expr_context] = ast.expr_context) -> set[str]:
+    """Return the names in a syntax tree; with `context`, only those that are read or assigned."""
+    names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
+    return {name.id for name in names if isinstance(name.ctx, context)}
 
 
 def def_index(lines: Sequence[str]) -> int:

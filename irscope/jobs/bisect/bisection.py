@@ -10,7 +10,7 @@ from itertools import pairwise
 from threading import Lock
 from typing import Any
 
-from irscope.diff.rows import StageDiff, summarize
+from irscope.diff.rows import StageDiff
 from irscope.diff.stage_diff import diff_stage
 from irscope.facts.source.alignment import line_map
 from irscope.findings.passes import divergences
@@ -293,7 +293,7 @@ def stage_differences(good: CompiledVariant, bad: CompiledVariant) -> tuple[tupl
             continue
         diff = _stage_diff(good, bad, stage)
         if diff is not None:
-            found.append((stage, summarize(diff)))
+            found.append((stage, diff.summary))
         else:
             sizes = [f"{compiled.text(stage).count(chr(10)):,}" for compiled in (good, bad)]
             found.append((stage, f"{sizes[0]} -> {sizes[1]} lines"))

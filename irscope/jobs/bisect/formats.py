@@ -24,7 +24,6 @@ from irscope.jobs.bisect.criteria import Reading
 from irscope.jobs.bisect.pass_search import PassResult
 from irscope.jobs.repository import Commit
 from irscope.model.text import clipped, code, display_line, duration, markdown_escaped, one_line, pluralize
-from irscope.workspace import summarize
 
 _CONTEXT = 1
 
@@ -51,7 +50,7 @@ def titled_changes(found: Bisection) -> Iterator[tuple[str, Changes]]:
     """Yield the diffs to show, each with its title."""
     for cause in (found.source_cause, found.cause):
         if cause is not None and (changes := cause.changes) is not None:
-            title = f"Lines of {changes.stage} that changed ({changes.inputs}): {summarize(changes.diff)}"
+            title = f"Lines of {changes.stage} that changed ({changes.inputs}): {changes.diff.summary}"
             yield title, changes
 
 
@@ -201,7 +200,7 @@ def _changes(changes: Changes, most_rows: int) -> dict[str, Any]:
     return {
         "stage": changes.stage,
         "inputs": changes.inputs,
-        "summary": summarize(changes.diff),
+        "summary": changes.diff.summary,
         "lines": rows[:most_rows],
         "more_lines": max(len(rows) - most_rows, 0),
         "python": [asdict(line) for line in changes.python],

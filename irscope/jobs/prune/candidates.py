@@ -17,7 +17,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from irscope.compiling.job import Job
+from irscope.compiling.job import Job, job_group
 from irscope.compiling.standalone.source_text import GeneratedTexts, SourceText
 from irscope.compiling.toolchain.compiler import launch_options, source_class
 from irscope.compiling.toolchain.requested_config import (
@@ -315,7 +315,6 @@ def groups(candidates: Sequence[Candidate]) -> Iterator[tuple[Candidate, int]]:
 
     Those of one group differ only in num_stages (see `Job.group`).
     """
-    numbers: dict[tuple[object, ...], int] = {}
+    numbers: dict[object, int] = {}
     for candidate in candidates:
-        rest = tuple(pair for pair in candidate.values.values if pair[0] != "num_stages")
-        yield candidate, numbers.setdefault((candidate.source.hash(), str(rest)), len(numbers))
+        yield candidate, job_group(numbers, candidate.values, candidate.source.hash())

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -20,8 +19,8 @@ from typing import Any
 import irscope
 from irscope.compiling.toolchain.triton_cache import digest
 from irscope.jobs.prune.candidates import CANNOT_LAUNCH, DUPLICATE, NOT_COMPILED, SLOWER, Drop
-from irscope.model.errors import error_line
-from irscope.model.text import pluralize, printable
+from irscope.model.errors import error_line, print_note
+from irscope.model.text import pluralize
 
 # The variable that makes pruning report: 1: a line per kernel, 2: also a line per dropped config.
 _VERBOSE = "IRSCOPE_VERBOSE"
@@ -77,7 +76,7 @@ def prune_or_keep_all(
         _report(command, kernel, configs, pruned, time.perf_counter() - start)
         return [configs[number] for number in pruned.keep] or list(configs)
     except Exception as error:  # noqa: BLE001 - the user's program goes on without pruning
-        _print(f"{command}: all {pluralize(len(configs), 'config')} kept: {error_line(error)}")
+        print_note(f"{command}: all {pluralize(len(configs), 'config')} kept: {error_line(error)}")
         return list(configs)
 
 
@@ -85,16 +84,16 @@ def _report(command: str, kernel: str, configs: Sequence[Any], pruned: PruningRe
     for number, drop in list(pruned.unexpected.items())[:1]:
         others = len(pruned.unexpected) - 1
         more = f", and {others} more" if others else ""
-        _print(f"{command}: {kernel}: not compiled: {configs[number]}{more}: {drop.reason}")
+        print_note(f"{command}: {kernel}: not compiled: {configs[number]}{more}: {drop.reason}")
     for note in pruned.notes:
-        _print(f"{command}: {kernel}: {note}")
+        print_note(f"{command}: {kernel}: {note}")
     verbose = os.environ.get(_VERBOSE, "")
     if verbose in ("", "0"):
         return
     if verbose not in ("1", "true", "yes"):
         for number, drop in sorted(pruned.drops.items()):
-            _print(f"{command}: {kernel}: {configs[number]}: {drop.kind}: {drop.reason}")
-    _print(f"{command}: {summary(kernel, len(configs), pruned)} in {seconds:.1f} s")
+            print_note(f"{command}: {kernel}: {configs[number]}: {drop.kind}: {drop.reason}")
+    print_note(f"{command}: {summary(kernel, len(configs), pruned)} in {seconds:.1f} s")
 
 
 def summary(kernel: str, number: int, pruned: PruningResult) -> str:
@@ -116,10 +115,6 @@ def summary(kernel: str, number: int, pruned: PruningResult) -> str:
     }
     parts = ", ".join(text for kind, text in words.items() if counts[kind])
     return f"{len(pruned.drops):,} of {pluralize(number, 'config')} of {kernel} dropped ({parts})"
-
-
-def _print(text: str) -> None:
-    print(f"irscope: {printable(text)}", file=sys.stderr, flush=True)
 
 
 _FILE = "irscope_tuning.json"

@@ -16,7 +16,7 @@ from irscope.compiling.processes.run_tool import run_tool
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.diff.stage_diff import diff_stage
 from irscope.jobs.reproduce.recorded import Recorded
-from irscope.languages.language import parse, strip_debug
+from irscope.languages.language import Language, parse
 from irscope.model import UserError, Variant
 from irscope.targets import backend_of, is_source_stage, stages_of
 from irscope.targets.elf import code_digest
@@ -129,5 +129,7 @@ def first_different_stage(recorded: Recorded, artifacts: Mapping[str, bytes]) ->
 
 
 def _same_text(stage: str, language: str, a: bytes, b: bytes) -> bool:
-    ours, theirs = (strip_debug(content.decode("utf-8", "replace"), language) for content in (a, b))
+    ours, theirs = (
+        Language.named(language).without_debug(content.decode("utf-8", "replace")) for content in (a, b)
+    )
     return ours == theirs or diff_stage(stage, parse(ours, language), parse(theirs, language)).equal

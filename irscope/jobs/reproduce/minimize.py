@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
-import subprocess
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from irscope.compiling.processes.child_process import python_command
+from irscope.compiling.pool import Worker, spawn
 from irscope.compiling.processes.temporary_folders import temporary_folder
 from irscope.facts.fact import Fact
 from irscope.facts.measure import measure
@@ -26,6 +25,7 @@ from irscope.model import Artifact, UserError
 from irscope.model.process import available_cores
 from irscope.workspace.conditions import ALIASES, parse_expectation, unmet
 
+_RUNNER = "irscope.jobs.reproduce.script_runner"
 _SECONDS_PER_COMPILATION = 60.0
 # Of a failing variant, the error's text without what moves with the kernel's lines.
 _NUMBERS = re.compile(r"\d+")
@@ -168,13 +168,7 @@ class _Runner:
     def __init__(self, folder: Path, recorded: Recorded) -> None:
         self._folder, self._recorded = folder, recorded
         folder.mkdir()
-        environment = {k: v for k, v in os.environ.items() if not k.startswith("TRITON_")}
-        environment["TRITON_CACHE_DIR"] = str(folder / "cache")
-        self._process = subprocess.Popen(
-            python_command("irscope.jobs.reproduce.script_runner"),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+        self._worker = Worker(partial(spawn, module=_RUNNER, arguments=(str(folder / "cache"),)))
         self._count = 0
 
     def compile(self, program: KernelProgram) -> tuple[Recorded, str] | None:
@@ -182,8 +176,6 @@ class _Runner:
 
         It has no artifacts if the program fails.
         """
-        if self._process.stdin is None or self._process.stdout is None:
-            return None
         self._count += 1
         folder = self._folder / str(self._count)
         folder.mkdir()
@@ -192,22 +184,17 @@ class _Runner:
         (folder / SCRIPT).write_text(script_text(recorded))
         dump, printed = folder / "stages", folder / "printed"
         seconds = max(_SECONDS_PER_COMPILATION, SLOWER * sum(self._recorded.variant.seconds.values()))
-        request = [str(folder / SCRIPT), str(dump), str(printed), seconds]
         try:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-        except OSError:
-            return None
-        if not self._process.stdout.readline():
+            self._worker.pipe.send((str(folder / SCRIPT), str(dump), str(printed), seconds))
+            self._worker.pipe.recv()
+        except (OSError, EOFError):
             return None
         text = printed.read_text(errors="replace") if printed.exists() else ""
         return _measured(recorded, dumped_stages(dump, recorded.variant)), text
 
     def stop(self) -> None:
         """End the process."""
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process.wait()
+        self._worker.stop()
 
 
 def _measured(recorded: Recorded, artifacts: dict[str, bytes]) -> Recorded:

@@ -1,31 +1,39 @@
 """A process that has Triton loaded and runs scripts of reproducers, each in a fork of itself.
 
-Reads a line per script from stdin: the script's path, the folder for its stages, the file for what it prints
-and the seconds it may take, as JSON; answers with its exit code. Started by `minimize.py`.
+It is sent the path of each script, the folder for its stages, the file for what it prints and the seconds it
+may take; answers with its exit code. Started by `minimize.py`.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import runpy
 import signal
 import sys
 import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
 from pathlib import Path
+
+from irscope.compiling.supervisor import supervise
 
 _POLL_SECONDS = 0.02
 
 
-def main() -> int:
-    """Serve until stdin is closed."""
+def main(pipe: str, lifeline: str, cache: str) -> None:
+    """Serve the pipe with this file descriptor, supervised; `cache` is the folder for Triton's cache."""
+    supervise(int(lifeline))
+    os.set_inheritable(int(pipe), False)
+    for name in [name for name in os.environ if name.startswith("TRITON_")]:
+        del os.environ[name]
+    os.environ["TRITON_CACHE_DIR"] = cache
     import triton.compiler  # noqa: F401 - what every script imports
     from triton.backends import backends  # noqa: F401
 
-    for line in sys.stdin:
-        script, dump, printed, seconds = json.loads(line)
-        print(_run(script, dump, printed, seconds), flush=True)
-    return 0
+    with suppress(EOFError, OSError), Connection(int(pipe)) as connection:
+        while True:
+            connection.send(_run(*connection.recv()))
+    os._exit(0)
 
 
 def _run(script: str, dump: str, printed: str, seconds: float) -> int:

@@ -21,6 +21,7 @@ from irscope.facts.registry import INSTRUCTIONS, REGISTERS, SHARED, SPILLS
 from irscope.jobs.repository import Commit
 from irscope.model import UserError, Variant
 from irscope.model.files import check_regular, write_output
+from irscope.model.records import grouped
 from irscope.model.text import one_line, pluralize
 from irscope.workspace.capture_comparison import CaptureComparison, change_text, compare_captures
 from irscope.workspace.workspace import Workspace
@@ -241,7 +242,8 @@ def read_trends(folder: Path) -> Trends:
             by_capture.setdefault(entry.capture, []).append(index[entry.commit])
         for capture, indices in by_capture.items():
             with Workspace(history.folder / CAPTURES / capture) as workspace:
-                for (kernel, target), variants in _series(workspace).items():
+                series = grouped(workspace.variants, lambda each: (each.kernel.name, str(each.target)))
+                for (kernel, target), variants in series.items():
                     files[kernel] = _relative(variants[-1].kernel.source.file, history.name)
                     point = _point(workspace, variants)
                     points.setdefault((kernel, target, triton), {}).update(dict.fromkeys(indices, point))
@@ -259,14 +261,6 @@ def read_trends(folder: Path) -> Trends:
     return Trends(
         history, commits, tuple(kernels), tuple(step for step in joined if not step.empty), tuple(problems)
     )
-
-
-def _series(workspace: Workspace) -> dict[tuple[str, str], list[Variant]]:
-    """Return the variants of each kernel and target."""
-    groups: dict[tuple[str, str], list[Variant]] = {}
-    for variant in workspace.variants:
-        groups.setdefault((variant.kernel.name, str(variant.target)), []).append(variant)
-    return groups
 
 
 def _point(workspace: Workspace, variants: Sequence[Variant]) -> _Point:

@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Protocol
 
-from irscope.compiling.job import Job
+from irscope.compiling.job import Job, job_group
 from irscope.compiling.messages import Plan, SweepRequest, WhatIfRequest
 from irscope.compiling.pool import Stop, Worker
 from irscope.jobs.versions.environments import Environment
@@ -96,8 +96,7 @@ class CaptureRequest:
         groups: dict[object, int] = {}
         jobs = []
         for variant in variants:
-            rest = tuple(pair for pair in variant.config.values if pair[0] != "num_stages")
-            group = groups.setdefault((variant.target, variant.specialization, repr(rest)), len(groups))
+            group = job_group(groups, variant.config, variant.target, variant.specialization)
             jobs.append(
                 Job(
                     file,

@@ -14,25 +14,14 @@ from dataclasses import dataclass, field, replace
 from irscope.compiling.job import Job, Outcome
 from irscope.compiling.messages import Plan
 from irscope.compiling.pool import Stop, Stopped, Worker, run_jobs
-from irscope.compiling.sweep import IMPORT_SECONDS, Sweep, lay_out, unfinished_variant
+from irscope.compiling.sweep import IMPORT_SECONDS, Progress, Sweep, lay_out, unfinished_variant
 from irscope.jobs.versions.environments import Environment
 from irscope.jobs.versions.requests import Request, in_environment, launch_key
 from irscope.model import Failure, Launch, UserError
 from irscope.model.process import available_cores
 from irscope.store import CaptureWriter, NewVariant
 
-
-@dataclass
-class VersionsProgress:
-    """How many variants are planned, were in the capture, are done, and failed."""
-
-    total: int = 0
-    kept: int = 0
-    done: int = 0
-    failed: int = 0
-
-
-Report = Callable[[VersionsProgress], None]
+Report = Callable[[Progress], None]
 # The launches of the variants that another version compiled, by what `launch_key` gives.
 Launches = Mapping[tuple[object, ...], tuple[Launch, ...]]
 
@@ -125,12 +114,12 @@ def compile_versions(
     seconds: float,
     report: Report,
     launches: Launches,
-) -> VersionsProgress:
+) -> Progress:
     """Compiles what the capture lacks of all plans; writes each variant as soon as it is done.
 
     `seconds` is the time limit per variant.
     """
-    progress = VersionsProgress(total=sum(len(plan.jobs) for sweep in planned for plan in sweep.plans))
+    progress = Progress(sum(len(plan.jobs) for sweep in planned for plan in sweep.plans))
     _lay_out(planned, writer, command)
     progress.kept = progress.total - sum(len(sweep.sweeps) for sweep in planned)
 

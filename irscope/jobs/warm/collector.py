@@ -32,7 +32,7 @@ from irscope.compiling.toolchain.requested_config import (
     specialization,
 )
 from irscope.compiling.toolchain.triton_cache import cache_key
-from irscope.findings.cache_key_diff import reason_text, recompilation
+from irscope.findings.cache_key_diff import recompilation
 from irscope.jobs.warm.cache_folder import file_stem
 from irscope.jobs.warm.expecting import ColdStart, Kind
 from irscope.jobs.warm.manifest import Manifest, WarmEntry, read_manifest, text_digest
@@ -83,7 +83,7 @@ def missing_text(cold: Variant, entry: WarmEntry | None, manifest: Manifest) -> 
         toolchain=Toolchain(0, manifest.versions, ""),
         cache_key=entry.components,
     )
-    reasons = [reason_text(item) for item in recompilation(stored, requested).reasons]
+    reasons = [item.text for item in recompilation(stored, requested).reasons]
     if not reasons:
         return "nothing: Triton could not use its files, see irscope warm --verify"
     more = len(reasons) - _MAX_REASONS

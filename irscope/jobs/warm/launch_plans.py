@@ -27,7 +27,7 @@ from irscope.compiling.toolchain.patching import variable_set
 from irscope.facts.fact import Fact, change_text
 from irscope.facts.measure import measure
 from irscope.model import Argument, Config, Target, UserError, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, grouped
 from irscope.model.text import pluralize
 from irscope.model.tuning_pin import Pin
 from irscope.store import CaptureReader, CaptureWriter
@@ -111,10 +111,9 @@ def _without(
         type_ = types[argument.name] if argument.type == "constexpr" else argument.type
         return Argument(argument.name, type_, None)
 
-    groups: dict[Compilation, list[Compilation]] = {}
-    for compilation in compilations:
-        specialization = tuple(map(generic, compilation.specialization))
-        groups.setdefault(replace(compilation, specialization=specialization), []).append(compilation)
+    groups = grouped(
+        compilations, lambda each: replace(each, specialization=tuple(map(generic, each.specialization)))
+    )
     largest = max(groups, key=lambda key: len(groups[key]))
     return Fragmentation(names, len(compilations), len(groups), tuple(groups[largest]), largest)
 
@@ -254,11 +253,9 @@ class CompiledLaunches:
 
 def launches_of(capture: Path, options: WarmOptions) -> tuple[KernelLaunches, ...]:
     """Return the kernels of a capture with their launches. Raises UserError if it cannot be read."""
-    groups: dict[tuple[str, str, Target], list[Variant]] = {}
     with CaptureReader(capture) as reader:
-        for variant in filter(options.wants, reader.variants()):
-            key = variant.kernel.name, variant.kernel.source.file, variant.target
-            groups.setdefault(key, []).append(variant)
+        variants = list(filter(options.wants, reader.variants()))
+    groups = grouped(variants, lambda each: (each.kernel.name, each.kernel.source.file, each.target))
     return tuple(
         KernelLaunches(
             name,

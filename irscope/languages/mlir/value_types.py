@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from irscope.languages.brackets import delimiters, split_outermost
 from irscope.languages.document import Document, Operation
 from irscope.languages.mlir.locations import split_locations
-from irscope.model.records import FrozenValue
+from irscope.model.records import frozen
 
 # `<64x32x`: the bracket and the dimensions of a tensor, memdesc, tensordesc or vector; not `<0xFF>`.
 _SHAPED = re.compile(r"<((?:(?:[1-9]\d*|\?)x)+)")
@@ -31,8 +31,8 @@ _RESULT_LAST = ("arith.select",)
 _LOADS = ("tt.load",)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ShapedType(FrozenValue):
+@frozen
+class ShapedType:
     """A type with dimensions.
 
     `kind` is the word before its bracket: "tensor", "!ttg.memdesc", "!tt.tensordesc", "vector", or "" if
@@ -52,8 +52,8 @@ class ShapedType(FrozenValue):
         return self.parameters[0] if self.parameters else ""
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Value(FrozenValue):
+@frozen
+class Value:
     """A value that is a tensor or a buffer.
 
     `name` is as printed (`%a_12`), `python` the kernel's variable ("" if unknown); `operation` is the index

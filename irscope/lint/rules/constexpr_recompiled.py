@@ -11,9 +11,9 @@ process.
 from __future__ import annotations
 
 import ast
-import textwrap
 from collections.abc import Iterator
 
+from irscope.facts.source.tokens import function_node
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
 from irscope.lint.source.kernel_body import needs_constant
@@ -24,7 +24,7 @@ _MAX_SHOWN = 4
 
 def constexpr_recompiled(compiled: CompiledKernel) -> Iterator[Diagnostic]:
     """Look for constants that no config sets, had several values and need not be constants."""
-    function = _function(compiled.kernel.source.text)
+    function = function_node(compiled.kernel.source.text)
     if function is None:
         return
     set_by_configs = {name for variant in compiled.variants for name, _ in variant.config.values}
@@ -60,14 +60,6 @@ def _size(argument: Argument) -> int | None:
     value = argument.value
     sized = argument.type == "constexpr" and isinstance(value, int) and not isinstance(value, bool)
     return value if sized and isinstance(value, int) and value > 1 else None
-
-
-def _function(source: str) -> ast.FunctionDef | None:
-    try:
-        tree = ast.parse(textwrap.dedent(source))
-    except (SyntaxError, ValueError, MemoryError, RecursionError):
-        return None
-    return next((node for node in tree.body if isinstance(node, ast.FunctionDef)), None)
 
 
 RULE = CaptureRule("IRS204", "constexpr-recompiled", __doc__, constexpr_recompiled)

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.facts.instruction_mix import OPCODE, LostAssembly, lost_assembly, lost_text
-from irscope.facts.source.frame import SourceFrame, ir_functions
-from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic
 from irscope.model import Variant
@@ -42,16 +40,14 @@ def inline_assembly_lost(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 def _lost(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int | None, LostAssembly]]:
     """Yield what a variant lost, each with its line of the kernel's file; None if it is in another file."""
-    ttir = compiled.read(variant, "ttir")
-    if ttir is None or OPCODE.encode() not in ttir:
+    ttir = compiled.text(variant, "ttir")
+    if ttir is None or OPCODE not in ttir:
         return
-    below = [compiled.read(variant, stage) for stage in ("llir", backend_of(variant.target).assembly)]
-    texts = [content.decode("utf-8", "replace") for content in below if content is not None]
-    if len(texts) != len(below):
+    llir = compiled.text(variant, "llir")
+    assembly = compiled.text(variant, backend_of(variant.target).assembly)
+    if llir is None or assembly is None:
         return
-    document = parse(ttir.decode("utf-8", "replace"), "mlir")
-    document = SourceFrame(variant.kernel, ir_functions(document.text)).in_captured_source(document)
-    for lost in lost_assembly(variant, document, *texts):
+    for lost in lost_assembly(variant, compiled.located(variant, ttir), llir, assembly):
         location = lost.operation.location.outermost if lost.operation.location else None
         is_in_file = location is not None and location.file == variant.kernel.source.file
         yield (location.line if location is not None and is_in_file else None), lost

@@ -29,8 +29,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
+from irscope.facts.source.tokens import names_in
 from irscope.lint.diagnostic import Diagnostic, SourceRule
-from irscope.lint.source.kernel_body import axes_of, names_in, pointer_parameters, program_axes
+from irscope.lint.source.accesses import pointer_parameters
+from irscope.lint.source.kernel_body import axes_of, program_axes
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import PythonModule, tuning_keys
 

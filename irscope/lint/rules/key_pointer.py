@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.lint.diagnostic import Diagnostic, SourceRule
-from irscope.lint.source.kernel_body import pointer_parameters
+from irscope.lint.source.accesses import pointer_parameters
 from irscope.lint.source.python_module import PythonModule, place_of, tuning_keys
 
 

@@ -28,20 +28,21 @@ asserts to be divisible are skipped.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 
+from irscope.facts.source.tokens import names_in
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.accesses import PointerAccess, pointer_accesses
 from irscope.lint.source.grids import dimensions, rounded_up
-from irscope.lint.source.kernel_body import axes_of, names_in, program_axes, resolve_local, terms
+from irscope.lint.source.kernel_body import resolve_local, terms
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import LaunchSite, PythonModule
+from irscope.model.records import frozen
 
 _WRAPPING = ("where", "minimum", "maximum", "clamp", "min", "max")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _BlockOffsets:
     """`name = program_id(axis) * block + tl.arange(0, block)`."""
 
@@ -50,7 +51,7 @@ class _BlockOffsets:
     axis: int
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Extent:
     """The dividend of a division by the block in a grid: its text, and the blocks known not to divide it."""
 
@@ -142,7 +143,6 @@ def _raises(node: ast.If) -> bool:
 
 
 def _block_offsets(kernel: KernelSource, module: PythonModule) -> Iterator[_BlockOffsets]:
-    axes = program_axes(kernel, module)
     for name, values in kernel.assigned.items():
         if len(values) != 1 or kernel.parameter(name):
             continue
@@ -158,17 +158,17 @@ def _block_offsets(kernel: KernelSource, module: PythonModule) -> Iterator[_Bloc
             match part:
                 case ast.BinOp(left, ast.Mult(), right):
                     for first, second in ((left, right), (right, left)):
-                        axis = _axis(resolve_local(kernel, first), axes, module)
+                        axis = _axis(resolve_local(kernel, first), module)
                         if isinstance(second, ast.Name) and second.id in lengths and axis >= 0:
                             yield _BlockOffsets(name, second.id, axis)
 
 
-def _axis(node: ast.expr, axes: Mapping[str, frozenset[int]], module: PythonModule) -> int:
+def _axis(node: ast.expr, module: PythonModule) -> int:
     """Return the axis if an expression is the index of the program itself, else -1."""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "to":
         node = node.func.value
-    program_axis = axes_of(node, axes, module) if module.tl(node, "program_id") else frozenset()
-    return next(iter(program_axis)) if len(program_axis) == 1 else -1
+    axis = module.program_axis(node)
+    return -1 if axis is None else axis
 
 
 def _unmasked(launch: LaunchSite, offsets: _BlockOffsets, module: PythonModule) -> Iterator[PointerAccess]:

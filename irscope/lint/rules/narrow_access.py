@@ -12,15 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from irscope.facts.accesses.axis_info import AxisFlow
-from irscope.facts.accesses.global_accesses import blamed, global_accesses, memory_use
+from irscope.facts.accesses.global_accesses import global_accesses, memory_use
 from irscope.facts.instruction_mix import instructions_by_line
 from irscope.facts.occupancy import threads_of
-from irscope.facts.source.frame import SourceFrame, ir_functions
-from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic, lines_text
 from irscope.model import Variant
-from irscope.targets import backend_of, stage_named
+from irscope.targets import backend_of
 
 
 def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
@@ -48,23 +46,18 @@ def narrow_access(compiled: CompiledKernel) -> Iterator[Diagnostic]:
 
 def _narrow(compiled: CompiledKernel, variant: Variant) -> Iterator[tuple[int, str, int]]:
     """Yield line, bound and width in bytes of each access that only its mask makes narrow."""
-    stage = backend_of(variant.target).assembly
-    texts = [compiled.read(variant, name) for name in ("ttir", stage)]
-    threads = threads_of(variant)
-    if threads is None or None in texts:
+    stage, threads = backend_of(variant.target).assembly, threads_of(variant)
+    text, assembly = compiled.text(variant, "ttir"), compiled.text(variant, stage)
+    if threads is None or text is None or assembly is None:
         return
-    ttir, assembly = (
-        parse((text or b"").decode("utf-8", "replace"), stage_named(name).language or "")
-        for text, name in zip(texts, ("ttir", stage), strict=True)
-    )
-    frame = SourceFrame(variant.kernel, ir_functions(ttir.text))
-    ttir, assembly = frame.in_captured_source(ttir), frame.in_captured_source(assembly)
-    work = instructions_by_line(assembly, stage)
+    ttir = compiled.located(variant, text)
+    work = instructions_by_line(compiled.located(variant, text, stage, assembly), stage)
     narrow = memory_use(variant, ttir, work).narrow
-    flow = AxisFlow(ttir) if narrow else None
-    for access in global_accesses(ttir, flow) if flow else ():
+    if not narrow:
+        return
+    for access in global_accesses(AxisFlow(ttir)):
         key = (access.kind, access.place)
-        blame = blamed(access, flow, threads) if flow and key in narrow else None
+        blame = access.blamed(threads) if key in narrow else None
         if blame and access.place and not blame.pointer and key in work:
             for name in blame.mask:
                 yield access.place.line, name, work[key].width

@@ -27,11 +27,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
+from irscope.facts.source.tokens import names_in
 from irscope.lint.diagnostic import Diagnostic, SourceRule
 from irscope.lint.source.accesses import pointer_accesses
 from irscope.lint.source.evaluate import StaticValue
 from irscope.lint.source.grids import dimensions
-from irscope.lint.source.kernel_body import names_in
 from irscope.lint.source.offsets import LIMIT, OffsetEvaluator
 from irscope.lint.source.python_module import LaunchSite, PythonModule
 

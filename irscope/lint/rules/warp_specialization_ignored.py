@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from irscope.facts.source.frame import SourceFrame, ir_functions
-from irscope.languages.language import parse
 from irscope.lint.compiled import CompiledKernel
 from irscope.lint.diagnostic import CaptureRule, Diagnostic, lines_text
 from irscope.model import Variant
@@ -41,17 +39,15 @@ def warp_specialization_ignored(compiled: CompiledKernel) -> Iterator[Diagnostic
 
 def _ignored(compiled: CompiledKernel, variant: Variant) -> set[int] | None:
     """Return the lines of the kernel's file whose request had no effect, or None without a request."""
-    ttir = compiled.read(variant, "ttir")
-    if ttir is None or _REQUEST.encode() not in ttir:
+    ttir = compiled.text(variant, "ttir")
+    if ttir is None or _REQUEST not in ttir:
         return None
-    ttgir = compiled.read(variant, "ttgir")
-    if ttgir is None or _SPLIT.encode() in ttgir:
+    ttgir = compiled.text(variant, "ttgir")
+    if ttgir is None or _SPLIT in ttgir:
         return None
-    document = parse(ttir.decode("utf-8", "replace"), "mlir")
-    document = SourceFrame(variant.kernel, ir_functions(document.text)).in_captured_source(document)
     loops = [
         operation
-        for operation in document.operations
+        for operation in compiled.located(variant, ttir).operations
         if operation.opcode == "scf.for" and _REQUEST in operation.normalized
     ]
     locations = [loop.location.outermost for loop in loops if loop.location]

@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
+from irscope.facts.source.tokens import names_in
 from irscope.lint.source.evaluate import UNKNOWN
-from irscope.lint.source.kernel_body import names_in, resolve_local
+from irscope.lint.source.kernel_body import resolve_local
 from irscope.lint.source.kernel_source import Autotune, KernelSource, strings
 from irscope.lint.source.python_module import PythonModule, argument
+from irscope.model.records import frozen
 
 _MAX_ROUNDS = 20
 # How often an atomic of this kind runs changes what is in memory; atomic_max and others are idempotent.
 ACCUMULATING_ATOMICS = ("atomic_add", "atomic_xor")
 _ATOMICS = (*ACCUMULATING_ATOMICS, *(f"atomic_{kind}" for kind in ("max", "min", "and", "or", "xchg", "cas")))
+# Functions of triton.language whose first argument is a pointer.
+_ACCESSES = ("load", "store", "atomic_add", "make_block_ptr", "make_tensor_descriptor")
 # Functions of triton.language that return their first argument, a pointer, with a hint or another type.
 _SAME_POINTER = ("multiple_of", "max_contiguous", "max_constancy", "cast", "make_block_ptr", "advance")
 _SAME_POINTER_METHODS = ("to", "cast")
@@ -28,7 +31,7 @@ _SAME_POINTER_METHODS = ("to", "cast")
 Branches = tuple[tuple[ast.If, bool], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PointerAccess:
     """A `tl.load`, `tl.store` or `tl.atomic_*`.
 
@@ -102,6 +105,12 @@ def base_parameter(kernel: KernelSource, node: ast.expr, module: PythonModule) -
     return ""
 
 
+def pointer_parameters(kernel: KernelSource, module: PythonModule) -> set[str]:
+    """Return the parameters that the kernel loads from or stores to."""
+    calls = (call for node in kernel.nodes if (call := module.tl(node, *_ACCESSES)) and call.args)
+    return {base_parameter(kernel, call.args[0], module) for call in calls} & kernel.runtime_parameters
+
+
 def same_address(kernel: KernelSource, first: PointerAccess, second: PointerAccess) -> bool:
     """Check whether two accesses certainly use one address.
 
@@ -172,7 +181,7 @@ _MAX_NODES = 2_000
 _CASTS = ("to", "cast")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Overwrite:
     """A load and a later store to its address that depends on it. `accumulates`: by adding to it."""
 

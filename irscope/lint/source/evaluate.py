@@ -14,9 +14,11 @@ import ast
 import itertools
 import operator
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import Enum, auto
 from typing import Any, Final
+
+from irscope.model.records import frozen
 
 
 class _Unknown(Enum):
@@ -36,7 +38,7 @@ MAX_ITEMS = 5_000
 _MAX_INT = 1 << 64
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigValue:
     """A `triton.Config(...)`. `kwargs` are its meta-parameters, None if they are unknown.
 
@@ -92,10 +94,6 @@ def unpacked(target: ast.expr, value: StaticValue) -> dict[str, StaticValue]:
     return {}
 
 
-Evaluate = Callable[[ast.expr, Lookup], StaticValue]
-CountStep = Callable[[], bool]  # counts a step; False if the budget is used up
-
-
 class _End(Enum):
     """How a block of statements ends if it does not return."""
 
@@ -104,47 +102,31 @@ class _End(Enum):
     UNSUPPORTED = auto()  # by a statement that is not interpreted: nothing after it is certain
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Returned:
     value: StaticValue
 
 
-def interpret(
-    body: Sequence[ast.stmt],
-    local: dict[str, StaticValue],
-    evaluate: Evaluate,
-    names: Lookup,
-    spend: CountStep,
-) -> StaticValue:
-    """Return the value that a function with this body returns, or UNKNOWN if it is uncertain.
-
-    `local` are its arguments; `names` looks up the names of the file.
-    """
-    end = _Interpreter(local, evaluate, names, spend).block(body)
-    return end.value if isinstance(end, _Returned) else None if end is _End.NEXT else UNKNOWN
-
-
 class _Interpreter:
-    def __init__(
-        self, local: dict[str, StaticValue], evaluate: Evaluate, names: Lookup, spend: CountStep
-    ) -> None:
-        self._local = local
-        self._evaluate = evaluate
-        self._names = names
-        self._spend = spend
+    """Interprets the body of a function; `local` has its arguments, then its variables."""
+
+    def __init__(self, evaluator: Evaluator, local: dict[str, StaticValue]) -> None:
+        self._evaluator, self._local = evaluator, local
+
+    def result(self, body: Sequence[ast.stmt]) -> StaticValue:
+        """Return the value that the function returns, or UNKNOWN if it is uncertain."""
+        end = self.block(body)
+        return end.value if isinstance(end, _Returned) else None if end is _End.NEXT else UNKNOWN
 
     def block(self, body: Sequence[ast.stmt]) -> _End | _Returned:
         for statement in body:
-            end = self._statement(statement) if self._spend() else _End.UNSUPPORTED
+            end = self._statement(statement) if self._evaluator.spend() else _End.UNSUPPORTED
             if end is not _End.NEXT:
                 return end
         return _End.NEXT
 
     def _value(self, node: ast.expr) -> StaticValue:
-        return self._evaluate(node, self._lookup)
-
-    def _lookup(self, name: str) -> StaticValue:
-        return self._local[name] if name in self._local else self._names(name)
+        return self._evaluator(node, _with_names(self._evaluator.names, self._local))
 
     def _statement(self, node: ast.stmt) -> _End | _Returned:  # noqa: PLR0911 - a case each
         match node:
@@ -275,10 +257,6 @@ _CONFIG = ("triton.Config", "triton.runtime.Config", "triton.runtime.autotuner.C
 _ERRORS = (TypeError, ValueError, KeyError, IndexError, AttributeError, ArithmeticError)
 
 
-def _ignore_dotted(_: ast.expr) -> str:
-    return ""
-
-
 class Evaluator:
     """Evaluates expressions. `dotted` returns the full name of an expression ("triton.Config", "" if
     unknown), `functions` are the file's by name, and `names` looks up the file's names.
@@ -286,13 +264,13 @@ class Evaluator:
 
     def __init__(
         self,
-        dotted: Callable[[ast.expr], str] = _ignore_dotted,
+        dotted: Callable[[ast.expr], str] = lambda _: "",
         functions: Mapping[str, ast.FunctionDef] | None = None,
         names: Lookup = lambda _: UNKNOWN,
     ) -> None:
         self._dotted = dotted
         self._functions = functions or {}
-        self._names = names
+        self.names = names
         self._steps = 0
         self._depth = 0
 
@@ -300,7 +278,7 @@ class Evaluator:
         """Return the value of `node`; `lookup` returns the value of a name."""
         if self._depth == 0:
             self._steps = 0
-        if not self._spend() or self._depth > _MAX_DEPTH:
+        if not self.spend() or self._depth > _MAX_DEPTH:
             return UNKNOWN
         self._depth += 1
         try:
@@ -311,7 +289,8 @@ class Evaluator:
             self._depth -= 1
         return UNKNOWN if too_big(value) else value
 
-    def _spend(self) -> bool:
+    def spend(self) -> bool:
+        """Count a step; return False if there were too many."""
         self._steps += 1
         return self._steps <= _MAX_STEPS
 
@@ -447,9 +426,9 @@ class Evaluator:
             (parameter.arg for parameter in signature.kwonlyargs), signature.kw_defaults, strict=True
         )
         local = dict.fromkeys(names, UNKNOWN)
-        local |= {name: self(node, self._names) for name, node in defaults.items() if node is not None}
+        local |= {name: self(node, self.names) for name, node in defaults.items() if node is not None}
         local |= dict(zip(positional, arguments, strict=False)) | keywords
-        return interpret(function.body, local, self, self._names, self._spend)
+        return _Interpreter(self, local).result(function.body)
 
 
 def _with_names(lookup: Lookup, names: Mapping[str, StaticValue]) -> Lookup:

@@ -6,7 +6,8 @@ import ast
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
-from irscope.lint.source.kernel_body import axes_of, names_in, program_axes, resolve_local, terms
+from irscope.facts.source.tokens import names_in
+from irscope.lint.source.kernel_body import axes_of, program_axes, resolve_local, terms
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import LaunchSite, PythonModule, PythonScope, inside
 

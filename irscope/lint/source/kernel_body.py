@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from irscope.facts.source.tokens import names_in
 from irscope.lint.source.python_module import parameters
 
 if TYPE_CHECKING:
@@ -18,13 +19,6 @@ _MAX_ROUNDS = 20
 _PLAIN_CALLS = frozenset(
     ["load", "store", "atomic_add", "where", "minimum", "maximum", "min", "max", "sum", "cdiv"]
 )
-# Functions of triton.language whose first argument is a pointer.
-_ACCESSES = ("load", "store", "atomic_add", "make_block_ptr", "make_tensor_descriptor")
-
-
-def names_in(node: ast.AST) -> set[str]:
-    """Return the names that an expression reads."""
-    return {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
 
 
 def resolve_local(kernel: KernelSource, node: ast.expr) -> ast.expr:
@@ -48,38 +42,6 @@ def terms(node: ast.expr) -> Iterator[ast.expr]:
             pending += [term.right, term.left]
         else:
             yield term
-
-
-def pointer_parameters(kernel: KernelSource, module: PythonModule) -> set[str]:
-    """Return the parameters that the kernel loads from or stores to."""
-    bases = set()
-    for node in kernel.nodes:
-        if call := module.tl(node, *_ACCESSES):
-            base = call.args[0] if call.args else None
-            bases.add(_base(kernel, base) if base is not None else "")
-    return bases & kernel.runtime_parameters
-
-
-def _base(kernel: KernelSource, node: ast.expr) -> str:
-    """Return the name that a sum starts with, or "" if there is none.
-
-    Names that are assigned once are followed to what they are assigned.
-    """
-    for _ in range(_MAX_ROUNDS):
-        first = next(terms(node))
-        if not isinstance(first, ast.Name):
-            return ""
-        # `p += 1` leaves p with the same base.
-        values = [value for value in kernel.assigned.get(first.id, []) if _start(value) != first.id]
-        if kernel.parameter(first.id) or len(values) != 1:
-            return first.id
-        node = values[0]
-    return ""
-
-
-def _start(node: ast.expr) -> str:
-    first = next(terms(node))
-    return first.id if isinstance(first, ast.Name) else ""
 
 
 @lru_cache(maxsize=64)
@@ -108,9 +70,8 @@ def axes_of(node: ast.expr, known: Mapping[str, frozenset[int]], module: PythonM
         part = pending.pop()
         if isinstance(part, ast.Name):
             axes |= known.get(part.id, frozenset())
-        elif call := module.tl(part, "program_id"):
-            axis = call.args[0] if call.args else next((keyword.value for keyword in call.keywords), None)
-            axes.add(axis.value if isinstance(axis, ast.Constant) and isinstance(axis.value, int) else -1)
+        elif (axis := module.program_axis(part)) is not None:
+            axes.add(axis)
         elif not module.tl(part, "load"):
             pending.extend(ast.iter_child_nodes(part))
     return frozenset(axes)

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from irscope.lint.source.evaluate import UNKNOWN, ConfigValue, StaticValue
+from irscope.model.records import frozen
 
 if TYPE_CHECKING:
     from irscope.lint.source.python_module import PythonModule
@@ -22,7 +23,7 @@ SPECIALIZATION_LISTS = ("do_not_specialize", "do_not_specialize_on_alignment")
 _AUTOTUNE_PARAMETERS = ("configs", "key", "prune_configs_by", "reset_to_zero", "restore_value")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KernelParameter:
     """A parameter of a kernel."""
 
@@ -32,7 +33,7 @@ class KernelParameter:
     node: ast.arg
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Autotune:
     """An `@triton.autotune(...)`: its arguments by name, and its configs (None if any is uncertain)."""
 

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import prod
 
+from irscope.facts.source.tokens import names_in
 from irscope.lint.source.evaluate import StaticValue
 from irscope.lint.source.kernel_body import resolve_local
 from irscope.lint.source.kernel_source import KernelSource
 from irscope.lint.source.python_module import PythonModule, argument
+from irscope.model.records import frozen
 
 LIMIT = 2**31 - 1
 _MAX_STEPS = 2_000
@@ -39,7 +41,7 @@ class NumberKind(Enum):
     INT64 = auto()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Number:
     """A number of the kernel; for a tensor, its first element."""
 
@@ -123,10 +125,8 @@ class OffsetEvaluator:
         return Number(value, kind)
 
     def _call(self, node: ast.Call) -> Number | None:
-        if call := self.module.tl(node, "program_id"):
-            axis = call.args[0] if call.args else next((keyword.value for keyword in call.keywords), None)
-            axis_number = axis.value if isinstance(axis, ast.Constant) else None
-            size = self.grid.get(axis_number) if isinstance(axis_number, int) else None
+        if (axis := self.module.program_axis(node)) is not None:
+            size = self.grid.get(axis)
             return Number(size - 1, NumberKind.INT32) if size else None
         if call := self.module.tl(node, "arange", *_SAME, "cast"):
             first = self(call.args[0]) if call.args else None
@@ -237,7 +237,7 @@ def _size(call: ast.Call, module: PythonModule, values: Mapping[str, StaticValue
 
 def _known(node: ast.expr, module: PythonModule, values: Mapping[str, StaticValue]) -> StaticValue:
     """Return the value of an expression of constants of the kernel and of the file."""
-    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    names = names_in(node)
     kernel_values = {name: values[name] for name in names if name in values}
     rest = {
         name: module.value(ast.Name(name, ast.Load()), module.scope) for name in names if name not in values

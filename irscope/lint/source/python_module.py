@@ -10,12 +10,12 @@ from __future__ import annotations
 import ast
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 from irscope.lint.diagnostic import Diagnostic, Rule
 from irscope.lint.source.evaluate import UNKNOWN, Evaluator, StaticValue
 from irscope.lint.source.kernel_source import Autotune, KernelSource, kernel_of, strings
+from irscope.model.records import frozen
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
@@ -27,7 +27,7 @@ _MUTATING_METHODS = frozenset(
 _MAX_ALIASES = 10
 
 
-@dataclass(frozen=True)
+@frozen
 class PythonScope:
     """The names of a function, or of the module (`parent` is None).
 
@@ -148,7 +148,7 @@ def _mutated_names(node: ast.Module | Function) -> Iterator[str]:
                 yield from part.names
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LaunchSite:
     """`kernel[grid](...)`, a launch of one of the file's own kernels. `scope` is the scope of the call."""
 
@@ -204,6 +204,14 @@ class PythonModule:
             return None
         package, _, name = self.dotted(node.func).rpartition(".")
         return node if name in names and package == "triton.language" else None
+
+    def program_axis(self, node: ast.AST) -> int | None:
+        """Return the axis of a `tl.program_id`, -1 if it is not constant; None for any other node."""
+        call = self.tl(node, "program_id")
+        if call is None:
+            return None
+        axis = call.args[0] if call.args else next((keyword.value for keyword in call.keywords), None)
+        return axis.value if isinstance(axis, ast.Constant) and isinstance(axis.value, int) else -1
 
     def value(self, node: ast.expr, scope: PythonScope) -> StaticValue:
         """Return the value of an expression if the text determines it, else UNKNOWN."""
@@ -300,7 +308,7 @@ def _functions_in(node: ast.AST) -> Iterator[ast.FunctionDef | ast.AsyncFunction
             pending.extend(ast.iter_child_nodes(current))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TuningKey:
     """The tuning key of a kernel: the names in it, and `node`, the expression passed as `key`."""
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from irscope.compiling.compile_targets import requested_target
 from irscope.compiling.messages import SweepRequest
 from irscope.compiling.pool import Stop
 from irscope.mcp.answers import ToolAnswer, failed
@@ -25,9 +26,9 @@ from irscope.mcp.tools.tool import (
 from irscope.mcp.tools.variants import COLUMNS, header, variant_items
 from irscope.mcp.tools.verdict import verdict_answer
 from irscope.mcp.warm_compiler import CompileOutcome
-from irscope.model import Expression, Target, UserError, Value, Variant, parse_argument
+from irscope.model import Expression, UserError, Value, Variant, parse_argument
 from irscope.model.text import one_line, pluralize
-from irscope.workspace import Workspace, parse_target
+from irscope.workspace import Workspace
 
 _DEFAULT_TARGET = "cuda:90"
 # After it come frames of irscope and Triton; lines(stage="error") has them.
@@ -102,22 +103,16 @@ def _request(session: Session, arguments: Arguments) -> SweepRequest:
         raise UserError("give source (the Python text) or file (a path), and not both")
     path = session.source_file(source) if source is not None else session.roots.file(str(file))
     targets = arguments.get("target", _DEFAULT_TARGET)
+    names = [targets] if isinstance(targets, str) else targets
     return SweepRequest(
         file=path,
         kernel=arguments.get("kernel"),
         signature=arguments.get("signature"),
         constants={name: _value(value) for name, value in arguments.get("constants", {}).items()},
         axes={name: _values(name, value) for name, value in arguments.get("configs", {}).items()},
-        targets=tuple(dict.fromkeys(map(_target, [targets] if isinstance(targets, str) else targets))),
+        targets=tuple(dict.fromkeys(map(requested_target, names))),
         guess=True,
     )
-
-
-def _target(name: str) -> Target:
-    try:
-        return parse_target(name)
-    except ValueError as error:
-        raise UserError(str(error)) from None
 
 
 def _values(name: str, given: object) -> tuple[Value | Expression, ...]:

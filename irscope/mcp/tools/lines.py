@@ -10,13 +10,8 @@ from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, INTEGER, OBJECT, TEXT, VARIANT, Arguments, Tool, text
 from irscope.model import UserError, Variant
 from irscope.model.text import clipped, display_line, one_line
-from irscope.workspace import Workspace, line_without_location
-from irscope.workspace.source_lines import (
-    assembly_stage,
-    instruction_counts,
-    instruction_lines,
-    python_source,
-)
+from irscope.workspace import Language, PythonSource, Workspace
+from irscope.workspace.source_lines import assembly_stage, instruction_counts, instruction_lines
 from irscope.workspace.variant_texts import check_stage
 
 _MOST_KINDS, _MOST_CLASSES = 4, 8
@@ -45,7 +40,7 @@ def stage_lines(workspace: Workspace, variant: Variant, stage: str) -> list[str]
     if kind.language is None:
         raise UserError(f"{stage} is binary; text stages: {', '.join(workspace.stages(variant))}")
     content = workspace.content(variant, stage).decode("utf-8", "replace")
-    return [display_line(line_without_location(line, kind.language)) for line in content.split("\n")]
+    return [display_line(Language.named(kind.language).strip_location(line)) for line in content.split("\n")]
 
 
 def _stages(workspace: Workspace, variant: Variant) -> list[str]:
@@ -55,7 +50,7 @@ def _stages(workspace: Workspace, variant: Variant) -> list[str]:
 
 
 def _one_line(workspace: Workspace, variant: Variant, number: int, stages: Sequence[str]) -> ToolAnswer:
-    source = python_source(variant)
+    source = PythonSource.of_variant(variant)
     source_place = next((p for p in source.places if p and p.file == source.file and p.line == number), None)
     source_place = source_place or next((p for p in source.places if p and p.line == number), None)
     if source_place is None:
@@ -120,7 +115,7 @@ def _python(workspace: Workspace, variant: Variant) -> ToolAnswer:
 
     Lines without any are left out of the list.
     """
-    source = python_source(variant)
+    source = PythonSource.of_variant(variant)
     stage = assembly_stage(workspace.stages(variant))
     counts_by_place = instruction_counts(workspace.document(variant, stage), stage) if stage else {}
     items = []

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, LAUNCH, Arguments, Tool, table, text
-from irscope.model.text import one_line, pluralize
-from irscope.workspace import Pick, microseconds_text
+from irscope.model.text import microseconds_text, one_line, pluralize
+from irscope.workspace import Pick
 from irscope.workspace.problem_sizes import problem_titles
 
 _COLUMNS = ("id", "config", "estimate_us", "bound", "rejected")

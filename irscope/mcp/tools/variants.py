@@ -11,8 +11,8 @@ from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
 from irscope.mcp.tools.tool import CAPTURE, Arguments, Tool, table, text
 from irscope.model import UserError, Variant
-from irscope.model.text import one_line
-from irscope.workspace import Workspace, microseconds_text
+from irscope.model.text import microseconds_text, one_line
+from irscope.workspace import Workspace
 
 COLUMNS = ("id", "config", "registers", "stack", "shared", "occupancy", "estimate_us", "note")
 _HEADING = "#id config | regs stack_B shared_B occupancy estimate_us | note"

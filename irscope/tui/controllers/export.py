@@ -9,26 +9,26 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from io import StringIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.app import SuspendNotSupported
 
 from irscope.model import UserError, Variant
 from irscope.model.files import DEFAULT_EDITOR, open_command, write_output
 from irscope.model.text import display_line, pluralize
-from irscope.tui.controllers.main_screen import MainScreen, shown_variant
-from irscope.tui.input_queue import hold_input
+from irscope.tui.controllers import Controller
 from irscope.tui.pair_state import side_of
 from irscope.workspace.variant_texts import PYTHON
+
+if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
 
 _PAGER = "less"
 _MAX_COPIED = 60
 
 
-class ExportController:
+class ExportController(Controller):
     """Copies through the terminal (OSC 52), which works over SSH. Existing files are never overwritten."""
-
-    def __init__(self, screen: MainScreen) -> None:
-        self._screen = screen
 
     def copy_line(self, right: bool) -> None:
         """Copy the line under the cursor."""
@@ -36,40 +36,8 @@ class ExportController:
         if text is not None:
             self._copy(text, display_line(text.strip())[:_MAX_COPIED])
 
-    def copy_operation(self) -> None:
+    async def copy_operation(self) -> None:
         """Copy the operation with its regions; as a diff if A and B differ."""
-        self._screen.run_exclusive(self._copy_operation, "copy")
-
-    def copy_stage(self, right: bool) -> None:
-        """Copy the whole stage."""
-        self._screen.run_exclusive(partial(self._copy_stage, right), "copy")
-
-    def open_in_pager(self, right: bool) -> None:
-        """Open the stage in $PAGER."""
-        self._screen.run_exclusive(partial(self._open_in, "PAGER", _PAGER, right), "export")
-
-    def open_in_editor(self, right: bool) -> None:
-        """Open a copy of the stage in $EDITOR."""
-        self._screen.run_exclusive(partial(self._open_in, "EDITOR", DEFAULT_EDITOR, right), "export")
-
-    def save_stage(self, right: bool) -> None:
-        """Save the stage; asks for the path."""
-        self._screen.run_exclusive(partial(self._save_stage, right), "export")
-
-    def save_picture(self) -> None:
-        """Save a picture of the screen as SVG; asks for the path."""
-        picture = self._screen.app.export_screenshot()
-
-        async def text() -> str:
-            return picture
-
-        self._screen.run_exclusive(partial(self._save, text, "irscope.svg"), "export")
-
-    def reproduce(self, right: bool) -> None:
-        """Write a reproducer of the variant; asks for the folder."""
-        self._screen.run_exclusive(partial(self._reproduce, right), "export")
-
-    async def _copy_operation(self) -> None:
         screen = self._screen
         lines = screen.texts.line_of(False), screen.texts.line_of(True)
         text = await screen.background.run(screen.pair.operation_text, screen.stage, *lines)
@@ -77,28 +45,45 @@ class ExportController:
             count = text.count("\n") + 1
             self._copy(text, pluralize(count, "line") if count > 1 else display_line(text)[:_MAX_COPIED])
 
-    async def _copy_stage(self, right: bool) -> None:
-        variant = shown_variant(self._screen, right)
+    async def copy_stage(self, right: bool) -> None:
+        """Copy the whole stage."""
+        variant = self._screen.shown_variant(right)
         stage = self._screen.stage
         text = await self._text(variant, stage)
         self._copy(text, f"{stage} of #{variant.id}, {pluralize(text.count(chr(10)) + 1, 'line')}")
 
-    async def _save_stage(self, right: bool) -> None:
-        variant, stage = shown_variant(self._screen, right), self._screen.stage
+    async def open_in_pager(self, right: bool) -> None:
+        """Open the stage in $PAGER."""
+        await self._open_in("PAGER", _PAGER, right)
+
+    async def open_in_editor(self, right: bool) -> None:
+        """Open a copy of the stage in $EDITOR."""
+        await self._open_in("EDITOR", DEFAULT_EDITOR, right)
+
+    async def save_picture(self) -> None:
+        """Save a picture of the screen as SVG; asks for the path."""
+        picture = self._screen.app.export_screenshot()
+
+        async def text() -> str:
+            return picture
+
+        await self._save(text, "irscope.svg")
+
+    async def save_stage(self, right: bool) -> None:
+        """Save the stage; asks for the path."""
+        variant, stage = self._screen.shown_variant(right), self._screen.stage
         await self._save(partial(self._text, variant, stage), _file_name(variant, stage))
 
-    async def _reproduce(self, right: bool) -> None:
-        screen, variant = self._screen, shown_variant(self._screen, right)
+    async def reproduce(self, right: bool) -> None:
+        """Write a reproducer of the variant; asks for the folder."""
+        screen, variant = self._screen, self._screen.shown_variant(right)
         if screen.app.is_web:
             screen.notify("irscope reproduce writes a reproducer, where the capture is", severity="warning")
             return
-        from irscope.jobs.reproduce.writing import reproduce  # here and below: after the first paint
-        from irscope.tui.screens.dialogs import PromptScreen
+        from irscope.jobs.reproduce.writing import reproduce  # after the first paint
 
         question = "Write a reproducer into the folder, and run its kernel's Python once to check it:"
-        prompt = PromptScreen(question, f"repro-{_safe_name(variant)}-{variant.id}")
-        with hold_input(screen.app):
-            answer = await screen.app.push_screen_wait(prompt)
+        answer = await screen.ask(question, f"repro-{_safe_name(variant)}-{variant.id}")
         if answer is None:
             return
         comparison, workspace = screen.pair.comparison, screen.workspace
@@ -128,23 +113,15 @@ class ExportController:
         return "\n".join(side_of(workspace, variant, stage).lines)
 
     async def _open_in(self, name: str, default: str, right: bool) -> None:
-        screen, variant = self._screen, shown_variant(self._screen, right)
+        screen, variant = self._screen, self._screen.shown_variant(right)
         if screen.app.is_web:
             screen.notify(f"${name} needs a terminal of its own; press w to save", severity="warning")
             return
         text = await self._text(variant, screen.stage)
         line = screen.texts.line_of(right and screen.texts.page.right is not None)
-        with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
-            path = Path(folder, _file_name(variant, screen.stage))
-            path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
-            try:
-                command = open_command(name, default, path, None if line is None else line + 1)
-                with screen.app.suspend():
-                    subprocess.run(command, check=False)
-            except SuspendNotSupported:
-                screen.notify(f"${name} needs a terminal of its own; press w to save", severity="warning")
-            except (OSError, ValueError) as error:
-                screen.notify(f"${name}: {error}", severity="warning", markup=False)
+        hint = "; press w to save"
+        number = None if line is None else line + 1
+        run_program(screen, name, default, text, _file_name(variant, screen.stage), number, hint)
 
     async def _save(self, make_text: Callable[[], Awaitable[str]], name: str) -> None:
         """Write a new file at a path that the user types; in a browser, downloads it.
@@ -161,11 +138,7 @@ class ExportController:
                 mime_type="text/plain",
             )
             return
-        from irscope.tui.screens.dialogs import PromptScreen  # after the first paint
-
-        prompt = PromptScreen("Save to (existing files are not overwritten):", name)
-        with hold_input(screen.app):
-            answer = await screen.app.push_screen_wait(prompt)
+        answer = await screen.ask("Save to (existing files are not overwritten):", name)
         if answer is None:
             return
         try:
@@ -174,6 +147,35 @@ class ExportController:
             screen.notify(str(error), severity="warning", markup=False)
         else:
             screen.notify(answer, title="Saved", markup=False)
+
+
+def run_program(
+    screen: CompareScreen,
+    variable: str,
+    default: str,
+    text: str,
+    name: str,
+    line: int | None,
+    hint: str = "",
+) -> tuple[int, str] | None:
+    """Open a copy of a text, at a line (from 1), in the program that an environment variable names.
+
+    Returns its exit status and the text after it, or None if it could not be run, after a message; `hint` is
+    the end of the message if the app has no terminal.
+    """
+    with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
+        path = Path(folder, name)
+        path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
+        try:
+            command = open_command(variable, default, path, line)
+            with screen.app.suspend():
+                status = subprocess.run(command, check=False).returncode
+            return status, path.read_text(encoding="utf-8", errors="surrogateescape")
+        except SuspendNotSupported:
+            screen.notify(f"${variable} needs a terminal of its own{hint}", severity="warning")
+        except (OSError, ValueError) as error:
+            screen.notify(f"${variable}: {error}", severity="warning", markup=False)
+    return None
 
 
 def save_new(path: Path, text: str) -> None:

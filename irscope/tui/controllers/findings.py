@@ -4,39 +4,33 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from irscope.tui.controllers.main_screen import MainScreen
-from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.controllers import Controller
 
 if TYPE_CHECKING:
-    from irscope.workspace import FindingRow
     from irscope.workspace.finding_table import FindingTarget
 
 # The classes of the panel if the user chose its size; without one, the size of the screen decides.
 STRIP, PANEL = "-as-strip", "-as-panel"
 
 
-class FindingsController:
+class FindingsController(Controller):
     """Goes from a finding to the line, the column or the screen that shows it, and back."""
-
-    def __init__(self, screen: MainScreen, view: FindingsView) -> None:
-        self._screen = screen
-        self._view = view
 
     def step(self, direction: int) -> None:
         """Step to the next or previous finding, without leaving the panel that has the focus."""
-        self._view.display = True
-        self._view.step(direction)
+        self._screen.findings_view.display = True
+        self._screen.findings_view.step(direction)
 
     def go_to_current(self) -> None:
         """Goes to what the finding under the cursor of the findings is about."""
-        if self._view.findings:
-            self._view.action_jump()
+        if self._screen.findings_view.findings:
+            self._screen.findings_view.action_choose()
         else:
             self._screen.notify("There is no finding about A and B")
 
     def toggle(self) -> None:
         """Show the findings in a line, in a panel, or not at all."""
-        view = self._view
+        view = self._screen.findings_view
         if not view.display:
             view.display = True
             self._resize(STRIP)
@@ -49,16 +43,18 @@ class FindingsController:
 
     def _resize(self, chosen: str) -> None:
         for name in (STRIP, PANEL):
-            self._view.set_class(name == chosen, name)
+            self._screen.findings_view.set_class(name == chosen, name)
 
-    def go(self, row: FindingRow) -> None:
-        """Goes to what a finding is about."""
+    def go(self) -> None:
+        """Goes to what the finding under the cursor is about."""
+        if (row := self._screen.findings_view.row) is None:
+            return
         screen, target = self._screen, row.target
         from_panel = screen.focused or screen.texts
         if target.line is not None:
-            screen.go_to(target.line, from_panel.focus)
+            screen.navigation.go_to(target.line, from_panel.focus)
             return
-        screen.remember_place(from_panel.focus)
+        screen.navigation.remember_place(from_panel.focus)
         if target.variant is not None:
             self._show_problem(target)
         elif target.column:
@@ -74,7 +70,7 @@ class FindingsController:
             self._show_column("shared", variant.id)
             return
         stage = next((s for s in screen.pair.stages if screen.pair.only_variant(s) is variant), screen.stage)
-        screen.choose(stage)
+        screen.stages.choose(stage)
         screen.texts.focus()
 
     def _show_column(self, column: str, variant: int) -> None:

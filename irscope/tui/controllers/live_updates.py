@@ -18,38 +18,29 @@ from textual.worker import Worker
 from irscope.model import Kernel, UserError, Variant
 from irscope.model.text import pluralize
 from irscope.tui.background import INTERVAL, SourceWatch
-from irscope.tui.controllers.main_screen import MainScreen
-from irscope.tui.controllers.stages import StageController
+from irscope.tui.controllers import Controller
 from irscope.tui.live_connection import EventQueue, LiveConnection
 from irscope.tui.pair_state import same_config
-from irscope.tui.widgets.bars import TitleBar
 from irscope.workspace.growth import Growth, GrowthWatch
 
 if TYPE_CHECKING:
-    from irscope.workspace.live import EditRejected, LiveUpdates, Publish
+    from irscope.tui.screens.compare import CompareScreen
+    from irscope.workspace.live import LiveUpdates, Publish
 
 
 # A problem may take longer to read than a note.
 _PROBLEM_SECONDS = 20.0
 
 
-class LiveController:
+class LiveController(Controller):
     """Updates the screen as variants are compiled; the user's choices are kept."""
 
-    def __init__(
-        self, screen: MainScreen, stages: StageController, title: TitleBar, live: LiveConnection | None
-    ) -> None:
-        self._screen = screen
-        self._stages = stages
-        self._title = title
+    def __init__(self, screen: CompareScreen, live: LiveConnection | None) -> None:
+        super().__init__(screen)
         self._live = live
         self._queue = live or EventQueue()
         # The what-ifs that have not been answered yet.
         self._what_ifs = 0
-        # Called with B after an edit of the source if the new plan does not have its config.
-        self.compile_again: Callable[[Variant], None] = lambda variant: None
-        # Called if the compiler rejected an edited stage.
-        self.edit_rejected: Callable[[EditRejected], None] = lambda rejected: None
         # Called with the ids of variants whose passes were recorded or refused.
         self.passes_answered: Callable[[Collection[int]], None] = lambda ids: None
 
@@ -100,7 +91,7 @@ class LiveController:
 
     def show_title(self) -> None:
         """Draws the current number of variants, which small screens have in the status line."""
-        self._title.show(self._screen.workspace)
+        self._screen.title_bar.show(self._screen.workspace)
         self._screen.update_status()
 
     def update(self, updates: LiveUpdates) -> None:
@@ -113,19 +104,19 @@ class LiveController:
         if updates.ended:
             screen.table.fit()
         screen.table.measure(workspace, screen.background)
-        self._title.show(workspace)
+        self._screen.title_bar.show(workspace)
         before = screen.pair.b
         pair = self._next_pair(updates)
         if pair is not None:
-            screen.compare(*pair)
+            screen.stages.compare(*pair)
             if updates.added is not None:
                 screen.table.go_to(pair[1].id)
         elif updates.changed & {screen.pair.a.id, screen.pair.b.id}:
-            self._stages.refresh_pair()
+            self._screen.stages.refresh_pair()
         if updates.planned is not None and self._is_outdated(before, updates.planned.kernel):
-            self.compile_again(before)
+            screen.what_if.compile_again(before)
         if updates.rejected is not None:
-            self.edit_rejected(updates.rejected)
+            screen.stage_editor.ask_again(updates.rejected)
         if updates.passes:
             self.passes_answered(updates.passes)
         for note in updates.notes:
@@ -176,12 +167,11 @@ _SHARE = 0.1
 _MESSAGE_SECONDS = 20.0
 
 
-class GrowthController:
+class GrowthController(Controller):
     """Looks once per second whether the file changed, and who writes it."""
 
-    def __init__(self, screen: MainScreen, updates: LiveController) -> None:
-        self._screen = screen
-        self._updates = updates
+    def __init__(self, screen: CompareScreen) -> None:
+        super().__init__(screen)
         self._watch: GrowthWatch | None = None
         self._resting_until = 0.0
         self._changed = False
@@ -210,7 +200,7 @@ class GrowthController:
         if self._changed and idle and (self._finished or time.monotonic() >= self._resting_until):
             self._loading = screen.run_exclusive(self._load, "growth")
         elif before != growth:
-            self._updates.show_title()
+            self._screen.live.show_title()
         if not self._changed and idle:
             self._say_if_ended()
 
@@ -235,20 +225,19 @@ class GrowthController:
         if added or finished:
             from irscope.workspace.live import LiveUpdates  # most captures do not grow
 
-            self._updates.update(LiveUpdates(rows=True, changed=added))
-        self._updates.show_title()
+            self._screen.live.update(LiveUpdates(rows=True, changed=added))
+        self._screen.live.show_title()
         self._say_if_ended()
         if only is not None and added and screen.pair.single:
-            screen.compare(only, screen.workspace.variants[1])
+            screen.stages.compare(only, screen.workspace.variants[1])
         self._resting_until = time.monotonic() + (time.monotonic() - start) / _SHARE
 
 
-class RecompileController:
+class RecompileController(Controller):
     """Watches the files of the kernel and the functions it calls; `R` turns that off and on."""
 
-    def __init__(self, screen: MainScreen, updates: LiveController, live: LiveConnection | None) -> None:
-        self._screen = screen
-        self._updates = updates
+    def __init__(self, screen: CompareScreen, live: LiveConnection | None) -> None:
+        super().__init__(screen)
         self._live = live
         self._watch = SourceWatch()
         self._on = True
@@ -274,7 +263,7 @@ class RecompileController:
         if live is None or not self._on or live.requested:
             return
         if self._watch.saved():
-            self._updates.recompile()
+            self._screen.live.recompile()
             self._watch.follow(self._files(live))
 
     def _files(self, live: LiveConnection) -> list[Path]:

@@ -6,18 +6,21 @@ import asyncio
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.widgets import Input
 
 from irscope.model import UserError, Variant
 from irscope.tui.bindings import key
 from irscope.tui.controllers.live_updates import LiveController
-from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.controllers.what_if import WhatIfController
 from irscope.tui.input_queue import hold_input
 from irscope.tui.live_connection import VariantCompiler
 from irscope.workspace.compiler_version import check_installed
 from irscope.workspace.what_if import PassRequest
+
+if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
 
 _COMPILE = key("enter,y", "answer('y')", "Compile with passes", "compile")
 
@@ -27,7 +30,7 @@ class RecordPassesController:
 
     def __init__(
         self,
-        screen: MainScreen,
+        screen: CompareScreen,
         updates: LiveController,
         what_if: WhatIfController,
         compiler: VariantCompiler | None,

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 from textual.widget import Widget
 
 from irscope.model import Variant
-from irscope.tui.controllers.main_screen import MainScreen
-from irscope.tui.controllers.stages import StageController
+from irscope.tui.controllers import Controller
 from irscope.tui.palette import ThemePreview
 from irscope.tui.settings import CaptureState, StateFolder, fingerprint, now
-from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Detail, Scope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from irscope.tui.screens.compare import CompareScreen
 
-class SessionController:
+
+class SessionController(Controller):
     """Restores A, B, the stage, the kernel and target, sort, filter and open panels.
 
     Without a `folder` it does nothing. `fresh`: opens the capture as if for the first time.
@@ -27,16 +27,12 @@ class SessionController:
 
     def __init__(
         self,
-        screen: MainScreen,
-        stages: StageController,
-        filter_bar: SearchBar,
+        screen: CompareScreen,
         panels: Sequence[Widget],
         folder: StateFolder | None,
         fresh: bool,
     ) -> None:
-        self._screen = screen
-        self._stages = stages
-        self._filter_bar = filter_bar
+        super().__init__(screen)
         self._panels = panels
         self._folder = folder
         self._before = None if folder is None or fresh else folder.load(screen.workspace.path)
@@ -47,11 +43,11 @@ class SessionController:
         if state is not None:
             a, b = (self._find(id_, index) for index, id_ in enumerate((state.a, state.b)))
             if a is not None and b is not None:
-                self._stages.restore(a, b, state.stage, _detail(state.detail))
+                self._screen.stages.restore(a, b, state.stage, _detail(state.detail))
                 screen.table.opened(a, b)
             self._restore_scope(state.scope)
             screen.table.restore(state.sort, state.descending, state.filter)
-            self._filter_bar.value, self._filter_bar.display = state.filter, bool(state.filter)
+            screen.filter_bar.value, screen.filter_bar.display = state.filter, bool(state.filter)
             screen.texts.restore_unified(state.unified)
             for panel in self._panels:
                 if panel.id in state.opened_panels:
@@ -78,10 +74,10 @@ class SessionController:
                 b=pair.b.id,
                 fingerprints=(fingerprint(pair.a), fingerprint(pair.b)),
                 stage=screen.stage,
-                detail=self._stages.detail.name,
+                detail=self._screen.stages.detail.name,
                 sort=column,
                 descending=descending,
-                filter=self._filter_bar.value,
+                filter=screen.filter_bar.value,
                 unified=screen.texts.chosen_unified,
                 scope=(scope.kernel or "", scope.target or ""),
                 opened_panels=tuple(panel.id or "" for panel in self._panels if _opened(panel)),

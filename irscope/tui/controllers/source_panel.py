@@ -7,39 +7,31 @@ A lesson next to the texts: each page shows the lines that it is about.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from textual.containers import Vertical
-
 from irscope.model import UserError, Variant
-from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.controllers import Controller
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.workspace import LineMarks, PythonSource, SourcePlace
-from irscope.workspace.source_lines import LineOutcome, SourceMaps, line_outcomes, python_source, source_maps
+from irscope.workspace.source_lines import LineOutcome, SourceMaps, line_outcomes, source_maps
 from irscope.workspace.stage_marks import NO_MARKS, line_marks
 from irscope.workspace.variant_texts import PYTHON
 
 if TYPE_CHECKING:
     from irscope.learn.render import LessonPage, LessonPages
+    from irscope.tui.screens.compare import CompareScreen
     from irscope.tui.widgets.lesson_view import LessonView
 
 
-class SourcePanelController:
+class SourcePanelController(Controller):
     """Shows the source, and keeps it and the texts in step."""
-
-    def __init__(
-        self, screen: MainScreen, panel: Vertical, source: SourceView, outcomes: LineOutcomesView
-    ) -> None:
-        self._screen = screen
-        self._panel = panel
-        self._source = source
-        self._outcomes = outcomes
 
     def toggle(self) -> None:
         """Show or hides the Python source and what its line became."""
-        self._panel.display = not self._panel.display
-        if self._panel.display:
+        self._screen.source.display = not self._screen.source.display
+        if self._screen.source.display:
             self.follow()
         else:
             self._screen.texts.highlight(frozenset(), frozenset())
@@ -47,7 +39,7 @@ class SourcePanelController:
 
     def follow(self) -> None:
         """Update the panels after the cursor moved, in the source or in the texts."""
-        if self._panel.display and not isinstance(self._screen.focused, LineOutcomesView):
+        if self._screen.source.display and not isinstance(self._screen.focused, LineOutcomesView):
             from_source = isinstance(self._screen.focused, SourceView)
             self._screen.run_exclusive(partial(self._trace, from_source), "source")
 
@@ -60,21 +52,22 @@ class SourcePanelController:
             return
         texts.go_to_row(next((row for row in rows if row > texts.row), rows[0]))
 
-    def go_to_outcome(self, outcome: LineOutcome) -> None:
-        """Goes to the stage of an outcome."""
-        self._source.focus()
-        self._screen.choose(outcome.stage)
-        self.follow()
+    def go_to_outcome(self) -> None:
+        """Goes to the stage of the outcome under the cursor."""
+        if (outcome := self._screen.outcomes_view.current) is not None:
+            self._screen.source_view.focus()
+            self._screen.stages.choose(outcome.stage)
+            self.follow()
 
     async def _trace(self, from_source: bool) -> None:
         """Highlights the operations from the source's line, or the source of the texts' line."""
         screen = self._screen
         maps = await screen.background.run(source_maps, screen.pair.comparison, screen.stage)
-        python = python_source(screen.pair.b)
-        self._source.show(python, screen.stage, _counts(python, maps))
+        python = PythonSource.of_variant(screen.pair.b)
+        self._screen.source_view.show_source(python, screen.stage, _counts(python, maps))
         if from_source:
-            source_place = self._source.place
-            self._source.highlight((), self._source.cursor)
+            source_place = self._screen.source_view.place
+            self._screen.source_view.highlight((), self._screen.source_view.cursor)
         else:
             source_place = self._highlight_source(python, maps)
         screen.texts.highlight(*(maps.lines(source_place) if source_place else (frozenset(), frozenset())))
@@ -92,12 +85,12 @@ class SourcePanelController:
         source_places = self._places(python, maps)
         line = python.kernel_line(source_places)
         if line is None:
-            self._source.highlight((), self._source.cursor)
+            self._screen.source_view.highlight((), self._screen.source_view.cursor)
             return None
         source_lines = [
             line for source_place in source_places if (line := python.line_of(source_place)) is not None
         ]
-        self._source.highlight(source_lines, line)
+        self._screen.source_view.highlight(source_lines, line)
         return python.places[line]
 
     def _places(self, python: PythonSource, maps: SourceMaps) -> tuple[SourcePlace, ...]:
@@ -116,7 +109,7 @@ class SourcePanelController:
     async def _list_outcomes(self, place: SourcePlace | None) -> None:
         """List what a line became in each stage."""
         if place is None:
-            self._outcomes.show("No line of this source", ())
+            self._list("No line of this source", ())
             return
         pair = self._screen.pair
         outcomes: list[LineOutcome] = []
@@ -125,7 +118,11 @@ class SourcePanelController:
                 outcomes += await self._screen.background.run(line_outcomes, pair.comparison, stage, place)
         file, number = place.file_name, place.line
         title = f"Line {number} of {file} became, in A and B"
-        self._outcomes.show(title if outcomes else f"Nothing came from line {number} of {file}", outcomes)
+        self._list(title if outcomes else f"Nothing came from line {number} of {file}", outcomes)
+
+    def _list(self, heading: str, outcomes: Sequence[LineOutcome]) -> None:
+        self._screen.outcomes_view.heading = heading
+        self._screen.outcomes_view.show(outcomes)
 
 
 def _counts(python: PythonSource, maps: SourceMaps) -> dict[int, tuple[int, int]]:
@@ -141,11 +138,11 @@ def _counts(python: PythonSource, maps: SourceMaps) -> dict[int, tuple[int, int]
 _KEPT = 16
 
 
-class LineMarksController:
+class LineMarksController(Controller):
     """Computes the marks in the background, after the texts are on screen."""
 
-    def __init__(self, screen: MainScreen) -> None:
-        self._screen = screen
+    def __init__(self, screen: CompareScreen) -> None:
+        super().__init__(screen)
         self._known: dict[tuple[int, str, str], LineMarks] = {}
 
     def update(self) -> None:
@@ -186,11 +183,11 @@ class LineMarksController:
         return variant.id, stage, content_key or ""
 
 
-class LessonController:
+class LessonController(Controller):
     """Turns the pages of a lesson and shows the stage that each is about."""
 
-    def __init__(self, screen: MainScreen, pages: LessonPages, view: LessonView) -> None:
-        self._screen = screen
+    def __init__(self, screen: CompareScreen, pages: LessonPages, view: LessonView) -> None:
+        super().__init__(screen)
         self._pages = pages
         self._view = view
 
@@ -213,8 +210,8 @@ class LessonController:
     def _show_lines(self, page: LessonPage) -> None:
         pair = self._screen.pair
         if [page.a.id, page.b.id] != [pair.a.id, pair.b.id]:
-            self._screen.compare(page.a, page.b)
+            self._screen.stages.compare(page.a, page.b)
         if page.stage in self._screen.pair.stages:
-            self._screen.choose(page.stage)
+            self._screen.stages.choose(page.stage)
         if page.line is not None:
             self._screen.texts.go_to_line(page.line, page.right)

@@ -10,28 +10,25 @@ from typing import TYPE_CHECKING
 
 from irscope.model import UserError, Variant
 from irscope.tui.background import Background
-from irscope.tui.controllers.main_screen import MainScreen
+from irscope.tui.controllers import Controller
 from irscope.tui.pair_state import PairState
-from irscope.tui.widgets.bars import StageTabs
-from irscope.tui.widgets.findings_view import FindingsView
 from irscope.workspace import Detail
 from irscope.workspace.opening import opening_pair
 from irscope.workspace.variant_texts import ERROR
 
 if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
     from irscope.workspace.timeline import TimelineStep
 
 
 _START = (0, False)
 
 
-class StageController:
+class StageController(Controller):
     """Holds A, B, the stage and how much detail is shown."""
 
-    def __init__(self, screen: MainScreen, tabs: StageTabs, findings: FindingsView, stage: str) -> None:
-        self._screen = screen
-        self._tabs = tabs
-        self._findings = findings
+    def __init__(self, screen: CompareScreen, stage: str) -> None:
+        super().__init__(screen)
         variants = screen.workspace.variants
         pair = opening_pair(variants, screen.table.facts) or (variants[0], variants[0])
         self.pair = PairState(screen.workspace, *pair)
@@ -73,7 +70,7 @@ class StageController:
     def show_pair(self) -> None:
         """Mark A and B in the table and show the stage."""
         self._screen.table.set_pair(self.pair.a, self.pair.b)
-        self._findings.set_findings((), note="" if self.pair.single else "comparing...")
+        self._screen.findings_view.set_findings((), note="" if self.pair.single else "comparing...")
         self.show(self.stage)
 
     def refresh_pair(self) -> None:
@@ -183,9 +180,11 @@ class StageController:
         try:
             findings, main = await background.run(pair.findings)
         except UserError as error:  # a damaged stage
-            self._findings.set_findings((), note=str(error))
+            self._screen.findings_view.set_findings((), note=str(error))
             return
-        self._findings.set_findings(findings, main, f"{len(findings)} so far" if pair.growing else "")
+        self._screen.findings_view.set_findings(
+            findings, main, f"{len(findings)} so far" if pair.growing else ""
+        )
         await background.run(pair.prepare_details, self.stage)
 
     async def _derive_texts(self, stage: str) -> None:
@@ -212,23 +211,19 @@ class StageController:
         return self._choosing
 
     def _update_tabs(self) -> None:
-        self._tabs.set_stages(self.pair.stages, self.pair.notes)
-        self._tabs.active = self.stage
+        self._screen.tabs.set_stages(self.pair.stages, self.pair.notes, self.stage)
 
 
 # The label and the changes take a while to read.
 _SECONDS = 8.0
 
 
-class TimelineController:
+class TimelineController(Controller):
     """Makes the same variant of the next version B, and that of the version before it A."""
-
-    def __init__(self, screen: MainScreen) -> None:
-        self._screen = screen
 
     def start(self) -> None:
         """With several captures, begins with the same variant in the first two."""
-        if len(self._screen.workspace.captures) > 1:
+        if len(self._screen.workspace.contents.paths) > 1:
             self._screen.run_exclusive(self._open, "timeline")
 
     def step(self, direction: int) -> None:
@@ -264,5 +259,5 @@ class TimelineController:
             self._screen.notify(found, markup=False)
         elif found is not None:
             self._screen.table.go_to(found.b.id)
-            self._screen.compare(found.a, found.b)
+            self._screen.stages.compare(found.a, found.b)
             self._screen.notify(found.text, timeout=_SECONDS, markup=False)

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from irscope.tui.controllers.main_screen import MainScreen
-from irscope.tui.widgets.bars import MismatchBar, TableNote
+from irscope.tui.controllers import Controller
 from irscope.tui.widgets.line_view import HEADING
 from irscope.workspace import Scope
 from irscope.workspace.kernel_scopes import mismatch, scope_counts, scope_of
 
 
-class VariantPanelController:
+class VariantPanelController(Controller):
     """Chooses what the table shows, and gives it the rows that the texts do not need."""
-
-    def __init__(self, screen: MainScreen, note: TableNote, warning: MismatchBar) -> None:
-        self._screen = screen
-        self._note = note
-        self._warning = warning
 
     def choose_kernel(self) -> None:
         """Asks for a kernel and a target, and shows only their variants."""
@@ -35,14 +29,14 @@ class VariantPanelController:
     def pair_changed(self) -> None:
         """Show a warning if A and B should not be compared; the table shows the kernel of A and B."""
         pair, table = self._screen.pair, self._screen.table
-        self._warning.show(mismatch(pair.a, pair.b))
+        self._screen.mismatch.show(mismatch(pair.a, pair.b))
         if pair.a not in table.model.scope and pair.b not in table.model.scope:
             table.choose(scope_of(pair.a, pair.b))
         self._screen.call_after_refresh(self.fit)
 
     def arranged(self) -> None:
         """Update the line below the table and its height."""
-        self._note.update(self._screen.table.display)
+        self._screen.table_note.update(self._screen.table.display)
         self.fit()
 
     def fit(self) -> None:

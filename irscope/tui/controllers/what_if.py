@@ -6,21 +6,18 @@
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from textual.app import SuspendNotSupported
-
 from irscope.model import UserError, Variant
-from irscope.model.files import DEFAULT_EDITOR, open_command
+from irscope.model.files import DEFAULT_EDITOR
 from irscope.tui.bindings import key
-from irscope.tui.controllers.live_updates import LiveController
-from irscope.tui.controllers.main_screen import MainScreen, shown_variant
+from irscope.tui.controllers import Controller
+from irscope.tui.controllers.export import run_program
 from irscope.tui.input_queue import hold_input
 from irscope.tui.live_connection import VariantCompiler
+from irscope.tui.screens.dialogs import ConfirmScreen
 from irscope.workspace.what_if import (
     StageEdit,
     Values,
@@ -33,6 +30,7 @@ from irscope.workspace.what_if import (
 )
 
 if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
     from irscope.workspace.live import EditRejected
 
 
@@ -44,16 +42,14 @@ _OTHERWISE = (
 )
 
 
-class WhatIfController:
+class WhatIfController(Controller):
     """Asks for the values, and for consent before it executes a file that only the capture names."""
 
-    def __init__(self, screen: MainScreen, updates: LiveController, compiler: VariantCompiler | None) -> None:
-        self._screen = screen
-        self._updates = updates
+    def __init__(self, screen: CompareScreen, compiler: VariantCompiler | None) -> None:
+        super().__init__(screen)
         self._compiler = compiler
         # The file that the user allowed to execute, by the file that the capture names.
         self._allowed: dict[str, Path] = {}
-        updates.compile_again = self._compile_again
 
     def ask_for_values(self) -> None:
         """Compiles the variant under the cursor, or B, also with other values."""
@@ -77,17 +73,15 @@ class WhatIfController:
             passes = bool(await screen.background.run(screen.workspace.passes, variant))
             self._begin(compiler, variant, file, values, passes)
 
-    async def _values(self, variant: Variant, suggested: str) -> Values | None:
+    async def _values(self, variant: Variant, text: str) -> Values | None:
         """Ask for the values; return None if the user cancels."""
-        from irscope.tui.screens.dialogs import PromptScreen  # after the first paint
-
         question = f"Compile #{variant.id} also with (NAME=VALUE, or NAME=V1,V2):"
-        prompt = PromptScreen(question, suggested)
-        while (text := await self._screen.app.push_screen_wait(prompt)) is not None:
-            values = self._parsed(text, variant)
+        answer = await self._screen.ask(question, text)
+        while answer is not None:
+            values = self._parsed(answer, variant)
             if values is not None:
                 return values
-            prompt = PromptScreen(question, text, selected=False)
+            answer = await self._screen.ask(question, answer, selected=False)
         return None
 
     def _parsed(self, text: str, variant: Variant) -> Values | None:
@@ -98,7 +92,7 @@ class WhatIfController:
             self._screen.notify(str(error), severity="warning", markup=False)
             return None
 
-    def _compile_again(self, variant: Variant) -> None:
+    def compile_again(self, variant: Variant) -> None:
         """Compiles a variant of an earlier what-if from the source as it is now."""
         if self._compiler is not None and self._compiler.trusted is not None:
             self._begin(self._compiler, variant, self._compiler.trusted, {})
@@ -110,7 +104,7 @@ class WhatIfController:
         # A compiler without a file of its own does not write into the capture on screen, which may grow.
         first = free_id(workspace.variants, separate=compiler.trusted is None and workspace.growth.unfinished)
         what_if = WhatIf(variant, file, values, workspace.variants, first, passes)
-        self._updates.ask(partial(compiler.begin, what_if))
+        self._screen.live.ask(partial(compiler.begin, what_if))
 
     def known_file(self, compiler: VariantCompiler, variant: Variant) -> Path | None:
         """Return the file with the kernel if the user named it, or agreed to execute it; None if not."""
@@ -120,14 +114,11 @@ class WhatIfController:
         self, compiler: VariantCompiler, variant: Variant, question: str = ""
     ) -> Path | None:
         """Return the file with the kernel, which the user agrees to execute after `question`, or None."""
-        from irscope.tui.screens.dialogs import PromptScreen  # after the first paint
-
         named = variant.kernel.source.file
         if (file_known := self.known_file(compiler, variant)) is None:
             file = Path(named).expanduser()
             while (answer := await self._consent(file, variant, question)) == _OTHER:
-                prompt = PromptScreen(f"File with {variant.kernel.name}:", str(file))
-                text = await self._screen.app.push_screen_wait(prompt)
+                text = await self._screen.ask(f"File with {variant.kernel.name}:", str(file))
                 file = file if text is None else Path(text).expanduser()
             if answer != _EXECUTE:
                 return None
@@ -136,8 +127,6 @@ class WhatIfController:
 
     async def _consent(self, file: Path, variant: Variant, question: str) -> str:
         """Return the user's answer to the question whether a file may be executed."""
-        from irscope.tui.screens.dialogs import ConfirmScreen  # after the first paint
-
         # Not in the background, where a comparison of big stages may take seconds.
         state = await asyncio.to_thread(source_state, file, variant.kernel)
         lines = [
@@ -157,14 +146,12 @@ _ANSWERS = (
 )
 
 
-class EditStageController:
+class EditStageController(Controller):
     """Runs the editor and has the result built; what the compiler rejects can be edited again."""
 
-    def __init__(self, screen: MainScreen, updates: LiveController, compiler: VariantCompiler | None) -> None:
-        self._screen = screen
-        self._updates = updates
+    def __init__(self, screen: CompareScreen, compiler: VariantCompiler | None) -> None:
+        super().__init__(screen)
         self._compiler = compiler
-        updates.edit_rejected = self._rejected
 
     def edit(self) -> None:
         """Edits the stage on screen of B, or of the only variant shown, and builds it."""
@@ -172,7 +159,7 @@ class EditStageController:
         if self._compiler is None or screen.app.is_web:
             screen.notify("Nothing can be built here: irscope CAPTURE in a terminal can")
             return
-        screen.run_exclusive(partial(self._edit, self._compiler, shown_variant(screen, True)), "edit")
+        screen.run_exclusive(partial(self._edit, self._compiler, screen.shown_variant(True)), "edit")
 
     async def _edit(self, compiler: VariantCompiler, variant: Variant) -> None:
         screen, stage = self._screen, self._screen.stage
@@ -190,35 +177,25 @@ class EditStageController:
 
     def _begin(self, compiler: VariantCompiler, edit: StageEdit) -> None:
         self._screen.notify(f"Building #{edit.variant.id} from the edited {edit.stage}; the result will be B")
-        self._updates.ask(partial(compiler.edit, edit))
+        self._screen.live.ask(partial(compiler.edit, edit))
 
     def _run_editor(self, text: str, name: str, line: int | None) -> str | None:
         """Return the text after $EDITOR; if it could not be run, show a message and return None."""
         screen = self._screen
-        with tempfile.TemporaryDirectory(prefix="irscope-") as folder:
-            path = Path(folder, name)
-            path.write_text(text, encoding="utf-8", errors="surrogateescape", newline="")
-            try:
-                command = open_command("EDITOR", DEFAULT_EDITOR, path, line)
-                with screen.app.suspend():
-                    status = subprocess.run(command, check=False).returncode
-                if status == 0:
-                    return path.read_text(encoding="utf-8", errors="surrogateescape")
-                screen.notify(f"$EDITOR ended with status {status}; nothing was built", severity="warning")
-            except SuspendNotSupported:
-                screen.notify("$EDITOR needs a terminal of its own", severity="warning")
-            except (OSError, ValueError) as error:
-                screen.notify(f"$EDITOR: {error}", severity="warning", markup=False)
-        return None
+        result = run_program(screen, "EDITOR", DEFAULT_EDITOR, text, name, line)
+        if result is None:
+            return None
+        status, edited = result
+        if status:
+            screen.notify(f"$EDITOR ended with status {status}; nothing was built", severity="warning")
+        return None if status else edited
 
-    def _rejected(self, rejected: EditRejected) -> None:
+    def ask_again(self, rejected: EditRejected) -> None:
+        """Show what the compiler rejected; edits the same text again if the user wants to."""
         if self._compiler is not None:
             self._screen.run_exclusive(partial(self._ask_again, self._compiler, rejected), "edit")
 
     async def _ask_again(self, compiler: VariantCompiler, rejected: EditRejected) -> None:
-        """Show what the compiler rejected; edits the same text again if the user wants to."""
-        from irscope.tui.screens.dialogs import ConfirmScreen  # after the first paint
-
         edit = rejected.edit
         title = f"The compiler rejected the edited {edit.stage} of #{edit.variant.id}:"
         lines = [title, *(f"  {problem}" for problem in rejected.problems)]
@@ -231,7 +208,7 @@ class EditStageController:
             self._begin(compiler, StageEdit(*again))
 
 
-def _contents(screen: MainScreen, variant: Variant) -> dict[str, bytes]:
+def _contents(screen: CompareScreen, variant: Variant) -> dict[str, bytes]:
     """Return the stages of a variant as they are stored."""
     stored = ((stage, screen.workspace.contents.read(variant, stage)) for stage in variant.artifacts)
     return {stage: content for stage, content in stored if content is not None}

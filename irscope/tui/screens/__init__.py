@@ -9,29 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
-from typing import TYPE_CHECKING, TypeAlias, cast
+from typing import TYPE_CHECKING, TypeAlias
 
-from irscope.tui.bindings import Action, act, key
+from irscope.tui.bindings import Action, act
 
 if TYPE_CHECKING:
     from irscope.tui.screens.chart import ChartScreen
     from irscope.tui.screens.compare import CompareScreen
-    from irscope.tui.screens.estimate import EstimateScreen
+    from irscope.tui.screens.documents import DocumentScreen
     from irscope.tui.screens.layout import LayoutScreen
-    from irscope.tui.screens.llvm import LlvmScreen
     from irscope.tui.screens.passes import PassesScreen
-    from irscope.tui.screens.why import WhyScreen
 
-    _Overlays: TypeAlias = tuple[
-        type[LayoutScreen],
-        type[ChartScreen],
-        type[EstimateScreen],
-        type[WhyScreen],
-        type[PassesScreen],
-        type[LlvmScreen],
-    ]
-
-Overlay: TypeAlias = "LayoutScreen | ChartScreen | EstimateScreen | WhyScreen | PassesScreen | LlvmScreen"
+    Overlay: TypeAlias = type[LayoutScreen | ChartScreen | DocumentScreen | PassesScreen]
 
 
 def _opening(
@@ -42,7 +31,7 @@ def _opening(
     problem: Callable[[CompareScreen], str] = lambda screen: "",
 ) -> Action:
     """Create the action that opens the screen `name` over the main one."""
-    return act(key(keys, name, tooltip, hint), lambda screen: screen.open_overlay(name), problem)
+    return act(keys, name, tooltip, lambda screen: screen.open_overlay(name), hint, problem=problem)
 
 
 def _no_layouts(screen: CompareScreen) -> str:
@@ -82,22 +71,22 @@ _OVERLAYS = {
     "layout": ("layout", "LayoutScreen"),
     "chart": ("chart", "ChartScreen"),
     "estimate": ("estimate", "EstimateScreen"),
-    "why": ("why", "WhyScreen"),
+    "why": ("documents", "WhyScreen"),
     "passes": ("passes", "PassesScreen"),
-    "llvm": ("llvm", "LlvmScreen"),
+    "llvm": ("documents", "LlvmScreen"),
 }
 
 
-def overlay(name: str) -> type[Overlay]:
+def overlay(name: str) -> Overlay:
     """Return the screen that the key with this name opens over the main one.
 
     It is imported in 1 to 25 ms.
     """
     module, screen = _OVERLAYS[name]
-    screen_class: type[Overlay] = getattr(import_module(f"irscope.tui.screens.{module}"), screen)
+    screen_class: Overlay = getattr(import_module(f"irscope.tui.screens.{module}"), screen)
     return screen_class
 
 
-def overlays() -> _Overlays:
+def overlays() -> list[Overlay]:
     """Return the screens that open over the main one, in the order of their keys."""
-    return cast("_Overlays", tuple(map(overlay, _OVERLAYS)))
+    return list(map(overlay, _OVERLAYS))

@@ -5,9 +5,9 @@ The panel of the chart.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -20,15 +20,16 @@ from textual.widget import Widget
 
 from irscope.model import Variant
 from irscope.tui.bindings import LEAVE, KeyGroup, key
-from irscope.tui.controllers.main_screen import MainScreen
 from irscope.tui.plot import COLORS, MARKS, STYLE_CLASSES, Plot, PlotCell
 from irscope.tui.screens import OPEN_CHART
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
-from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import Chart, FactTable, Point, variant_names
+from irscope.workspace import Chart, FactTable, Point
 from irscope.workspace.charts import EACH, axes, chart, chartable_facts
+
+if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
 
 
 class ChartBar(Bar):
@@ -134,11 +135,10 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
             ),
         ),
     )
-    PANELS: ClassVar[Sequence[type[LineView]]] = ()
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *LEAVE.bindings]
 
     @classmethod
-    def open(cls, main: MainScreen) -> None:
+    def open(cls, main: CompareScreen) -> None:
         """Charts the variants in the table of the kernel under the cursor."""
         table = main.table
         current = table.current
@@ -150,14 +150,16 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
 
         def compare(pair: tuple[Variant, Variant] | None) -> None:
             if pair is not None and [v.id for v in pair] != [v.id for v in before]:
-                main.compare(*pair)
+                main.stages.compare(*pair)
 
-        screen = cls(variants, table.facts, table.text_under_cursor, before, current)
+        names = main.workspace.names_among(variants)
+        screen = cls(variants, names, table.facts, table.text_under_cursor, before, current)
         main.app.push_screen(screen, compare)
 
     def __init__(
         self,
         variants: Sequence[Variant],
+        names: Mapping[int, str],
         facts: FactTable,
         fact: str,
         pair: tuple[Variant, Variant],
@@ -168,18 +170,19 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
         self._facts = facts
         self._pair = pair
         self._cursor = cursor.id
-        self._names = variant_names(variants)
+        self._view = ChartView()
+        self._names = names
         self._axes = list(axes(variants))
         self._axis = self._axes[0]
         self._split = self._axes[1] if len(self._axes) > 2 else ""  # 2: the axis itself and EACH
-        names = [kind.name for kind in chartable_facts(variants, facts.known)]
-        self._fact = next((name for name in (fact, *_FIRST, *names) if name in names), "")
+        fact_names = [kind.name for kind in chartable_facts(variants, facts.known)]
+        self._fact = next((name for name in (fact, *_FIRST, *fact_names) if name in fact_names), "")
 
     def compose(self) -> ComposeResult:
         """Yield the title, the legend, the chart, the point under the cursor, the keys."""
         yield ChartBar(id="chart-title")
         yield ChartBar(id="chart-legend")
-        yield ChartView()
+        yield self._view
         yield ChartBar(id="chart-point")
         yield KeyHints(id="keys")
 
@@ -191,7 +194,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
         """Draws the facts that are known so far."""
         kinds = {kind.name: kind for kind in chartable_facts(self._variants, self._facts.known)}
         current_chart = chart(self._variants, self._facts.known, kinds[self._fact], self._axis, self._split)
-        self.query_one(ChartView).show(current_chart, (self._pair[0].id, self._pair[1].id), self._cursor)
+        self._view.show(current_chart, (self._pair[0].id, self._pair[1].id), self._cursor)
         self.query_one("#chart-title", ChartBar).set_labels(_title(current_chart))
         self.query_one("#chart-legend", ChartBar).set_labels(list(_legend(current_chart)))
         self._describe()
@@ -199,7 +202,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
     @on(ChartView.PointMoved)
     def _describe(self) -> None:
         """Describe the point under the cursor."""
-        point = self.query_one(ChartView).point
+        point = self._view.point
         if point is not None:
             self._cursor = point.variant.id
             self.query_one("#chart-point", ChartBar).set_labels(self._point_labels(point))
@@ -216,7 +219,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
 
     def action_move(self, step: int) -> None:
         """Goes to the next point."""
-        self.query_one(ChartView).move(step)
+        self._view.move(step)
 
     def action_fact(self, step: int) -> None:
         """Charts the next fact."""
@@ -238,7 +241,7 @@ class ChartScreen(DismissOnce[tuple[Variant, Variant]]):
 
     def action_mark(self, letter: str) -> None:
         """Make the variant under the cursor A or B."""
-        point = self.query_one(ChartView).point
+        point = self._view.point
         if point is not None:
             a, b = self._pair
             self._pair = (point.variant, b) if letter == "a" else (a, point.variant)

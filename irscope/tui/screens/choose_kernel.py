@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
-from rich.segment import Segment
 from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.message import Message
 from textual.screen import ModalScreen
 from textual.strip import Strip
 from textual.widgets import Input
 
 from irscope.model.text import display_line, pluralize
-from irscope.tui.paint import fitted
 from irscope.tui.screens.dialogs import DismissOnce
-from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.line_view import HEADING, ItemView, LineView, Piece
 from irscope.tui.widgets.table_painter import cell
 from irscope.workspace import Scope
 from irscope.workspace.kernel_scopes import ScopeCount
@@ -27,61 +24,44 @@ from irscope.workspace.kernel_scopes import ScopeCount
 _LEAD = 3
 
 
-class ScopeView(LineView):
+class ScopeView(ItemView[ScopeCount]):
     """The kernels and targets, each with its number of variants."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"scope--failed"}
 
-    class Chosen(Message):
-        """The user chose the line under the cursor."""
-
     def __init__(self, counts: Sequence[ScopeCount], current: Scope) -> None:
         super().__init__()
-        self._all = counts
-        self.shown: Sequence[ScopeCount] = counts
+        self.items = self._all = counts
         self._current = current
 
     def on_mount(self) -> None:
         """Put the cursor on what is chosen now."""
         self.lines_changed()
-        self.cursor = next((i for i, count in enumerate(self.shown) if count.scope == self._current), 0)
+        self.cursor = next((i for i, count in enumerate(self.items) if count.scope == self._current), 0)
 
     def filter(self, query: str) -> None:
         """Show the kernels and targets that contain every word, in any case."""
         words = query.lower().split()
-        self.shown = [count for count in self._all if all(word in str(count.scope).lower() for word in words)]
-        self.lines_changed()
-        self.refresh()
-
-    def line_count(self) -> int:
-        """Return the number of kernels and targets."""
-        return len(self.shown)
+        self.show([count for count in self._all if all(word in str(count.scope).lower() for word in words)])
 
     def draw_heading(self, width: int) -> Strip:
         """Draw the titles of the columns."""
-        count = "" if len(self.shown) == len(self._all) else f" ({len(self.shown)} of {len(self._all)})"
+        count = "" if len(self.items) == len(self._all) else f" ({len(self.items)} of {len(self._all)})"
         return self.bar(f"   Kernel and target{count}".ljust(max(width - 12, 0)) + "variants", width)
 
-    def draw_line(self, index: int, width: int) -> Strip:
-        """Draw a kernel and a target."""
-        count = self.shown[index]
-        base = self.style("row--cursor") if index == self.cursor else self.base
-        failed = f"  {count.failed:,} failed" if count.failed else ""
-        number = f"{count.variants:,}"
-        sign = ">" if index == self.cursor else "*" if count.scope == self._current else " "
+    def pieces(self, item: ScopeCount, index: int, width: int) -> Sequence[Piece]:
+        """Return a kernel and a target, and how many variants failed and are there."""
+        failed = f"  {item.failed:,} failed" if item.failed else ""
+        sign = ">" if index == self.cursor else "*" if item.scope == self._current else " "
         room = max(width - _LEAD - len(failed) - 10, 1)
-        segments = [
-            Segment(f" {sign} {cell(display_line(str(count.scope)), room, right=False)}", base),
-            Segment(failed, base + self.ink("scope--failed")),
-            Segment(f"{number:>9}", base),
-        ]
-        return Strip(fitted(segments, width, base), width)
+        name = cell(display_line(str(item.scope)), room, right=False)
+        return [(f" {sign} {name}", ""), (failed, "scope--failed"), (f"{item.variants:>9,}", "")]
 
     def on_click(self, event: events.Click) -> None:
         """Choose the clicked line."""
-        super().on_click(event)
-        if event.y:
-            self.post_message(self.Chosen())
+        LineView.on_click(self, event)
+        if event.y >= HEADING:
+            self.action_choose()
 
 
 class ChooseKernelScreen(ModalScreen[Scope | None], DismissOnce[Scope | None]):
@@ -118,9 +98,8 @@ class ChooseKernelScreen(ModalScreen[Scope | None], DismissOnce[Scope | None]):
     @on(Input.Submitted)
     @on(ScopeView.Chosen)
     def _choose(self) -> None:
-        matching = self._view.shown
-        if matching:
-            self.dismiss(matching[self._view.cursor].scope)
+        if self._view.current is not None:
+            self.dismiss(self._view.current.scope)
 
     def action_move(self, step: int) -> None:
         """Move in the list."""

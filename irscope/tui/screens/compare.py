@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.screen import Screen
 from textual.widget import Widget
 from textual.worker import Worker, WorkerState
 
 from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
-from irscope.tui.bindings import Action
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.findings import FindingsController
 from irscope.tui.controllers.live_updates import GrowthController, LiveController, RecompileController
@@ -27,15 +25,17 @@ from irscope.tui.controllers.source_panel import LineMarksController, SourcePane
 from irscope.tui.controllers.stages import StageController, TimelineController
 from irscope.tui.controllers.variant_panel import VariantPanelController
 from irscope.tui.controllers.what_if import EditStageController, WhatIfController
+from irscope.tui.input_queue import hold_input
 from irscope.tui.live_connection import LiveConnection, VariantCompiler
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import overlay
+from irscope.tui.screens.dialogs import ActionScreen, PromptScreen
 from irscope.tui.settings import Settings, StateFolder
 from irscope.tui.widgets.bars import KeyHints, MismatchBar, StageTabs, StatusLine, TableNote, TitleBar
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.tui.widgets.findings_view import FindingsView
-from irscope.tui.widgets.line_view import LineView
-from irscope.tui.widgets.search_bar import SearchBar
+from irscope.tui.widgets.line_view import ItemView, LineView
+from irscope.tui.widgets.search_bar import FilterBar, PanelSearch, SearchBar
 from irscope.tui.widgets.source_view import LineOutcomesView, SourceView
 from irscope.tui.widgets.variant_table import VariantTable
 
@@ -43,16 +43,20 @@ if TYPE_CHECKING:
     from irscope.learn.render import LessonPages
     from irscope.tui.controllers.source_panel import LessonController
     from irscope.tui.widgets.lesson_view import LessonView
-    from irscope.workspace import StageLine, Workspace
+    from irscope.workspace import Workspace
 
 # Style classes of the screen by the minimum number of columns and lines.
 _WIDTHS = [(0, "-narrow"), (120, "-wide")]
 _HEIGHTS = [(0, "-tiny"), (16, "-short"), (30, "-normal"), (40, "-tall")]
 
 
-class CompareScreen(Screen[None]):
+class CompareScreen(ActionScreen[None]):
     """Owns the panels and the controllers, and passes messages from the ones to the others."""
 
+    KEYS = keys.MAIN_GROUPS
+    PANELS: ClassVar[Sequence[type[LineView]]] = (
+        VariantTable, DiffView, FindingsView, SourceView, LineOutcomesView,
+    )  # fmt: skip
     BINDINGS: ClassVar[list[BindingType]] = [*keys.MAIN]
     ALLOW_IN_MAXIMIZED_VIEW = "#stages, #search, #filter, #status, #keys"
     ESCAPE_TO_MINIMIZE = False  # Escape leaves the search first
@@ -68,7 +72,6 @@ class CompareScreen(Screen[None]):
     findings: FindingsController
     live: LiveController
     recompile_on_save: RecompileController
-    lesson: LessonController | None
     timeline: TimelineController
     export: ExportController
     what_if: WhatIfController
@@ -91,39 +94,39 @@ class CompareScreen(Screen[None]):
         self.background = background
         self._settings = settings
         self.set_class(pages is not None, "-lesson")
-        self._title = TitleBar(workspace, id="title")
+        self.title_bar = TitleBar(workspace, id="title")
         self.table = VariantTable(id="variants")
         self.table.load(workspace)
-        self._table_note = TableNote(self.table.model, id="table-note")
-        self._mismatch = MismatchBar(id="mismatch")
-        self._filter = SearchBar("filter: words, or conditions like registers>128", id="filter")
-        self._tabs = StageTabs(id="stages")
+        self.table_note = TableNote(self.table.model, id="table-note")
+        self.mismatch = MismatchBar(id="mismatch")
+        words = "filter: words, or conditions like registers>128"
+        self.filter_bar = FilterBar(words, self.table, self._filter_table, id="filter")
+        self.tabs = StageTabs(id="stages")
         self.texts = DiffView(id="texts")
-        self._source_panel = Vertical(id="source")
-        self._source, self._outcomes = SourceView(), LineOutcomesView()
-        self._findings = FindingsView(id="findings")
-        self._search_bar = SearchBar("search", id="search")
+        self.source = Vertical(id="source")
+        self.source_view, self.outcomes_view = SourceView(), LineOutcomesView()
+        self.findings_view = FindingsView(id="findings")
+        self.search_bar = PanelSearch()
         self._status = StatusLine(id="status")
         self._hints = KeyHints(id="keys")
         self._lesson_view: LessonView | None = None
-        self.stages = StageController(self, self._tabs, self._findings, settings.stage)
-        self.navigation = NavigationController(self, self._search_bar)
-        self.source_panel = SourcePanelController(self, self._source_panel, self._source, self._outcomes)
-        self.variant_panel = VariantPanelController(self, self._table_note, self._mismatch)
-        self.findings = FindingsController(self, self._findings)
+        self.stages = StageController(self, settings.stage)
+        self.navigation = NavigationController(self)
+        self.source_panel = SourcePanelController(self)
+        self.variant_panel = VariantPanelController(self)
+        self.findings = FindingsController(self)
         self._marks = LineMarksController(self)
-        self.live = LiveController(self, self.stages, self._title, live)
-        self.recompile_on_save = RecompileController(self, self.live, live)
-        self._growth = None if live is not None else GrowthController(self, self.live)
+        self.live = LiveController(self, live)
+        self.recompile_on_save = RecompileController(self, live)
+        self._growth = None if live is not None else GrowthController(self)
         self.lesson = self._lesson_controller(pages) if pages is not None else None
         self.timeline = TimelineController(self)
         self.export = ExportController(self)
         self.can_compile = compiler is not None
-        self.what_if = WhatIfController(self, self.live, compiler)
-        self.stage_editor = EditStageController(self, self.live, compiler)
-        self._passes = RecordPassesController(self, self.live, self.what_if, compiler)
-        panels = (self._source_panel, self._findings)
-        self._session = SessionController(self, self.stages, self._filter, panels, states, fresh)
+        self.what_if = WhatIfController(self, compiler)
+        self.stage_editor = EditStageController(self, compiler)
+        self.passes = RecordPassesController(self, self.live, self.what_if, compiler)
+        self._session = SessionController(self, (self.source, self.findings_view), states, fresh)
         self._go_home = go_home
 
     def _lesson_controller(self, pages: LessonPages) -> LessonController:
@@ -135,21 +138,21 @@ class CompareScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         """Yield the panels, from top to bottom."""
-        yield self._title
+        yield self.title_bar
         yield self.table
-        yield self._table_note
-        yield self._mismatch
-        yield self._filter
-        yield self._tabs
+        yield self.table_note
+        yield self.mismatch
+        yield self.filter_bar
+        yield self.tabs
         with Container(id="main"):
             yield self.texts
-            with self._source_panel:
-                yield self._source
-                yield self._outcomes
+            with self.source:
+                yield self.source_view
+                yield self.outcomes_view
         if self._lesson_view is not None:
             yield self._lesson_view
-        yield self._findings
-        yield self._search_bar
+        yield self.findings_view
+        yield self.search_bar
         yield self._status
         yield self._hints
 
@@ -178,7 +181,7 @@ class CompareScreen(Screen[None]):
         if self.lesson is not None:
             self.lesson.turn(1)
 
-    # The interface for controllers and other screens: see MainScreen.
+    # What controllers and other screens use.
 
     @property
     def pair(self) -> PairState:
@@ -190,34 +193,26 @@ class CompareScreen(Screen[None]):
         """Return the stage on screen."""
         return self.stages.stage
 
-    def compare(self, a: Variant, b: Variant) -> None:
-        """Compare another two variants."""
-        self.stages.compare(a, b)
-
-    def choose(self, stage: str) -> None:
-        """Show a stage that the user picked."""
-        self.stages.choose(stage)
-
-    def go_to(self, target: StageLine | None, reopen: Callable[[], object] | None = None) -> None:
-        """Show a line of a stage; nothing for None. Going back then calls `reopen`."""
-        self.navigation.go_to(target, reopen)
-
-    def remember_place(self, reopen: Callable[[], object] | None = None) -> None:
-        """Remembers where the user is, to go back to; going back then calls `reopen`."""
-        self.navigation.remember_place(reopen)
-
-    def offer_passes(self) -> None:
-        """Asks whether to compile A and B once more with the passes that were not recorded."""
-        self._passes.offer()
+    def shown_variant(self, right: bool) -> Variant:
+        """Return the variant whose text is on screen: B if `right`, else A; the only one if one is shown."""
+        return self.pair.only_variant(self.stage) or (self.pair.b if right else self.pair.a)
 
     def page_changed(self) -> None:
         """Update what depends on the page on screen."""
-        self.navigation.search_page()
+        self.search_bar.find()
         self.update_status()
         self._hints.refresh()
         self.source_panel.follow()
         self.call_after_refresh(self._marks.update)
         self.variant_panel.pair_changed()
+
+    async def ask(self, question: str, answer: str = "", selected: bool = True) -> str | None:
+        """Ask for a line of text, with a default; return None if the user cancels.
+
+        Keys that are typed before the prompt is open are for the prompt.
+        """
+        with hold_input(self.app):
+            return await self.app.push_screen_wait(PromptScreen(question, answer, selected))
 
     def run_exclusive(self, work: Callable[[], Coroutine[None, None, None]], group: str) -> Worker[None]:
         """Run `work` in the app's thread and cancel earlier work of the same group."""
@@ -235,11 +230,7 @@ class CompareScreen(Screen[None]):
     @on(VariantTable.Marked)
     def _mark(self, message: VariantTable.Marked) -> None:
         a, b = self.pair.a, self.pair.b
-        self.compare(message.variant, b) if message.letter == "a" else self.compare(a, message.variant)
-
-    @on(FindingsView.FindingChosen)
-    def _go_to_evidence(self, message: FindingsView.FindingChosen) -> None:
-        self.findings.go(message.row)
+        self.stages.compare(*((message.variant, b) if message.letter == "a" else (a, message.variant)))
 
     @on(VariantTable.Arranged)
     def _fit_table(self) -> None:
@@ -250,13 +241,14 @@ class CompareScreen(Screen[None]):
         self.update_status()
         self.source_panel.follow()
 
-    @on(SourceView.LineFollowed)
-    def _follow_line(self) -> None:
-        self.source_panel.go_to_next()
-
-    @on(LineOutcomesView.OutcomeChosen)
-    def _go_to_outcome(self, message: LineOutcomesView.OutcomeChosen) -> None:
-        self.source_panel.go_to_outcome(message.outcome)
+    @on(ItemView.Chosen)
+    def _open_item(self, message: ItemView.Chosen) -> None:
+        if message.view is self.source_view:
+            self.source_panel.go_to_next()
+        elif message.view is self.outcomes_view:
+            self.source_panel.go_to_outcome()
+        else:
+            self.findings.go()
 
     def update_status(self) -> None:
         """Show where the cursor is; in the table, why its variant failed or cannot be launched."""
@@ -265,7 +257,7 @@ class CompareScreen(Screen[None]):
         else:
             summary = self.pair.summary(self.stage)
             search, progress = str(self.navigation.search), ""
-            if not self._title.display:  # it is hidden on small screens
+            if not self.title_bar.display:  # it is hidden on small screens
                 progress = self.workspace.growth.progress(len(self.workspace.variants))
             self._status.show_position(self.texts, self.stages.detail, search, summary, progress)
 
@@ -286,40 +278,18 @@ class CompareScreen(Screen[None]):
     def _cancel_search(self) -> None:
         self.navigation.cancel_search()
 
-    @on(SearchBar.Changed, "#filter")
-    def _filter_table(self, message: SearchBar.Changed) -> None:
-        self.table.filter(message.value)
+    def _filter_table(self, query: str) -> None:
+        self.table.filter(query)
         self.update_status()
-
-    @on(SearchBar.Submitted, "#filter")
-    def _keep_filter(self, message: SearchBar.Submitted) -> None:
-        self._filter.display = bool(message.value)
-        self.table.focus()
-
-    @on(SearchBar.Canceled, "#filter")
-    def _cancel_filter(self) -> None:
-        if self.focused is self._filter:
-            self.table.focus()
-        self._filter.value = ""
-        self._filter.display = False
 
     # Actions: keys.py declares what each runs, and when.
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Hides keys without a meaning here; disables those of actions that cannot act now."""
-        declared = _declared(action, parameters)
-        if declared is not None and not declared.applies(self):
-            return False
-        return None if self.unavailable(action, parameters) else super().check_action(action, parameters)
-
-    def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
-        """Return why an action cannot act now, in one line, or "" if it can."""
-        declared = _declared(action, parameters)
-        return "" if declared is None else declared.problem(self)
-
     def action_run(self, name: str) -> None:
-        """Run the action of this name in `keys.ACTIONS`."""
-        keys.ACTIONS[name].run(self)
+        """Run the action of this name in `keys.ACTIONS`; one that takes a while goes on in the background."""
+        run = keys.ACTIONS[name].run
+        work = run and run(self)
+        if isinstance(work, Coroutine):
+            self.run_worker(work, group=name, exclusive=True, exit_on_error=False)
 
     @property
     def came_from_home(self) -> bool:
@@ -335,10 +305,10 @@ class CompareScreen(Screen[None]):
         """Undoes zoom, search, filter and the last jump, one per press."""
         if self.maximized is not None:
             self.minimize()
-        elif self.navigation.search.query:
+        elif self.navigation.search.words:
             self.navigation.clear_search()
-        elif self._filter.value:
-            self._cancel_filter()
+        elif self.filter_bar.value:
+            self.filter_bar.drop()
         elif self.navigation.has_jumped:
             self.navigation.go_back()
         else:
@@ -359,12 +329,12 @@ class CompareScreen(Screen[None]):
 
     def action_filter(self) -> None:
         """Open the filter of the table."""
-        self._filter.open(self._filter.value)
+        self.filter_bar.open(self.filter_bar.value)
 
     def toggle_locations(self) -> None:
         """Show or hides source locations."""
         self.texts.toggle_locations()
-        self.navigation.search_page()
+        self.search_bar.find()
         self.update_status()
 
     def toggle_variants(self) -> None:
@@ -382,8 +352,3 @@ class CompareScreen(Screen[None]):
             self.minimize()
         elif isinstance(self.focused, LineView):
             self.maximize(self.focused)
-
-
-def _declared(action: str, parameters: tuple[object, ...]) -> Action | None:
-    """Return the main screen's action that Textual is about to run; None for others."""
-    return keys.ACTIONS.get(str(parameters[0])) if action == "run" else None

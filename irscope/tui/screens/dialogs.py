@@ -7,10 +7,11 @@ A dialog that asks for a line of text: a path, a line number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import events, on
+from textual.actions import parse
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
@@ -19,10 +20,40 @@ from textual.screen import ModalScreen, Screen, ScreenResultType
 from textual.widgets import Input, Label
 
 from irscope.model.text import display_line
+from irscope.tui.bindings import Action, KeyGroup
 from irscope.tui.widgets.bars import KeyHints
 
+if TYPE_CHECKING:
+    from irscope.tui.widgets.line_view import LineView
 
-class DismissOnce(Screen[ScreenResultType]):
+
+class ActionScreen(Screen[ScreenResultType]):
+    """A screen whose bindings are declared actions: see `bindings.Action`."""
+
+    # The groups of keys of the screen itself, and its panels, some with keys of their own.
+    KEYS: ClassVar[Sequence[KeyGroup]] = ()
+    PANELS: ClassVar[Sequence[type[LineView]]] = ()
+    _actions: ClassVar[Mapping[tuple[str, tuple[object, ...]], Action]] = {}
+
+    def __init_subclass__(cls, **options: bool) -> None:
+        super().__init_subclass__(**options)
+        actions = {parse(action.action)[1:]: action for action in cls.BINDINGS if isinstance(action, Action)}
+        cls._actions = {**cls._actions, **actions}
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Hides keys without a meaning here; disables those of actions that cannot act now."""
+        declared = self._actions.get((action, parameters))
+        if declared is not None and not declared.applies(self):
+            return False
+        return None if self.unavailable(action, parameters) else super().check_action(action, parameters)
+
+    def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
+        """Return why an action cannot act now, in one line, or "" if it can."""
+        declared = self._actions.get((action, parameters))
+        return "" if declared is None else declared.problem(self)
+
+
+class DismissOnce(ActionScreen[ScreenResultType]):
     """A screen that ignores a second answer.
 
     A message that the panel of a screen has posted can arrive after the screen is closed, as that of a double

@@ -2,41 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
-from irscope.tui.bindings import KeyGroup, key
+from irscope.model import UserError, Variant
+from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
 from irscope.tui.screens import OPEN_ESTIMATE
-from irscope.tui.screens.sentences import SentenceScreen, SentenceView
-from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import TextLine
-from irscope.workspace.estimate_comparison import pair_estimate_lines
+from irscope.tui.screens.documents import DocumentScreen
+from irscope.workspace import Comparison, StageLine, TextLine, Workspace
+from irscope.workspace.estimate_text import estimate_lines, shared_launch
+from irscope.workspace.problem_sizes import launch_text
 
 
-class EstimateView(SentenceView):
+class EstimateScreen(DocumentScreen):
     """The terms of the estimates, each with a bar; those with code behind them have an arrow."""
 
-    KEYS: ClassVar[KeyGroup] = KeyGroup(
-        "In the estimate",
-        (key("enter", "go", "Go to the code behind the term", "go there", name="go_to_term"),),
-    )
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
-
-
-class EstimateScreen(SentenceScreen):
-    """The estimates of A and B."""
-
     OPENED_BY: ClassVar[Binding] = OPEN_ESTIMATE
-    KEYS: ClassVar[Sequence[KeyGroup]] = (EstimateView.KEYS,)
-    PANELS: ClassVar[Sequence[type[LineView]]] = (EstimateView,)
-
-    def view(self) -> EstimateView:
-        """Create the panel."""
-        return EstimateView("Estimated time, without a GPU: an estimate, not a measurement")
+    KEYS: ClassVar[Sequence[KeyGroup]] = (
+        KeyGroup(
+            "In the estimate",
+            (key("enter", "go", "Go to the code behind the term", "go there", name="go_to_term"),),
+        ),
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *READ.bindings, *LEAVE.bindings]
+    HEADING = "Estimated time, without a GPU: an estimate, not a measurement"
+    WAITING = "estimating..."
 
     async def fill(self) -> None:
         """Estimates A and B."""
-        self.query_one(EstimateView).show([TextLine("estimating...")])
         self.show(await self.background.run(pair_estimate_lines, self.pair.comparison))
+
+
+def pair_estimate_lines(comparison: Comparison) -> list[TextLine]:
+    """Return the estimates of A and B, term by term; a term's line goes to the code behind it."""
+    workspace, single = comparison.workspace, comparison.single
+    lines = []
+    if not single:
+        pair = comparison.estimates
+        text = pair.text if pair else "A and B were not launched with the same arguments"
+        lines.append(TextLine(text, 0))
+    for index, variant in enumerate(comparison.variants[: 1 if single else 2]):
+        letter = "" if single else f"{'AB'[index]}  "
+        lines.append(TextLine(f"{letter}{comparison.heading(index)}", 0, title=True))
+        lines += _variant_lines(workspace, variant, index == 1, comparison)
+    return lines
+
+
+def _variant_lines(
+    workspace: Workspace, variant: Variant, right: bool, comparison: Comparison
+) -> Iterator[TextLine]:
+    shared = None if comparison.single else shared_launch(comparison.a, comparison.b)
+    launch = shared[right] if shared else next(iter(variant.launches), None)
+    if launch is None:
+        yield TextLine("not launched: irscope pick --launch estimates it for a launch that you write")
+        return
+    try:
+        estimate = workspace.estimates.of(variant, launch)
+    except UserError as error:
+        yield TextLine(str(error))
+        return
+    grid = " x ".join(map(str, launch.grid))
+    yield TextLine(f"grid {grid}, {launch_text(variant, launch)}")
+    for line in estimate_lines(estimate):
+        first = next(iter(line.evidence), None)
+        target = StageLine(first.stage, first.line, right) if first else None
+        yield TextLine(line.text, target=target)
+        if line.detail:
+            yield TextLine(line.detail, 3)

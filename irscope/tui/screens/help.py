@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from typing import ClassVar
 
-from rich.segment import Segment
-from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import ModalScreen
-from textual.strip import Strip
 
-from irscope.tui.bindings import EXPLAIN, FILTER_KEYS, LEAVE, KeyGroup
-from irscope.tui.paint import fitted
+from irscope.document.blocks import Line, title
+from irscope.tui.bindings import CLOSE, FILTER_KEYS, KeyGroup
 from irscope.tui.screens.reading import FilteringScreen
-from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.document_view import DocumentView, TextRow
 
 SIGNS = (
     ("+", "Only in B"),
@@ -41,71 +39,39 @@ _FROM_TEXTUAL = (
 _KEY_CELLS = 14
 
 
-class HelpView(LineView):
-    """The groups of keys and the signs, wrapped; those that a filter leaves."""
+class HelpView(DocumentView):
+    """The groups of keys and the signs; those that a filter leaves."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"help--section", "help--key"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"help--key"}
 
     def __init__(self, groups: Sequence[KeyGroup], show: Callable[[Binding], str]) -> None:
-        super().__init__()
+        super().__init__("Keys   / filters, ] next section, q or Escape closes")
         keys = [(g.title, [(show(binding), binding.tooltip) for binding in g.bindings]) for g in groups]
-        self._sections = [*keys, ("In every screen", list(_FROM_TEXTUAL)), ("Signs", list(SIGNS))]
-        self._filter = ""
-        self._lines: list[tuple[str, str, str]] = []  # style class, key, text
+        self._sections = [*keys, ("In every screen", _FROM_TEXTUAL), ("Signs", SIGNS)]
+        self.filter("")
 
     def filter(self, query: str) -> None:
         """Show only entries with `query`: in the key, in what it does, or in the title of the section."""
-        self._filter = query.lower().strip()
-        self._wrap()
-
-    def on_resize(self) -> None:
-        """Wrap the entries again."""
-        self._wrap()
-        super().on_resize()
-
-    def _wrap(self) -> None:
-        self._lines = []
-        for title, entries in self._sections:
-            whole = self._filter in title.lower()
-            matching = [entry for entry in entries if whole or self._filter in " ".join(entry).lower()]
+        words = query.lower().strip()
+        lines: list[Line] = []
+        for section, entries in self._sections:
+            whole = words in section.lower()
+            matching = [entry for entry in entries if whole or words in " ".join(entry).lower()]
             if matching:
-                gap = [("", "", "")] if self._lines else []
-                self._lines += [*gap, ("help--section", "", title)]
-                self._lines += [line for entry in matching for line in self._wrapped(*entry)]
-        if not self._lines:
-            self._lines = [("dim", "", f"No key or sign has “{self._filter}” in its text")]
-        self.lines_changed()
+                lines.append(title(section))
+                lines += [Line([(key, "help--key"), (text, "")]) for key, text in matching]
+        none = Line([(f"No key or sign has “{words}” in its text", "dim")], gap=True)
+        self.show_document(lines or [none])
 
-    def _wrapped(self, key: str, text: str) -> list[tuple[str, str, str]]:
-        room = max(self.scrollable_content_region.width - _KEY_CELLS - 3, 20)
-        lines = textwrap.wrap(text, room) or [""]
-        keys = textwrap.wrap(key, _KEY_CELLS) or [""]
-        rows = max(len(lines), len(keys))
-        keys, lines = (part + [""] * (rows - len(part)) for part in (keys, lines))
-        return [("help--key", *row) for row in zip(keys, lines, strict=True)]
-
-    def landmarks(self) -> Sequence[int]:
-        """Return the titles."""
-        return [index for index, (style, *_) in enumerate(self._lines) if style == "help--section"]
-
-    def line_count(self) -> int:
-        """Return the number of wrapped lines."""
-        return len(self._lines)
-
-    def draw_heading(self, width: int) -> Strip:
-        """Says how to search and how to close the help."""
-        return self.bar(" Keys   / filters, ] next section, q or Escape closes", width)
-
-    def draw_line(self, index: int, width: int) -> Strip:
-        """Draw a title, or a key and what it does."""
-        style, key, text = self._lines[index]
-        base = self.style("row--cursor") if index == self.cursor else self.base
-        if style != "help--key":
-            return Strip(
-                fitted([Segment(f" {text}", base + self.ink(style) if style else base)], width, base)
-            )
-        segments = [Segment(f" {key:>{_KEY_CELLS}} ", base + self.ink(style)), Segment(f" {text}", base)]
-        return Strip(fitted(segments, width, base))
+    def wrapped(self, line: Line, width: int) -> Iterator[TextRow]:
+        """Yield a title, or a key and what it does, each in its column."""
+        if len(line.pieces) == 1:
+            yield from super().wrapped(line, width)
+            return
+        (key, style), (text, _) = line.pieces
+        columns = (textwrap.wrap(key, _KEY_CELLS), textwrap.wrap(text, max(width - _KEY_CELLS - 3, 20)))
+        for name, part in zip_longest(*columns, fillvalue=""):
+            yield TextRow([(f" {name:>{_KEY_CELLS}} ", style), (f" {part}", "")])
 
 
 class HelpScreen(FilteringScreen[None], ModalScreen[None]):
@@ -114,24 +80,13 @@ class HelpScreen(FilteringScreen[None], ModalScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("question_mark", "close", "Close", show=False),
         *FILTER_KEYS,
-        *(binding for binding in LEAVE.bindings if binding is not EXPLAIN),
+        CLOSE,
     ]
 
     def __init__(self, groups: Sequence[KeyGroup], show: Callable[[Binding], str]) -> None:
-        super().__init__()
-        self._groups = groups
-        self._show = show
-
-    def compose(self) -> ComposeResult:
-        """Yield the panel and the field of the filter."""
-        yield HelpView(self._groups, self._show)
-        self.search_bar.placeholder = "filter: a key, a word of what it does, or a section"
-        yield self.search_bar
-
-    def on_mount(self) -> None:
-        """Focuses the panel."""
-        self.query_one(HelpView).focus()
+        self._view = HelpView(groups, show)
+        super().__init__(self._view, "filter: a key, a word of what it does, or a section")
 
     def filter_lines(self, query: str) -> None:
         """Show only keys and signs that match."""
-        self.query_one(HelpView).filter(query)
+        self._view.filter(query)

@@ -6,10 +6,10 @@ The list of the home screen: sections of things to open, each short until it is 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
-from rich.segment import Segment
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -17,7 +17,7 @@ from textual.strip import Strip
 
 from irscope.model.text import display_line
 from irscope.tui.background import Background
-from irscope.tui.bindings import FILTER_KEYS, IN_HOME, LEAVE, KeyGroup
+from irscope.tui.bindings import CLOSE, EXPLAIN, FILTER_KEYS, IN_HOME, KeyGroup
 from irscope.tui.home_entries import (
     EntryOpened,
     HomeEntry,
@@ -30,11 +30,11 @@ from irscope.tui.home_entries import (
     sample_entries,
     writing_entries,
 )
-from irscope.tui.paint import fitted
 from irscope.tui.screens.reading import FilteringScreen
 from irscope.tui.settings import CaptureState, StateFolder
 from irscope.tui.widgets.bars import Bar, KeyHints, Label
-from irscope.tui.widgets.line_view import HEADING, LineView
+from irscope.tui.widgets.line_view import HEADING, ItemView, LineView, Piece
+from irscope.tui.widgets.table_painter import cell
 
 # Entries of a folded section, unless more fit.
 _FEW = {Section.LESSONS: 14, Section.SAMPLES: 4, Section.MANUAL: 3}
@@ -46,11 +46,23 @@ _GAP, _MAX_NAME = 2, 60
 _NAME = 24
 
 
-class HomeView(LineView):
+class HomeLine(NamedTuple):
+    """A title, or an entry below it."""
+
+    section: Section
+    text: str
+    entry: HomeEntry | None = None
+
+    @property
+    def key(self) -> tuple[Section, str]:
+        """Identify the title or the entry, whatever else is shown."""
+        return self.section, self.entry.name if self.entry else ""
+
+
+class HomeView(ItemView[HomeLine]):
     """Sections and their entries; Enter on a title unfolds its section."""
 
     KEYS: ClassVar[KeyGroup] = IN_HOME
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"home--section", "home--missing"}
 
     def __init__(self) -> None:
@@ -58,15 +70,13 @@ class HomeView(LineView):
         self._lists: dict[Section, Sequence[HomeEntry]] = {}
         self._unfolded: set[Section] = set()
         self._query = ""
-        self._lines: list[tuple[Section, HomeEntry | str]] = []
 
     @property
-    def current(self) -> HomeEntry | None:
+    def entry(self) -> HomeEntry | None:
         """Return the entry under the cursor, or None on a title."""
-        line = self._lines[self.cursor][1] if self.cursor < len(self._lines) else None
-        return line if isinstance(line, HomeEntry) else None
+        return self.current.entry if self.current else None
 
-    def show(self, section: Section, entries: Sequence[HomeEntry]) -> None:
+    def show_section(self, section: Section, entries: Sequence[HomeEntry]) -> None:
         """Show the entries of a section; the cursor does not move."""
         self._lists[section] = entries
         self._lay_out()
@@ -79,36 +89,36 @@ class HomeView(LineView):
         """Show only entries that match, of every section."""
         self._query = query.strip()
         self._lay_out()
-        self.cursor = next((i for i, (_, line) in enumerate(self._lines) if isinstance(line, HomeEntry)), 0)
+        self.cursor = next((index for index, line in enumerate(self.items) if line.entry), 0)
 
     def go_to_section(self, section: Section, name: str = "") -> None:
         """Move the cursor to the first entry of a section, or to the one called `name`."""
-        for index, (owner, line) in enumerate(self._lines):
-            if owner is section and isinstance(line, HomeEntry) and name in ("", line.name):
+        for index, line in enumerate(self.items):
+            if line.section is section and line.entry and name in ("", line.entry.name):
                 self.scroll_to(y=max(index - 1, 0), animate=False, force=True)
                 self.cursor = index
                 return
 
     def _lay_out(self) -> None:
-        current_line = self._lines[self.cursor] if self.cursor < len(self._lines) else None
-        self._lines = []
+        before = self.current
         matching = {
-            section: [entry for entry in self._lists.get(section, ()) if entry.matches(self._query)]
+            section: [entry for entry in self.entries(section) if entry.matches(self._query)]
             for section in Section
         }
         sizes = {section: self._shown(section, len(entries)) for section, entries in matching.items()}
         free = self.page_lines - sum(size + bool(size) for size in sizes.values())
+        lines: list[HomeLine] = []
         for section, entries in matching.items():
             few = min(len(entries), sizes[section] + max(free, 0))
             free -= few - sizes[section]
             if entries:
                 hidden = len(entries) - few
                 more = f"   {hidden} more: Enter" if hidden > 0 else ""
-                self._lines.append((section, f"{section.value} ({len(entries)}){more}"))
-                self._lines += [(section, entry) for entry in entries[:few]]
-        self.lines_changed()
-        if current_line is not None:
-            self.set_reactive(LineView.cursor, self._find(current_line))
+                lines.append(HomeLine(section, f"{section.value} ({len(entries)}){more}"))
+                lines += [HomeLine(section, entry.name, entry) for entry in entries[:few]]
+        self.show(lines)
+        same = (index for index, line in enumerate(lines) if before and line.key == before.key)
+        self.set_reactive(LineView.cursor, next(same, self.cursor))
 
     def _shown(self, section: Section, count: int) -> int:
         """Return how many of `count` entries are shown even if the screen is full."""
@@ -120,71 +130,49 @@ class HomeView(LineView):
         self._lay_out()
         super().on_resize()
 
-    def _find(self, line: tuple[Section, HomeEntry | str]) -> int:
-        """Return the line of the same entry, or of the title of the same section."""
-        section, wanted_line = line
-        for index, (owner, candidate) in enumerate(self._lines):
-            if owner is section and _name(wanted_line) == _name(candidate):
-                return index
-        return self.validate_cursor(self.cursor)
-
     def landmarks(self) -> Sequence[int]:
         """Return the titles."""
-        return [index for index, (_, line) in enumerate(self._lines) if isinstance(line, str)]
+        return [index for index, line in enumerate(self.items) if line.entry is None]
 
-    def action_open(self) -> None:
+    def action_choose(self) -> None:
         """Open an entry, or unfolds a section or folds it."""
-        if self.current is not None:
-            self.post_message(EntryOpened(self.current))
-        elif self._lines:
-            self._unfolded ^= {self._lines[self.cursor][0]}
+        if self.entry is not None:
+            self.post_message(EntryOpened(self.entry))
+        elif self.current:
+            self._unfolded ^= {self.current.section}
             self._lay_out()
 
     def on_click(self, event: events.Click) -> None:
         """Unfold the section whose title is clicked, or open the entry that is clicked twice."""
-        super().on_click(event)
-        if event.y >= HEADING and (event.chain == 2 or self.current is None):
-            self.action_open()
-
-    def line_count(self) -> int:
-        """Return the number of titles and entries."""
-        return len(self._lines)
+        LineView.on_click(self, event)
+        if event.y >= HEADING and (event.chain == 2 or self.entry is None):
+            self.action_choose()
 
     def draw_heading(self, width: int) -> Strip:
         """Draw the titles of the columns of a capture."""
         names = ("kernel", "target", "variants", "opened")
-        return self.bar(f"   {self._row('', names, width)}", width)
+        return self.bar(f"   {_row('', names, width)}", width)
 
-    def draw_line(self, index: int, width: int) -> Strip:
-        """Draw a title or an entry."""
-        _, line = self._lines[index]
-        base = self.style("row--cursor") if index == self.cursor else self.base
-        if isinstance(line, str):
-            return Strip(fitted([Segment(f" {line}", base + self.ink("home--section"))], width, base), width)
-        text = self._row(line.name, line.cells, width) if line.capture else _title(line, width)
-        ink = base + self.ink("home--missing") if line.missing else base
-        return Strip(fitted([Segment(f"   {text}", ink)], width, base), width)
-
-    def _row(self, name: str, cells: Sequence[str], width: int) -> str:
-        """Return the name and the cells of a capture, in columns."""
-        sizes = _WIDE_CELLS if width >= _WIDE else _CELLS
-        room = min(max(width - sum(sizes) - _GAP * len(sizes) - 4, 12), _MAX_NAME)
-        parts = [_cell(name, room), *(_cell(cell, size) for cell, size in zip(cells, sizes, strict=False))]
-        return (" " * _GAP).join(parts)
+    def pieces(self, item: HomeLine, index: int, width: int) -> Sequence[Piece]:
+        """Return a title or an entry."""
+        entry = item.entry
+        if entry is None:
+            return [(f" {item.text}", "home--section")]
+        text = _row(entry.name, entry.cells, width) if entry.capture else _title(entry, width)
+        return [(f"   {text}", "home--missing" if entry.missing else "")]
 
 
-def _cell(text: str, width: int) -> str:
-    visible_text = display_line(text)
-    return (visible_text if len(visible_text) <= width else f"{visible_text[: width - 1]}…").ljust(width)
+def _row(name: str, cells: Sequence[str], width: int) -> str:
+    """Return the name and the cells of a capture, in columns."""
+    sizes = _WIDE_CELLS if width >= _WIDE else _CELLS
+    room = min(max(width - sum(sizes) - _GAP * len(sizes) - 4, 12), _MAX_NAME)
+    columns = zip((name, *cells), (room, *sizes), strict=False)
+    return (" " * _GAP).join(cell(display_line(text), size, right=False) for text, size in columns)
 
 
 def _title(entry: HomeEntry, width: int) -> str:
     name = display_line(entry.name).ljust(_NAME if entry.cells else 0)
-    return _cell("  ".join([name, *entry.cells]), width - 4).rstrip()
-
-
-def _name(one: HomeEntry | str) -> str:
-    return one.name if isinstance(one, HomeEntry) else one.partition(" (")[0]
+    return cell(display_line("  ".join([name, *entry.cells])), width - 4, right=False).rstrip()
 
 
 # The captures of a folder that are read between two redraws.
@@ -206,9 +194,12 @@ class HomeScreen(FilteringScreen[None]):
     keeps `background` busy for seconds.
     """
 
-    KEYS: ClassVar[Sequence[KeyGroup]] = (HomeView.KEYS,)
     PANELS: ClassVar[Sequence[type[LineView]]] = (HomeView,)
-    BINDINGS: ClassVar[list[BindingType]] = [*FILTER_KEYS, *LEAVE.bindings]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *FILTER_KEYS,
+        replace(EXPLAIN, applies=lambda screen: False),
+        replace(CLOSE, applies=lambda screen: screen.can_close),
+    ]
 
     def __init__(
         self,
@@ -219,7 +210,9 @@ class HomeScreen(FilteringScreen[None]):
         problem: str = "",
         entry: str = "",
     ) -> None:
-        super().__init__()
+        self._view = HomeView()
+        super().__init__(self._view, "filter: words of a name, kernel, target or section")
+        self._note = HomeBar(id="home-note")
         self._background = background
         self._lister = Background()
         self._states = states
@@ -228,21 +221,19 @@ class HomeScreen(FilteringScreen[None]):
         self._problem = problem
         self._entry = entry
         self._folder = Path.cwd()
-        self.search_bar.placeholder = "filter: words of a name, kernel, target or section"
 
     def compose(self) -> ComposeResult:
         """Yield the title, the list, the line about the entry under the cursor, the filter, the keys."""
-        yield HomeBar(id="home-title")
-        yield HomeView()
-        yield HomeBar(id="home-note")
-        yield self.search_bar
+        title = HomeBar(id="home-title")
+        title.set_labels([Label(" irscope ", "title--app"), Label(f" {self._folder}", "title--note")])
+        yield title
+        yield self._view
+        yield self._note
+        yield self.filter_bar
         yield KeyHints(id="keys")
 
     def on_mount(self) -> None:
         """Read the lists after the first paint."""
-        title = [Label(" irscope ", "title--app"), Label(f" {self._folder}", "title--note")]
-        self.query_one("#home-title", HomeBar).set_labels(title)
-        self.query_one(HomeView).focus()
         self._describe()
         self.call_after_refresh(self.action_refresh_lists)
         self.set_interval(_WRITING_SECONDS, self._follow_writers)
@@ -263,39 +254,39 @@ class HomeScreen(FilteringScreen[None]):
     @work(exclusive=True, group="home", exit_on_error=False)
     async def _read(self) -> None:
         """Fill the sections; reads each capture in the folder for a moment."""
-        view, run = self.query_one(HomeView), self._lister.run
+        view, run = self._view, self._lister.run
         states = await run(self._states.recent)
-        view.show(Section.RECENT, await run(recent_entries, states, self._folder))
+        view.show_section(Section.RECENT, await run(recent_entries, states, self._folder))
         if self._start is Section.RECENT and states:
             self._place_cursor()
         for section, entries in _FIXED.items():  # before the folder, which may be a slow one
-            view.show(section, await run(entries))
+            view.show_section(section, await run(entries))
         folder_list = await run(folder_entries, self._folder)
-        view.show(Section.HERE, folder_list)
+        view.show_section(Section.HERE, folder_list)
         self._place_cursor()
         await self._open_captures(states, folder_list)
         self._describe()
 
     async def _open_captures(self, states: Sequence[CaptureState], here: list[HomeEntry]) -> None:
         """Add the captures that are being written, and what is in those of the folder."""
-        view, run = self.query_one(HomeView), self._background.run
+        view, run = self._view, self._background.run
         paths = [Path(state.path) for state in states] + [entry.path for entry in here if entry.path]
-        view.show(Section.WRITING, await run(_listed, paths, self._folder))
+        view.show_section(Section.WRITING, await run(_listed, paths, self._folder))
         for first in range(0, len(here), _BATCH):
             here[first : first + _BATCH] = await run(_described, here[first : first + _BATCH])
-            view.show(Section.HERE, here)
+            view.show_section(Section.HERE, here)
 
     @work(exclusive=True, group="writers", exit_on_error=False)
     async def _follow_writers(self) -> None:
         """Show how many variants the captures have that are being written."""
-        view = self.query_one(HomeView)
+        view = self._view
         paths = [entry.path for entry in view.entries(Section.WRITING) if entry.path]
         if paths and self.is_current:
-            view.show(Section.WRITING, await self._background.run(_listed, paths, self._folder))
+            view.show_section(Section.WRITING, await self._background.run(_listed, paths, self._folder))
 
     def _place_cursor(self) -> None:
         if self._start is not None:
-            view = self.query_one(HomeView)
+            view = self._view
             start, self._start = self._start, None
             preferred = (start, Section.RECENT, Section.HERE, Section.LESSONS)
             view.go_to_section(next((section for section in preferred if view.entries(section)), start))
@@ -303,24 +294,23 @@ class HomeScreen(FilteringScreen[None]):
 
     def filter_lines(self, query: str) -> None:
         """Show only entries that match."""
-        self.query_one(HomeView).filter(query)
+        self._view.filter(query)
         self._describe()
 
     @on(LineView.CursorMoved)
     def _describe(self) -> None:
         """Show the path of the entry under the cursor, or what is wrong."""
-        entry = self.query_one(HomeView).current
+        entry = self._view.entry
         text = f"{entry.detail}: there is no such file any more" if entry and entry.missing else ""
         text = text or (entry.detail if entry else "")
         style = "problem" if self._problem or (entry and entry.missing) else "title--note"
-        self.query_one("#home-note", HomeBar).set_labels([Label(f" {self._problem or text} ", style)])
+        self._note.set_labels([Label(f" {self._problem or text} ", style)])
         self._problem = ""
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """At the bottom there is nothing to go back to, unless there is a filter."""
-        if action == "close":
-            return not self._bottom or bool(self.search_bar.value)
-        return action != "explain" and super().check_action(action, parameters)
+    @property
+    def can_close(self) -> bool:
+        """Return False at the bottom, where there is nothing to go back to, unless there is a filter."""
+        return not self._bottom or bool(self.filter_bar.value)
 
 
 _FIXED: dict[Section, Callable[[], list[HomeEntry]]] = {

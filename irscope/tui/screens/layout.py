@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
@@ -15,16 +15,17 @@ from textual.binding import Binding, BindingType
 from irscope.model import UserError
 from irscope.tui.background import Background
 from irscope.tui.bindings import LEAVE, KeyGroup, key
-from irscope.tui.controllers.main_screen import MainScreen, shown_variant
 from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OPEN_LAYOUTS
 from irscope.tui.screens.dialogs import DismissOnce
 from irscope.tui.screens.explain import explain_line
 from irscope.tui.widgets.bars import KeyHints, Label
 from irscope.tui.widgets.grid_view import GridView, LayoutBar
-from irscope.tui.widgets.line_view import LineView
-from irscope.workspace import ColorBy, DrawingOptions, LayoutComparison, LayoutDrawing, ValuePair, cell_size
+from irscope.workspace import ColorBy, DrawingOptions, LayoutComparison, LayoutDrawing, ValuePair
 from irscope.workspace.variant_texts import PYTHON, written_stage
+
+if TYPE_CHECKING:
+    from irscope.tui.screens.compare import CompareScreen
 
 _NAMES = re.compile(r"%[\w$.-]+(?:#\d+)?|#[A-Za-z_]\w*")
 _MAX_NAMES = 40
@@ -53,22 +54,27 @@ class LayoutScreen(DismissOnce[None]):
                 key("z", "whole", "Show the whole tensor, or the part that repeats", "whole"),
                 key("c", "compact", "Compact: all of it by warp, thread and register, or bank", "compact"),
                 key("s", "swizzle", "Show shared memory without or with its swizzle", "swizzle"),
-                key("w", "written", "Gluon: show the layouts as written, or as lowered", "written"),
+                key(
+                    "w",
+                    "written",
+                    "Gluon: show the layouts as written, or as lowered",
+                    "written",
+                    applies=lambda screen: screen.is_gluon,
+                ),
                 key("b", "banks", "Show the banks of each access, then the buffer", "banks"),
             ),
         ),
     )
-    PANELS: ClassVar[Sequence[type[LineView]]] = ()
     BINDINGS: ClassVar[list[BindingType]] = [*KEYS[0].bindings, *LEAVE.bindings]
 
     @classmethod
-    def open(cls, main: MainScreen) -> None:
+    def open(cls, main: CompareScreen) -> None:
         """Show the layouts of A and B, starting with the value on the line."""
         if "ttgir" not in main.pair.stages:
             main.notify("There are no layouts without TTGIR", severity="warning")
             return
         names, right = _names_on_line(main)
-        as_written = written_stage(shown_variant(main, right)) == main.stage
+        as_written = written_stage(main.shown_variant(right)) == main.stage
         main.app.push_screen(cls(main.pair, main.background, names, right, as_written))
 
     def __init__(
@@ -85,6 +91,7 @@ class LayoutScreen(DismissOnce[None]):
         self._background = background
         self._names, self._right = names, right
         self._layouts: LayoutComparison | None = None
+        self._view = GridView()
         self._index = 0
         self._options = DrawingOptions()
         # The property that colors the compact view; None: the view is not compact.
@@ -96,7 +103,7 @@ class LayoutScreen(DismissOnce[None]):
     def compose(self) -> ComposeResult:
         """Yield the title, the grids, the cell under the cursor and a description per side, the keys."""
         yield LayoutBar(id="layout-title")
-        yield GridView()
+        yield self._view
         yield LayoutBar(id="layout-difference")
         yield LayoutBar(id="layout-a")
         yield LayoutBar(id="layout-b")
@@ -105,7 +112,7 @@ class LayoutScreen(DismissOnce[None]):
 
     def on_mount(self) -> None:
         """Parse the stages in the background."""
-        self.query_one(GridView).focus()
+        self._view.focus()
         self._set_title([Label(" reading the layouts...", "note")])
         self._read()
 
@@ -135,7 +142,7 @@ class LayoutScreen(DismissOnce[None]):
             self._set_title([Label(" No tensor of this kernel has a layout ", "problem")])
             return
         drawings = layouts.draw(value, self._drawing_options(layouts, value))
-        self.query_one(GridView).show([drawing.grid for drawing in drawings])
+        self._view.show([drawing.grid for drawing in drawings])
         number = Label(f" {self._index + 1} of {len(layouts.values)} ", "value")
         self._set_title(
             [
@@ -158,12 +165,11 @@ class LayoutScreen(DismissOnce[None]):
         if self._color_by is None or not choices or self._options.access is not None:
             return self._options
         by = self._color_by if self._color_by in choices else choices[0]
-        cell = 1, 1
-        if not self._options.whole:
-            shapes = layouts.shapes(value)
-            sizes = [cell_size(shapes, rows, columns) for rows, columns in self.query_one(GridView).panes()]
-            cell = min(sizes, key=prod)
-        return replace(self._options, cell=cell, color_by=by)
+        if self._options.whole:
+            return replace(self._options, cell=(1, 1), color_by=by)
+        shapes, panes = layouts.shapes(value), self._view.panes()
+        maps = [self._options.as_map(shapes, rows, columns, by) for rows, columns in panes]
+        return min(maps, key=lambda options: prod(options.cell or ()))
 
     def _map_label(self, layouts: LayoutComparison, value: ValuePair) -> list[Label]:
         """Return the meaning of the glyphs in the compact view."""
@@ -183,7 +189,7 @@ class LayoutScreen(DismissOnce[None]):
     @on(GridView.CellMoved)
     def _describe(self) -> None:
         """Describe the cell under the cursor and the drawing, for each side."""
-        cells = self.query_one(GridView).cells()
+        cells = self._view.cells()
         for index, letter in enumerate("AB"):
             bar = self.query_one(f"#layout-{letter.lower()}", LayoutBar)
             bar.display = index < len(self._descriptions)
@@ -200,12 +206,12 @@ class LayoutScreen(DismissOnce[None]):
 
     def action_cell(self, rows: int, columns: int) -> None:
         """Move the cursor."""
-        view = self.query_one(GridView)
-        view.cursor = (view.cursor[0] + rows, view.cursor[1] + columns)
+        row, column = self._view.cursor
+        self._view.cursor = (row + rows, column + columns)
 
     def action_cells_down(self, pages: int) -> None:
         """Move the cursor by a page."""
-        self.action_cell(pages * self.query_one(GridView).page(), 0)
+        self.action_cell(pages * self._view.page(), 0)
 
     def action_value(self, step: int) -> None:
         """Show another tensor of the kernel."""
@@ -233,11 +239,10 @@ class LayoutScreen(DismissOnce[None]):
         self._options = replace(self._options, swizzle=not self._options.swizzle)
         self._show()
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Only Gluon kernels have layouts as written."""
-        if action == "written":
-            return written_stage(self._pair.a) is not None
-        return super().check_action(action, parameters)
+    @property
+    def is_gluon(self) -> bool:
+        """Return True if the layouts as written are known: only Gluon kernels have them."""
+        return written_stage(self._pair.a) is not None
 
     def action_written(self) -> None:
         """Show the layouts of a Gluon kernel as written, or as lowered."""
@@ -276,13 +281,13 @@ def _descriptions(drawings: Sequence[LayoutDrawing]) -> tuple[list[str], str]:
     return side_texts, " ".join(common)
 
 
-def _names_on_line(main: MainScreen) -> tuple[list[str], bool]:
+def _names_on_line(main: CompareScreen) -> tuple[list[str], bool]:
     """Return the names on the line under the cursor, and whether it is B's."""
     line, right = main.texts.place
     if main.stage == PYTHON:
-        kernel = shown_variant(main, right).kernel
+        kernel = main.shown_variant(right).kernel
         return [f":{kernel.source.line + line}"], right
-    if main.stage not in ("ttgir", written_stage(shown_variant(main, right))):
+    if main.stage not in ("ttgir", written_stage(main.shown_variant(right))):
         return [], right
     text = (main.texts.line_text(right) or "")[:_MAX_LINE]
     return _NAMES.findall(text)[:_MAX_NAMES], right

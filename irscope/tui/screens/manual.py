@@ -13,7 +13,6 @@ from rich.markdown import Markdown
 from rich.segment import Segment
 from rich.theme import Theme
 from textual import work
-from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.strip import Strip
 
@@ -23,8 +22,7 @@ from irscope.tui.background import Background
 from irscope.tui.bindings import LEAVE, READ
 from irscope.tui.paint import fitted
 from irscope.tui.screens.reading import ReadingScreen
-from irscope.tui.widgets.bars import KeyHints
-from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.line_view import ItemView
 
 # Lines of prose get hard to read if they are longer.
 _MAX_WIDTH = 110
@@ -37,38 +35,23 @@ _STYLES = Theme(
 )
 
 
-class ManualView(LineView):
-    """A rendered page."""
+class ManualView(ItemView[Sequence[Segment]]):
+    """A rendered page; lines that equal one of `headings` begin a section."""
 
-    def __init__(self, title: str) -> None:
-        super().__init__()
-        self._title = title
-        self._rows: list[list[Segment]] = []
-        self._headings: frozenset[str] = frozenset()
-
-    def show(self, rows: list[list[Segment]], headings: frozenset[str] = frozenset()) -> None:
-        """Show rendered lines; those that equal one of `headings` begin a section."""
-        self._rows, self._headings = rows, headings
-        self.lines_changed()
+    headings: frozenset[str] = frozenset()
 
     def landmarks(self) -> Sequence[int]:
         """Return the headings."""
-        return [index for index in range(len(self._rows)) if self.plain_text(index).strip() in self._headings]
-
-    def line_count(self) -> int:
-        """Return the number of lines."""
-        return len(self._rows)
-
-    def draw_heading(self, width: int) -> Strip:
-        """Draw the title of the page."""
-        return self.bar(f" {self._title}", width)
+        return [
+            index for index in range(self.line_count()) if self.plain_text(index).strip() in self.headings
+        ]
 
     def draw_line(self, index: int, width: int) -> Strip:
         """Draw a line of the page."""
-        base = self.style("row--cursor") if index == self.cursor else self.base
+        base = self.line_base(index)
         row = [
             Segment(display_line(text), base + style if style else base)
-            for text, style, _ in self._rows[index]
+            for text, style, _ in self.items[index]
         ]
         return Strip(fitted([Segment(" ", base), *row], width, base), width)
 
@@ -79,20 +62,11 @@ class ManualScreen(ReadingScreen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [*READ.bindings, *LEAVE.bindings]
 
     def __init__(self, title: str, path: Path, background: Background) -> None:
-        super().__init__()
+        self._view = ManualView(title)
+        super().__init__(self._view)
         self._page = ManualPage(title, path)
         self._background = background
         self._width = 0
-
-    def compose(self) -> ComposeResult:
-        """Yield the page, the search bar, the keys."""
-        yield ManualView(self._page.title)
-        yield self.search_bar
-        yield KeyHints(id="keys")
-
-    def on_mount(self) -> None:
-        """Focuses the page."""
-        self.query_one(ManualView).focus()
 
     def on_resize(self) -> None:
         """Render the page for the width of the screen."""
@@ -109,12 +83,8 @@ class ManualScreen(ReadingScreen[None]):
         except OSError as error:
             text = f"{self._page.path}: {error.strerror or error}"
         rows = await self._background.run(rendered, text, self._width, dark)
-        self.query_one(ManualView).show(rows, frozenset(_plain(title) for title in _HEADING.findall(text)))
-
-
-def _plain(title: str) -> str:
-    """Return a heading as it is rendered."""
-    return title.replace("`", "").strip()
+        self._view.headings = frozenset(title.replace("`", "").strip() for title in _HEADING.findall(text))
+        self._view.show(rows)
 
 
 def rendered(text: str, width: int, dark: bool) -> list[list[Segment]]:

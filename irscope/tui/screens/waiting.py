@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import ClassVar
 
 from textual import work
@@ -10,13 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.message import Message
-from textual.screen import Screen
 from textual.widgets import Static
 
 from irscope.model import UserError
 from irscope.model.text import display_line
 from irscope.tui.background import Background
-from irscope.tui.bindings import EXPLAIN, LEAVE
+from irscope.tui.bindings import CLOSE
+from irscope.tui.screens.dialogs import ActionScreen
 from irscope.tui.widgets.bars import KeyHints
 from irscope.workspace import Workspace
 from irscope.workspace.growth import GrowthWatch
@@ -24,7 +25,7 @@ from irscope.workspace.growth import GrowthWatch
 _INTERVAL = 0.5
 
 
-class WaitingScreen(Screen[None]):
+class WaitingScreen(ActionScreen[None]):
     """Waits for the first variant. `go_home` leaves it; without it, there is nothing to go back to."""
 
     class Ready(Message):
@@ -34,14 +35,17 @@ class WaitingScreen(Screen[None]):
             super().__init__()
             self.workspace = workspace
 
-    BINDINGS: ClassVar[list[BindingType]] = [binding for binding in LEAVE.bindings if binding is not EXPLAIN]
+    # Without a screen below, q is the app's: it quits.
+    BINDINGS: ClassVar[list[BindingType]] = [
+        replace(CLOSE, applies=lambda screen: screen.go_home is not None)
+    ]
 
     def __init__(
         self, workspace: Workspace, background: Background, go_home: Callable[[], None] | None = None
     ) -> None:
         super().__init__()
         self._workspace = workspace
-        self._go_home = go_home
+        self.go_home = go_home
         self._background = background
         self._watch = GrowthWatch(workspace.path)
 
@@ -58,16 +62,10 @@ class WaitingScreen(Screen[None]):
         """Begins to look."""
         self._timer = self.set_interval(_INTERVAL, self._look)
 
-    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Without a screen below, q is the app's: it quits."""
-        if action == "close":
-            return self._go_home is not None
-        return super().check_action(action, parameters)
-
     def action_close(self) -> None:
         """Return to the home screen."""
-        if self._go_home is not None:
-            self._go_home()
+        if self.go_home is not None:
+            self.go_home()
 
     @work(exclusive=True, group="waiting", exit_on_error=False)
     async def _look(self) -> None:

@@ -19,7 +19,6 @@ from rich.segment import Segment
 from textual import events
 from textual.binding import ActiveBinding, Binding
 from textual.geometry import Size
-from textual.reactive import var
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -117,20 +116,13 @@ class StageTabs(Bar):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"tab", "tab--active", "tab--differs"}
 
-    active: var[str] = var("", init=False)
+    stages: Sequence[str] = ()
+    notes: Mapping[str, str] = {}
+    active = ""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
-        super().__init__(id=id)
-        self.stages: Sequence[str] = ()
-        self._notes: Mapping[str, str] = {}
-
-    def set_stages(self, stages: Sequence[str], notes: Mapping[str, str]) -> None:
-        """Show these stages; a note says what differs ("" without a pair)."""
-        self.stages, self._notes = stages, dict(notes)
-        self.refresh()
-
-    def watch_active(self) -> None:
-        """Redraws the tabs."""
+    def set_stages(self, stages: Sequence[str], notes: Mapping[str, str], active: str) -> None:
+        """Show these stages, one of them `active`; a note says what differs ("" without a pair)."""
+        self.stages, self.notes, self.active = stages, dict(notes), active
         self.refresh()
 
     def labels(self, width: int) -> Sequence[Label]:
@@ -148,7 +140,7 @@ class StageTabs(Bar):
         return tabs[first:]
 
     def _label(self, number: int, stage: str, short: bool) -> Label:
-        note = self._notes.get(stage, "")
+        note = self.notes.get(stage, "")
         differs = bool(note) and note not in ("=", *_OPEN)
         if short and differs and stage != self.active:
             note = "~"

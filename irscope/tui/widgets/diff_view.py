@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
-from textual.binding import BindingType
 from textual.geometry import Region
 from textual.strip import Strip
 
 from irscope.model.text import display_line
 from irscope.tui import minimap, paint, row_painter
 from irscope.tui.bindings import KeyGroup, key
-from irscope.tui.minimap import NO_FLAGS, LineFlags, Minimap
+from irscope.tui.minimap import Minimap
 from irscope.tui.page import Page
 from irscope.tui.paint import ScrollTarget, aimed, change_targets, fitted, match_targets
 from irscope.tui.row_painter import Columns, RowPainter
 from irscope.tui.widgets.line_view import HEADING
 from irscope.tui.widgets.page_view import PageView
 from irscope.workspace import LineMarks
+from irscope.workspace.stage_marks import NO_MARKS
 
 # The heights from which on the change under the cursor has a line, and two lines.
 _FOOTER_FROM, _TWO_FROM = 6, 20
@@ -48,7 +49,6 @@ class DiffView(PageView):
             key("enter", "open_fold", "Unfold the lines under the cursor, or show a long change in full"),
         ),
     )
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         *row_painter.STYLE_CLASSES,
         *(f"code--{name}" for name in paint.STYLE_CLASSES),
@@ -70,11 +70,11 @@ class DiffView(PageView):
         self._strips: dict[tuple[int, int, bool, str], Strip] = {}
         # The state that the painter of the lines was made for, and the painter.
         self._known_painter: tuple[tuple[object, ...], RowPainter] | None = None
-        self._flags: tuple[LineFlags, LineFlags] = (NO_FLAGS, NO_FLAGS)
+        self._marks = (NO_MARKS, NO_MARKS)
         # Whether the minimap and the gauge are shown; None: if there is room.
         self._wants_map: bool | None = None
         self._wants_gauge: bool | None = None
-        self._map = Minimap(self._layout, (NO_FLAGS.marks, NO_FLAGS.marks), 1)
+        self._map = Minimap(self._layout, self._marks, 1)
         self._highlighted: row_painter.Highlighted = (frozenset(), frozenset())
 
     def show(self, page: Page, headings: tuple[str, str], place: tuple[int, bool]) -> None:
@@ -93,10 +93,14 @@ class DiffView(PageView):
 
     def set_marks(self, left: LineMarks, right: LineMarks) -> None:
         """Mark the lines of A and B: hot loops, matrix instructions, spills, register pressure."""
-        if (left, right) != (self._flags[0].marks, self._flags[1].marks):
-            self._flags = LineFlags(left), LineFlags(right)
+        if (left, right) != self._marks:
+            self._marks = left, right
             self._map = self._new_map()
             self.redraw()
+
+    def matches(self, query: str) -> Sequence[int]:
+        """Return the rows with `query`; source locations count if they are on screen."""
+        return self._page.matches(query, self.located)
 
     def mark_matches(self, query: str) -> None:
         """Mark the matches of a search."""
@@ -264,7 +268,7 @@ class DiffView(PageView):
 
     def line_height(self, index: int) -> int:
         """Return the number of screen lines that a line takes."""
-        return self._painter().height(self._layout.lines[index])
+        return self._painter().height(self._layout[index])
 
     # Drawing.
 
@@ -293,7 +297,7 @@ class DiffView(PageView):
             base, width = self.base, self.area.width
             segments = [Segment(" " * self._text_width, base)]
             if index >= 0:
-                segments = self._painter().paint(self._layout.lines[index], index == self.cursor, part)
+                segments = self._painter().paint(self._layout[index], index == self.cursor, part)
             strip = self._strips[key] = Strip([*segments, Segment(cells, self.style("ruler"))], width)
         return strip
 
@@ -319,7 +323,7 @@ class DiffView(PageView):
         return bool(self._columns.gauge)
 
     def _new_map(self) -> Minimap:
-        return Minimap(self._layout, (self._flags[0].marks, self._flags[1].marks), self.page_lines)
+        return Minimap(self._layout, self._marks, self.page_lines)
 
     @property
     def _text_width(self) -> int:
@@ -330,7 +334,7 @@ class DiffView(PageView):
     def _columns(self) -> Columns:
         two = self._page.right is not None and not self._layout.unified
         columns = Columns(self._page, self._text_width, two, 0)
-        has_pressure = any(flags.pressure for flags in self._flags)
+        has_pressure = any(marks.pressure for marks in self._marks)
         wide = columns.width_of(False) >= minimap.GAUGE_NARROWEST
         if has_pressure and (wide if self._wants_gauge is None else self._wants_gauge):
             return replace(columns, gauge=minimap.GAUGE_WIDTH)
@@ -355,7 +359,7 @@ class DiffView(PageView):
             full=self._panned,
             wrapped=self._wrapped,
             tallest=self.page_lines,
-            flags=self._flags,
+            marks=self._marks,
         )
 
     # The change under the cursor.
@@ -393,7 +397,7 @@ class DiffView(PageView):
         change_pieces = list(
             row_painter.pieces(self._page, row, painter.text(row, False), painter.text(row, True))
         )
-        notes = list(row_painter.notes(self._flags, row, self._page.right is not None))
+        notes = list(row_painter.notes(self._marks, row, self._page.right is not None))
         if change_pieces and notes:
             change_pieces.append(row_painter.GAP)
         width = max(self.area.width - 2, 1)

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
-from rich.segment import Segment
+from rich.style import Style
 from textual import events
-from textual.binding import BindingType
-from textual.message import Message
 from textual.strip import Strip
 
 from irscope.model.text import display_line, pluralize
 from irscope.tui.bindings import KeyGroup, key
-from irscope.tui.paint import fitted
-from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.line_view import ItemView, LineView, Piece
 from irscope.tui.widgets.table_painter import cell
 
 if TYPE_CHECKING:
@@ -54,29 +52,21 @@ class _Widths(NamedTuple):
         return self.what + self.a + self.b + 2 * len(_GAP)
 
 
-class FindingsView(LineView):
+class FindingsView(ItemView[_ScreenLine]):
     """The findings, cells wrapped; with one line of room, only the one under the cursor."""
 
     KEYS: ClassVar[KeyGroup] = KeyGroup(
         "In the findings",
         (
-            key("enter", "jump", "Go to what the finding is about", "go there"),
+            key("enter", "choose", "Go to what the finding is about", "go there", name="jump"),
             key("a", "all_findings", "Show all findings, or the most important ones", "all"),
         ),
     )
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "finding--where", "finding--count", "sign--failure", "sign--equal", "sign--severe", "sign--notable",
     }  # fmt: skip
 
-    class FindingChosen(Message):
-        """The user wants to see what a finding is about."""
-
-        def __init__(self, row: FindingRow) -> None:
-            super().__init__()
-            self.row = row
-
-    NUMBERED: ClassVar[str] = "finding"
+    NUMBERED: ClassVar[str] = "finding number"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
@@ -85,7 +75,6 @@ class FindingsView(LineView):
         self._every = False
         self._note = ""
         self._widths = _Widths(_LEAST, _LEAST, _LEAST, _LEAST)
-        self._lines: list[_ScreenLine] = []
 
     @property
     def findings(self) -> Sequence[FindingRow]:
@@ -95,7 +84,12 @@ class FindingsView(LineView):
     @property
     def selected(self) -> int:
         """Return the finding under the cursor."""
-        return self._lines[self.cursor].owner if self._lines else 0
+        return self.current.owner if self.current else 0
+
+    @property
+    def row(self) -> FindingRow | None:
+        """Return the finding under the cursor, or None on the line that counts the others."""
+        return self.findings[self.selected] if self.selected < len(self.findings) else None
 
     @property
     def explained_text(self) -> str:
@@ -119,9 +113,8 @@ class FindingsView(LineView):
         owners = len(self.findings)
         if owners:
             owner = (self.selected + direction) % owners
-            self.cursor = next(i for i, line in enumerate(self._lines) if line.owner == owner)
-            last = max(i for i, line in enumerate(self._lines) if line.owner == owner)
-            self.reveal(last)
+            self.cursor = self._first_line(owner)
+            self.reveal(max(i for i, line in enumerate(self.items) if line.owner == owner))
             self.reveal(self.cursor)
             self.refresh()
 
@@ -138,20 +131,19 @@ class FindingsView(LineView):
         self._every = not self._every
         self._wrap()
 
-    def action_jump(self) -> None:
+    def action_choose(self) -> None:
         """Goes to what the finding under the cursor is about, or shows all findings."""
-        owner = self.selected
-        if self._lines and owner < len(self.findings):
-            self.post_message(self.FindingChosen(self.findings[owner]))
-        elif self._lines:
+        if self.row is not None:
+            super().action_choose()
+        elif self.items:
             self.action_all_findings()
 
     def on_click(self, event: events.Click) -> None:
         """Go there on a double click."""
         if not self.one_line:
             super().on_click(event)
-        if event.chain == 2:
-            self.action_jump()
+        elif event.chain == 2:
+            self.action_choose()
 
     def on_resize(self) -> None:
         """Wrap the findings again."""
@@ -163,15 +155,15 @@ class FindingsView(LineView):
     def _wrap(self) -> None:
         before = self.selected
         self._widths = self._sized(self.scrollable_content_region.width)
-        self._lines = [line for owner in range(len(self.findings)) for line in self._cells(owner)]
+        lines = [line for owner in range(len(self.findings)) for line in self._cells(owner)]
         if rest := len(self._all) - len(self.findings):
-            self._lines.append(_ScreenLine(len(self.findings), pluralize(rest, "more finding")))
-        self.lines_changed()
+            lines.append(_ScreenLine(len(self.findings), pluralize(rest, "more finding")))
+        self.show(lines)
         if before != self.selected:
             self.set_reactive(LineView.cursor, self._first_line(before))
 
     def _first_line(self, owner: int) -> int:
-        return next((i for i, line in enumerate(self._lines) if line.owner == owner), 0)
+        return next((i for i, line in enumerate(self.items) if line.owner == owner), 0)
 
     def _sized(self, width: int) -> _Widths:
         """Return the columns, as wide as their content if there is room."""
@@ -198,19 +190,13 @@ class FindingsView(LineView):
         if not row.a or height > len(sentence) + 1:
             yield from (_ScreenLine(owner, line) for line in sentence)
             return
-        for index in range(height):
-            what, a, b = (lines[index] if index < len(lines) else "" for lines in columns)
-            yield _ScreenLine(owner, what, a, b)
+        yield from (_ScreenLine(owner, *cells) for cells in zip_longest(*columns, fillvalue=""))
 
     # Drawing.
 
     def line_numbered(self, number: int) -> int | None:
         """Return the first line of a finding, counted from 1."""
         return self._first_line(number - 1) if 0 < number <= len(self.findings) else None
-
-    def line_count(self) -> int:
-        """Return the number of wrapped lines."""
-        return len(self._lines)
 
     def render_line(self, y: int) -> Strip:
         """Draws a line of the panel; with one line of room, the finding under the cursor."""
@@ -220,22 +206,20 @@ class FindingsView(LineView):
 
     def _draw_one(self, width: int) -> Strip:
         """`1/7 ! Occupancy: 50% -> 12.5%  column Occupancy`."""
-        style = self.style("heading")
         if not self.findings:
             return self.bar(self._heading_text, width)
         owner = min(self.selected, len(self.findings) - 1)
         row = self.findings[owner]
-        number = f" {owner + 1}/{len(self.findings)} "
-        where = f"  {row.where} "
+        number, where = f" {owner + 1}/{len(self.findings)} ", f"  {row.where} "
         room = max(width - len(number) - 2 - len(where), 0)
-        ink = style + self.ink(_INKS[row.sign]) if row.sign in _INKS else style
-        segments = [
-            Segment(number, style + self.ink("finding--count")),
-            Segment(f"{row.sign} ", ink),
-            Segment(cell(display_line(row.finding.text), room, right=False), style),
-            Segment(where, style + self.ink("finding--where")),
+        sentence = cell(display_line(row.finding.text), room, right=False)
+        pieces = [
+            (number, "finding--count"),
+            (f"{row.sign} ", _INKS.get(row.sign, "")),
+            (sentence, ""),
+            (where, "finding--where"),
         ]
-        return Strip(fitted(segments, width, style), width)
+        return self.strip(pieces, width, self.style("heading"))
 
     @property
     def _heading_text(self) -> str:
@@ -252,21 +236,21 @@ class FindingsView(LineView):
         titles = (self._heading_text.ljust(_LEAD + widths.what), "A".ljust(widths.a), "B".ljust(widths.b))
         return self.bar(_GAP.join([*titles, "where"]), width)
 
-    def draw_line(self, index: int, width: int) -> Strip:
-        """Draw a line of a finding."""
-        line, widths = self._lines[index], self._widths
-        base = self.style("row--cursor") if line.owner == self.selected else self.base
-        first = index == 0 or self._lines[index - 1].owner != line.owner
-        if line.owner == len(self.findings):
-            return Strip(fitted([Segment(f" + {line.what}", base)], width, base), width)
-        row = self.findings[line.owner]
-        sign = f"{'>' if index == self.cursor else ' '}{row.sign if first else ' '} "
-        ink = base + self.ink(_INKS[row.sign]) if row.sign in _INKS else base
-        if line.a is None:
-            text = line.what.ljust(widths.sentence)
-        else:
-            text = _GAP.join([line.what.ljust(widths.what), line.a.ljust(widths.a), line.b.ljust(widths.b)])
-        where = cell(row.where, widths.where, right=False) if first else ""
-        segments = [Segment(sign, ink), Segment(f"{text}{_GAP}", base)]
-        segments.append(Segment(where, base + self.ink("finding--where")))
-        return Strip(fitted(segments, width, base), width)
+    def line_base(self, index: int) -> Style:
+        """Return the style of a line: all lines of the finding under the cursor are highlighted."""
+        return self.style("row--cursor") if self.items[index].owner == self.selected else self.base
+
+    def pieces(self, item: _ScreenLine, index: int, width: int) -> Sequence[Piece]:
+        """Return a line of a finding."""
+        if item.owner == len(self.findings):
+            return [(f" + {item.what}", "")]
+        row, widths = self.findings[item.owner], self._widths
+        first = index == 0 or self.items[index - 1].owner != item.owner
+        text = item.what.ljust(widths.sentence)
+        if item.a is not None:
+            text = _GAP.join([item.what.ljust(widths.what), item.a.ljust(widths.a), item.b.ljust(widths.b)])
+        return [
+            (f"{'>' if index == self.cursor else ' '}{row.sign if first else ' '} ", _INKS.get(row.sign, "")),
+            (text + _GAP, ""),
+            (cell(row.where, widths.where, right=False) if first else "", "finding--where"),
+        ]

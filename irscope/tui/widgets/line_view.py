@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+import re
+from collections.abc import Iterable, Sequence
+from typing import ClassVar, Generic, TypeVar
 
 from rich.segment import Segment
 from rich.style import Style
@@ -17,12 +18,30 @@ from textual.strip import Strip
 
 from irscope.model.text import display_line
 from irscope.tui.bindings import MOVE, KeyGroup
+from irscope.tui.page import searcher
 from irscope.tui.paint import fitted
 
 # The first line of a panel is its heading, which does not scroll.
 HEADING = 1
 # A line and its part (from 0) on one screen line.
 _Place = tuple[int, int]
+# A text and the style class that is added to the line's own style; "" for none.
+Piece = tuple[str, str]
+Item = TypeVar("Item")
+_NUMBER = re.compile(r"#?([0-9]{1,9})")
+
+
+class PanelMessage(Message):
+    """What a panel tells its screen."""
+
+    def __init__(self, view: LineView) -> None:
+        super().__init__()
+        self.view = view
+
+    @property
+    def control(self) -> LineView:
+        """Return the panel, for the selectors of `on`."""
+        return self.view
 
 
 class LineView(ScrollView, can_focus=True):
@@ -36,20 +55,18 @@ class LineView(ScrollView, can_focus=True):
 
     cursor: var[int] = var(0, init=False)
 
-    class CursorMoved(Message):
+    class CursorMoved(PanelMessage):
         """The cursor moved to another line."""
 
-        def __init__(self, view: LineView) -> None:
-            super().__init__()
-            self.view = view
+    def __init_subclass__(cls, **options: bool) -> None:
+        if "KEYS" in cls.__dict__:
+            cls.BINDINGS = [*cls.KEYS.bindings]
+        super().__init_subclass__(**options)
 
-        @property
-        def control(self) -> LineView:
-            """Return the panel, for the selectors of `on`."""
-            return self.view
-
-    # What the numbers of the panel's lines count.
-    NUMBERED: ClassVar[str] = "line"
+    # What the prompt for the number of a line asks for.
+    NUMBERED: ClassVar[str] = "line number"
+    # The text of the first line.
+    heading = ""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
@@ -66,7 +83,7 @@ class LineView(ScrollView, can_focus=True):
 
     def draw_heading(self, width: int) -> Strip:
         """Draws the first line of the panel."""
-        raise NotImplementedError
+        return self.bar(f" {self.heading}", width)
 
     def draw_line(self, index: int, width: int) -> Strip:
         """Draws line `index` (from 0) in `width` cells."""
@@ -106,9 +123,37 @@ class LineView(ScrollView, can_focus=True):
         """Return the line that users know by a number, or None if there is none."""
         return number - 1 if 0 < number <= self.line_count() else None
 
+    def go_to_number(self, text: str) -> bool:
+        """Move the cursor to the line with a number, which may have a `#`; False if there is none."""
+        match = _NUMBER.fullmatch(text)
+        line = self.line_numbered(int(match[1])) if match else None
+        if line is not None:
+            self.go_to_row(line)
+        return line is not None
+
     def landmarks(self) -> Sequence[int]:
-        """Return the lines that begin a section, in order."""
+        """Return the rows that begin a section, in order."""
         return ()
+
+    # Searching. The rows of a panel are its lines, if a subclass does not say otherwise.
+
+    @property
+    def position(self) -> int:
+        """Return the row under the cursor."""
+        return self.cursor
+
+    def go_to_row(self, row: int) -> None:
+        """Move the cursor to a row."""
+        self.reveal_centered(row)
+        self.cursor = row
+
+    def matches(self, query: str) -> Sequence[int]:
+        """Return the rows with `query`; ignore case unless it has a capital."""
+        is_match = searcher(query)
+        return [index for index in range(self.line_count()) if is_match(self.plain_text(index))]
+
+    def mark_matches(self, query: str) -> None:
+        """Mark the matches of a search, if the panel can."""
 
     def render_line(self, y: int) -> Strip:
         """Draws the screen line `y` of the panel."""
@@ -252,8 +297,18 @@ class LineView(ScrollView, can_focus=True):
 
     def bar(self, text: str, width: int) -> Strip:
         """Draw a heading of one text."""
-        style = self.style("heading")
-        return Strip(fitted([Segment(display_line(text), style)], width, style), width)
+        return self.strip([(text, "")], width, self.style("heading"))
+
+    def line_base(self, index: int) -> Style:
+        """Return the style of line `index`, which the cursor highlights."""
+        return self.style("row--cursor") if index == self.cursor else self.base
+
+    def strip(self, pieces: Iterable[Piece], width: int, base: Style) -> Strip:
+        """Draw pieces in exactly `width` cells."""
+        segments = [
+            Segment(display_line(text), base + self.ink(name) if name else base) for text, name in pieces
+        ]
+        return Strip(fitted(segments, width, base), width)
 
     def _scroll(self, y: int) -> None:
         self.scroll_to(y=max(y, 0), animate=False, force=True)
@@ -302,6 +357,46 @@ class LineView(ScrollView, can_focus=True):
         self.reveal(self.cursor)
 
 
-def contains(text: str, query: str) -> bool:
-    """Return True if `text` contains `query`, in any case unless `query` has a capital."""
-    return query in (text if query != query.lower() else text.lower())
+class ItemView(LineView, Generic[Item]):
+    """A panel with an item per line; Enter or a double click chooses the one under the cursor."""
+
+    class Chosen(PanelMessage):
+        """The user wants to open the item under the cursor."""
+
+    def __init__(self, heading: str = "", *, id: str | None = None) -> None:  # noqa: A002  Textual's name
+        super().__init__(id=id)
+        self.heading = heading
+        self.items: Sequence[Item] = ()
+
+    @property
+    def current(self) -> Item | None:
+        """Return the item under the cursor."""
+        return self.items[self.cursor] if self.cursor < len(self.items) else None
+
+    def pieces(self, item: Item, index: int, width: int) -> Iterable[Piece]:
+        """Return the content of an item's line in `width` cells."""
+        raise NotImplementedError
+
+    def show(self, items: Sequence[Item]) -> None:
+        """Show other items."""
+        self.items = items
+        self.lines_changed()
+
+    def line_count(self) -> int:
+        """Return the number of items."""
+        return len(self.items)
+
+    def draw_line(self, index: int, width: int) -> Strip:
+        """Draw an item."""
+        return self.strip(self.pieces(self.items[index], index, width), width, self.line_base(index))
+
+    def action_choose(self) -> None:
+        """Choose the item under the cursor."""
+        if self.items:
+            self.post_message(self.Chosen(self))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose the item that is clicked twice."""
+        super().on_click(event)
+        if event.chain == 2:
+            self.action_choose()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
 
-from irscope.tui.page import LineKind, Page, PageSide, ScreenLayout, plain_page
+from irscope.tui.page import LineKind, Page, PageSide, ScreenLayout, line_of, plain_page
 from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.search_bar import next_row
 
 # In fewer cells, two columns would show less than 40 characters of each line.
 UNIFIED_BELOW = 100
+_LINE = re.compile(r"([abAB]?) *([0-9]{1,9})")
 
 
 class PageView(LineView):
     """Lays out a Page and moves the cursor in it; a subclass draws it."""
+
+    NUMBERED = "line (of B; a12 is line 12 of A)"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
@@ -58,8 +64,16 @@ class PageView(LineView):
     @property
     def row(self) -> int:
         """Return the row under the cursor."""
-        lines = self._layout.lines
-        return lines[self.cursor].row if self.cursor < len(lines) else 0
+        return self._layout[self.cursor].row if self.cursor < len(self._layout) else 0
+
+    @property
+    def position(self) -> int:
+        """Return the row under the cursor: a search counts rows."""
+        return self.row
+
+    def landmarks(self) -> Sequence[int]:
+        """Return the first rows of the changes."""
+        return [first for first, _ in self._page.runs]
 
     @property
     def place(self) -> tuple[int, bool]:
@@ -83,25 +97,32 @@ class PageView(LineView):
         """Move the cursor to a line of one side."""
         self.go_to_row(self._page.row_of(line, right))
 
+    def go_to_number(self, text: str) -> bool:
+        """Move the cursor to a line of B, or of A: `a12` is its line 12; False if there is none."""
+        match = _LINE.fullmatch(text)
+        right = self._page.right is not None and (match is None or match[1].lower() != "a")
+        side = (self._page.right if right else None) or self._page.left
+        line = side.line_numbered(int(match[2])) if match else None
+        if line is not None:
+            self.go_to_line(line, right)
+        return line is not None
+
     def go_to_change(self, direction: int) -> bool:
         """Move the cursor to the next (1) or previous (-1) change; False if there is none."""
-        firsts = [first for first, _ in self._page.runs]
-        index = bisect_right(firsts, self.row) if direction > 0 else bisect_left(firsts, self.row) - 1
-        if not 0 <= index < len(firsts):
-            return False
-        self.go_to_row(firsts[index])
-        return True
+        row = next_row(self.landmarks(), self.row, direction)
+        if row is not None:
+            self.go_to_row(row)
+        return row is not None
 
     def change_number(self) -> int:
         """Return the number of changes that start at the cursor or above it."""
-        return bisect_right([first for first, _ in self._page.runs], self.row)
+        return bisect_right(self.landmarks(), self.row)
 
     def line_of(self, right: bool) -> int | None:
         """Return the line (from 0) of B, or of A, under the cursor; None if it has none."""
         if not self._page.rows:
             return None
-        row = self._page.rows[self.row]
-        return row.right if right else row.left
+        return line_of(self._page.rows[self.row], right)
 
     def line_text(self, right: bool) -> str | None:
         """Return the text under the cursor: B's, or A's; the other one if that side has none."""
@@ -115,7 +136,7 @@ class PageView(LineView):
 
     def line_count(self) -> int:
         """Return the number of screen lines; a fold is one."""
-        return len(self._layout.lines)
+        return len(self._layout)
 
     def toggle_unified(self) -> None:
         """Switches between two columns and one."""
@@ -141,8 +162,8 @@ class PageView(LineView):
         self.post_message(self.CursorMoved(self))
 
     def _at_fold(self, index: int) -> bool:
-        return index < self.line_count() and self._layout.lines[index].kind is LineKind.FOLD
+        return index < self.line_count() and self._layout[index].kind is LineKind.FOLD
 
     def _open(self, index: int) -> None:
-        self._opened.add(self._layout.lines[index].row)
+        self._opened.add(self._layout[index].row)
         self._lay_out(*self.place)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
+from textual import on
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input
+
+from irscope.model.text import pluralize
+
+if TYPE_CHECKING:
+    from irscope.tui.widgets.line_view import LineView
 
 
 class SearchBar(Input):
@@ -38,3 +46,95 @@ class SearchBar(Input):
     def action_cancel(self) -> None:
         """Close the bar."""
         self.post_message(self.Canceled(self))
+
+
+class FilterBar(SearchBar):
+    """Filters a panel while the user types; Enter keeps the filter on screen, Escape drops it."""
+
+    def __init__(
+        self,
+        placeholder: str,
+        panel: LineView,
+        apply: Callable[[str], None],
+        *,
+        id: str | None = None,  # noqa: A002  Textual's name
+    ) -> None:
+        super().__init__(placeholder, id=id)
+        self._panel = panel
+        self._apply = apply
+
+    @on(Input.Changed)
+    def _filter(self, message: Input.Changed) -> None:
+        message.stop()
+        self._apply(message.value)
+
+    @on(Input.Submitted)
+    def _keep(self, message: Input.Submitted) -> None:
+        message.stop()
+        self.display = bool(message.value)
+        self._panel.focus()
+
+    def action_cancel(self) -> None:
+        """Show everything again."""
+        self.drop()
+        self._panel.focus()
+
+    def drop(self) -> None:
+        """Hides the bar and shows everything."""
+        self.value = ""
+        self.display = False
+
+
+class PanelSearch(SearchBar):
+    """Searches the rows of a panel for `words`."""
+
+    def __init__(self) -> None:
+        super().__init__("search", id="search")
+        self.words = ""
+        self.rows: Sequence[int] = ()
+        self.panel: LineView | None = None
+        # The row from which the search started.
+        self.origin = 0
+
+    def start(self, panel: LineView) -> None:
+        """Open the bar for a panel."""
+        self.panel, self.origin = panel, panel.position
+        self.open()
+
+    def find(self, words: str | None = None) -> None:
+        """Find the words, or new ones, which are marked, in what the panel shows now."""
+        if self.panel is None:
+            return
+        if words is not None:
+            self.words = words
+            self.panel.mark_matches(words)
+        self.rows = self.panel.matches(self.words) if self.words else ()
+
+    def go_to_first(self) -> None:
+        """Goes to the first match from the origin on; wraps around."""
+        if self.panel is not None and self.rows:
+            self.panel.go_to_row(self.rows[bisect_left(self.rows, self.origin) % len(self.rows)])
+
+    def go_to_next(self, direction: int) -> None:
+        """Goes to the next (1) or previous (-1) match; wraps around."""
+        if self.panel is not None and self.rows:
+            row = next_row(self.rows, self.panel.position, direction)
+            self.panel.go_to_row(self.rows[0 if direction > 0 else -1] if row is None else row)
+
+    def close(self, canceled: bool = False) -> None:
+        """Hides the bar; if the search is canceled, returns to its start."""
+        self.display = False
+        if self.panel is not None:
+            if canceled:
+                self.panel.go_to_row(self.origin)
+            self.panel.focus()
+
+    def __str__(self) -> str:
+        """`41 lines with ld.global`; "" without words."""
+        return f"{pluralize(len(self.rows), 'line')} with {self.words}" if self.words else ""
+
+
+def next_row(rows: Sequence[int], row: int, direction: int) -> int | None:
+    """Return the first of `rows` after `row`, or the last before it; None if there is none."""
+    index = bisect_right(rows, row) if direction > 0 else bisect_left(rows, row) - 1
+    return rows[index] if 0 <= index < len(rows) else None

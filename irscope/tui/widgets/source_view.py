@@ -6,9 +6,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
-from textual import events
-from textual.binding import BindingType
-from textual.message import Message
 from textual.strip import Strip
 
 from irscope.model.text import display_line
@@ -16,7 +13,8 @@ from irscope.tui import paint
 from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.page import PageSide
 from irscope.tui.paint import CONTINUED, code, fitted, wrap_starts
-from irscope.tui.widgets.line_view import LineView
+from irscope.tui.widgets.line_view import ItemView, Piece
+from irscope.tui.widgets.table_painter import cell
 from irscope.workspace import PythonSource, SourcePlace
 from irscope.workspace.source_lines import LineOutcome
 
@@ -25,13 +23,13 @@ _COUNTS = 9
 _GUTTER = 3
 
 
-class SourceView(LineView):
+class SourceView(ItemView[str]):
     """Lines of Python, with their numbers and how many operations of the stage came from each."""
 
     KEYS: ClassVar[KeyGroup] = KeyGroup(
-        "In the Python source", (key("enter", "follow", "Go to the next operation of the line", "follow"),)
+        "In the Python source",
+        (key("enter", "choose", "Go to the next operation of the line", "follow", name="follow"),),
     )
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {
         "number",
         "gutter",
@@ -39,14 +37,10 @@ class SourceView(LineView):
         *(f"code--{name}" for name in paint.STYLE_CLASSES),
     }
 
-    class LineFollowed(Message):
-        """The user wants to see the next operation that came from the line under the cursor."""
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
-        super().__init__(id=id)
+    def __init__(self) -> None:
+        super().__init__()
         self._python = PythonSource()
         self._side = PageSide([])
-        self._stage = ""
         self._counts: Mapping[int, tuple[int, int]] = {}
         self._highlighted: Collection[int] = ()
 
@@ -58,19 +52,19 @@ class SourceView(LineView):
     @property
     def text_under_cursor(self) -> str:
         """Return the line under the cursor."""
-        texts = self._python.texts
-        return texts[self.cursor] if texts else ""
+        return self.current or ""
 
     @property
     def place(self) -> SourcePlace | None:
         """Return the place of the line under the cursor, or None if it is not code."""
         return self._python.places[self.cursor] if self._python.places else None
 
-    def show(self, python: PythonSource, stage: str, counts: Mapping[int, tuple[int, int]]) -> None:
+    def show_source(self, python: PythonSource, stage: str, counts: Mapping[int, tuple[int, int]]) -> None:
         """Show a source with the number of operations of `stage` per line, in A and B."""
-        self._python, self._stage, self._counts = python, stage, counts
+        self._python, self._counts = python, counts
         self._side = PageSide(python.texts, "python", python.numbers)
-        self.lines_changed()
+        self.heading = f"{'A→B':>{_COUNTS - 1}}  Python, and its number of operations in {stage}"
+        self.show(python.texts)
 
     def highlight(self, lines: Collection[int], cursor: int) -> None:
         """Highlights lines (from 0) and moves the cursor."""
@@ -79,20 +73,6 @@ class SourceView(LineView):
         self.reveal_centered(cursor)
         self.cursor = cursor
 
-    def action_follow(self) -> None:
-        """Goes to the next operation of the line."""
-        self.post_message(self.LineFollowed())
-
-    def on_click(self, event: events.Click) -> None:
-        """Follow the line on a double click."""
-        super().on_click(event)
-        if event.chain == 2:
-            self.action_follow()
-
-    def line_count(self) -> int:
-        """Return the number of lines."""
-        return len(self._side.lines)
-
     def plain_text(self, index: int) -> str:
         """Return the whole line, without numbers."""
         return display_line(self._side.lines[index]) if index < self.line_count() else ""
@@ -100,12 +80,6 @@ class SourceView(LineView):
     def line_numbered(self, number: int) -> int | None:
         """Return the line with this number in the file."""
         return self._side.line_numbered(number)
-
-    def draw_heading(self, width: int) -> Strip:
-        """Explains the numbers on the left."""
-        return self.bar(
-            f" {'A→B':>{_COUNTS - 1}}  Python, and its number of operations in {self._stage}", width
-        )
 
     @property
     def wraps(self) -> bool:
@@ -147,75 +121,32 @@ class SourceView(LineView):
         return Strip(fitted(segments, width, base), width)
 
 
-class LineOutcomesView(LineView):
+class LineOutcomesView(ItemView[LineOutcome]):
     """The stages' operations for a line of Python: a class of operations per line, with their numbers."""
 
     KEYS: ClassVar[KeyGroup] = KeyGroup(
         "In the list of what a line became",
-        (key("enter", "go", "Go to the stage of these operations", "go there"),),
+        (key("enter", "choose", "Go to the stage of these operations", "go there", name="go"),),
     )
-    BINDINGS: ClassVar[list[BindingType]] = [*KEYS.bindings]
     COMPONENT_CLASSES: ClassVar[set[str]] = {"gutter"}
-
-    class OutcomeChosen(Message):
-        """The user wants to see `outcome` in its stage."""
-
-        def __init__(self, outcome: LineOutcome) -> None:
-            super().__init__()
-            self.outcome = outcome
-
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
-        super().__init__(id=id)
-        self._title = ""
-        self._outcomes: Sequence[LineOutcome] = ()
 
     @property
     def text_under_cursor(self) -> str:
         """Return the opcode under the cursor."""
-        return self._outcomes[self.cursor].opcode if self._outcomes else ""
+        return self.current.opcode if self.current else ""
 
-    def show(self, title: str, outcomes: Sequence[LineOutcome]) -> None:
-        """Show what a line became."""
-        self._title, self._outcomes = title, outcomes
-        self.lines_changed()
-
-    def action_go(self) -> None:
-        """Goes to the stage under the cursor."""
-        if self._outcomes:
-            self.post_message(self.OutcomeChosen(self._outcomes[self.cursor]))
-
-    def on_click(self, event: events.Click) -> None:
-        """Go there on a double click."""
-        super().on_click(event)
-        if event.chain == 2:
-            self.action_go()
-
-    def line_count(self) -> int:
-        """Return the number of classes of operations, of all stages."""
-        return len(self._outcomes)
-
-    def draw_heading(self, width: int) -> Strip:
-        """Draw the line of Python."""
-        return self.bar(f" {self._title}", width)
-
-    def draw_line(self, index: int, width: int) -> Strip:
-        """Draw a class of operations; the first of each stage has the stage's name."""
-        outcome = self._outcomes[index]
-        base = self.style("row--cursor") if index == self.cursor else self.base
-        first = index == 0 or self._outcomes[index - 1].stage != outcome.stage
-        differs = outcome.left != outcome.right and None not in (outcome.left, outcome.right)
-        mark = "~" if differs else " "
-        left, right = ("-" if number is None else f"{number:,}" for number in (outcome.left, outcome.right))
+    def pieces(self, item: LineOutcome, index: int, width: int) -> Sequence[Piece]:
+        """Return a class of operations; the first of each stage has the stage's name."""
+        first = index == 0 or self.items[index - 1].stage != item.stage
+        differs = item.left != item.right and None not in (item.left, item.right)
+        left, right = ("-" if number is None else f"{number:,}" for number in (item.left, item.right))
         numbers = f" {left:>6} {right:>6} "
-        room = max(width - len(numbers) - 12, 1)
-        opcode = display_line(outcome.opcode)
-        segments = [
-            Segment(f" {outcome.stage if first else '':<8} ", base),
-            Segment(f"{mark} ", base + self.ink("gutter")),
-            *fitted([Segment(opcode, base)], room, base),
-            Segment(numbers, base),
+        return [
+            (f" {item.stage if first else '':<8} ", ""),
+            ("~ " if differs else "  ", "gutter"),
+            (cell(display_line(item.opcode), max(width - len(numbers) - 12, 1), right=False), ""),
+            (numbers, ""),
         ]
-        return Strip(fitted(segments, width, base), width)
 
 
 def _counts_text(left: int, right: int) -> str:

@@ -18,14 +18,13 @@ from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.table_model import TableModel
 from irscope.tui.widgets import table_painter
 from irscope.tui.widgets.line_view import HEADING, LineView
-from irscope.workspace import ESTIMATE_KINDS, MOST_ESTIMATED, FactTable, Scope, TableRow, Workspace
+from irscope.workspace import FactTable, Scope, TableRow, Workspace
 from irscope.workspace.first_difference import equal_text
 from irscope.workspace.kernel_scopes import scope_of
 from irscope.workspace.table_rows import Folding
 
 # The seconds between two updates of the columns while facts are measured.
 _REFRESH_SECONDS = 0.25
-_ESTIMATE = ESTIMATE_KINDS[0].name
 
 
 class VariantTable(LineView):
@@ -40,7 +39,7 @@ class VariantTable(LineView):
             key("h,left", "column(-1)", "Previous column"),
             key("s", "sort", "Sort by the column; press again to reverse", "sort"),
             key("F,backslash", "screen.filter", "Filter: words in a row, or registers>128", "filter"),
-            key("equals_sign", "expand", "Show the variants that equal this one, or fold them", display="="),
+            key("equals_sign", "expand", "Show the variants that equal this one, or fold them"),
             key("D", "fold", "Fold variants with equal machine code, or show all", "fold equal"),
             key("X", "constants", "Show the columns that are equal in all rows, or hide them", "all columns"),
         ),
@@ -62,7 +61,7 @@ class VariantTable(LineView):
     class Arranged(Message):
         """The rows or the columns changed."""
 
-    NUMBERED: ClassVar[str] = "variant"
+    NUMBERED: ClassVar[str] = "variant number"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
@@ -204,8 +203,8 @@ class VariantTable(LineView):
         """Estimates the launches of the variants that the table shows, unless they are too many."""
         self._estimating = (workspace, background)
         variants = [v for v in self.model.all if v in self.model.scope and v.launches and not v.failure]
-        missing = [v for v in variants if v.id in self.facts and self.facts.get(v.id, _ESTIMATE) is None]
-        if len(variants) > MOST_ESTIMATED or not missing:
+        missing = [v for v in variants if v.id in self.facts and not self.facts.has_estimate(v.id)]
+        if len(variants) > workspace.most_estimated or not missing:
             return
         drawn = time.monotonic()
         self.model.estimated = True

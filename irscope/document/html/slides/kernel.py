@@ -20,8 +20,6 @@ from irscope.document.slide_content import Chapter
 from irscope.model import SourceFunction
 from irscope.model.text import pluralize
 from irscope.workspace import FactColumn, TableView
-from irscope.workspace.table import table_view
-from irscope.workspace.table_sections import minor, varying_kinds
 from irscope.workspace.variant_registers import CompileTimeInput
 
 # The lines of code, rows and columns that can be read from the last row of a room.
@@ -126,7 +124,7 @@ def config_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
     """Yield the configs as a table of the facts that vary, then as bars; none for a single variant."""
     if len(chapter.section.entries) < 2:
         return
-    view = table_view(chapter.section)
+    view = TableView.of_section(chapter.section)
     columns = _columns(view)
     order = _order(chapter)
     words = [column.kind.name for column in columns]
@@ -148,7 +146,7 @@ def config_slides(chapter: Chapter, path: str) -> Iterator[Slide]:
 
 def _columns(view: TableView) -> list[FactColumn]:
     """Return the most important facts that vary."""
-    kinds = varying_kinds(view.section, [column.kind for column in view.facts if not minor(column.kind)])
+    kinds = view.section.varying_kinds([column.kind for column in view.facts if not column.kind.minor])
     by_name = {column.kind.name: column for column in view.facts if column.kind in kinds}
     return [by_name[name] for name in _SHOWN if name in by_name][:_FACTS]
 

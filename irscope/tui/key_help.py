@@ -1,0 +1,188 @@
+"""What the app says about its keys: the help, the palette, conflicts in the config file, advice about a key.
+
+All of it comes from the declared actions. A binding's `id` is the action's name in the config file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, TypeGuard, runtime_checkable
+
+from textual.actions import parse
+from textual.app import App, SystemCommand
+from textual.binding import Binding
+from textual.screen import Screen
+from textual.widget import Widget
+
+from irscope.tui.bindings import ASK, FILTER_KEYS, IN_HOME, LEAVE, MOVE, READ, KeyGroup
+from irscope.tui.keys import APP, COMPARE, EVERYWHERE, EXPORT, EXPORT_A, FIND, LESSON, MAIN, PANELS
+from irscope.tui.screens import overlays
+from irscope.tui.screens.compare import CompareScreen
+from irscope.tui.screens.dialogs import ActionScreen
+from irscope.tui.screens.reading import ReadingScreen
+from irscope.tui.widgets.line_view import LineView
+
+
+def sections() -> Sequence[KeyGroup]:
+    """Return the groups of all keys in the order of the help."""
+    over = (group for screen in overlays() for group in _groups(screen))
+    ends = (IN_HOME, LEAVE, READ, MOVE, FIND, EXPORT, PANELS, APP, ASK)
+    groups = (COMPARE, *(panel.KEYS for panel in CompareScreen.PANELS), LESSON, *over, *ends)
+    return list({group.title: group for group in groups}.values())
+
+
+def _groups(screen: type[ActionScreen[Any]]) -> Sequence[KeyGroup]:
+    """Return the groups of a screen over the main one: those of its panels, then its own."""
+    return [*(panel.KEYS for panel in screen.PANELS if panel not in CompareScreen.PANELS), *screen.KEYS]
+
+
+def help_groups(screen: Screen[object]) -> list[KeyGroup]:
+    """Return all groups, in the order of their use on `screen`.
+
+    The focused panel's groups come first, then the screen's, then the others.
+    """
+    first: list[KeyGroup] = []
+    if isinstance(screen.focused, LineView) and screen.focused.KEYS is not MOVE:
+        first.append(screen.focused.KEYS)
+    if _is_over_main(screen):
+        first += [*_groups(type(screen)), READ, LEAVE, MOVE, APP]
+    else:
+        first += [LESSON] if screen.query("#lesson") else []
+        first += [COMPARE, FIND, PANELS, MOVE, EXPORT, APP]
+    return list({group.title: group for group in (*first, *sections())}.values())
+
+
+def _is_over_main(screen: Screen[object]) -> TypeGuard[ActionScreen[object]]:
+    """Return True for a screen over the main one, but not for a dialog."""
+    if not isinstance(screen, ActionScreen) or isinstance(screen, CompareScreen):
+        return False
+    return bool(screen.KEYS) or isinstance(screen, ReadingScreen)
+
+
+def conflicts(keymap: Mapping[str, str]) -> list[str]:
+    """Return messages about keys that `keymap` gives to an action and another one there also has."""
+    messages: dict[str, None] = {}
+    if not keymap:
+        return []
+    for scope in _scopes():
+        owners: dict[str, dict[str, None]] = {}
+        for binding in scope:
+            for mapped in Binding.make_bindings([as_mapped(binding, keymap)]):
+                owners.setdefault(mapped.key, {})[binding.id or ""] = None
+        for pressed, actions in owners.items():
+            if len(actions) > 1 and not actions.keys().isdisjoint(keymap):
+                messages[f"'{pressed}' is a key of {' and of '.join(actions)}"] = None
+    return list(messages)
+
+
+def shown(app: App[None], binding: Binding, keymap: Mapping[str, str]) -> str:
+    """Return the names of a binding's keys; those in the user's keymap replace its own."""
+    bindings = Binding.make_bindings([as_mapped(binding, keymap)])
+    return ", ".join(app.get_key_display(mapped) for mapped in bindings)
+
+
+def commands(screen: Screen[object], keymap: Mapping[str, str]) -> Iterator[SystemCommand]:
+    """Yield the palette's commands: every action of the screen and its panels.
+
+    `keymap` has the user's keys. An action runs in the panel that owns it, which gets the focus.
+    """
+    if not (_is_over_main(screen) or isinstance(screen, CompareScreen)):
+        return
+    yield from _commands(screen, _own_groups(type(screen)), keymap)
+    if isinstance(screen, CompareScreen):
+        yield from (
+            SystemCommand(action.tooltip, "No key", _Run(screen, action.action)) for action in EXPORT_A
+        )
+    for panel in screen.PANELS:
+        owner = screen.query(panel).first()
+        # A panel that is hidden can still act, but not if it is part of a hidden one.
+        if all(node.display for node in owner.ancestors if isinstance(node, Widget)):
+            yield from _commands(owner, [panel.KEYS], keymap)
+    if screen.PANELS:
+        focused = screen.focused
+        owner = focused if isinstance(focused, LineView) else screen.query(screen.PANELS[0]).first()
+        yield from _commands(owner, [MOVE], keymap)
+
+
+def _scopes() -> Iterator[Sequence[Binding]]:
+    """Yield the bindings that are active at the same time.
+
+    They are those in a panel of the main screen, or of another screen.
+    """
+    for panel in CompareScreen.PANELS:
+        yield [*MAIN, *EVERYWHERE, *MOVE.bindings, *panel.KEYS.bindings]
+    yield [*IN_HOME.bindings, *FILTER_KEYS, *LEAVE.bindings, *MOVE.bindings, *EVERYWHERE]
+    for overlay in overlays():
+        screen_bindings = [binding for group in _own_groups(overlay) for binding in group.bindings]
+        yield screen_bindings
+        for panel in overlay.PANELS:
+            yield [*screen_bindings, *panel.KEYS.bindings, *MOVE.bindings]
+
+
+def _own_groups(screen: type[ActionScreen[Any]]) -> list[KeyGroup]:
+    """Return the groups of a screen itself, without those of its panels."""
+    read = [READ] if issubclass(screen, ReadingScreen) else []
+    return [*screen.KEYS, *([] if issubclass(screen, CompareScreen) else [*read, LEAVE])]
+
+
+def _commands(
+    owner: Widget, groups: Sequence[KeyGroup], keymap: Mapping[str, str]
+) -> Iterator[SystemCommand]:
+    for binding in (binding for group in groups for binding in group.bindings):
+        if owner.app._check_action_state(binding.action, owner) is False:
+            continue  # it has no meaning here
+        keys = shown(owner.app, binding, keymap)
+        yield SystemCommand(binding.tooltip, f"Key {keys}", _Run(owner, binding.action))
+
+
+class _Run:
+    """Runs an action in its panel, as its key would."""
+
+    def __init__(self, owner: Widget, action: str) -> None:
+        self._owner = owner
+        self._action = action
+
+    async def __call__(self) -> None:
+        if self._owner.can_focus:
+            self._owner.focus()
+        app = self._owner.app
+        if not await app.run_action(self._action, self._owner) and (why := reason(app, self._action)):
+            app.notify(why, markup=False)
+
+
+def as_mapped(binding: Binding, keymap: Mapping[str, str]) -> Binding:
+    """Return the binding with the user's keys, if the config file has any for it."""
+    user_keys = keymap.get(binding.id or "")
+    return binding if user_keys is None else replace(binding, key=user_keys)
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A screen or an app that knows why some of its actions cannot act now."""
+
+    def unavailable(self, action: str, parameters: tuple[object, ...]) -> str:
+        """Return why the action cannot act now, in one line, or "" if it can."""
+
+
+def advice(app: App[None], key: str, character: str | None, keymap: Mapping[str, str]) -> str:
+    """Return why `key` does nothing on the screen.
+
+    Return "" if it does something, or is no key of irscope.
+    """
+    active = app.screen.active_bindings.get(key)
+    if active is not None:
+        return "" if active.enabled else reason(app, active.binding.action)
+    pressed = character if character and character.isprintable() else key
+    for binding in (binding for group in sections() for binding in group.bindings):
+        if any(mapped.key == key for mapped in Binding.make_bindings([as_mapped(binding, keymap)])):
+            meaning = binding.tooltip.partition(";")[0].lower()
+            return f"{pressed} ({meaning}) does nothing here; ? lists the keys"
+    return f"{pressed} does nothing; ? lists the keys" if len(pressed) == 1 else ""
+
+
+def reason(app: App[None], action: str) -> str:
+    """Return why `action` of the screen or the app cannot act now, or "" if it can or nobody knows."""
+    namespace, name, parameters = parse(action)
+    owner = app if namespace == "app" else app.screen
+    return owner.unavailable(name, parameters) if isinstance(owner, Explaining) else ""

@@ -1,0 +1,1 @@
+"""Measures which configs of a kernel compute the same bits, on kernels made for it: see `measure.py`."""
