@@ -138,6 +138,7 @@ class Capture:
     diff = _public(Workspace.diff)
     estimate = _public(Workspace.estimate)
     pick = _public(Workspace.pick)
+    bits = _public(Workspace.bits)
     verdict = _public(Workspace.verdict)
 
     def reproduce(

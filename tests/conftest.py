@@ -81,6 +81,17 @@ def irscope(tmp_path: Path, triton_cache: Path) -> Irscope:
 
 
 @pytest.fixture(scope="session")
+def bits_capture(run_folder: Path, triton_cache: Path) -> Path:
+    """The capture of bits_program.py: kernels whose configs compute the same bits, or not."""
+    path = run_folder / f"bits-{os.getpid()}.irscope"
+    program = Path(__file__).parent / "workspace" / "bits_program.py"
+    words = ["-m", "irscope", "run", "--target", "cuda:90", "-o", str(path), str(program)]
+    environment = {"TRITON_CACHE_DIR": str(triton_cache), "TRITON_DEFAULT_FP_FUSION": "1"}
+    subprocess.run([sys.executable, *words], env=os.environ | environment, check=True, timeout=600)
+    return path
+
+
+@pytest.fixture(scope="session")
 def _hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from tests.hardening.hostile import write_hostile_capture
 

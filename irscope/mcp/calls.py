@@ -27,6 +27,7 @@ _USED = (
     "irscope.estimating.estimate",
     "irscope.estimating.ranking",
     "irscope.glossary.glossary",
+    "irscope.workspace.bits",
     "irscope.workspace.comparison",
     "irscope.workspace.linting",
     "irscope.workspace.picking",

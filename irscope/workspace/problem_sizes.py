@@ -220,7 +220,7 @@ def _belonging(
     """
     if not others:
         return
-    specializations = {_types(variant) for variant in members}
+    specializations = {specialization_key(variant) for variant in members}
     shared = _shared(members)
     differing = [_shared(group) for group in every]
     fixed = {
@@ -230,7 +230,9 @@ def _belonging(
     }
     for variant in others:
         settings = variant.settings
-        if _types(variant) in specializations and all(settings.get(n) == v for n, v in fixed.items()):
+        if specialization_key(variant) in specializations and all(
+            settings.get(n) == v for n, v in fixed.items()
+        ):
             yield variant
 
 
@@ -240,10 +242,12 @@ def _shared(variants: Sequence[Variant]) -> dict[str, Value]:
     return {name: value for name, value in first.items() if all(s.get(name) == value for s in rest)}
 
 
-def _types(variant: Variant) -> tuple[object, ...]:
-    """Return the specialization, without the blocks of tensor descriptors."""
+def specialization_key(variant: Variant) -> tuple[object, ...]:
+    """Return the specialization, without tuned constants and the blocks of tensor descriptors."""
+    tuned = variant.settings
+    fixed = (argument for argument in variant.specialization if argument.name not in tuned)
     return (
-        tuple((a.name, a.type.partition("[")[0], a.key, str(a.value)) for a in variant.specialization),
+        tuple((a.name, a.type.partition("[")[0], a.key, str(a.value)) for a in fixed),
         _untuned(variant),
     )
 
@@ -284,10 +288,10 @@ def _is_constant(variant: Variant, argument: Argument) -> bool:
 def _untuned(variant: Variant) -> Pairs:
     """Return the values of a config that choose what is computed: flags and types, unless tuned.
 
-    The recorded config of a kernel that is not autotuned has every constexpr that it was
-    launched with.
+    A flag that the metadata has is one of the compiler (`enable_fp_fusion`). The recorded config of a
+    kernel that is not autotuned has every constexpr that it was launched with.
     """
     if variant.benchmarks or any(map(partial(_is_constant, variant), variant.specialization)):
         return ()
-    chosen = ((name, value) for name, value in variant.config.meta.items())
+    chosen = ((name, v) for name, v in variant.config.meta.items() if name not in variant.metadata)
     return tuple((name, format_value(v)) for name, v in chosen if isinstance(v, bool | str | Dtype))

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from irscope.findings.compilations import Compilations
     from irscope.findings.passes import PassStep
     from irscope.layouts.kernel_layouts import KernelLayouts
+    from irscope.workspace.bits import Evaluations, ProblemBits
     from irscope.workspace.comparison import Comparison
     from irscope.workspace.estimate_cache import Estimates
     from irscope.workspace.picking import Pick
@@ -296,6 +297,38 @@ class Workspace(StageReader):
         from irscope.workspace.verdict import verdict
 
         return verdict(self, variant, against, launch)
+
+    # The same bits.
+
+    @cached_property
+    def evaluations(self) -> Evaluations:
+        """Return the evaluations of launches that were made so far."""
+        from irscope.workspace.bits import Evaluations
+
+        return Evaluations(self)
+
+    def bits(
+        self,
+        kernel: str | None = None,
+        target: str | None = None,
+        launch: str | Sequence[str] = (),
+        variants: Sequence[Variant] | None = None,
+        reference: Variant | None = None,
+        report: Callable[[int, int], None] = lambda done, total: None,
+    ) -> list[ProblemBits]:
+        """Say which variants compute the same bits at each launch that the capture has, and what decides.
+
+        `kernel` and `target` select as in `select`; `variants` are those to compare instead. `launch` are
+        launches to answer for instead, as text. `reference` is the variant that others are compared with
+        (None: the first of each launch). `report` receives the number of variants done and in total.
+        Raises UserError if nothing matches or a launch fits no variant.
+        """
+        from irscope.workspace.bits import bit_classes
+
+        launches = [launch] if isinstance(launch, str) else launch
+        if variants is None:
+            variants = [variant for variant in self.select(kernel, target) if variant.edit is None]
+        return bit_classes(self, variants, launches, reference, report)
 
     # Loops, layouts, passes and compilations.
 

@@ -186,6 +186,11 @@ FAST = [
         "`--format json` prints [irscope.pick/1]",
         prints_schema("irscope.pick/1", "pick", "CAPTURE", "--launch", LAUNCH),
     ),
+    Claim(
+        "docs/commands/bits.md",
+        "`--format json` prints [irscope.bits/1]",
+        prints_schema("irscope.bits/1", "bits", "CAPTURE", "--launch", LAUNCH),
+    ),
     Claim("README.md", "a film of 25 seconds", seconds_of_the_film),
     Claim("docs/packaging.md", "ten packages (nine from Python 3.11 on)", number_of_dependencies),
     Claim("docs/plugins.md", "Two packages in this repository", plugins_of_the_repository),

@@ -47,6 +47,18 @@ def calling(session: Session) -> Call:
     return answer
 
 
+def test_classes_of_the_same_bits(
+    bits_capture: Path, tmp_path: Path, opened: Callable[[Path, Path], Session]
+) -> None:
+    session = opened(tmp_path / "own", bits_capture.parent)
+    answer = calling(session)("bits", capture=bits_capture.name, kernel="row_sum", reference=5)
+    assert "class a: #5 (reference)\n" in answer.text
+    assert "A = a, B = b: line 38 (total += tl.sum(values, axis=0)): A " in answer.text
+    assert answer.data["rows"][1] == ["a", [5], "reference"]
+    answer = calling(session)("bits", capture=bits_capture.name, kernel="sum_below")
+    assert "unknown: #10: the length of a loop depends on data" in answer.text
+
+
 def test_answers_about_a_hostile_capture_are_bounded_and_printable(
     hostile_capture: Path, tmp_path: Path, opened: Callable[[Path, Path], Session]
 ) -> None:
@@ -54,7 +66,7 @@ def test_answers_about_a_hostile_capture_are_bounded_and_printable(
     answer, name = calling(session), hostile_capture.name
     with Workspace(hostile_capture) as capture:
         ids = [variant.id for variant in capture.variants]
-    found = [answer(tool, capture=name) for tool in ("variants", "pick", "lint")]
+    found = [answer(tool, capture=name) for tool in ("variants", "pick", "bits", "lint")]
     for variant in ids:
         about = {"capture": name, "variant": variant}
         found += [answer("verdict", **about, against=ids[0], launch="grid=(64,), n=1000")]

@@ -1,18 +1,31 @@
-"""`pick` and `verdict` with --format json; docs/json-schemas.md describes them."""
+"""`pick`, `bits` and `verdict` with --format json; docs/json-schemas.md describes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.document.json.comparison import EVIDENCE
-from irscope.document.json.records import Projection, each, json_value, known, of, optional, without_nulls
+from irscope.document.json.records import (
+    Projection,
+    each,
+    from_one,
+    json_value,
+    known,
+    of,
+    optional,
+    without_nulls,
+)
 from irscope.model import Launch, Value, parse_value
 from irscope.workspace import Choice, Pick, Verdict
 from irscope.workspace.verdict import KeyPoint, PairVerdict, Remedy
 
+if TYPE_CHECKING:
+    from irscope.workspace.bits import ProblemBits
+
 PICK_SCHEMA = "irscope.pick/1"
+BITS_SCHEMA = "irscope.bits/1"
 VERDICT_SCHEMA = "irscope.verdict/1"
 
 
@@ -63,6 +76,35 @@ _PICK: Projection[Pick] = Projection(
 def pick_document(picks: Iterable[Pick]) -> list[dict[str, Any]]:
     """Return the JSON document: a list with an entry per problem."""
     return [{"schema": PICK_SCHEMA, **_PICK(pick)} for pick in picks]
+
+
+_BIT_LAUNCH: Projection[ProblemBits] = Projection(
+    grid=of("problem.grid", lambda grid: list(grid) if grid else None),
+    arguments=of("problem.arguments", _parsed),
+    constants=of("problem.constants", _parsed),
+)
+_REASON = Projection[Any](
+    kind="kind", stage="stage", line=from_one("line"), source_line=known("source_line"), text="text"
+)
+_BITS: Projection[ProblemBits] = Projection(
+    kernel="problem.kernel",
+    target="problem.target",
+    launch=lambda answer: _BIT_LAUNCH(answer) if answer.problem.launches else None,
+    reference="reference",
+    reference_class="reference_class",
+    classes=each(
+        "classes",
+        Projection[Any](**{"class": "name"}, variants=of("variants", list), repeatable="repeatable"),
+    ),
+    unknown=of("unknown", list),
+    reasons_unknown=of("unknown", lambda reasons: {str(number): text for number, text in reasons.items()}),
+    differences=each("differences", Projection[Any](a="a", b="b", reasons=each("reasons", _REASON))),
+)
+
+
+def bits_document(answers: Iterable[ProblemBits]) -> list[dict[str, Any]]:
+    """Return the JSON document: a list with an entry per problem."""
+    return [{"schema": BITS_SCHEMA, **_BITS(answer)} for answer in answers]
 
 
 def verdicts_document(capture: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:

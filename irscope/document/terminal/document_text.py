@@ -47,7 +47,10 @@ def _line(line: Line, width: int | None, paint: Paint) -> Iterator[str]:
     pieces = line.pieces
     if line.fit == "wrapped":
         text = one_line("".join(piece for piece, _ in pieces))
-        yield from textwrap.wrap(text, min(width or _MAX_WRAPPED, _MAX_WRAPPED))
+        later = " " * len(lead) + _INDENT * bool(lead)
+        yield from textwrap.wrap(
+            text, min(width or _MAX_WRAPPED, _MAX_WRAPPED), initial_indent=lead, subsequent_indent=later
+        )
     elif line.fit == "cut" and width is not None:
         text = one_line(lead + "".join(piece for piece, _ in pieces))
         yield paint(clipped(text, width), pieces[0][1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from irscope.mcp.tools import compare, compile_, explain, lines, lint, pick, variants, verdict
+from irscope.mcp.tools import bits, compare, compile_, explain, lines, lint, pick, variants, verdict
 from irscope.mcp.tools.tool import Tool
 
 TOOLS: tuple[Tool, ...] = (
@@ -12,6 +12,7 @@ TOOLS: tuple[Tool, ...] = (
     lines.TOOL,
     explain.TOOL,
     pick.TOOL,
+    bits.TOOL,
     lint.TOOL,
     variants.TOOL,
 )

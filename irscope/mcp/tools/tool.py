@@ -74,7 +74,7 @@ BOOLEAN: Schema = {"type": "boolean"}
 OBJECT: Schema = {"type": "object"}
 VARIANT: Schema = {"type": ["integer", "string"], "description": "number or name"}
 CAPTURE = text(".irscope file; default: what compile made")
-LAUNCH = text('how it is launched, for estimates: "grid=(cdiv(M, BLOCK_M),), M=4096"')
+LAUNCH = text('how it is launched: "grid=(cdiv(M, BLOCK_M),), M=4096"')
 PAGING: dict[str, Schema] = {"offset": {"type": "integer", "minimum": 0}}
 LIMIT: dict[str, Schema] = {"max_tokens": {"type": "integer", "minimum": LEAST, "maximum": LARGEST}}
 POINTS = list_of(kind=TEXT, text=TEXT, line=INTEGER, evidence=TEXT)

@@ -1,0 +1,76 @@
+"""Say which configs compute the same bits from the same inputs, and which line of the kernel decides.
+
+For each launch that the capture has, or --launch. Needs no GPU: the final TTGIR is executed for some programs
+of the launch, with the expression that computes a number in place of the number. What cannot be executed is
+unknown, with the reason.
+
+example: irscope bits softmax.irscope --launch "grid=(n_rows,), n_rows=4096, n_columns=1000"
+"""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from irscope.cli import options
+from irscope.model import UserError
+from irscope.workspace import Workspace
+
+if TYPE_CHECKING:
+    from irscope.workspace.bits import ProblemBits
+
+NAME = "bits"
+GROUP = "choose and ship"
+SUMMARY = "say which configs compute the same bits, and which line decides"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    options.add_capture(parser)
+    parser.add_argument(
+        "variants",
+        metavar="VARIANT",
+        nargs="*",
+        help="compare only these: #3, or any part of a name in irscope list (default: all)",
+    )
+    options.add_selection(parser)
+    parser.add_argument(
+        "--launch",
+        metavar="LAUNCH",
+        action="append",
+        default=[],
+        help='answer for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated',
+    )
+    parser.add_argument(
+        "--reference", metavar="VARIANT", help="compare the others with this variant (default: the first)"
+    )
+    options.add_document_format(parser)
+    options.add_width(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the classes. Raises UserError if a variant does not exist or a launch fits none."""
+    if args.variants and (args.kernel or args.target):
+        raise UserError("--kernel and --target select variants; leave them out with VARIANT")
+    with Workspace(args.capture) as workspace:
+        answers = _answers(workspace, args)
+        if args.format == "json":
+            from irscope.document.json.estimates import bits_document
+
+            options.print_json(bits_document(answers))
+        else:
+            from irscope.document.bits_content import bits_content
+
+            options.print_document(bits_content(answers, workspace.names), args)
+    return 0
+
+
+def _answers(workspace: Workspace, args: argparse.Namespace) -> list[ProblemBits]:
+    from irscope.cli.progress import counting_bar
+
+    reference = None if args.reference is None else workspace.variant(args.reference)
+    variants = [workspace.variant(name) for name in args.variants] or None
+    if variants and reference and reference not in variants:
+        variants.insert(0, reference)
+    with counting_bar("executing") as report:
+        return workspace.bits(args.kernel, args.target, args.launch, variants, reference, report)

@@ -1,0 +1,95 @@
+"""Which variants compute the same bits, launch by launch, what decides, and what is not known."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from irscope.document.blocks import Block, Column, Line, Table, title
+from irscope.model.records import grouped
+from irscope.model.text import pluralize
+from irscope.workspace.problem_sizes import problem_titles
+
+if TYPE_CHECKING:
+    from irscope.workspace.bits import ProblemBits
+
+PROMISE = (
+    "Same bits are a promise: from the same data, whatever it is, at these arguments and grids, if tensors "
+    "do not overlap and outputs begin alike. Classes differ for some data, perhaps not for yours."
+)
+# A class with more values of a config has no short description.
+_MOST_VALUES = 4
+
+
+def bits_content(answers: Sequence[ProblemBits], names: Mapping[int, str]) -> Iterator[Block]:
+    """Yield the classes of each problem; `names` are those of the variants by id."""
+    titles = problem_titles([answer.problem for answer in answers])
+    for answer, text in zip(answers, titles, strict=True):
+        problem = answer.problem
+        yield title(f"{problem.kernel}  {problem.target}  {text}".rstrip())
+        yield from _classes(answer)
+        yield from _differences(answer, names)
+        yield from _unknown(answer)
+    if any(answer.classes for answer in answers):
+        yield Line(PROMISE, gap=True, fit="wrapped")
+
+
+def _classes(answer: ProblemBits) -> Iterator[Block]:
+    classes = answer.classes
+    if not classes:
+        return
+    count = sum(len(item.variants) for item in classes)
+    same = "all compute the same bits" if len(classes) == 1 else f"{len(classes)} classes of the same bits"
+    yield Line(f"{pluralize(count, 'config')}: {'1 class' if count == 1 else same}")
+    columns = [
+        Column(
+            "class",
+            [f"{c.name} (reference)" if c.name == answer.reference_class else c.name for c in classes],
+        ),
+        Column("configs", [str(len(item.variants)) for item in classes], right=True),
+    ]
+    if not all(item.repeatable for item in classes):
+        columns.append(Column("repeatable", ["yes" if item.repeatable else "no" for item in classes]))
+    if any(common := [_config_text(answer.common_config(item)) for item in classes]):
+        columns.append(Column("only these have", common))
+    columns.append(Column("variants", [ids_text(sorted(item.variants)) for item in classes]))
+    yield Table(columns, gap=True)
+
+
+def _config_text(values: Mapping[str, Sequence[str]]) -> str:
+    if any(len(texts) > _MOST_VALUES for texts in values.values()):
+        return ""
+    return ", ".join(f"{name}={' or '.join(texts)}" for name, texts in values.items())
+
+
+def _differences(answer: ProblemBits, names: Mapping[int, str]) -> Iterator[Line]:
+    """Yield what separates each class from the first."""
+    members = {item.name: item.variants[0] for item in answer.classes}
+    for difference in answer.from_first:
+        yield title(f"{difference.b} differs from {difference.a}")
+        for letter, name in (("A", difference.a), ("B", difference.b)):
+            yield Line(f"{letter}: #{members[name]} {names[members[name]]}", 1, fit="wrapped")
+        for text in answer.reason_texts(difference):
+            yield Line(text, 1, fit="wrapped")
+
+
+def _unknown(answer: ProblemBits) -> Iterator[Line]:
+    if not answer.unknown:
+        return
+    yield title(f"unknown: {pluralize(len(answer.unknown), 'config')}")
+    for reason, numbers in grouped(answer.unknown, answer.unknown.__getitem__).items():
+        yield Line(f"{ids_text(numbers)}: {reason}", 1, fit="wrapped")
+
+
+def ids_text(numbers: Iterable[int]) -> str:
+    """Return the names of variants in one text: "#1, #3 to #6"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(
+        f"#{run[0]} to #{run[-1]}" if len(run) > 2 else ", ".join(f"#{number}" for number in run)
+        for run in runs
+    )

@@ -1,0 +1,296 @@
+"""`irscope bits`: which variants compute the same bits at each launch, and the lines that decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from irscope.facts.instruction_mix import place_text
+from irscope.facts.source.alignment import line_map
+from irscope.facts.source.map import SourcePlace
+from irscope.interpreting.bits.classes import (
+    BitClass,
+    Difference,
+    Evaluation,
+    Reason,
+    classify,
+    evaluate,
+)
+from irscope.interpreting.machine import Launch as MachineLaunch
+from irscope.layouts.convert import triton_version
+from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
+from irscope.model.records import grouped, varying_keys
+from irscope.model.text import split_entries
+from irscope.workspace.launch_expression import parse_launch
+from irscope.workspace.problem_sizes import (
+    Problem,
+    by_kernel,
+    problems,
+    requested_problem,
+    specialization_key,
+)
+from irscope.workspace.stage_reader import SizedCache
+
+if TYPE_CHECKING:
+    from irscope.languages.document import Document
+    from irscope.workspace.workspace import Workspace
+
+Report = Callable[[int, int], None]
+
+_STAGE = "ttgir"
+NOT_LAUNCHED = 'no launch was recorded; say how it is launched: --launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
+# The hashed elements of evaluations that stay in memory: 128 MB.
+_HELD_ELEMENTS = 8_000_000
+
+
+@dataclass(frozen=True)
+class ProblemBits:
+    """Which variants compute the same bits from the same inputs, at one launch of a specialization.
+
+    `problem` is what was launched: the kernel, the target and the arguments; nothing is known of a problem
+    without arguments and launches. `classes` are the variants by what they compute, the class of the
+    reference first. `unknown` maps the ids of all other variants to the reason. `differences` say what
+    separates each two classes. `reference` is the id of the variant that others are compared with; None if
+    nothing is known of it.
+    """
+
+    problem: Problem
+    classes: tuple[BitClass, ...]
+    unknown: Mapping[int, str]
+    differences: tuple[Difference, ...]
+    reference: int | None
+
+    @property
+    def reference_class(self) -> str | None:
+        """Return the name of the class of the reference; None if nothing is known of it."""
+        return None if self.reference is None else self.classes[0].name
+
+    @property
+    def from_first(self) -> tuple[Difference, ...]:
+        """Return what separates the other classes from the first one, which is that of the reference."""
+        return tuple(item for item in self.differences if item.a == self.classes[0].name)
+
+    def reason_texts(self, difference: Difference) -> list[str]:
+        """Return what separates two classes, `line 27 (...): A ...; B ...`."""
+        texts = [f"{self.place(reason)}: {reason.text}" for reason in difference.reasons]
+        return texts or ["irscope does not know which line decides"]
+
+    def place(self, reason: Reason) -> str:
+        """Return the line that a reason is about: `line 27 (total = tl.sum(x))`."""
+        if not reason.source_line:
+            return f"{reason.stage} line {reason.line + 1}"
+        kernel = self.problem.variants[0].kernel
+        return place_text(SourcePlace(kernel.source.file, reason.source_line), kernel).removeprefix("of ")
+
+    def common_config(self, bit_class: BitClass) -> dict[str, list[str]]:
+        """Return the fewest config values that all of a class have, and no variant of another class has.
+
+        Empty if there are none, or only one class.
+        """
+        variants = self.problem.variants
+        names = varying_keys(variant.settings for variant in variants)
+        configs = {variant.id: _value_texts(variant, names) for variant in variants}
+        inside = [configs[number] for number in bit_class.variants]
+        outside = [
+            configs[number] for other in self.classes if other is not bit_class for number in other.variants
+        ]
+        values = {name: list(dict.fromkeys(config[name] for config in inside)) for name in names}
+        # Options of the compiler are last in a config, and go first.
+        for name in reversed(names):
+            fewer = {key: texts for key, texts in values.items() if key != name}
+            if not any(_fits(config, fewer) for config in outside):
+                values = fewer
+        return {} if any(_fits(config, values) for config in outside) else values
+
+
+def _value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
+    """Return values of a config as text; an option that the config does not set has the compiler's value."""
+    values = {**variant.metadata, **variant.settings}
+    return {name: format_value(values.get(name)) for name in names}
+
+
+def _fits(config: Mapping[str, str], values: Mapping[str, Sequence[str]]) -> bool:
+    return all(config[name] in texts for name, texts in values.items())
+
+
+def bit_classes(
+    workspace: Workspace,
+    variants: Sequence[Variant],
+    launches: Sequence[str] = (),
+    reference: Variant | None = None,
+    report: Report = lambda done, total: None,
+) -> list[ProblemBits]:
+    """Sort the variants of each problem into classes of equal bits; see `Workspace.bits`.
+
+    Raises UserError if a launch of `launches` is malformed, or fits no variant.
+    """
+    first = None if reference is None else reference.id
+    refusals: Mapping[int, str] = {}
+    if launches:
+        variants, refusals = _launched(variants, launches)
+    parts = [part for problem in _problems(variants) for part in _specializations(problem)]
+    if launches:
+        parts = [problem for problem in parts if problem.launches]
+    total = sum(len(problem.variants) for problem in parts)
+    done = 0
+    answers = []
+    for problem in parts:
+        evaluations: dict[int, Evaluation] = {}
+        for variant in sorted(problem.variants, key=lambda variant: variant.id != first):
+            evaluations[variant.id] = workspace.evaluations.of(
+                variant, problem.launches[variant.id], problem.variants[0].kernel
+            )
+            done += 1
+            report(done, total)
+        for variant in problem.unlaunched:
+            reason = _failure(variant) or refusals.get(variant.id, NOT_LAUNCHED)
+            evaluations[variant.id] = Evaluation(unanswered=reason)
+        answers.append(_classified(problem, evaluations, first))
+    return answers
+
+
+def _classified(
+    problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None
+) -> ProblemBits:
+    """Return the classes; the first evaluated variant is the reference, unless `reference` is unknown."""
+    result = classify(evaluations)
+    first = result.classes[0].variants[0] if result.classes and reference not in result.unknown else None
+    return ProblemBits(problem, result.classes, result.unknown, result.differences, first)
+
+
+class Evaluations:
+    """The evaluations of launches that were made so far. Several threads may use it."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._held: SizedCache[Evaluation] = SizedCache(_HELD_ELEMENTS)
+
+    def of(self, variant: Variant, launch: Launch, kernel: Kernel | None = None) -> Evaluation:
+        """Return what a launch writes, as hashes; equal TTGIR with an equal launch is executed once.
+
+        Lines are those of the source of `kernel` (None: the variant's own).
+        """
+        kernels = variant.kernel, kernel or variant.kernel
+        if failure := _failure(variant):
+            return Evaluation(unanswered=failure)
+        try:
+            document = line_map(*kernels).in_lines_of_b(self._workspace.document(variant, _STAGE))
+        except UserError as error:
+            return Evaluation(unanswered=str(error))
+        version = triton_version(variant.toolchain.versions.get("triton", ""))
+        fusion = bool(variant.metadata.get("enable_fp_fusion", True))
+        machine_launch = _machine_launch(variant, launch, document)
+        content = self._workspace.contents.key(variant, _STAGE)
+        arguments = tuple(machine_launch.arguments.items())
+        key = content, kernels, version, arguments, machine_launch.grid, fusion
+        held = self._held.get(key)
+        if held is not None:
+            return held
+        evaluation = evaluate(document, version, machine_launch, fusion)
+        size = sum(len(addresses) for addresses, _ in evaluation.outputs.values())
+        return self._held.put(key, evaluation, size)
+
+
+def _failure(variant: Variant) -> str:
+    """Return why a variant has no TTGIR; "" if it has."""
+    if variant.failure is not None:
+        return f"it failed to compile: {variant.failure.summary}"
+    return "" if _STAGE in variant.artifacts else f"the capture has no {_STAGE} of it"
+
+
+# Problems.
+
+
+def _launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Variant], dict[int, str]]:
+    """Return the variants with the launches that a user wrote, and why those without any have none."""
+    expressions = list(map(parse_launch, texts))
+    result: list[Variant] = []
+    refusals: dict[int, str] = {}
+    for variant in variants:
+        launches: list[Launch] = []
+        for expression in expressions:
+            try:
+                launches.append(expression.launch_of(variant))
+            except UserError as error:  # noqa: PERF203 - compiled for other arguments, or another kernel
+                refusals[variant.id] = str(error)
+        result.append(replace(variant, launches=tuple(launches)))
+    if not any(variant.launches for variant in result) and refusals:
+        raise UserError(next(iter(refusals.values())))
+    return result, refusals
+
+
+def _problems(variants: Sequence[Variant]) -> Iterator[Problem]:
+    """Yield the problems of each kernel, and one of the variants that belong to none."""
+    for members in by_kernel(variants):
+        launched = problems(members)
+        yield from launched
+        placed = {v.id for problem in launched for v in (*problem.variants, *problem.unlaunched)}
+        if rest := tuple(variant for variant in members if variant.id not in placed):
+            yield Problem(rest[0].kernel.name, str(rest[0].target), (), (), {}, (), rest)
+
+
+def _specializations(problem: Problem) -> Iterator[Problem]:
+    """Split a problem into those of each specialization."""
+    every = grouped([*problem.variants, *problem.unlaunched], specialization_key)
+    for members in every.values():
+        variants = [variant for variant in members if variant.id in problem.launches]
+        unlaunched = tuple(variant for variant in members if variant.id not in problem.launches)
+        if not variants:
+            yield replace(problem, launches={}, variants=(), unlaunched=unlaunched)
+            continue
+        launches = {variant.id: problem.launches[variant.id] for variant in variants}
+        yield replace(requested_problem(launches, variants), unlaunched=unlaunched)
+
+
+# Launches.
+
+# A number, and the name that it has in TTGIR.
+Number = int | float | None
+
+
+def _machine_launch(variant: Variant, launch: Launch, document: Document) -> MachineLaunch:
+    """Return a launch with its numbers at the positions of the TTGIR function's arguments."""
+    recorded = dict(launch.arguments)
+    numbers: dict[str, Number] = {}
+    for argument in variant.specialization:
+        if argument.type != "constexpr":
+            numbers.update(_numbers(argument.name, argument.type, recorded.get(argument.name, "")))
+    names = [name.removeprefix("%") for name in _parameters(document)]
+    if not numbers.keys() & set(names):
+        names = list(numbers)
+    positions = {
+        index: number for index, name in enumerate(names) if (number := numbers.get(name)) is not None
+    }
+    x, y, z = (*launch.grid, 1, 1)[:3]
+    return MachineLaunch(positions, (x, y, z))
+
+
+def _numbers(name: str, kind: str, text: str) -> Iterator[tuple[str, Number]]:
+    """Yield the arguments of TTGIR that one of Triton becomes, with their numbers (None: a tensor).
+
+    A tensor descriptor is followed by its shape and strides; each item of a tuple is an argument.
+    """
+    if kind.startswith("("):
+        items = split_entries(text[1:-1])
+        for index, part in enumerate(split_entries(kind[1:-1])):
+            if part != "constexpr":
+                yield from _numbers(f"{name}.{index}", part, items[index] if index < len(items) else "")
+    elif kind.startswith("tensordesc"):
+        from irscope.estimating.counting.launch_arguments import tensor_of
+
+        tensor = tensor_of(name, text, kind)
+        yield name, None
+        yield from ((f"{name}.shape.{axis}", length) for axis, length in enumerate(tensor.shape))
+        yield from ((f"{name}.stride.{axis}", length) for axis, length in enumerate(tensor.strides))
+    else:
+        value = None if kind.startswith("*") else parse_value(text)
+        yield name, value if isinstance(value, int | float) else None
+
+
+def _parameters(document: Document) -> tuple[str, ...]:
+    """Return the names of the arguments of the kernel's function."""
+    for operation in document.operations:
+        if operation.opcode.endswith(".func") and " private " not in document.lines[operation.line]:
+            return operation.arguments
+    return ()

@@ -1,0 +1,79 @@
+"""irscope bits: the classes of the same bits in every format."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.cli.conftest import Run
+
+
+def test_classes_and_what_decides_as_text(irscope: Run, bits_capture: Path):
+    done = irscope("bits", bits_capture, "--kernel", "row_sum", "--width", "80")
+    assert done.returncode == 0 and not done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[:2] == ["row_sum  cuda:90  N=3000", "4 configs: 4 classes of the same bits"]
+    assert any(line.startswith("b                    1  BLOCK=512, num_warps=8") for line in lines)
+    assert "b differs from a" in lines and "d differs from a" in lines and "c differs from b" not in lines
+    assert any(line.startswith("  line 38 (total += tl.sum(values, axis=0)): A ") for line in lines)
+    assert "Same bits are a promise" in done.stdout
+    assert max(map(len, lines)) <= 80
+
+
+def test_all_kernels_and_what_is_unknown(irscope: Run, bits_capture: Path):
+    text = irscope("bits", bits_capture).stdout
+    assert "3 configs: all compute the same bits" in text and "enable_fp_fusion=False" in text
+    assert "unknown: 1 config\n  #10: the length of a loop depends on data\n" in text
+
+
+def test_a_class_that_is_not_repeatable(irscope: Run, bits_capture: Path):
+    text = irscope("bits", bits_capture, "--kernel", "add_all").stdout
+    assert "class          configs  repeatable  only these have  variants\n" in text
+    assert "b                    1  no          num_warps=8 " in text
+
+
+def test_json_has_every_difference(irscope: Run, bits_capture: Path):
+    done = irscope("bits", bits_capture, "--kernel", "row_sum", "--reference", "#5", "--format", "json")
+    (answer,) = json.loads(done.stdout)
+    assert answer["schema"] == "irscope.bits/1"
+    assert (answer["kernel"], answer["target"], answer["launch"]["arguments"]["N"]) == (
+        "row_sum",
+        "cuda:90",
+        3000,
+    )
+    assert answer["launch"]["grid"] == [16, 1, 1] and answer["unknown"] == []
+    assert (answer["reference"], answer["reference_class"]) == (5, "a")
+    assert answer["classes"][0] == {"class": "a", "variants": [5], "repeatable": True}
+    assert [(pair["a"], pair["b"]) for pair in answer["differences"]][:3] == [
+        ("a", "b"),
+        ("a", "c"),
+        ("a", "d"),
+    ]
+    reason = answer["differences"][0]["reasons"][0]
+    assert (reason["kind"], reason["stage"], reason["source_line"]) == ("sum", "ttgir", 38)
+
+
+def test_named_variants_and_their_reference(irscope: Run, bits_capture: Path):
+    done = irscope("bits", bits_capture, "#8", "#9", "--reference", "#9")
+    assert "a (reference)        1  enable_fp_fusion=False  #9" in done.stdout
+    done = irscope("bits", bits_capture, "#4", "--reference", "#5", "--format", "json")
+    (answer,) = json.loads(done.stdout)
+    assert [item["variants"] for item in answer["classes"]] == [[5], [4]]
+    assert irscope("bits", bits_capture, "#4", "--kernel", "row_sum").returncode == 2
+
+
+def test_a_launch_and_pages(irscope: Run, bits_capture: Path):
+    words = ("bits", bits_capture, "--kernel", "row_sum", "--launch", "grid=(16,), N=2048")
+    assert irscope(*words).stdout.startswith("row_sum  cuda:90  N=2048\n")
+    markdown = irscope(*words, "--format", "markdown").stdout
+    assert "| b | 1 | BLOCK=512, num\\_warps=8 | #5 |" in markdown
+    assert "<td>BLOCK=512, num_warps=8</td>" in irscope(*words, "--format", "html").stdout
+    done = irscope("bits", bits_capture, "--launch", "grid=(16")
+    assert done.returncode == 2 and done.stderr.startswith("irscope: --launch: ")
+
+
+def test_control_codes_of_a_capture_are_shown(irscope: Run, capture: Path, hostile_capture: Path):
+    text = irscope("bits", capture).stdout
+    assert "#4: it failed to compile: arange's range \u241b[31mbad" in text
+    assert "#1 to #3: no launch was recorded" in text
+    assert "\x1b" not in irscope("bits", hostile_capture).stdout

@@ -1,0 +1,153 @@
+"""Classes of the same bits, of kernels that are compiled here and launched without a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from irscope.interpreting.bits import classes
+from irscope.interpreting.machine import Launch
+from irscope.model import Failure, UserError
+from irscope.workspace import Workspace
+from irscope.workspace.bits import NOT_LAUNCHED, ProblemBits, bit_classes
+
+LAUNCH = "grid=(16,), N=2048, x=[16, N]"
+
+
+@pytest.fixture
+def opened(bits_capture: Path) -> Iterator[Workspace]:
+    with Workspace(bits_capture) as workspace:
+        yield workspace
+
+
+def only(answers: list[ProblemBits]) -> ProblemBits:
+    (answer,) = answers
+    return answer
+
+
+def ids(opened: Workspace, kernel: str) -> tuple[int, ...]:
+    return tuple(variant.id for variant in opened.select(kernel))
+
+
+def test_all_tiles_of_a_matmul_compute_the_same_bits(opened: Workspace):
+    answer = only(opened.bits("matmul"))
+    (bit_class,) = answer.classes
+    assert (bit_class.name, bit_class.variants, bit_class.repeatable) == ("a", ids(opened, "matmul"), True)
+    assert not answer.unknown and not answer.differences
+    assert answer.problem.text == "M=256, N=256, K=256" and answer.problem.grid is None
+    assert answer.common_config(bit_class) == {}
+
+
+def test_the_blocks_and_warps_of_a_looped_sum_decide(opened: Workspace):
+    answer = only(opened.bits("row_sum"))
+    first, second, third, fourth = ids(opened, "row_sum")
+    assert [item.variants for item in answer.classes] == [(first,), (second,), (third,), (fourth,)]
+    assert answer.reference == first and answer.reference_class == "a"
+    assert answer.common_config(answer.classes[1]) == {"BLOCK": ["512"], "num_warps": ["8"]}
+    assert len(answer.differences) == 6
+    (reason,) = answer.differences[0].reasons
+    assert answer.place(reason) == "line 38 (total += tl.sum(values, axis=0))"
+    assert reason.kind == "sum" and "A" in reason.text and "8 warps" in reason.text
+
+
+def test_the_class_of_the_reference_is_the_first(opened: Workspace):
+    last = opened.select("row_sum")[-1]
+    answer = only(opened.bits("row_sum", reference=last))
+    assert answer.reference == last.id and answer.classes[0].variants == (last.id,)
+    assert all(item.a == "a" for item in answer.differences[:3])
+    answer = only(opened.bits("row_sum", launch=LAUNCH, reference=last))
+    assert answer.reference == last.id
+
+
+def test_a_fused_multiply_add_is_another_class(opened: Workspace):
+    answer = only(opened.bits("axpy"))
+    fused, unfused = answer.classes
+    assert answer.common_config(fused) == {"enable_fp_fusion": ["True"]}
+    assert answer.common_config(unfused) == {"enable_fp_fusion": ["False"]}
+    (reason,) = answer.differences[0].reasons
+    assert reason.kind == "fusion" and answer.place(reason).startswith("line 47 (result = left * a + ")
+
+
+def test_sums_of_atomics_are_not_repeatable(opened: Workspace):
+    answer = only(opened.bits("add_all"))
+    assert [(len(item.variants), item.repeatable) for item in answer.classes] == [(1, False), (1, False)]
+    assert {reason.kind for reason in answer.differences[0].reasons} >= {"atomics"}
+
+
+def test_a_loop_whose_length_is_data_is_unknown(opened: Workspace):
+    answer = only(opened.bits("sum_below"))
+    assert not answer.classes and answer.reference is None
+    assert list(answer.unknown.values()) == ["the length of a loop depends on data"]
+
+
+def test_launches_that_a_user_writes(opened: Workspace):
+    answer = only(opened.bits("row_sum", launch=LAUNCH))
+    assert answer.problem.text == "N=2048" and len(answer.classes) == 4
+    whole = only(opened.bits("row_sum", launch=LAUNCH.replace("2048", "16")))
+    # The four warps of a block of 512 and of 1024 hold the 16 elements alike, but for padding.
+    assert len(whole.classes) < 4
+    # No argument of the others needs a number.
+    assert {one.problem.kernel for one in opened.bits(launch=LAUNCH)} > {"row_sum", "sum_below"}
+    with pytest.raises(UserError, match="give the value of N"):
+        opened.bits("row_sum", launch="grid=(16,)")
+
+
+def test_variants_without_launch_or_stage_are_unknown(opened: Workspace):
+    first, second, third, fourth = opened.select("row_sum")
+    variants = [
+        first,
+        replace(second, launches=()),
+        replace(third, failure=Failure("CompilationError", "arange's range", "")),
+        replace(fourth, artifacts={}),
+    ]
+    answer = only(bit_classes(opened, variants))
+    assert [item.variants for item in answer.classes] == [(first.id,)]
+    assert answer.unknown == {
+        second.id: NOT_LAUNCHED,
+        third.id: "it failed to compile: arange's range",
+        fourth.id: "the capture has no ttgir of it",
+    }
+    answer = only(bit_classes(opened, [replace(first, launches=())]))
+    assert answer.unknown == {first.id: NOT_LAUNCHED} and not answer.problem.launches
+    answer = only(bit_classes(opened, variants, reference=variants[3]))
+    assert answer.reference is None and answer.reference_class is None
+
+
+def test_specializations_are_answered_for_themselves(opened: Workspace):
+    first, second, *_ = opened.select("row_sum")
+    other = replace(second, specialization=tuple(replace(a, key="") for a in second.specialization))
+    assert [len(answer.classes) for answer in bit_classes(opened, [first, other])] == [1, 1]
+
+
+def test_equal_stages_with_equal_launches_are_executed_once(
+    opened: Workspace, monkeypatch: pytest.MonkeyPatch
+):
+    first, second, *_ = opened.select("row_sum")
+    executed: list[object] = []
+
+    def counting(*arguments: object) -> classes.Evaluation:
+        executed.append(arguments)
+        return classes.evaluate(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr("irscope.workspace.bits.evaluate", counting)
+    answer = only(bit_classes(opened, [first, replace(first, id=99), second]))
+    assert [item.variants for item in answer.classes] == [(first.id, 99), (second.id,)]
+    bit_classes(opened, [second])
+    assert len(executed) == 2
+
+
+def test_descriptors_and_tuples_are_several_arguments(opened: Workspace, monkeypatch: pytest.MonkeyPatch):
+    executed: list[Launch] = []
+
+    def recording(_: object, __: object, launch: Launch, fusion: bool) -> classes.Evaluation:
+        executed.append(launch)
+        return classes.Evaluation(unanswered=f"fusion {fusion}")
+
+    monkeypatch.setattr("irscope.workspace.bits.evaluate", recording)
+    answer = only(opened.bits("shift"))
+    # The descriptor, its shape and stride, the two numbers, and a pointer.
+    assert executed == [Launch({1: 1000, 2: 1, 3: 3, 4: 5}, (4, 1, 1))]
+    assert list(answer.unknown.values()) == ["fusion True"]
