@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from irscope.interpreting.program import Step
-from irscope.interpreting.values import Array, Value, unsigned, width, wrapped
+from irscope.interpreting.runtime_values import Array, RuntimeValue, unsigned, width, wrapped
+from irscope.interpreting.stage_program import Op
 
 _Binary = Callable[[Array, Array], Array]
 
@@ -66,7 +66,7 @@ _COMPARISONS: Mapping[str, tuple[_Binary, bool]] = {
 }
 
 
-def integer_result(step: Step, operands: Sequence[Value]) -> list[Value] | None:
+def integer_result(step: Op, operands: Sequence[RuntimeValue]) -> list[RuntimeValue] | None:
     """Return the results of an operation on known integers; None if it is no such operation."""
     opcode, data = step.opcode, [operand.data for operand in operands]
     element = operands[0].type.element if operands else ""
@@ -99,15 +99,17 @@ def integer_result(step: Step, operands: Sequence[Value]) -> list[Value] | None:
         result = np.bitwise_count(unsigned(data[0], element)).astype(np.int64)
     else:
         return None
-    return [Value(result, type_)]
+    return [RuntimeValue(result, type_)]
 
 
-def _extended(step: Step, operands: Sequence[Value]) -> list[Value] | None:
+def _extended(step: Op, operands: Sequence[RuntimeValue]) -> list[RuntimeValue] | None:
     """Return the low and the high half of a product."""
     element = operands[0].type.element
     bits = width(element)
     if bits == 64:
-        return [Value(half, type_) for half, type_ in zip(_wide(step, operands), step.types, strict=False)]
+        return [
+            RuntimeValue(half, type_) for half, type_ in zip(_wide(step, operands), step.types, strict=False)
+        ]
     signed = step.opcode == "arith.mulsi_extended"
     a, b = (item.data if signed else unsigned(item.data, element).view(np.int64) for item in operands[:2])
     if bits == 32 and not signed:
@@ -118,10 +120,10 @@ def _extended(step: Step, operands: Sequence[Value]) -> list[Value] | None:
     halves = [wrapped(half, element) for half in halves]
     if step.opcode == "tt.mulhiui":
         halves = halves[1:]
-    return [Value(half, type_) for half, type_ in zip(halves, step.types, strict=False)]
+    return [RuntimeValue(half, type_) for half, type_ in zip(halves, step.types, strict=False)]
 
 
-def _wide(step: Step, operands: Sequence[Value]) -> list[Array]:
+def _wide(step: Op, operands: Sequence[RuntimeValue]) -> list[Array]:
     """Return the halves of a product of 64-bit numbers, computed with halves of 32 bits."""
     a, b = (item.data.view(np.uint64) for item in operands[:2])
     mask, shift = np.uint64(0xFFFFFFFF), np.uint64(32)

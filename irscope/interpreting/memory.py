@@ -10,33 +10,42 @@ from typing import Any
 
 import numpy as np
 
-from irscope.interpreting.answers import UnansweredError
 from irscope.interpreting.domain import Combine
-from irscope.interpreting.machine import Handler, Machine, Results, known_number, tensor_in
-from irscope.interpreting.program import Step, Type
-from irscope.interpreting.values import Array, Barrier, Buffer, Cell, Descriptor, Item, Value, size_in_bytes
+from irscope.interpreting.runtime_values import (
+    Array,
+    Barrier,
+    Buffer,
+    BufferState,
+    Descriptor,
+    Item,
+    RuntimeValue,
+    size_in_bytes,
+)
+from irscope.interpreting.stage_interpreter import Handler, Results, StageInterpreter, known_number, tensor_in
+from irscope.interpreting.stage_program import Op, Type
+from irscope.interpreting.unanswered import UnansweredError
 
 
-def _value(item: Item, step: Step) -> Value:
-    if not isinstance(item, Value):
+def _value(item: Item, step: Op) -> RuntimeValue:
+    if not isinstance(item, RuntimeValue):
         raise UnansweredError(f"{step.opcode} of what is no tensor", step)
     return item
 
 
-def _buffer(item: Item, step: Step) -> Buffer:
+def _buffer(item: Item, step: Op) -> Buffer:
     if not isinstance(item, Buffer):
         raise UnansweredError(f"{step.opcode} of what is no buffer", step)
     return item
 
 
-def _pointee(value: Value) -> str:
+def _pointee(value: RuntimeValue) -> str:
     return value.type.element.removeprefix("!tt.ptr<").removesuffix(">").partition(",")[0]
 
 
 # Global memory.
 
 
-def _load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     values = [_value(item, step) for item in operands if item is not None]
     address = values[0]
     type_ = Type(_pointee(address), address.type.shape, address.type.encoding, address.type.kind)
@@ -45,13 +54,13 @@ def _load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
     return [machine.domain.load(step, address, mask, other, type_)]
 
 
-def _store(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     values = [_value(item, step) for item in operands if item is not None]
     machine.domain.store(step, values[0], values[1], values[2] if len(values) > 2 else None)
     return []
 
 
-def _atomic(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _atomic(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     values = [_value(item, step) for item in operands if item is not None]
     count = 3 if step.opcode == "tt.atomic_cas" else 2
     mask = values[count] if len(values) > count else None
@@ -62,21 +71,23 @@ def _atomic(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
 # Buffers.
 
 
-def _new_buffer(machine: Machine, type_: Type) -> Buffer:
+def _new_buffer(machine: StageInterpreter, type_: Type) -> Buffer:
     data = np.zeros(type_.shape, np.int64)
-    return Buffer(data, type_, Cell())
+    return Buffer(data, type_, BufferState())
 
 
-def _local_alloc(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _local_alloc(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     type_ = step.types[0]
     buffer = _new_buffer(machine, type_)
-    sources = [item for item in operands if isinstance(item, Value)]
+    sources = [item for item in operands if isinstance(item, RuntimeValue)]
     if sources:
         write(machine, step, buffer, sources[0], None)
     return [buffer, *([None] * (len(step.results) - 1))]
 
 
-def write(machine: Machine, step: Step, buffer: Buffer, value: Value, mask: Value | None) -> None:
+def write(
+    machine: StageInterpreter, step: Op, buffer: Buffer, value: RuntimeValue, mask: RuntimeValue | None
+) -> None:
     """Write a tensor to a buffer, where the mask holds. Raises UnansweredError."""
     plain = machine.domain.moved(value, value.type, None, False)
     if buffer.cell.known is None:
@@ -95,23 +106,23 @@ def write(machine: Machine, step: Step, buffer: Buffer, value: Value, mask: Valu
         raise UnansweredError("what is copied to a buffer depends on data", step)
 
 
-def read(buffer: Buffer, type_: Type) -> Value:
+def read(buffer: Buffer, type_: Type) -> RuntimeValue:
     """Return what is in a buffer."""
     data = buffer.data.reshape(type_.shape)
     known = buffer.cell.known is not False
-    return Value(data.copy() if known else data.copy().view(np.uint64), type_, known)
+    return RuntimeValue(data.copy() if known else data.copy().view(np.uint64), type_, known)
 
 
-def _local_load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _local_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     return [read(_buffer(operands[0], step), step.types[0]), *([None] * (len(step.results) - 1))]
 
 
-def _local_store(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _local_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     write(machine, step, _buffer(operands[1], step), _value(operands[0], step), None)
     return []
 
 
-def _memdesc_index(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _memdesc_index(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     buffer = _buffer(operands[0], step)
     index = (
         known_number(operands[1], "the number of a buffer", step)
@@ -128,7 +139,7 @@ def _memdesc_index(machine: Machine, step: Step, operands: Sequence[Item]) -> Re
     return [Buffer(data, step.types[0], buffer.cell)]
 
 
-def _memdesc_subslice(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _memdesc_subslice(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     buffer, type_ = _buffer(operands[0], step), step.types[0]
     text = step.text[step.text.find("[") + 1 : step.text.find("]")]
     if len(operands) > 1:
@@ -143,12 +154,12 @@ def _memdesc_subslice(machine: Machine, step: Step, operands: Sequence[Item]) ->
     return [Buffer(view, type_, buffer.cell)]
 
 
-def _memdesc_trans(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _memdesc_trans(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     buffer = _buffer(operands[0], step)
     return [Buffer(buffer.data.transpose(step.numbers("order")), step.types[0], buffer.cell)]
 
 
-def _memdesc_reshape(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _memdesc_reshape(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     buffer, type_ = _buffer(operands[0], step), step.types[0]
     view = buffer.data.view()
     try:
@@ -158,14 +169,14 @@ def _memdesc_reshape(machine: Machine, step: Step, operands: Sequence[Item]) -> 
     return [Buffer(view, type_, buffer.cell)]
 
 
-def _memdesc_reinterpret(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _memdesc_reinterpret(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     buffer, type_ = _buffer(operands[0], step), step.types[0]
     if buffer.type.element == type_.element and buffer.data.size == int(np.prod(type_.shape)):
         return _memdesc_reshape(machine, step, operands)
     raise UnansweredError("a buffer that is read as another type", step)
 
 
-def _async_copy(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _async_copy(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     address, buffer = _value(operands[0], step), _buffer(operands[1], step)
     rest = [_value(item, step) for item in operands[2:]]
     mask = rest.pop(0) if " mask " in step.text else None
@@ -174,8 +185,8 @@ def _async_copy(machine: Machine, step: Step, operands: Sequence[Item]) -> Resul
     if mask is not None and other is None:
         other = machine.domain.constant(0.0, Type("f32", (1,) * len(type_.shape)))
         if type_.element.startswith("i"):
-            other = Value(np.zeros((1,) * len(type_.shape), np.int64), type_)
-        other = Value(other.data, type_, other.known, other.note)
+            other = RuntimeValue(np.zeros((1,) * len(type_.shape), np.int64), type_)
+        other = RuntimeValue(other.data, type_, other.known, other.note)
     write(machine, step, buffer, machine.domain.load(step, address, mask, other, type_), None)
     return [None]
 
@@ -183,7 +194,7 @@ def _async_copy(machine: Machine, step: Step, operands: Sequence[Item]) -> Resul
 # Barriers.
 
 
-def barrier_of(machine: Machine, item: Item, step: Step) -> Barrier:
+def barrier_of(machine: StageInterpreter, item: Item, step: Op) -> Barrier:
     """Return the barrier in a buffer."""
     buffer = _buffer(item, step)
     address = int(buffer.data.__array_interface__["data"][0])
@@ -192,7 +203,7 @@ def barrier_of(machine: Machine, item: Item, step: Step) -> Barrier:
     return machine.barriers[address]
 
 
-def _init_barrier(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _init_barrier(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     count = step.number("count", 0)
     if not count:
         digits = [item for item in step.text.replace(",", " ").split() if item.isdecimal()]
@@ -205,12 +216,12 @@ def _init_barrier(machine: Machine, step: Step, operands: Sequence[Item]) -> Res
 
 def _predicate(items: Sequence[Item]) -> bool:
     last = items[-1] if items else None
-    if not (isinstance(last, Value) and last.type.element == "i1"):
+    if not (isinstance(last, RuntimeValue) and last.type.element == "i1"):
         return True
     return not last.known or bool(last.number)
 
 
-def _barrier_expect(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _barrier_expect(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     if _predicate(operands[1:]):
         barrier = barrier_of(machine, operands[0], step)
         text = step.text.split(":")[0]
@@ -220,7 +231,7 @@ def _barrier_expect(machine: Machine, step: Step, operands: Sequence[Item]) -> R
     return []
 
 
-def _arrive_barrier(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _arrive_barrier(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     if _predicate(operands[1:]):
         text = step.text.split(":")[0]
         counts = [item for item in text.replace(",", " ").split() if item.isdecimal()]
@@ -228,7 +239,7 @@ def _arrive_barrier(machine: Machine, step: Step, operands: Sequence[Item]) -> R
     return []
 
 
-def _arrive_after_copies(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _arrive_after_copies(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     # Copies are complete at once; without `noIncrement` the barrier does not count this arrival.
     if step.flag("noIncrement"):
         barrier_of(machine, operands[0], step).arrive()
@@ -238,7 +249,7 @@ def _arrive_after_copies(machine: Machine, step: Step, operands: Sequence[Item])
 # Tensor descriptors.
 
 
-def _make_descriptor(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _make_descriptor(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     base = _value(operands[0], step)
     numbers = [known_number(item, "the shape of a tensor descriptor", step) for item in operands[1:]]
     rank = len(numbers) // 2
@@ -247,7 +258,7 @@ def _make_descriptor(machine: Machine, step: Step, operands: Sequence[Item]) -> 
     return [Descriptor(base, tuple(numbers[:rank]), tuple(numbers[rank:]), block, _pointee(base))]
 
 
-def _tensormap_create(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _tensormap_create(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     """Remember the descriptor that is written to an address; sizes and strides are innermost first."""
     target, base = _value(operands[0], step), _value(operands[1], step)
     numbers = [known_number(item, "a tensor descriptor", step) for item in operands[2:]]
@@ -262,7 +273,7 @@ def _tensormap_create(machine: Machine, step: Step, operands: Sequence[Item]) ->
     return []
 
 
-def _reinterpret_descriptor(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _reinterpret_descriptor(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     item = operands[0]
     if isinstance(item, Descriptor):
         return [item]
@@ -273,14 +284,14 @@ def _reinterpret_descriptor(machine: Machine, step: Step, operands: Sequence[Ite
     return [Descriptor(descriptor.base, descriptor.shape, descriptor.strides, block, descriptor.element)]
 
 
-def _scratch(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _scratch(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     machine.scratch += 1 << 20
-    return [Value(np.array(machine.scratch, np.int64), step.types[0])]
+    return [RuntimeValue(np.array(machine.scratch, np.int64), step.types[0])]
 
 
 def _tile(
-    machine: Machine, step: Step, descriptor: Descriptor, starts: Sequence[int], shape: tuple[int, ...]
-) -> tuple[Value, Value]:
+    machine: StageInterpreter, step: Op, descriptor: Descriptor, starts: Sequence[int], shape: tuple[int, ...]
+) -> tuple[RuntimeValue, RuntimeValue]:
     """Return the addresses of a tile, and where they are inside the tensor."""
     rank = len(descriptor.shape)
     block = (1,) * (rank - len(shape)) + shape
@@ -297,22 +308,22 @@ def _tile(
     if rank != len(shape):
         data, inside = np.broadcast_to(data, block).reshape(shape), inside.reshape(shape)
     type_ = Type(f"!tt.ptr<{descriptor.element}>", shape, "", "tensor")
-    return Value(data, type_), Value(inside.astype(np.int64), Type("i1", shape, "", "tensor"))
+    return RuntimeValue(data, type_), RuntimeValue(inside.astype(np.int64), Type("i1", shape, "", "tensor"))
 
 
-def _descriptor(item: Item, step: Step) -> Descriptor:
+def _descriptor(item: Item, step: Op) -> Descriptor:
     if not isinstance(item, Descriptor):
         raise UnansweredError("a tensor descriptor whose contents are not known", step)
     return item
 
 
-def _zero(machine: Machine, type_: Type) -> Value:
+def _zero(machine: StageInterpreter, type_: Type) -> RuntimeValue:
     if type_.element.startswith("i"):
-        return Value(np.zeros((1,) * len(type_.shape), np.int64), type_)
+        return RuntimeValue(np.zeros((1,) * len(type_.shape), np.int64), type_)
     return machine.domain.constant(0.0, type_)
 
 
-def _tma_load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _tma_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     """Copy a tile to a buffer and count its bytes: `%desc[%i, %j] %buffer, %barrier, %predicate`."""
     descriptor = _descriptor(operands[0], step)
     rank = len(descriptor.shape)
@@ -333,7 +344,7 @@ def _tma_load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results
     return []
 
 
-def _tma_store(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _tma_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     descriptor = _descriptor(operands[0], step)
     rank = len(descriptor.shape)
     starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
@@ -347,7 +358,7 @@ def _tma_store(machine: Machine, step: Step, operands: Sequence[Item]) -> Result
     return [None] * len(step.results)
 
 
-def _descriptor_load(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _descriptor_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     descriptor = _descriptor(operands[0], step)
     starts = [known_number(item, "the place of a tile", step) for item in operands[1:]]
     type_ = step.types[0]
@@ -355,7 +366,7 @@ def _descriptor_load(machine: Machine, step: Step, operands: Sequence[Item]) -> 
     return [machine.domain.load(step, address, inside, _zero(machine, type_), type_)]
 
 
-def _descriptor_store(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _descriptor_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     descriptor = _descriptor(operands[0], step)
     rank = len(descriptor.shape)
     starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
@@ -368,33 +379,33 @@ def _descriptor_store(machine: Machine, step: Step, operands: Sequence[Item]) ->
 # Reductions and products.
 
 
-def _combine(machine: Machine, step: Step) -> Combine:
+def _combine(machine: StageInterpreter, step: Op) -> Combine:
     region = step.regions[0]
 
-    def combine(operands: Sequence[Value]) -> list[Value]:
+    def combine(operands: Sequence[RuntimeValue]) -> list[RuntimeValue]:
         return [_value(item, step) for item in machine.region(region, operands)]
 
     return combine
 
 
-def _reduce(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _reduce(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     values = [_value(item, step) for item in operands]
     return [*machine.domain.reduce(step, values, _combine(machine, step))]
 
 
-def _scan(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _scan(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     values = [_value(item, step) for item in operands]
     return [*machine.domain.scan(step, values, _combine(machine, step))]
 
 
-def _matrix(machine: Machine, item: Item, step: Step) -> Value:
+def _matrix(machine: StageInterpreter, item: Item, step: Op) -> RuntimeValue:
     if isinstance(item, Buffer):
         shape, element = item.type.shape, item.type.element
         return read(item, Type(element, shape, item.type.encoding, "tensor"))
     return _value(item, step)
 
 
-def _dot(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _dot(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     a, b = (_matrix(machine, item, step) for item in operands[:2])
     accumulator = _value(operands[2], step)
     if len(operands) > 3 and step.opcode == "ttng.warp_group_dot":
@@ -404,12 +415,12 @@ def _dot(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
     return [machine.domain.dot(step, a, b, accumulator, ())]
 
 
-def _histogram(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _histogram(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     values = [_value(item, step) for item in operands]
     return [machine.domain.histogram(step, values[0], values[1] if len(values) > 1 else None)]
 
 
-def _dot_wait(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _dot_wait(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     return [*operands[: len(step.results)]]
 
 

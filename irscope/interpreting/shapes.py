@@ -7,46 +7,46 @@ from functools import partial
 
 import numpy as np
 
-from irscope.interpreting.answers import UnansweredError
-from irscope.interpreting.machine import Handler, Machine, Results
-from irscope.interpreting.program import Program, Step, Type
-from irscope.interpreting.values import Array, Item, Value, reshaped
+from irscope.interpreting.runtime_values import Array, Item, RuntimeValue, reshaped
+from irscope.interpreting.stage_interpreter import Handler, Results, StageInterpreter
+from irscope.interpreting.stage_program import Op, StageProgram, Type
+from irscope.interpreting.unanswered import UnansweredError
 from irscope.layouts.linear import LinearLayout
 
 
-def _value(item: Item, step: Step) -> Value:
-    if not isinstance(item, Value):
+def _value(item: Item, step: Op) -> RuntimeValue:
+    if not isinstance(item, RuntimeValue):
         raise UnansweredError(f"{step.opcode} of what is no tensor", step)
     return item
 
 
-def _splat(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _splat(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     type_, value = step.types[0], _value(operands[0], step)
     rank = len(type_.shape)
     return [machine.domain.moved(value, type_, lambda data: data.reshape((1,) * rank), True)]
 
 
-def _broadcast(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _broadcast(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     return [machine.domain.moved(_value(operands[0], step), step.types[0], None, True)]
 
 
-def _expand_dims(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _expand_dims(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     axis = step.number("axis")
     value = _value(operands[0], step)
     return [machine.domain.moved(value, step.types[0], lambda data: np.expand_dims(data, axis), True)]
 
 
-def _make_range(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
-    return [Value(np.arange(step.number("start"), step.number("end"), dtype=np.int64), step.types[0])]
+def _make_range(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
+    return [RuntimeValue(np.arange(step.number("start"), step.number("end"), dtype=np.int64), step.types[0])]
 
 
-def _trans(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _trans(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     order = step.numbers("order")
     value = _value(operands[0], step)
     return [machine.domain.moved(value, step.types[0], lambda data: data.transpose(order), True)]
 
 
-def _reshape(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _reshape(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     value, type_ = _value(operands[0], step), step.types[0]
     old, new = value.type.shape, type_.shape
     if "allow_reorder" in step.text and value.data.size > 1:
@@ -59,12 +59,12 @@ def _reshape(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
     return [machine.domain.moved(value, type_, lambda data: reshaped(data, old, new), True)]
 
 
-def _convert_layout(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _convert_layout(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     value, type_ = _value(operands[0], step), step.types[0]
     return [machine.domain.moved(value, type_, None, stays_in_thread(machine, value.type, type_))]
 
 
-def stays_in_thread(machine: Machine, old: Type, new: Type) -> bool:
+def stays_in_thread(machine: StageInterpreter, old: Type, new: Type) -> bool:
     """Return True if a conversion between two layouts moves no element to another thread."""
     if old.encoding == new.encoding:
         return True
@@ -75,21 +75,21 @@ def stays_in_thread(machine: Machine, old: Type, new: Type) -> bool:
     return all(before.bases.get(name, ()) == after.bases.get(name, ()) for name in ("lane", "warp", "block"))
 
 
-def _join(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _join(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     one, other = (_value(item, step) for item in operands)
     values = _alike(machine, (one, other))
     data = np.stack(np.broadcast_arrays(*(value.data for value in values)), -1)
-    return [Value(data, step.types[0], values[0].known)]
+    return [RuntimeValue(data, step.types[0], values[0].known)]
 
 
-def _alike(machine: Machine, values: Sequence[Value]) -> list[Value]:
+def _alike(machine: StageInterpreter, values: Sequence[RuntimeValue]) -> list[RuntimeValue]:
     """Return tensors that are all known, or all hidden, without what is remembered of them."""
     if not all(value.known for value in values):
         values = [machine.domain.hidden(value) for value in values]
     return [machine.domain.moved(value, value.type, None, False) for value in values]
 
 
-def _split(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _split(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     value = _value(operands[0], step)
     return [
         machine.domain.moved(value, type_, partial(_half, number), True)
@@ -102,14 +102,14 @@ def _half(number: int, data: Array) -> Array:
     return half
 
 
-def _cat(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _cat(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     values = _alike(machine, [_value(item, step) for item in operands])
     order = _by_position(machine.program, [value.type for value in values], step.types[0])
     flat = np.concatenate([value.full.reshape(-1) for value in values])
-    return [Value(flat[order].reshape(step.types[0].shape), step.types[0], values[0].known)]
+    return [RuntimeValue(flat[order].reshape(step.types[0].shape), step.types[0], values[0].known)]
 
 
-def _gather(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _gather(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     source, index = (_value(item, step) for item in operands[:2])
     axis = step.number("axis")
     if not index.known:
@@ -125,7 +125,7 @@ def _gather(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
     ]
 
 
-def _by_position(program: Program, sources: Sequence[Type], target: Type) -> Array:
+def _by_position(program: StageProgram, sources: Sequence[Type], target: Type) -> Array:
     """Return, per element of `target`, the element of the sources that is in the same register and thread.
 
     The sources follow each other: the registers of the second after those of the first.

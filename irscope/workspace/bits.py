@@ -11,13 +11,13 @@ from irscope.facts.source.alignment import line_map
 from irscope.facts.source.map import SourcePlace
 from irscope.interpreting.bits.classes import (
     BitClass,
-    Difference,
+    ClassDifference,
     Evaluation,
     Reason,
     classify,
     evaluate,
 )
-from irscope.interpreting.machine import Launch as MachineLaunch
+from irscope.interpreting.stage_interpreter import KernelLaunch
 from irscope.layouts.convert import triton_version
 from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
 from irscope.model.records import grouped, varying_keys
@@ -58,7 +58,7 @@ class ProblemBits:
     problem: Problem
     classes: tuple[BitClass, ...]
     unknown: Mapping[int, str]
-    differences: tuple[Difference, ...]
+    differences: tuple[ClassDifference, ...]
     reference: int | None
 
     @property
@@ -67,11 +67,11 @@ class ProblemBits:
         return None if self.reference is None else self.classes[0].name
 
     @property
-    def from_first(self) -> tuple[Difference, ...]:
+    def from_first(self) -> tuple[ClassDifference, ...]:
         """Return what separates the other classes from the first one, which is that of the reference."""
         return tuple(item for item in self.differences if item.a == self.classes[0].name)
 
-    def reason_texts(self, difference: Difference) -> list[str]:
+    def reason_texts(self, difference: ClassDifference) -> list[str]:
         """Return what separates two classes, `line 27 (...): A ...; B ...`."""
         texts = [f"{self.place(reason)}: {reason.text}" for reason in difference.reasons]
         return texts or ["irscope does not know which line decides"]
@@ -180,7 +180,7 @@ class Evaluations:
             return Evaluation(unanswered=str(error))
         version = triton_version(variant.toolchain.versions.get("triton", ""))
         fusion = bool(variant.metadata.get("enable_fp_fusion", True))
-        machine_launch = _machine_launch(variant, launch, document)
+        machine_launch = _kernel_launch(variant, launch, document)
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())
         key = content, kernels, version, arguments, machine_launch.grid, fusion
@@ -249,7 +249,7 @@ def _specializations(problem: Problem) -> Iterator[Problem]:
 Number = int | float | None
 
 
-def _machine_launch(variant: Variant, launch: Launch, document: Document) -> MachineLaunch:
+def _kernel_launch(variant: Variant, launch: Launch, document: Document) -> KernelLaunch:
     """Return a launch with its numbers at the positions of the TTGIR function's arguments."""
     recorded = dict(launch.arguments)
     numbers: dict[str, Number] = {}
@@ -263,7 +263,7 @@ def _machine_launch(variant: Variant, launch: Launch, document: Document) -> Mac
         index: number for index, name in enumerate(names) if (number := numbers.get(name)) is not None
     }
     x, y, z = (*launch.grid, 1, 1)[:3]
-    return MachineLaunch(positions, (x, y, z))
+    return KernelLaunch(positions, (x, y, z))
 
 
 def _numbers(name: str, kind: str, text: str) -> Iterator[tuple[str, Number]]:

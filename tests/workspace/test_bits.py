@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from irscope.interpreting.bits import classes
-from irscope.interpreting.machine import Launch
+from irscope.interpreting.stage_interpreter import KernelLaunch
 from irscope.model import Failure, UserError
 from irscope.workspace import Workspace
 from irscope.workspace.bits import NOT_LAUNCHED, ProblemBits, bit_classes
@@ -140,14 +140,14 @@ def test_equal_stages_with_equal_launches_are_executed_once(
 
 
 def test_descriptors_and_tuples_are_several_arguments(opened: Workspace, monkeypatch: pytest.MonkeyPatch):
-    executed: list[Launch] = []
+    executed: list[KernelLaunch] = []
 
-    def recording(_: object, __: object, launch: Launch, fusion: bool) -> classes.Evaluation:
+    def recording(_: object, __: object, launch: KernelLaunch, fusion: bool) -> classes.Evaluation:
         executed.append(launch)
         return classes.Evaluation(unanswered=f"fusion {fusion}")
 
     monkeypatch.setattr("irscope.workspace.bits.evaluate", recording)
     answer = only(opened.bits("shift"))
     # The descriptor, its shape and stride, the two numbers, and a pointer.
-    assert executed == [Launch({1: 1000, 2: 1, 3: 3, 4: 5}, (4, 1, 1))]
+    assert executed == [KernelLaunch({1: 1000, 2: 1, 3: 3, 4: 5}, (4, 1, 1))]
     assert list(answer.unknown.values()) == ["fusion True"]

@@ -9,13 +9,13 @@ from itertools import combinations
 
 import numpy as np
 
-from irscope.interpreting.answers import UnansweredError
 from irscope.interpreting.bits import hashes
 from irscope.interpreting.bits.expressions import Decision, Expressions
 from irscope.interpreting.bits.hashes import Hashes
 from irscope.interpreting.bits.written import SCATTERED, Addresses, Memory
-from irscope.interpreting.machine import Launch, Machine
-from irscope.interpreting.program import Program
+from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
+from irscope.interpreting.stage_program import StageProgram
+from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 
@@ -31,8 +31,8 @@ class Evaluation:
 
     `outputs` maps the number of an argument to the addresses written and their hashes. `unanswered` says why
     the variant could not be evaluated, with the index of the line of the stage; all else is then empty.
-    `repeatable` is False if the order of atomic operations, which no launch repeats, decides about bits. `whole`:
-    all programs were executed, so the addresses are all that are written.
+    `repeatable` is False if the order of atomic operations, which no launch repeats, decides about bits.
+    `whole`: all programs were executed, so the addresses are all that are written.
     """
 
     outputs: Mapping[int, tuple[Addresses, Hashes]] = field(default_factory=dict)
@@ -67,7 +67,7 @@ class Reason:
 
 
 @dataclass(frozen=True)
-class Difference:
+class ClassDifference:
     """What separates two classes, given by their names."""
 
     a: str
@@ -81,14 +81,14 @@ class BitClasses:
 
     classes: tuple[BitClass, ...]
     unknown: Mapping[int, str]
-    differences: tuple[Difference, ...]
+    differences: tuple[ClassDifference, ...]
 
 
-def evaluate(document: Document, triton: Version, launch: Launch, fusion: bool) -> Evaluation:
+def evaluate(document: Document, triton: Version, launch: KernelLaunch, fusion: bool) -> Evaluation:
     """Execute the final TTGIR of a variant for some programs of a launch. Never raises."""
     expressions = Expressions(fusion)
     try:
-        machine = Machine(Program(document, triton), expressions, launch)
+        machine = StageInterpreter(StageProgram(document, triton), expressions, launch)
         executed = 0
         for program_id in _programs(launch.grid):
             machine.run(program_id)
@@ -128,7 +128,7 @@ def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
         for index, members in enumerate(groups.values())
     )
     differences = tuple(
-        Difference(a.name, b.name, tuple(reasons(answered[a.variants[0]], answered[b.variants[0]])))
+        ClassDifference(a.name, b.name, tuple(reasons(answered[a.variants[0]], answered[b.variants[0]])))
         for a, b in combinations(classes, 2)
     )
     return BitClasses(classes, unknown, differences)

@@ -9,12 +9,12 @@ import numpy as np
 
 from irscope.interpreting.bits.hashes import Hashes
 from irscope.interpreting.bits.products import Chain
-from irscope.interpreting.program import Type
-from irscope.interpreting.values import Array, Value
+from irscope.interpreting.runtime_values import Array, RuntimeValue
+from irscope.interpreting.stage_program import Type
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class HashNote:
     """How a hash came about.
 
     `plain`: no element is a constant such as zero. `exact`: every element has so few significant bits that
@@ -28,23 +28,23 @@ class Note:
     chain: Chain | None = None
 
 
-ANY = Note()
-PLAIN = Note(plain=True)
+ANY = HashNote()
+PLAIN = HashNote(plain=True)
 
 
-def note_of(value: Value) -> Note:
+def note_of(value: RuntimeValue) -> HashNote:
     """Return what is remembered of a value; of a known integer, nothing."""
-    return value.note if isinstance(value.note, Note) else ANY
+    return value.note if isinstance(value.note, HashNote) else ANY
 
 
-def stripped(value: Value) -> Note | None:
+def stripped(value: RuntimeValue) -> HashNote | None:
     """Return the note of a value without products that are still to be added."""
     return None if value.known else replace(note_of(value), product=None, chain=None)
 
 
-def rounded(value: Value) -> Value:
+def rounded(value: RuntimeValue) -> RuntimeValue:
     """Return a value whose product is rounded, as when it goes to another thread."""
-    return Value(value.data, value.type, value.known, stripped(value) or ANY)
+    return RuntimeValue(value.data, value.type, value.known, stripped(value) or ANY)
 
 
 def expanded(data: Array, like: Array) -> Array:
@@ -57,7 +57,7 @@ def first_axis(data: Array, shape: Sequence[int], axis: int) -> Array:
     return np.moveaxis(np.broadcast_to(data, tuple(shape)), axis, 0)
 
 
-def along(value: Value, data: Hashes, axis: int) -> Value:
+def along(value: RuntimeValue, data: Hashes, axis: int) -> RuntimeValue:
     """Return a tensor, whose hashes are `data`, with all its elements along an axis as the first axis."""
     note = note_of(value)
     shape = [data.shape[i] if i != axis else value.type.shape[i] for i in range(data.ndim)]
@@ -70,29 +70,29 @@ def along(value: Value, data: Hashes, axis: int) -> Value:
     rest = (*value.type.shape[:axis], *value.type.shape[axis + 1 :])
     type_ = Type(value.type.element, (value.type.shape[axis], *rest))
     if value.known:
-        return Value(moved.view(np.int64), type_, True, ANY)
-    return Value(moved, type_, False, Note(note.plain, note.exact, product))
+        return RuntimeValue(moved.view(np.int64), type_, True, ANY)
+    return RuntimeValue(moved, type_, False, HashNote(note.plain, note.exact, product))
 
 
-def taken(value: Value, index: Array) -> Value:
+def taken(value: RuntimeValue, index: Array) -> RuntimeValue:
     """Return the elements with these indices along the first axis."""
     note = note_of(value)
     product = None
     if note.product is not None:
         a, b, block = note.product
         product = (a[index], b[index], block)
-    return Value(value.data[index], value.type, value.known, Note(note.plain, note.exact, product))
+    return RuntimeValue(value.data[index], value.type, value.known, HashNote(note.plain, note.exact, product))
 
 
-def part(value: Value, axis: int, chosen: slice) -> Value:
+def part(value: RuntimeValue, axis: int, chosen: slice) -> RuntimeValue:
     """Return some of the elements along an axis, after they went to another thread."""
     data = value.data[(slice(None),) * axis + (chosen,)]
-    return Value(data, value.type, value.known, Note(note_of(value).plain, note_of(value).exact))
+    return RuntimeValue(data, value.type, value.known, HashNote(note_of(value).plain, note_of(value).exact))
 
 
-def joined(one: Value, other: Value) -> Value:
+def joined(one: RuntimeValue, other: RuntimeValue) -> RuntimeValue:
     """Return two tensors one after another along the first axis."""
     shape = np.broadcast_shapes(one.data.shape[1:], other.data.shape[1:])
     parts = [np.broadcast_to(item.data, (item.data.shape[0], *shape)) for item in (one, other)]
-    note = Note(note_of(one).plain and note_of(other).plain)
-    return Value(np.concatenate(parts), one.type, one.known and other.known, note)
+    note = HashNote(note_of(one).plain and note_of(other).plain)
+    return RuntimeValue(np.concatenate(parts), one.type, one.known and other.known, note)

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.answers import UnansweredError
 from irscope.interpreting.bits import hashes
 from irscope.interpreting.bits.hashes import ZERO, Hashes
-from irscope.interpreting.program import Program, Step, Type
+from irscope.interpreting.stage_program import Op, StageProgram, Type
+from irscope.interpreting.unanswered import UnansweredError
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ _ROW = hashes.word("row")
 _STEP = np.uint64(0x94D049BB133111EB)
 
 
-def dot_rule(program: Program, step: Step, a: Type, b: Type) -> DotRule:
+def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
     """Return how a `tt.dot` or `ttng.warp_group_dot` adds up. Raises UnansweredError."""
     result = step.types[0]
     layout = program.attribute(result.encoding)

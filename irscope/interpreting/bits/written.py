@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from irscope.interpreting.bits import hashes
 from irscope.interpreting.bits.hashes import Hashes
-from irscope.interpreting.program import Step
-from irscope.interpreting.values import ARGUMENT_SPACING, Value
+from irscope.interpreting.runtime_values import ARGUMENT_SPACING, RuntimeValue
+from irscope.interpreting.stage_program import Op
 
 Addresses = NDArray[np.int64]
 
@@ -77,7 +77,7 @@ class Memory:
         return data
 
     def write(
-        self, step: Step, address: Value, data: Hashes, mask: Value | None, shape: Sequence[int]
+        self, step: Op, address: RuntimeValue, data: Hashes, mask: RuntimeValue | None, shape: Sequence[int]
     ) -> None:
         """Write hashes to addresses, where the mask holds."""
         addresses, values = _masked(address, data, mask, shape)
@@ -93,14 +93,14 @@ class Memory:
 
     def add(
         self,
-        step: Step,
+        step: Op,
         kind: str,
-        address: Value,
+        address: RuntimeValue,
         data: Hashes,
-        mask: Value | None,
+        mask: RuntimeValue | None,
         shape: Sequence[int],
     ) -> None:
-        """Note the contributions of an atomic operation."""
+        """HashNote the contributions of an atomic operation."""
         addresses, values = _masked(address, data, mask, shape)
         for argument, chosen in _by_argument(address, addresses):
             writes = self.atomics.setdefault((argument, kind), Writes())
@@ -110,7 +110,7 @@ class Memory:
 
 
 def _masked(
-    address: Value, data: Hashes, mask: Value | None, shape: Sequence[int]
+    address: RuntimeValue, data: Hashes, mask: RuntimeValue | None, shape: Sequence[int]
 ) -> tuple[Addresses, Hashes]:
     addresses = np.broadcast_to(address.data, tuple(shape)).reshape(-1)
     values = np.broadcast_to(data, tuple(shape)).reshape(-1)
@@ -124,7 +124,7 @@ def _masked(
     return addresses.view(np.int64), hashes.several("select", conditions, values, kept)
 
 
-def _by_argument(address: Value, addresses: Addresses) -> list[tuple[int, NDArray[np.bool_] | slice]]:
+def _by_argument(address: RuntimeValue, addresses: Addresses) -> list[tuple[int, NDArray[np.bool_] | slice]]:
     """Return the numbers of the arguments that addresses belong to, with which addresses do."""
     if not address.known:
         return [(SCATTERED, slice(None))]

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from irscope.interpreting.bits.classes import Evaluation, classify, evaluate
-from irscope.interpreting.machine import Launch
-from irscope.interpreting.program import Program
+from irscope.interpreting.stage_interpreter import KernelLaunch
+from irscope.interpreting.stage_program import StageProgram
 from irscope.languages.mlir.parser import parse
 
 _FOLDER = Path(__file__).parent / "measured"
@@ -88,7 +88,7 @@ def predicted(launch: Measured) -> tuple[Evaluation, float]:
     """Return what irscope says of a launch, and the seconds of processor time that it took beyond parsing."""
     document = parse(launch.ttgir)
     start = time.process_time()
-    program = Program(document, _TRITON)
+    program = StageProgram(document, _TRITON)
     numbers: dict[int, int | float] = {}
     shared: dict[int, int] = {}
     names = [name.lstrip("%") for name in program.entry.arguments]
@@ -102,7 +102,7 @@ def predicted(launch: Measured) -> tuple[Evaluation, float]:
             for place, size in enumerate([*value.get("shape", []), *value.get("strides", [])]):
                 numbers.setdefault(index + 1 + place, size)
     grid = (launch.grid[0], launch.grid[1], launch.grid[2])
-    evaluation = evaluate(document, _TRITON, Launch(numbers, grid, shared), launch.fusion)
+    evaluation = evaluate(document, _TRITON, KernelLaunch(numbers, grid, shared), launch.fusion)
     return evaluation, time.process_time() - start
 
 

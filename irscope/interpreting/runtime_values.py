@@ -1,7 +1,7 @@
 """The values that the machine computes with.
 
     %m = arith.cmpi slt, %i, %n : tensor<64x32xi32, #blocked>
-    -> Value(data of shape (1, 32), int64, known)
+    -> RuntimeValue(data of shape (1, 32), int64, known)
 
 An axis along which all elements are equal has the length 1 in `data`, as after `tt.splat` and `tt.broadcast`.
 A pointer is an address in bytes: the n-th argument of the kernel points to (n + 1) * ARGUMENT_SPACING.
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.program import Type
+from irscope.interpreting.stage_program import Type
 
 Array = NDArray[Any]
 
@@ -28,7 +28,7 @@ _WIDTH = re.compile(r"[iu](\d{1,3})")
 
 
 @dataclass(slots=True)
-class Value:
+class RuntimeValue:
     """A scalar or a tensor.
 
     `known` data are integers (int64) or addresses; other data are the domain's own, 64 bits per element.
@@ -52,7 +52,7 @@ class Value:
 
 
 @dataclass(slots=True)
-class Cell:
+class BufferState:
     """Whether the elements of an allocation in shared memory are known; None before the first write."""
 
     known: bool | None = None
@@ -64,14 +64,14 @@ class Buffer:
 
     data: Array
     type: Type
-    cell: Cell
+    cell: BufferState
 
 
 @dataclass(slots=True)
 class Descriptor:
     """A tensor descriptor (TMA): `shape` and `strides` are in elements, `base` is an address."""
 
-    base: Value
+    base: RuntimeValue
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     block: tuple[int, ...]
@@ -99,7 +99,7 @@ class Barrier:
             self.pending = self.count
 
 
-Item = Value | Buffer | Descriptor | None
+Item = RuntimeValue | Buffer | Descriptor | None
 
 
 def width(element: str) -> int:
@@ -138,9 +138,9 @@ def unsigned(data: Array, element: str) -> NDArray[np.uint64]:
     return plain if bits >= 64 else plain & np.uint64((1 << bits) - 1)
 
 
-def scalar(number: int, element: str = "i32") -> Value:
+def scalar(number: int, element: str = "i32") -> RuntimeValue:
     """Return a known scalar."""
-    return Value(np.array(number, np.int64), Type(element))
+    return RuntimeValue(np.array(number, np.int64), Type(element))
 
 
 def reshaped(data: Array, old: Sequence[int], new: Sequence[int]) -> Array:
@@ -150,6 +150,6 @@ def reshaped(data: Array, old: Sequence[int], new: Sequence[int]) -> Array:
     return np.broadcast_to(data, tuple(old)).reshape(tuple(new))
 
 
-def mapped(value: Value, type_: Type, change: Callable[[Array], Array]) -> Value:
+def mapped(value: RuntimeValue, type_: Type, change: Callable[[Array], Array]) -> RuntimeValue:
     """Return a value whose elements were moved, without the note."""
-    return Value(change(value.data), type_, value.known)
+    return RuntimeValue(change(value.data), type_, value.known)

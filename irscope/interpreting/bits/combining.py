@@ -9,13 +9,13 @@ import numpy as np
 from irscope.interpreting.bits.hashed import joined, part, rounded, taken
 from irscope.interpreting.bits.order import AxisOrder
 from irscope.interpreting.domain import Combine
-from irscope.interpreting.values import Array, Value
+from irscope.interpreting.runtime_values import Array, RuntimeValue
 
 # Combines two partial results, each of one value per operand of the reduction.
-Both = Callable[[list[Value], list[Value]], list[Value]]
+Both = Callable[[list[RuntimeValue], list[RuntimeValue]], list[RuntimeValue]]
 
 
-def reduced(order: AxisOrder, operands: Sequence[Value], both: Both) -> list[Value]:
+def reduced(order: AxisOrder, operands: Sequence[RuntimeValue], both: Both) -> list[RuntimeValue]:
     """Return the reduction of tensors along their first axis.
 
     Registers come one after another, then the lanes in a butterfly, the highest bit first, then the warps.
@@ -32,17 +32,17 @@ def reduced(order: AxisOrder, operands: Sequence[Value], both: Both) -> list[Val
             low, high = slice(0, half), slice(half, 2 * half)
             total = both(*([part(value, axis, chosen) for value in total] for chosen in (low, high)))
             half //= 2
-    return [Value(value.data[0, 0], value.type, value.known, value.note) for value in total]
+    return [RuntimeValue(value.data[0, 0], value.type, value.known, value.note) for value in total]
 
 
-def scanned(blocks: tuple[int, int, int], operands: Sequence[Value], combine: Combine) -> list[Array]:
+def scanned(blocks: tuple[int, int, int], operands: Sequence[RuntimeValue], combine: Combine) -> list[Array]:
     """Return the inclusive scan of tensors along their first axis, and whether it is known.
 
     `blocks`: elements per thread, lanes, and blocks of both. A block is combined with the total before it.
     """
     per_thread, lanes, count = blocks
-    carry: list[Value] = []
-    rows: list[list[list[Value]]] = []
+    carry: list[RuntimeValue] = []
+    rows: list[list[list[RuntimeValue]]] = []
     for block in range(count):
         start = block * per_thread * lanes
         index = start + np.arange(lanes)[None, :] * per_thread + np.arange(per_thread)[:, None]
@@ -62,7 +62,7 @@ def scanned(blocks: tuple[int, int, int], operands: Sequence[Value], combine: Co
     return results
 
 
-def _scanned_block(items: list[list[Value]], lanes: int, combine: Combine) -> list[list[Value]]:
+def _scanned_block(items: list[list[RuntimeValue]], lanes: int, combine: Combine) -> list[list[RuntimeValue]]:
     """Scan the elements of each thread, then the threads' totals; add the prefix of the lane before."""
     for number in range(1, len(items)):
         items[number] = combine([*items[number - 1], *items[number]])
@@ -77,8 +77,8 @@ def _scanned_block(items: list[list[Value]], lanes: int, combine: Combine) -> li
 
 
 def _shifted(
-    before: list[Value], items: list[Value], lanes: int, distance: int, combine: Combine
-) -> list[Value]:
+    before: list[RuntimeValue], items: list[RuntimeValue], lanes: int, distance: int, combine: Combine
+) -> list[RuntimeValue]:
     """Combine the items of each lane with what a lane before it has; the first lanes keep theirs."""
     combined = combine(
         [

@@ -1,7 +1,7 @@
 """A parsed stage as nested blocks of steps, in the form that the machine executes.
 
 %a_13 = arith.addf %a, %b : tensor<64xf32, #blocked> loc(#loc7)
--> Step("arith.addf", results ("%a_13",), operands ("%a", "%b"), types (64 x f32 in #blocked,), ...)
+-> Op("arith.addf", results ("%a_13",), operands ("%a", "%b"), types (64 x f32 in #blocked,), ...)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from irscope.interpreting.answers import UnansweredError
+from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.brackets import delimiters, split_outermost
 from irscope.languages.document import Document, Operation
 from irscope.languages.mlir.locations import split_locations
@@ -40,15 +40,15 @@ class Type:
 
 
 @dataclass(slots=True)
-class Block:
+class OpBlock:
     """A region: the names of its arguments, and its steps in order."""
 
     arguments: tuple[str, ...] = ()
-    steps: list[Step] = field(default_factory=list)
+    steps: list[Op] = field(default_factory=list)
 
 
 @dataclass(slots=True)
-class Step:
+class Op:
     """One operation. `line` is the index of its line in the stage, `types` are those of its results.
 
     `text` is its text without its name and location; `operand_types` are the printed ones of its operands.
@@ -62,7 +62,7 @@ class Step:
     operand_types: tuple[Type, ...]
     line: int
     source_line: int
-    regions: list[Block] = field(default_factory=list)
+    regions: list[OpBlock] = field(default_factory=list)
 
     def number(self, name: str, default: int | None = None) -> int:
         """Return an integer attribute, `axis = 1 : i32`. Raise UnansweredError if there is none."""
@@ -82,7 +82,7 @@ class Step:
         return match is not None and match[1] != "false"
 
 
-class Program:
+class StageProgram:
     """The functions of a stage, and its layouts."""
 
     def __init__(self, document: Document, triton: Version) -> None:
@@ -90,18 +90,18 @@ class Program:
         self._bodies = alias_bodies(document)
         self._layouts = Layouts(triton)
         self.triton = triton
-        self.functions: dict[str, Block] = {}
+        self.functions: dict[str, OpBlock] = {}
         self._children: dict[int, list[int]] = {}
         for index, operation in enumerate(document.operations):
             self._children.setdefault(operation.parent, []).append(index)
         for index, operation in enumerate(document.operations):
             if operation.opcode.endswith(".func") and operation.end > operation.line + 1:
-                block = Block(operation.arguments)
+                block = OpBlock(operation.arguments)
                 self._fill(index, [block])
                 self.functions[document.functions[operation.function]] = block
 
     @cached_property
-    def entry(self) -> Block:
+    def entry(self) -> OpBlock:
         """Return the kernel's function. Raises UnansweredError if there is none."""
         for operation in self.document.operations:
             if operation.opcode.endswith(".func") and " private " not in self.document.lines[operation.line]:
@@ -156,7 +156,7 @@ class Program:
 
         return parse_attribute(expand_aliases(encoding, self._bodies))
 
-    def _fill(self, owner: int, blocks: list[Block]) -> None:
+    def _fill(self, owner: int, blocks: list[OpBlock]) -> None:
         """Add the steps of an operation's regions to `blocks`, whose first one is there."""
         lines = self.document.lines
         end = self.document.operations[owner].line + 1
@@ -172,7 +172,7 @@ class Program:
         for number in range(end, self.document.operations[owner].end - 1):
             self._open(lines[number].strip(), blocks)
 
-    def _open(self, line: str, blocks: list[Block]) -> None:
+    def _open(self, line: str, blocks: list[OpBlock]) -> None:
         """Open the next region if a line between two operations does."""
         line = split_locations(line)[0].strip()
         names = tuple(_BLOCK_ARGUMENT.findall(line))
@@ -181,18 +181,18 @@ class Program:
                 raise UnansweredError("branches between blocks")
             blocks[-1].arguments = names or blocks[-1].arguments
         elif line.endswith("{") and (blocks[-1].steps or not line.startswith("default")):
-            blocks.append(Block(names))
+            blocks.append(OpBlock(names))
 
-    def _step(self, index: int) -> Step:
+    def _step(self, index: int) -> Op:
         operation = self.document.operations[index]
         text = split_locations(self.document.lines[operation.line])[0].strip()
         tail = text
-        regions: list[Block] = []
+        regions: list[OpBlock] = []
         if operation.end > operation.line + 1:
             arguments = operation.arguments if operation.opcode == "scf.for" else ()
             if operation.opcode == "scf.while":  # the others are those of its second region
                 arguments = operation.arguments[: len(operation.operands)]
-            regions = [Block(arguments)]
+            regions = [OpBlock(arguments)]
             self._fill(index, regions)
             if "->" not in text:
                 tail = split_locations(self.document.lines[operation.end - 1])[0].strip()
@@ -201,7 +201,7 @@ class Program:
             # `tt.addptr` prints the types of pointers and offsets; a select, also that of its condition.
             results = operands[:1] if operation.opcode == "tt.addptr" else operands[-1:]
         location = operation.location.outermost if operation.location else None
-        return Step(
+        return Op(
             operation.opcode,
             _after_name(text, operation),
             operation.results,
@@ -246,7 +246,7 @@ def _first_type(text: str) -> str:
     return re.split(r" [{]| loc\(", text)[0].strip()
 
 
-def loop_element(step: Step) -> str:
+def loop_element(step: Op) -> str:
     """Return the type of the index of an `scf.for`."""
     match = re.search(r":\s*(i\d+|index)\s*\{", step.text)
     return match[1] if match else "index"

@@ -12,19 +12,19 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from irscope.interpreting.answers import UnansweredError
 from irscope.interpreting.domain import Domain
 from irscope.interpreting.integers import integer_result
-from irscope.interpreting.program import Block, Program, Step, Type, loop_element
-from irscope.interpreting.values import (
+from irscope.interpreting.runtime_values import (
     ARGUMENT_SPACING,
     Barrier,
     Descriptor,
     Item,
-    Value,
+    RuntimeValue,
     is_integer,
     wrapped,
 )
+from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type, loop_element
+from irscope.interpreting.unanswered import UnansweredError
 
 _FLOAT = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+)")
 
@@ -34,11 +34,11 @@ SCRATCH = 1 << 60
 # What a block hands over at its end.
 Results = list[Item]
 # Yields if it waits for a barrier.
-Execution = Generator[Step, None, Results]
+Execution = Generator[Op, None, Results]
 
 
 @dataclass(frozen=True)
-class Launch:
+class KernelLaunch:
     """The arguments of a kernel by position, as far as they are numbers, and the grid.
 
     `shared` maps an argument to an earlier one that points to the same memory. The shape and the strides of a
@@ -51,7 +51,7 @@ class Launch:
 
 
 @dataclass
-class Limits:
+class ExecutionLimits:
     """How much a program may take: operations, and elements of all their results together."""
 
     steps: int = 60_000
@@ -73,11 +73,15 @@ def tensor_in(text: str) -> tuple[tuple[int, ...], str]:
     return tuple(int(size) for size in match[1].split("x") if size), match[2]
 
 
-class Machine:
+class StageInterpreter:
     """Executes programs of one launch of a stage."""
 
     def __init__(
-        self, program: Program, domain: Domain, launch: Launch, limits: Limits | None = None
+        self,
+        program: StageProgram,
+        domain: Domain,
+        launch: KernelLaunch,
+        limits: ExecutionLimits | None = None,
     ) -> None:
         from irscope.interpreting.memory import MEMORY  # which imports this module for types
         from irscope.interpreting.shapes import SHAPES
@@ -85,7 +89,7 @@ class Machine:
         self.program = program
         self.domain = domain
         self.launch = launch
-        self.limits = limits or Limits()
+        self.limits = limits or ExecutionLimits()
         self.program_id = (0, 0, 0)
         # Barriers by the address of their allocation.
         self.barriers: dict[int, Barrier] = {}
@@ -94,7 +98,7 @@ class Machine:
         self.scratch = SCRATCH
         self._handlers: dict[str, Handler] = {**MEMORY, **SHAPES, **_PLAIN}
         self.frame = Frame()
-        self._step: Step | None = None
+        self._step: Op | None = None
         self._steps = 0
         self._elements = 0
 
@@ -122,7 +126,7 @@ class Machine:
         element = self.program.pointees[index]
         address = (self.launch.shared.get(index, index) + 1) * ARGUMENT_SPACING
         if element:
-            return Value(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
+            return RuntimeValue(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
         number = self.launch.arguments.get(index)
         type_ = self.program.argument_types[index]
         if "tensordesc<" in type_.element:
@@ -132,13 +136,13 @@ class Machine:
             if any(size is None for size in sizes):
                 raise UnansweredError(f"the shape of the tensor descriptor {name} is not known")
             numbers = [int(size or 0) for size in sizes]
-            base = Value(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
+            base = RuntimeValue(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
             return Descriptor(base, tuple(numbers[:rank]), tuple(numbers[rank:]), block, element)
         if is_integer(type_.element) and number is not None:
-            return Value(wrapped(np.array(int(number), np.int64), type_.element), type_)
+            return RuntimeValue(wrapped(np.array(int(number), np.int64), type_.element), type_)
         return self.domain.argument(name, type_, number)
 
-    def block(self, block: Block, frame: Frame) -> Execution:
+    def block(self, block: OpBlock, frame: Frame) -> Execution:
         """Execute the steps of a block; return the operands of its terminator."""
         values = frame.values
         self.frame = frame
@@ -148,7 +152,7 @@ class Machine:
             self._count(step)
             opcode = step.opcode
             if opcode in _TERMINATORS:
-                return [self.domain.carried(item) if isinstance(item, Value) else item
+                return [self.domain.carried(item) if isinstance(item, RuntimeValue) else item
                         for item in (values[name] for name in step.operands)]  # fmt: skip
             if opcode in _CONTROL:
                 results = yield from _CONTROL[opcode](self, step, frame)
@@ -165,7 +169,7 @@ class Machine:
                 values[name] = item
         return []
 
-    def _count(self, step: Step) -> None:
+    def _count(self, step: Op) -> None:
         self._steps += 1
         for type_ in step.types:
             size = 1
@@ -175,11 +179,11 @@ class Machine:
         if self._steps > self.limits.steps or self._elements > self.limits.elements:
             raise UnansweredError("the program runs for too long to be executed here", step)
 
-    def _execute(self, step: Step, operands: Sequence[Item]) -> Results:
+    def _execute(self, step: Op, operands: Sequence[Item]) -> Results:
         handler = self._handlers.get(step.opcode)
         if handler is not None:
             return handler(self, step, operands)
-        numbers = [item for item in operands if isinstance(item, Value)]
+        numbers = [item for item in operands if isinstance(item, RuntimeValue)]
         if len(numbers) == len(operands) and all(value.known for value in numbers):
             results = integer_result(step, numbers)
             if results is not None:
@@ -188,15 +192,15 @@ class Machine:
             return [self.domain.compute(step, numbers)]
         raise UnansweredError(f"irscope does not know {step.opcode}", step)
 
-    def _wait(self, step: Step, frame: Frame) -> Generator[Step, None, None]:
+    def _wait(self, step: Op, frame: Frame) -> Generator[Op, None, None]:
         from irscope.interpreting.memory import barrier_of
 
         items = [frame.values[name] for name in step.operands]
         parity = items[1]
-        if not isinstance(parity, Value) or not parity.known:
+        if not isinstance(parity, RuntimeValue) or not parity.known:
             raise UnansweredError("a barrier's parity depends on data", step)
         predicate = items[2] if len(items) > 2 else None
-        if isinstance(predicate, Value) and predicate.known and not predicate.number:
+        if isinstance(predicate, RuntimeValue) and predicate.known and not predicate.number:
             return
         barrier = barrier_of(self, items[0], step)
         turns = 0
@@ -206,14 +210,14 @@ class Machine:
                 raise UnansweredError("a barrier's phase never ends", step)
             yield step
 
-    def region(self, block: Block, operands: Sequence[Item]) -> Results:
+    def region(self, block: OpBlock, operands: Sequence[Item]) -> Results:
         """Execute a region that waits for nothing, such as that of a reduction, on operands."""
         frame = self.frame
         frame.values.update(zip(block.arguments, operands, strict=True))
         return _finished(self.block(block, frame))
 
 
-Handler = Callable[[Machine, Step, Sequence[Item]], Results]
+Handler = Callable[[StageInterpreter, Op, Sequence[Item]], Results]
 
 _TERMINATORS = frozenset(
     ("scf.yield", "tt.return", "tt.reduce.return", "tt.scan.return", "scf.condition", "ttg.warp_yield",
@@ -231,32 +235,32 @@ def _finished(execution: Execution) -> Results:
     raise UnansweredError("a barrier is waited for in a region", step)
 
 
-def known_number(item: Item, what: str, step: Step) -> int:
+def known_number(item: Item, what: str, step: Op) -> int:
     """Return a known integer. Raise UnansweredError if it depends on data."""
-    if not isinstance(item, Value) or not item.known:
+    if not isinstance(item, RuntimeValue) or not item.known:
         raise UnansweredError(f"{what} depends on data", step)
     return item.number
 
 
-def _for(machine: Machine, step: Step, frame: Frame) -> Execution:
+def _for(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
     low, high, stride = (
         known_number(frame.values[name], "the length of a loop", step) for name in step.operands[:3]
     )
     carried: Results = [frame.values[name] for name in step.operands[3:]]
     body = step.regions[0]
     domain = machine.domain
-    carried = [domain.carried(item) if isinstance(item, Value) else item for item in carried]
+    carried = [domain.carried(item) if isinstance(item, RuntimeValue) else item for item in carried]
     if stride <= 0:
         raise UnansweredError("a loop does not advance", step)
     element = loop_element(step)
     for number in range(low, high, stride):
-        index = Value(np.array(number, np.int64), Type(element))
+        index = RuntimeValue(np.array(number, np.int64), Type(element))
         frame.values.update(zip(body.arguments, [index, *carried], strict=True))
         carried = yield from machine.block(body, frame)
     return carried
 
 
-def _while(machine: Machine, step: Step, frame: Frame) -> Execution:
+def _while(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
     before, after = step.regions
     carried: Results = [frame.values[name] for name in step.operands]
     while True:
@@ -268,14 +272,14 @@ def _while(machine: Machine, step: Step, frame: Frame) -> Execution:
         carried = yield from machine.block(after, frame)
 
 
-def _if(machine: Machine, step: Step, frame: Frame) -> Execution:
+def _if(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
     condition = frame.values[step.operands[0]]
-    if isinstance(condition, Value) and condition.known:
+    if isinstance(condition, RuntimeValue) and condition.known:
         number = 0 if condition.number else 1
         if number < len(step.regions):
             return (yield from machine.block(step.regions[number], frame))
         return []
-    if not isinstance(condition, Value) or any(_has_effects(region) for region in step.regions):
+    if not isinstance(condition, RuntimeValue) or any(_has_effects(region) for region in step.regions):
         raise UnansweredError("a branch depends on data", step)
     branches: list[Results] = []
     for region in step.regions:
@@ -285,14 +289,14 @@ def _if(machine: Machine, step: Step, frame: Frame) -> Execution:
     for one, other in zip(*branches, strict=True):
         if one is other:
             chosen.append(one)
-        elif isinstance(one, Value) and isinstance(other, Value):
+        elif isinstance(one, RuntimeValue) and isinstance(other, RuntimeValue):
             chosen.append(machine.domain.select(step, condition, one, other))
         else:
             raise UnansweredError("a branch depends on data", step)
     return chosen
 
 
-def _has_effects(block: Block) -> bool:
+def _has_effects(block: OpBlock) -> bool:
     return any(
         step.opcode in _EFFECTS or any(_has_effects(region) for region in step.regions)
         for step in block.steps
@@ -307,7 +311,7 @@ _EFFECTS = frozenset(
 )  # fmt: skip
 
 
-def _call(machine: Machine, step: Step, frame: Frame) -> Execution:
+def _call(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
     match = re.search(r"@\"?([\w$.-]+)", step.text)
     body = machine.program.functions.get(match[1]) if match else None
     if body is None:
@@ -316,7 +320,7 @@ def _call(machine: Machine, step: Step, frame: Frame) -> Execution:
     return (yield from machine.block(body, Frame(dict(zip(body.arguments, operands, strict=True)))))
 
 
-def _warp_specialize(machine: Machine, step: Step, frame: Frame) -> Execution:
+def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
     """Run the default region and the partitions in turns until all have ended."""
     operands = [frame.values[name] for name in step.operands]
     default, *partitions = step.regions
@@ -344,7 +348,7 @@ def _warp_specialize(machine: Machine, step: Step, frame: Frame) -> Execution:
     return results
 
 
-_CONTROL: Mapping[str, Callable[[Machine, Step, Frame], Execution]] = {
+_CONTROL: Mapping[str, Callable[[StageInterpreter, Op, Frame], Execution]] = {
     "scf.for": _for,
     "scf.while": _while,
     "scf.if": _if,
@@ -353,20 +357,20 @@ _CONTROL: Mapping[str, Callable[[Machine, Step, Frame], Execution]] = {
 }
 
 
-def _constant(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _constant(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     type_ = step.types[0]
     text = re.sub(r"^\s*\{[^}]*\}", "", step.text)
     text = (text.rpartition(" : ")[0] or text).strip()
     body = text.removeprefix("dense<").removesuffix(">") if text.startswith("dense<") else text
     shape = (1,) * len(type_.shape)
     if body in ("true", "false"):
-        return [Value(np.full(shape, int(body == "true"), np.int64), type_)]
+        return [RuntimeValue(np.full(shape, int(body == "true"), np.int64), type_)]
     match = _FLOAT.fullmatch(body)
     if match is None:
         raise UnansweredError(f"irscope cannot read the constant {body[:40]}", step)
     if is_integer(type_.element):
         number = int(body, 16) if body.startswith("0x") else int(body)
-        return [Value(wrapped(np.full(shape, number, np.int64), type_.element), type_)]
+        return [RuntimeValue(wrapped(np.full(shape, number, np.int64), type_.element), type_)]
     return [machine.domain.constant(float_constant(body, type_.element), type_)]
 
 
@@ -386,47 +390,51 @@ def float_constant(text: str, element: str) -> float:
     raise UnansweredError(f"irscope cannot read a constant of {element}")
 
 
-def _program_id(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _program_id(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     axis = "xyz".index(step.text.split()[0])
     numbers = machine.program_id if step.opcode == "tt.get_program_id" else machine.launch.grid
-    return [Value(np.array(numbers[axis], np.int64), step.types[0])]
+    return [RuntimeValue(np.array(numbers[axis], np.int64), step.types[0])]
 
 
-def _select(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _select(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     condition, one, other = operands
-    if not (isinstance(condition, Value) and isinstance(one, Value) and isinstance(other, Value)):
+    if not (
+        isinstance(condition, RuntimeValue)
+        and isinstance(one, RuntimeValue)
+        and isinstance(other, RuntimeValue)
+    ):
         # A buffer or a token that is chosen.
         return [one if known_number(condition, "the choice of a buffer", step) else other]
     if condition.known and one.known and other.known:
-        return [Value(np.where(condition.data != 0, one.data, other.data), step.types[0])]
+        return [RuntimeValue(np.where(condition.data != 0, one.data, other.data), step.types[0])]
     return [machine.domain.select(step, condition, one, other)]
 
 
-def _addptr(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
-    from irscope.interpreting.values import size_in_bytes
+def _addptr(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
+    from irscope.interpreting.runtime_values import size_in_bytes
 
     pointer, offset = operands
-    if not (isinstance(pointer, Value) and isinstance(offset, Value)):
+    if not (isinstance(pointer, RuntimeValue) and isinstance(offset, RuntimeValue)):
         raise UnansweredError("an address that is no number", step)
     match = re.match(r"!tt\.ptr<(.+?)(?:, \d+)?>$", pointer.type.element)
     size = size_in_bytes(match[1] if match else "i8")
     type_ = step.types[0]
     if pointer.known and offset.known:
-        return [Value(pointer.data + offset.data * size, type_)]
+        return [RuntimeValue(pointer.data + offset.data * size, type_)]
     return [machine.domain.compute(step, [pointer, offset])]
 
 
-def _nothing(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _nothing(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     return [None] * len(step.results)
 
 
-def _poison(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
+def _poison(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     type_ = step.types[0]
-    return [Value(np.zeros((1,) * len(type_.shape), np.int64), type_)] if type_.element else [None]
+    return [RuntimeValue(np.zeros((1,) * len(type_.shape), np.int64), type_)] if type_.element else [None]
 
 
-def _warp_id(machine: Machine, step: Step, operands: Sequence[Item]) -> Results:
-    return [Value(np.array(0, np.int64), step.types[0])]
+def _warp_id(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
+    return [RuntimeValue(np.array(0, np.int64), step.types[0])]
 
 
 _PLAIN: Mapping[str, Handler] = {
@@ -457,7 +465,7 @@ _PLAIN: Mapping[str, Handler] = {
 }
 
 
-def _is_elementwise(step: Step) -> bool:
+def _is_elementwise(step: Op) -> bool:
     return step.opcode.startswith(("arith.", "math.")) or step.opcode in (
         "tt.fp_to_fp", "tt.bitcast", "tt.extern_elementwise", "tt.elementwise_inline_asm", "tt.clampf",
         "tt.precise_sqrt", "tt.precise_divf", "tt.mulhiui", "tt.int_to_ptr", "tt.ptr_to_int", "ttg.fp4_to_fp",

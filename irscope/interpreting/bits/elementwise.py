@@ -1,0 +1,131 @@
+"""What element-wise operations are: their names, the rules of constants, and the ring of integers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from irscope.interpreting.bits import hashes
+from irscope.interpreting.bits.hashed import HashNote
+from irscope.interpreting.bits.hashes import INFINITY, MINUS_INFINITY, NAN, ONE, ZERO, Hashes
+from irscope.interpreting.runtime_values import Array
+from irscope.interpreting.stage_program import Op, Type
+
+EXTREMES = {
+    "maxnumf": ("maximum", MINUS_INFINITY),
+    "maximumf": ("maximum with NaN", MINUS_INFINITY),
+    "minnumf": ("minimum", INFINITY),
+    "minimumf": ("minimum with NaN", INFINITY),
+}
+# Operations on integers whose order changes nothing.
+ORDERLESS = ("addi", "muli", "maxsi", "minsi", "maxui", "minui", "andi", "ori", "xori")
+INTEGER_REDUCTIONS: dict[str, Callable[[Array, int], Array]] = {
+    "addi": lambda data, axis: data.sum(axis),
+    "maxsi": lambda data, axis: data.max(axis),
+    "minsi": lambda data, axis: data.min(axis),
+    "andi": np.bitwise_and.reduce,
+    "ori": np.bitwise_or.reduce,
+    "xori": np.bitwise_xor.reduce,
+}
+# Operations of which compilers have several, and what a user calls the choice.
+KINDS = {
+    "divf": "approximation",
+    "precise_divf": "approximation",
+    "sqrt": "approximation",
+    "precise_sqrt": "approximation",
+    "rsqrt": "approximation",
+    "exp": "approximation",
+    "exp2": "approximation",
+    "log": "approximation",
+    "log2": "approximation",
+    "extern_elementwise": "approximation",
+    "truncf": "cast",
+    "fp_to_fp": "cast",
+}
+_FLOAT_BITS = re.compile(r"[a-z]+(\d+)")
+
+
+def in_shape(data: Array, type_: Type) -> Array:
+    """Return the result of a reduction; one element, or all of them."""
+    return data.reshape((1,) * len(type_.shape)) if data.size == 1 else np.broadcast_to(data, type_.shape)
+
+
+def unmoved(data: Array) -> Array:
+    """Return the elements where they are."""
+    return data
+
+
+def negated(data: Hashes, note: HashNote) -> Hashes:
+    """Return the hashes of the negated elements; negating twice gives the same again."""
+    if note.plain:
+        return ~data
+    result = np.where(data == INFINITY, MINUS_INFINITY, ~data)
+    result = np.where(data == MINUS_INFINITY, INFINITY, result)
+    return np.where((data == ZERO) | (data == NAN), data, result)
+
+
+def only_operation(step: Op) -> str:
+    """Return the operation of a region that does only one: `addf`; "" if it does more."""
+    steps = step.regions[0].steps
+    return steps[0].opcode.partition(".")[2] if len(steps) == 2 else ""
+
+
+def is_short(element: str) -> bool:
+    """Return True for floats whose products are exact in f32."""
+    return element in ("f16", "bf16") or element.startswith("f8")
+
+
+def widens(step: Op) -> bool:
+    """Return True for a conversion to a float type with more bits, which keeps the value."""
+    sizes = [_FLOAT_BITS.match(type_.element) for type_ in (*step.operand_types[:1], *step.types[:1])]
+    return len(sizes) == 2 and all(sizes) and int(sizes[0][1]) < int(sizes[1][1])  # type: ignore[index]
+
+
+def operation_name(step: Op) -> str:
+    """Return what identifies an element-wise operation: its name, attributes and types, without layouts."""
+    text = step.text
+    if step.opcode in ("tt.elementwise_inline_asm", "tt.extern_elementwise"):
+        head = re.sub(r"%[\w$.#-]+", "", text.rpartition(" : ")[0])
+        return f"{step.opcode} {head} {step.types[0].element}"
+    head = re.sub(r"%[\w$.#-]+(?:, )?", "", text.partition(" : ")[0]).strip()
+    elements = " ".join(type_.element for type_ in (*step.operand_types[:1], *step.types))
+    return f"{step.opcode} {head} {elements}"
+
+
+def way_of(step: Op) -> str:
+    """Return what a user sees of an operation that compilers compute in several ways: `math.exp of f32`."""
+    elements = dict.fromkeys(type_.element for type_ in (*step.operand_types[:1], *step.types))
+    symbol = re.search(r'symbol = "([^"]+)"', step.text)
+    rounding = re.search(r"rounding = (\w+)", step.text)
+    details = [match[1] for match in (symbol, rounding) if match]
+    return " ".join([step.opcode, *details, "of" if len(elements) == 1 else "from", " to ".join(elements)])
+
+
+def ring_result(name: str, data: Sequence[Hashes]) -> Hashes | None:
+    """Return the result of an operation of the ring of integers; None for any other."""
+    if name == "addi":
+        return data[0] + data[1]
+    if name == "subi":
+        return data[0] - data[1]
+    if name == "muli":
+        return data[0] * data[1]
+    if name in ("maxsi", "minsi", "andi", "ori"):
+        return hashes.unordered(name, data[0], data[1])
+    return None
+
+
+def of_constants(name: str, data: Sequence[Hashes], result: Hashes) -> Hashes:
+    """Replace results that are known because an operand is a constant."""
+    a = data[0]
+    if name in ("exp", "exp2"):
+        return np.where(a == MINUS_INFINITY, ZERO, np.where(a == ZERO, ONE, np.where(a == NAN, NAN, result)))
+    if name in ("divf", "precise_divf"):
+        return np.where(data[1] == ONE, a, np.where((a == ZERO) & (data[1] != ZERO), ZERO, result))
+    if name in ("sqrt", "precise_sqrt", "absf", "truncf", "fp_to_fp", "tanh", "erf", "sin"):
+        keeps = (a == ZERO) | (a == NAN) | (a == INFINITY)
+        if name in ("truncf", "fp_to_fp"):
+            keeps |= (a == ONE) | (a == MINUS_INFINITY)
+        return np.where(keeps, a, result)
+    return result
