@@ -73,6 +73,9 @@ class Domain(Protocol):
     def scan(self, step: Op, operands: Sequence[RuntimeValue], combine: Combine) -> list[RuntimeValue]:
         """Return the results of `tt.scan`."""
 
+    def repeated(self, step: Op, times: range, carried: Sequence[RuntimeValue]) -> None:
+        """Note that a loop ended, after so many iterations; `carried` is what it hands over."""
+
     def histogram(self, step: Op, value: RuntimeValue, mask: RuntimeValue | None) -> RuntimeValue:
         """Return the result of `tt.histogram`."""
 

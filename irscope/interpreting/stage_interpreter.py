@@ -253,10 +253,12 @@ def _for(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
     if stride <= 0:
         raise UnansweredError("a loop does not advance", step)
     element = loop_element(step)
-    for number in range(low, high, stride):
+    times = range(low, high, stride)
+    for number in times:
         index = RuntimeValue(np.array(number, np.int64), Type(element))
         frame.values.update(zip(body.arguments, [index, *carried], strict=True))
         carried = yield from machine.block(body, frame)
+    domain.repeated(step, times, [item for item in carried if isinstance(item, RuntimeValue)])
     return carried
 
 

@@ -29,6 +29,8 @@ INTEGER_REDUCTIONS: dict[str, Callable[[Array, int], Array]] = {
     "ori": np.bitwise_or.reduce,
     "xori": np.bitwise_xor.reduce,
 }
+# What a reduction by one operation does.
+VERBS = {"addf": "adds", "mulf": "multiplies"}
 # Operations of which compilers have several, and what a user calls the choice.
 KINDS = {
     "divf": "approximation",
@@ -100,7 +102,10 @@ def way_of(step: Op) -> str:
     symbol = re.search(r'symbol = "([^"]+)"', step.text)
     rounding = re.search(r"rounding = (\w+)", step.text)
     details = [match[1] for match in (symbol, rounding) if match]
-    return " ".join([step.opcode, *details, "of" if len(elements) == 1 else "from", " to ".join(elements)])
+    verb = "casts with" if step.opcode in ("arith.truncf", "tt.fp_to_fp") else "computes"
+    return " ".join(
+        [verb, step.opcode, *details, "of" if len(elements) == 1 else "from", " to ".join(elements)]
+    )
 
 
 def ring_result(name: str, data: Sequence[Hashes]) -> Hashes | None:

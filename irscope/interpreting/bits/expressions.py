@@ -19,6 +19,7 @@ from irscope.interpreting.bits.elementwise import (
     INTEGER_REDUCTIONS,
     KINDS,
     ORDERLESS,
+    VERBS,
     in_shape,
     is_short,
     negated,
@@ -46,8 +47,8 @@ from irscope.layouts.linear import LinearLayout
 class Decision:
     """A place where the compiler chose among ways to compute that differ in bits.
 
-    `kind` is "sum", "scan", "product", "fusion", "approximation", "cast" or "atomics"; `way` is what was
-    chosen.
+    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast" or "atomics"; `way` is what
+    was chosen.
     """
 
     kind: str
@@ -173,7 +174,7 @@ class Expressions:
         if "reduce" in step.opcode:
             kind = step.text.strip().split(",")[0].strip()
             kind = "fadd" if kind == "add" and not is_integer(element) else kind
-        self.note_way("atomics", step, f"atomic {kind}")
+        self.note_way("atomics", step, f"does an atomic {kind}")
         data = self._data(values[-1])
         self.memory.add(step, kind, address, data, mask, address.type.shape)
         if not step.results:
@@ -219,7 +220,7 @@ class Expressions:
         subtract = step.opcode == "arith.subf"
         data, fused = self._added(step, (a, note_a), (b, note_b), type_.element, subtract)
         if fused:
-            self.note_way("fusion", step, "a * b + c is fused")
+            self.note_way("fusion", step, "fuses a * b + c")
         return RuntimeValue(data, type_, False, HashNote(note_a.plain and note_b.plain and not subtract))
 
     def _added(
@@ -304,7 +305,7 @@ class Expressions:
             return [self._without_order(kind, first, axis, step.types[0])]
         layout = self._layout(first.type)
         order = axis_order(layout, axis)
-        self.note_way("sum", step, f"{kind or 'combine'}: {order}")
+        self.note_way("sum", step, f"{VERBS.get(kind, 'combines')} {order}")
         # How many results each thread computes side by side, and for a choice among NaNs, in which thread.
         whole = {name: len(vectors) for name, vectors in layout.bases.items()}
         rest = whole["register"] - len(order.registers)
@@ -359,8 +360,8 @@ class Expressions:
             summed = np.cumsum(full, axis)
             return [RuntimeValue(np.flip(summed, axis) if reverse else summed, step.types[0])]
         blocks = scan_blocks(self._layout(operands[0].type), axis)
-        ways = "{} values per thread, then {} lanes, {} blocks".format(*blocks)
-        self.note_way("scan", step, f"{kind or 'combine'}: {ways}")
+        ways = "{} values per thread, then {} lanes, in {} blocks".format(*blocks)
+        self.note_way("scan", step, f"scans {ways}")
         parts = [along(value, self._data(value), axis) for value in operands]
         if reverse:
             parts = [
@@ -373,6 +374,11 @@ class Expressions:
             )
             for data, type_ in zip(results, step.types, strict=True)
         ]
+
+    def repeated(self, step: Op, times: range, carried: Sequence[RuntimeValue]) -> None:
+        """Note how often a loop adds to what it carries; an accumulator of products does not show it."""
+        if any(not value.known and note_of(value).chain is None for value in carried):
+            self.note_way("loop", step, f"takes {len(times)} steps of {times.step}")
 
     def histogram(self, step: Op, value: RuntimeValue, mask: RuntimeValue | None) -> RuntimeValue:
         """Return the counts of `tt.histogram`, which no order changes."""

@@ -56,7 +56,7 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
     layout = program.attribute(result.encoding)
     element = a.element
     if layout.kind in ("ttg.blocked", "ttg.slice", "ttg.linear"):
-        return DotRule(1, 1, 1, f"fma {element}", "fused multiply-adds, K in order")
+        return DotRule(1, 1, 1, f"fma {element}", "multiplies with fused multiply-adds, K in order")
     bits = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}.get(element, 8)
     width = 32 // bits if bits < 32 else 1
     operand = program.attribute(a.encoding)
@@ -76,14 +76,16 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
                 k, name = max(k, group), f"{name} in groups"
         if result.element != "f32":
             name += f" to {result.element}"
-        text = f"{element}, K {k} per step"
+        text = f"multiplies {element}, K {k} per step"
         return DotRule(k, width, words, name, f"{text}, {words * k} of K interleaved" if words > 1 else text)
     if layout.kind in ("ttg.amd_mfma", "ttg.amd_wmma"):
         shape = layout.fields.get("instrShape", "")
         sizes = [int(item) for item in shape.strip("[]").split(",") if item.strip().isdecimal()]
         k = sizes[2] if len(sizes) > 2 else 16
         name = f"{layout.kind} {element} {b.element} {shape} {width} {layout.fields.get('version', '')}"
-        return DotRule(k, 1, 1, name, f"{element}, {layout.kind.partition('.')[2]} {shape}, kWidth {width}")
+        return DotRule(
+            k, 1, 1, name, f"multiplies {element}, {layout.kind.partition('.')[2]} {shape}, kWidth {width}"
+        )
     raise UnansweredError(f"a product in the layout {layout.kind}", step)
 
 
