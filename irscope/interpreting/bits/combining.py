@@ -15,23 +15,35 @@ from irscope.interpreting.runtime_values import Array, RuntimeValue
 Both = Callable[[list[RuntimeValue], list[RuntimeValue]], list[RuntimeValue]]
 
 
-def reduced(order: AxisOrder, operands: Sequence[RuntimeValue], both: Both) -> list[RuntimeValue]:
+def reduced(
+    order: AxisOrder, operands: Sequence[RuntimeValue], both: Both, pairwise: bool
+) -> list[RuntimeValue]:
     """Return the reduction of tensors along their first axis.
 
-    Registers come one after another, then the lanes in a butterfly, the highest bit first, then the warps.
+    Registers come one after another, or `pairwise`: neighbors, then neighboring results, and so on. Then come
+    the lanes in a butterfly, the highest bit first, then the warps.
     """
     grid = order.grid
     # Each item is an array [lane, warp, rest].
-    total = [taken(value, grid[0]) for value in operands]
-    for register in range(1, len(grid)):
-        total = both(total, [taken(value, grid[register]) for value in operands])
+    items = [[taken(value, index) for value in operands] for index in grid]
+    while len(items) > 1:
+        if pairwise:
+            items = [both(one, other) for one, other in zip(items[::2], items[1::2], strict=True)]
+        else:
+            items = [both(items[0], items[1]), *items[2:]]
+    total = items[0]
     for axis in (0, 1):
-        total = [rounded(value) for value in total]
         half = grid.shape[axis + 1] // 2
         while half:
             low, high = slice(0, half), slice(half, 2 * half)
-            total = both(*([part(value, axis, chosen) for value in total] for chosen in (low, high)))
+            # A lane adds to its own product, not rounded, what another lane hands over.
+            keep = axis == 0 and half == grid.shape[1] // 2
+            total = both(
+                [part(value, axis, low, keep) for value in total],
+                [part(value, axis, high) for value in total],
+            )
             half //= 2
+        total = [rounded(value) for value in total]
     return [RuntimeValue(value.data[0, 0], value.type, value.known, value.note) for value in total]
 
 

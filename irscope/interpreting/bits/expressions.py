@@ -57,6 +57,10 @@ class Decision:
     way: str
 
 
+# Since this version of Triton, a thread adds neighbors first, and not one value after another.
+_PAIRWISE = (3, 8)
+
+
 class Expressions:
     """Computes the hashes of what the programs of one variant write."""
 
@@ -305,21 +309,28 @@ class Expressions:
             return [self._without_order(kind, first, axis, step.types[0])]
         layout = self._layout(first.type)
         order = axis_order(layout, axis)
-        self.note_way("sum", step, f"{VERBS.get(kind, 'combines')} {order}")
-        # How many results each thread computes side by side, and for a choice among NaNs, in which thread.
+        pairwise = self._program is not None and self._program.triton >= _PAIRWISE
+        self.note_way("sum", step, f"{VERBS.get(kind, 'combines')} {order.text(pairwise)}")
+        # How many results each thread computes side by side, and where, if that decides about a result.
         whole = {name: len(vectors) for name, vectors in layout.bases.items()}
         rest = whole["register"] - len(order.registers)
-        place = "" if kind else f"{rest} {whole['lane']} {whole['warp']} of {order}"
+        place = f"{rest} {whole['lane']} {whole['warp']} of {order.text(pairwise)}"
 
         def both(one: list[RuntimeValue], other: list[RuntimeValue]) -> list[RuntimeValue]:
             if kind != "addf" or len(one) > 1 or one[0].known:
-                return self._placed(step, combine([*one, *other]), place)
+                return self._placed(step, combine([*one, *other]), "" if kind else place)
             a, b = ((value.data, note_of(value)) for value in (one[0], other[0]))
-            data, _ = self._added(step, a, b, one[0].type.element)
+            data, fused = self._added(step, a, b, one[0].type.element)
+            if fused and a[1].product is not None and b[1].product is None and not order.warps:
+                # Two lanes exchange their products, and each rounds only that of the other. Of several
+                # warps, the first lane of each goes on; of one, the lane that needs the result.
+                data = hashes.unary(f"{rest} of {len(order.lanes)} {whole['lane']}", data)
             return [RuntimeValue(data, one[0].type, False, HashNote(a[1].plain and b[1].plain))]
 
         before, self._side_by_side = self._side_by_side, 1 << rest
-        results = reduced(order, [along(value, self._data(value), axis) for value in operands], both)
+        results = reduced(
+            order, [along(value, self._data(value), axis) for value in operands], both, pairwise
+        )
         self._side_by_side = before
         return [
             RuntimeValue(in_shape(value.data, type_), type_, value.known, stripped(value))

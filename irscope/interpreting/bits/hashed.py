@@ -84,10 +84,15 @@ def taken(value: RuntimeValue, index: Array) -> RuntimeValue:
     return RuntimeValue(value.data[index], value.type, value.known, HashNote(note.plain, note.exact, product))
 
 
-def part(value: RuntimeValue, axis: int, chosen: slice) -> RuntimeValue:
-    """Return some of the elements along an axis, after they went to another thread."""
-    data = value.data[(slice(None),) * axis + (chosen,)]
-    return RuntimeValue(data, value.type, value.known, HashNote(note_of(value).plain, note_of(value).exact))
+def part(value: RuntimeValue, axis: int, chosen: slice, keep: bool = False) -> RuntimeValue:
+    """Return some of the elements along an axis, after they went to another thread (`keep`: they did not)."""
+    index = (slice(None),) * axis + (chosen,)
+    note = note_of(value)
+    product = None
+    if keep and note.product is not None:
+        a, b, block = note.product
+        product = (a[index], b[index], block)
+    return RuntimeValue(value.data[index], value.type, value.known, HashNote(note.plain, note.exact, product))
 
 
 def joined(one: RuntimeValue, other: RuntimeValue) -> RuntimeValue:

@@ -43,11 +43,13 @@ class AxisOrder:
         """Return the number of registers per thread, lanes and warps."""
         return 1 << len(self.registers), 1 << len(self.lanes), 1 << len(self.warps)
 
-    def __str__(self) -> str:
+    def text(self, pairwise: bool) -> str:
+        """Return the order in words: `4 values per thread, then 32 lanes, then 4 warps`."""
         registers, lanes, warps = self.counts
+        values = "values per thread in pairs" if pairwise and registers > 2 else "values per thread"
         parts = [
             f"{count} {what}"
-            for count, what in ((registers, "values per thread"), (lanes, "lanes"), (warps, "warps"))
+            for count, what in ((registers, values), (lanes, "lanes"), (warps, "warps"))
             if count > 1
         ]
         return ", then ".join(parts) or "1 value"
