@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from irscope.layouts.kernel_layouts import Picture as Picture
     from irscope.layouts.tensors import Tensor as Tensor
     from irscope.lint.diagnostic import Diagnostic as Diagnostic
-    from irscope.lint.diagnostic import Rule as Rule
     from irscope.store import CaptureReader as CaptureReader
     from irscope.store import CaptureWriter as CaptureWriter
     from irscope.store.merge_captures import MergedCapture as MergedCapture
@@ -101,7 +100,7 @@ _EXPORTS = {
     "irscope.layouts.grid": "Grid GridCell Window",
     "irscope.layouts.kernel_layouts": "Conversion Picture",
     "irscope.layouts.tensors": "Tensor",
-    "irscope.lint.diagnostic": "Diagnostic Rule",
+    "irscope.lint.diagnostic": "Diagnostic",
     "irscope.store": "CaptureReader CaptureWriter",
     "irscope.store.merge_captures": "MergedCapture",
     "irscope.store.overview": "CaptureOverview",

@@ -10,32 +10,35 @@ import pytest
 
 import irscope
 from irscope.model import Variant
+from irscope.workspace import Workspace
 
-Compiled = Callable[..., tuple[irscope.Capture, Variant]]
+Compiled = Callable[..., tuple[Workspace, Variant]]
 
 
 @pytest.fixture(scope="module")
 def compiled(tmp_path_factory: pytest.TempPathFactory, triton_cache: Path) -> Compiled:
     """Compiles a kernel, by name, with a signature under one config."""
     folder = tmp_path_factory.mktemp("launches")
-    captures: dict[str, irscope.Capture] = {}
+    captures: dict[str, Workspace] = {}
 
     def run(
         kernel: str, signature: str, config: dict[str, object], target: str = "cuda:90"
-    ) -> tuple[irscope.Capture, Variant]:
+    ) -> tuple[Workspace, Variant]:
         from tests.estimating import launch_kernels
 
         name = f"{kernel} {signature} {config} {target}"
         if name not in captures:
             os.environ.setdefault("TRITON_CACHE_DIR", str(triton_cache))
-            captures[name] = irscope.compile(
+            path = folder / f"{len(captures)}.irscope"
+            irscope.compile(
                 getattr(launch_kernels, kernel),
-                folder / f"{len(captures)}.irscope",
+                path,
                 signature,
                 config={key: [value] for key, value in config.items()},
                 target=target,
                 jobs=1,
-            )
+            ).close()
+            captures[name] = Workspace(path)
         (variant,) = captures[name].variants
         return captures[name], variant
 

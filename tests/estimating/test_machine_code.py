@@ -6,13 +6,13 @@ from functools import partial
 
 import pytest
 
-import irscope
 from irscope.estimating.constants import rates_of
 from irscope.estimating.estimate import estimate
 from irscope.estimating.machine_code import OPCODES, machine_instructions
 from irscope.estimating.terms import Estimate
 from irscope.languages.sass import branches
 from irscope.model import Launch, Variant
+from irscope.workspace import Workspace
 from tests.estimating.conftest import Compiled
 
 SIZE, BLOCK, STEP = 2048, 64, 32
@@ -25,7 +25,7 @@ LAUNCH = Launch(
 )
 
 
-def product(compiled: Compiled, target: str) -> tuple[irscope.Capture, Variant]:
+def product(compiled: Compiled, target: str) -> tuple[Workspace, Variant]:
     signature = "*fp16:16, *fp16:16, *fp16:16, i32:16, i32:16, i32:16"
     config = {"BM": BLOCK, "BN": BLOCK, "BK": STEP, "num_warps": 4, "num_stages": 3}
     return compiled("product", signature, config, target)

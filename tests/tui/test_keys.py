@@ -472,7 +472,9 @@ async def test_a_screen_that_opens_while_the_app_ends_is_no_error(app: IrscopeAp
         await settled(pilot)
         help_screen = HelpScreen([], lambda binding: "")
         app.push_screen(help_screen)
-        help_screen._closing = True  # as of a screen that the end of the app reaches first
+        # As of a screen that the end of the app reaches first.
+        help_screen._closing = True
+        help_screen._message_queue.put_nowait(None)
         app.exit()
     assert app._exception is None
 
