@@ -151,7 +151,9 @@ def _bits_lines(answer: ProblemBits) -> Iterator[str]:
         yield "A and B compute the same bits"
     for difference in answer.from_first:
         yield "A and B compute different bits"
-        yield from answer.reason_texts(difference)
+        for reason in difference.reasons:
+            yield answer.place(reason)
+            yield from (f"    {part}" for part in reason.text.split("; "))
 
 
 def _laid_out(lines: Iterable[TextLine]) -> str:
