@@ -27,6 +27,7 @@ from irscope.workspace import (
     Window,
     Workspace,
 )
+from irscope.workspace.bits import ProblemBits, bit_classes
 from irscope.workspace.estimate_text import estimate_lines
 from irscope.workspace.variant_texts import check_stage
 from irscope.workspace.why_lines import compilation_lines, pair_lines, without_rest
@@ -136,6 +137,25 @@ def _compilations(capture: Workspace, variant: Variant) -> str:
     return _laid_out(compilation_lines(kernels))
 
 
+def _bits(capture: Workspace, b: Variant, a: Variant) -> str:
+    """Say whether two variants compute the same bits at their launch, and which lines decide."""
+    pair = [a] if a.id == b.id else [a, b]
+    answers = bit_classes(capture, pair, reference=a)
+    return "".join(f"{line}\n" for answer in answers for line in _bits_lines(answer))
+
+
+def _bits_lines(answer: ProblemBits) -> Iterator[str]:
+    for number, reason in answer.unknown.items():
+        yield f"#{number} is unknown: {reason}"
+    if len(answer.classes) == 1:
+        yield "A and B compute the same bits"
+    for difference in answer.from_first:
+        yield "A and B compute different bits"
+        for reason in difference.reasons:
+            yield answer.place(reason)
+            yield from (f"    {part}" for part in reason.text.split("; "))
+
+
 def _laid_out(lines: Iterable[TextLine]) -> str:
     return "".join(f"{'  ' * line.level}{line.text}\n" for line in lines)
 
@@ -147,6 +167,7 @@ def _alone(text: Callable[[Workspace, Variant], str]) -> Callable[[Workspace, Va
 
 EXTRAS = {
     "why": Extra(_why, "irscope why"),
+    "bits": Extra(_bits, "irscope bits"),
     "compilations": Extra(_alone(_compilations), "irscope why", shared=True),
     "python": Extra(_alone(_kernel), "The kernel", "python", shared=True),
     "file": Extra(_alone(_file), "The file", "python", shared=True),

@@ -132,6 +132,8 @@ SOLUTIONS: dict[str, tuple[tuple[str, str], ...]] = {
         ('*i32:16"', '*i32:16, i32"'),
         (" --config WINDOW=100", ""),
     ),
+    "22a_rounds_twice.py": (("BLOCK_SIZE=1024", "BLOCK_SIZE=1024 --config enable_fp_fusion=False"),),
+    "22b_whole_factors.py": (("tl.dot(a, b)", 'tl.dot(a, b, input_precision="ieee")'),),
 }
 
 

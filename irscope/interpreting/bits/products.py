@@ -74,9 +74,10 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
             group = min(step.number("maxNumImpreciseAcc", 0) or 1 << 30, 1 << 30)
             if group <= a.shape[-1]:
                 k, name = max(k, group), f"{name} in groups"
+        text = f"multiplies {element}, K {k} per step"
         if result.element != "f32":
             name += f" to {result.element}"
-        text = f"multiplies {element}, K {k} per step"
+            text += f", and adds in {result.element}"
         return DotRule(k, width, words, name, f"{text}, {words * k} of K interleaved" if words > 1 else text)
     if layout.kind in ("ttg.amd_mfma", "ttg.amd_wmma"):
         shape = layout.fields.get("instrShape", "")

@@ -1,0 +1,19 @@
+r"""Compute the same bits as a program that multiplies, rounds and then adds.
+
+numpy rounds `x * factor` before it adds `y`; the compiler fuses both into one instruction that rounds once. Change only
+the command, so that the kernel rounds twice as well.
+
+    irscope compile exercise.py --signature "*fp32:16, *fp32:16, *fp32:16, i32:16, fp32" \
+        --config BLOCK_SIZE=1024
+"""
+
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def scale_add_kernel(x_ptr, y_ptr, out_ptr, n, factor, BLOCK_SIZE: tl.constexpr):
+    offsets = tl.program_id(0) * BLOCK_SIZE + tl.arange(0, BLOCK_SIZE)
+    mask = offsets < n
+    scaled = tl.load(x_ptr + offsets, mask=mask) * factor
+    tl.store(out_ptr + offsets, scaled + tl.load(y_ptr + offsets, mask=mask), mask=mask)
