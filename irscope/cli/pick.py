@@ -46,6 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help='pick for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated',
     )
+    parser.add_argument(
+        "--same-bits-as",
+        metavar="VARIANT",
+        help="pick among the configs that compute the same bits as this one: #3, or any part of its name",
+    )
     parser.add_argument("--explain", action="store_true", help="show what each estimate is made of")
     parser.add_argument(
         "--device", metavar="NAME", help="estimate for this device: H100, A100, ... or a file of --calibrate"
@@ -75,7 +80,8 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("several captures need --calibrate; irscope merge joins captures")
     with Workspace(args.capture[0]) as workspace:
         ranked = _picks(workspace, args)
-        if not args.launch and (names := never_launched(workspace, args.kernel, args.target)):
+        unlisted = args.launch or args.same_bits_as
+        if not unlisted and (names := never_launched(workspace, args.kernel, args.target)):
             listed = ", ".join(map(one_line, names))
             sys.stderr.write(f"irscope: never launched, so not ranked: {listed}; see --launch\n")
         if args.format == "json":
@@ -93,8 +99,9 @@ def _picks(workspace: Workspace, args: argparse.Namespace) -> list[Pick]:
     from irscope.cli.progress import counting_bar
 
     top = args.top or (None if args.format == "json" else _TOP)
+    same = None if args.same_bits_as is None else workspace.variant(args.same_bits_as)
     with counting_bar("estimating") as report:
-        return picks(workspace, args.kernel, args.target, args.launch, top, args.device, report)
+        return picks(workspace, args.kernel, args.target, args.launch, top, args.device, report, same)
 
 
 def _calibrate(args: argparse.Namespace) -> int:

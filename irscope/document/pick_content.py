@@ -31,6 +31,8 @@ def _pick(pick: Pick, text: str) -> Iterator[Block]:
     yield Line([(heading, "heading")], gap=True, fit="cut")
     counts = f"{pluralize(len(pick.choices), 'config')}, {len(pick.accepted)} worth measuring"
     yield Line(f"{counts}  {pick.device}".rstrip())
+    if pick.same_bits:
+        yield Line(pick.same_bits.text)
     if pick.trouble:
         yield Line(f"not estimated: {pick.trouble}")
     elif pick.accepted:

@@ -145,8 +145,8 @@ def _bits(capture: Workspace, b: Variant, a: Variant) -> str:
 
 
 def _bits_lines(answer: ProblemBits) -> Iterator[str]:
-    for number, reason in answer.unknown.items():
-        yield f"#{number} is unknown: {reason}"
+    for number, why in answer.unknown.items():
+        yield f"#{number} is unknown: {why}"
     if len(answer.classes) == 1:
         yield "A and B compute the same bits"
     for difference in answer.from_first:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from irscope.facts.instruction_mix import place_text
@@ -65,6 +66,14 @@ class ProblemBits:
     def reference_class(self) -> str | None:
         """Return the name of the class of the reference; None if nothing is known of it."""
         return None if self.reference is None else self.classes[0].name
+
+    def unrepeatable(self, variant: int) -> str:
+        """Say why a launch of a variant does not repeat its bits, or may not; "" if it does."""
+        if variant in self.unknown:
+            return f"the bits of #{variant} are unknown: {self.unknown[variant]}"
+        if any(variant in item.variants and not item.repeatable for item in self.classes):
+            return f"not even two launches of #{variant} compute the same bits: the order of atomics decides"
+        return ""
 
     @property
     def from_first(self) -> tuple[ClassDifference, ...]:
@@ -136,18 +145,38 @@ def bit_classes(
     done = 0
     answers = []
     for problem in parts:
-        evaluations: dict[int, Evaluation] = {}
-        for variant in sorted(problem.variants, key=lambda variant: variant.id != first):
-            evaluations[variant.id] = workspace.evaluations.of(
-                variant, problem.launches[variant.id], problem.variants[0].kernel
-            )
-            done += 1
-            report(done, total)
-        for variant in problem.unlaunched:
-            reason = _failure(variant) or refusals.get(variant.id, NOT_LAUNCHED)
-            evaluations[variant.id] = Evaluation(unanswered=reason)
-        answers.append(_classified(problem, evaluations, first))
+        step = lambda n, before=done: report(before + n, total)  # noqa: E731
+        answers.append(_problem_bits(workspace, problem, first, refusals, step))
+        done += len(problem.variants)
     return answers
+
+
+def bits_at(workspace: Workspace, problem: Problem, reference: Variant) -> ProblemBits:
+    """Return the classes at a launch of the variants that have the specialization of `reference`.
+
+    `reference` is a variant that the problem launches.
+    """
+    part = next(part for part in _specializations(problem) if reference.id in part.launches)
+    return _problem_bits(workspace, part, reference.id)
+
+
+def _problem_bits(
+    workspace: Workspace,
+    problem: Problem,
+    reference: int | None,
+    refusals: Mapping[int, str] = MappingProxyType({}),
+    report: Callable[[int], None] = lambda done: None,
+) -> ProblemBits:
+    """Evaluate the variants of one specialization, the reference first, and sort them into classes."""
+    evaluations: dict[int, Evaluation] = {}
+    kernel = problem.variants[0].kernel if problem.variants else None
+    for variant in sorted(problem.variants, key=lambda variant: variant.id != reference):
+        evaluations[variant.id] = workspace.evaluations.of(variant, problem.launches[variant.id], kernel)
+        report(len(evaluations))
+    for variant in problem.unlaunched:
+        reason = _failure(variant) or refusals.get(variant.id, NOT_LAUNCHED)
+        evaluations[variant.id] = Evaluation(unanswered=reason)
+    return _classified(problem, evaluations, reference)
 
 
 def _classified(

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from irscope.estimating.constants import DeviceRates, Fit
     from irscope.estimating.ranking import Ranked
     from irscope.estimating.terms import Estimate
+    from irscope.workspace.same_bits import SameBits
     from irscope.workspace.workspace import Workspace
 
 
@@ -200,12 +201,14 @@ class Pick:
     """The configs of a problem, in the order in which to measure them; rejected ones are last.
 
     `problem` is what was launched: the kernel, the target and the arguments. `choices` are the configs.
-    `trouble` says why there is no estimate, if no config has one; "" if any has.
+    `trouble` says why there is no estimate, if no config has one; "" if any has. `same_bits` says which
+    configs compute the bits of a given one, and what it costs to pick only those; None if none was given.
     """
 
     problem: Problem
     choices: tuple[Choice, ...]
     trouble: str = ""
+    same_bits: SameBits | None = None
 
     def __repr__(self) -> str:
         """Return one line: what is launched, how many configs there are, and the best one."""
@@ -295,6 +298,7 @@ def picks(
     top: str | None = None,
     device: str | None = None,
     report: Report = lambda done, total: None,
+    same_bits_as: Variant | None = None,
 ) -> list[Pick]:
     """Rank the configs of each problem of a capture; see `Workspace.pick`."""
     rates = device_named(device) if device else (None, None)
@@ -303,6 +307,12 @@ def picks(
     requested = _requested(variants, launches) if launches else problems(variants)
     if not requested:
         raise UserError(NO_LAUNCHES.format(path=workspace.path))
+    if same_bits_as is not None:
+        from irscope.workspace.same_bits import with_same_bits
+
+        requested = [problem for problem in requested if same_bits_as.id in problem.launches]
+        if not requested:
+            raise UserError(f"#{same_bits_as.id} is not launched by what was selected; see --launch")
     total = sum(len(problem.variants) for problem in requested)
     done = 0
     result = []
@@ -310,6 +320,8 @@ def picks(
         ranked, trouble = _ranked(workspace, problem, rates, lambda n, before=done: report(before + n, total))  # type: ignore[misc]
         done += len(problem.variants)
         pick = Pick(problem, tuple(_choice(workspace, problem, item) for item in ranked), trouble)
+        if same_bits_as is not None:
+            pick = with_same_bits(workspace, pick, same_bits_as, partial(_choices, workspace, rates=rates))
         result.append(pick if share is None or pick.best is None else _limited(pick, share))
     workspace.estimates.save()
     return result
@@ -402,6 +414,13 @@ def _ranked(
     read = partial(partial, workspace.contents.find)
     ranking = rank(variants, problem.launches, read, rates[0], estimates)
     return ranking.ranked, "" if estimates else trouble
+
+
+def _choices(
+    workspace: Workspace, problem: Problem, rates: tuple[DeviceRates | None, Fit | None]
+) -> tuple[Choice, ...]:
+    ranked, _ = _ranked(workspace, problem, rates, lambda done: None)
+    return tuple(_choice(workspace, problem, item) for item in ranked)
 
 
 def _choice(workspace: Workspace, problem: Problem, ranked: Ranked) -> Choice:

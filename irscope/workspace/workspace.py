@@ -272,18 +272,21 @@ class Workspace(StageReader):
         launch: str | Sequence[str] = (),
         top: str | int | None = None,
         device: str | None = None,
+        same_bits_as: Variant | None = None,
     ) -> list[Pick]:
         """Rank the configs of each problem that the capture launches, the most promising first.
 
         `kernel` and `target` select as in `select`. `launch` are launches to pick for instead, as
         text. `top` is how many configs to keep per problem: 8, or "10%" of them; the others are
         rejected as slower. `device` is its name, or a file that `irscope pick --calibrate` wrote.
-        Raises UserError if nothing matches or nothing was launched.
+        `same_bits_as` is a variant: only its problems are ranked, and configs that compute other bits are
+        rejected. Raises UserError if nothing matches or nothing was launched.
         """
         from irscope.workspace.picking import picks
 
         launches = [launch] if isinstance(launch, str) else launch
-        return picks(self, kernel, target, launches, None if top is None else str(top), device)
+        share = None if top is None else str(top)
+        return picks(self, kernel, target, launches, share, device, same_bits_as=same_bits_as)
 
     def verdict(
         self, variant: Variant, against: Variant | None = None, launch: Launch | str | None = None

@@ -12,6 +12,7 @@ import pytest
 
 from irscope.cli.main import main
 from irscope.estimating.estimate import estimate
+from irscope.interpreting.bits.classes import Evaluation
 from irscope.model import Benchmark, Config, Failure, Launch, Target, UserError, Variant
 from irscope.model.text import microseconds_text
 from irscope.store import CaptureWriter
@@ -279,3 +280,71 @@ def test_a_failed_config_is_no_reason_for_missing_estimates(
         (pick,) = picks(workspace)
     assert pick.trouble == ""
     assert {choice.reason for choice in pick.choices} == {"not compiled"}
+
+
+# The same bits.
+
+
+def same_bits(opened: Workspace, name: str) -> Pick:
+    (pick,) = opened.pick(same_bits_as=opened.variant(name))
+    assert pick.same_bits is not None
+    return pick
+
+
+def test_only_configs_of_the_same_bits_are_picked(bits_capture: Path):
+    with Workspace(bits_capture) as opened:
+        slow = opened.select("row_sum")[0]
+        pick = same_bits(opened, f"#{slow.id}")
+        assert [choice.variant for choice in pick.accepted] == [slow]
+        assert {choice.reason for choice in pick.choices[1:]} == {"other bits"} and len(pick.choices) == 4
+        found = pick.same_bits
+        assert found is not None and found.variants == (slow.id,) and not found.unknown
+        assert found.fastest is not None and found.fastest.estimate and pick.best and pick.best.estimate
+        ratio = pick.best.estimate.microseconds / found.fastest.estimate.microseconds
+        assert found.cost == pytest.approx(ratio - 1) and found.cost > 0
+        assert f"same bits as #{slow.id}: 1 config; costs {found.cost:.1%} by estimate: " in found.text
+        (plain,) = opened.pick("row_sum")
+        assert plain.same_bits is None and plain.best and plain.best.variant == found.fastest.variant
+
+
+def test_the_same_bits_of_a_matmul_cost_nothing(bits_capture: Path):
+    with Workspace(bits_capture) as opened:
+        first, *others = opened.select("matmul")
+        pick = same_bits(opened, f"#{first.id}")
+        (plain,) = opened.pick("matmul")
+        assert [c.variant.id for c in pick.choices] == [c.variant.id for c in plain.choices]
+        assert pick.same_bits and pick.same_bits.cost == 0
+        assert pick.same_bits.text.startswith("same bits as #1: 3 configs; costs nothing by estimate: ")
+        # What failed to execute is counted, and not picked.
+        opened.evaluations.of = lambda variant, launch, kernel=None, of=opened.evaluations.of: (  # type: ignore[method-assign]
+            Evaluation(unanswered="no rule for it") if variant == others[0] else of(variant, launch, kernel)
+        )
+        pick = same_bits(opened, f"#{first.id}")
+        (unknown,) = (choice for choice in pick.choices if choice.variant == others[0])
+        assert unknown.rejected == "unknown bits: no rule for it" and unknown.reason == "unknown bits"
+        assert pick.same_bits and pick.same_bits.unknown == {others[0].id: "no rule for it"}
+        assert pick.same_bits.text.endswith("; 1 unknown, not picked")
+
+
+def test_nothing_has_the_bits_of_what_is_unknown_or_not_repeatable(bits_capture: Path):
+    with Workspace(bits_capture) as opened:
+        for kernel, why in (("sum_below", "length of a loop"), ("add_all", "order of atomics decides")):
+            first = opened.select(kernel)[0]
+            pick = same_bits(opened, f"#{first.id}")
+            assert not pick.accepted and pick.same_bits and not pick.same_bits.variants
+            assert why in pick.same_bits.text and pick.same_bits.text.endswith("; nothing is picked")
+            assert pick.same_bits.cost is None
+        with pytest.raises(UserError, match="#1 is not launched by what was selected"):
+            opened.pick("row_sum", same_bits_as=opened.variant("#1"))
+
+
+def test_what_the_same_bits_cost_in_every_format(bits_capture: Path, capsys: pytest.CaptureFixture[str]):
+    words = ["pick", str(bits_capture), "--same-bits-as", "#4"]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "same bits as #4: 1 config; costs " in text and "other bits: 3 configs" in text
+    assert main([*words, "--format", "json", "--launch", "grid=(16,), N=2048, x=[16, N]"]) == 0
+    (document,) = json.loads(capsys.readouterr().out)
+    record = document["same_bits"]
+    assert (record["reference"], record["variants"], record["unknown"]) == (4, [4], [])
+    assert record["fastest_same"]["id"] == 4 and record["cost"] > 0 and record["trouble"] is None

@@ -58,6 +58,19 @@ _CHOICE: Projection[Choice] = Projection(
     measured_us="measured",
     terms=of("estimate", lambda estimate: list(map(_TERM, estimate.terms)) if estimate else []),
 )
+_FASTEST = Projection[Choice](
+    id="variant.id", estimate_us=of("estimate.microseconds", lambda time: round(time, 4))
+)
+_SAME_BITS = Projection[Any](
+    reference="reference",
+    variants=of("variants", list),
+    unknown=of("unknown", list),
+    reasons_unknown=of("unknown", lambda reasons: {str(number): text for number, text in reasons.items()}),
+    fastest=optional("fastest", _FASTEST),
+    fastest_same=optional("fastest_same", _FASTEST),
+    cost=optional("cost", lambda cost: round(cost, 4)),
+    trouble=known("trouble"),
+)
 _PICK: Projection[Pick] = Projection(
     kernel="problem.kernel",
     target="problem.target",
@@ -69,6 +82,7 @@ _PICK: Projection[Pick] = Projection(
     ),
     rank_correlation="correlation",
     limits="limits",
+    same_bits=optional("same_bits", _SAME_BITS),
     ranking=each("choices", _CHOICE),
 )
 
