@@ -15,9 +15,6 @@ B := \#8
 CASES := 1000000
 BURSTS := 200x500
 
-# Tests start irscope hundreds of times: with compiled modules, each takes half the time.
-unexport PYTHONDONTWRITEBYTECODE
-
 .PHONY: help demo test test-slow test-matrix test-triton test-textual torch helion fuzz fuzz-coverage keys audit lint docs man film refresh-docs clean
 
 help: ## List the targets

@@ -131,7 +131,7 @@ def test_resume_knows_what_was_copied(irscope: Irscope, old: Path) -> None:
 def test_a_change_of_what_a_kernel_uses_compiles_it_again(irscope: Irscope, old: Path) -> None:
     """A helper's constant, an option of the environment, and lines above the kernel are in the key."""
     folder = old.parent
-    (folder / "k.py").write_text(KERNELS.replace("constexpr(2)", "constexpr(3)"))
+    (folder / "k.py").write_text(KERNELS.replace("constexpr(2)", "constexpr(12)"))
     result = irscope(*WORDS, "-o", "new.irscope", "--baseline", "old.irscope")
     assert "2 compiled, 2 from old.irscope" in result.stdout
     (folder / "k.py").write_text(KERNELS)
