@@ -208,15 +208,17 @@ class Evaluations:
         except UserError as error:
             return Evaluation(unanswered=str(error))
         version = triton_version(variant.toolchain.versions.get("triton", ""))
-        fusion = bool(variant.metadata.get("enable_fp_fusion", True))
+        fusion, flush = (
+            bool(variant.metadata.get(name, True)) for name in ("enable_fp_fusion", "enable_reflect_ftz")
+        )
         machine_launch = _kernel_launch(variant, launch, document)
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())
-        key = content, kernels, version, arguments, machine_launch.grid, fusion
+        key = content, kernels, version, arguments, machine_launch.grid, fusion, flush
         held = self._held.get(key)
         if held is not None:
             return held
-        evaluation = evaluate(document, version, machine_launch, fusion)
+        evaluation = evaluate(document, version, machine_launch, fusion, flush)
         size = sum(len(addresses) for addresses, _ in evaluation.outputs.values())
         return self._held.put(key, evaluation, size)
 

@@ -142,12 +142,14 @@ def test_equal_stages_with_equal_launches_are_executed_once(
 def test_descriptors_and_tuples_are_several_arguments(opened: Workspace, monkeypatch: pytest.MonkeyPatch):
     executed: list[KernelLaunch] = []
 
-    def recording(_: object, __: object, launch: KernelLaunch, fusion: bool) -> classes.Evaluation:
+    def recording(
+        _: object, __: object, launch: KernelLaunch, fusion: bool, flush: bool
+    ) -> classes.Evaluation:
         executed.append(launch)
-        return classes.Evaluation(unanswered=f"fusion {fusion}")
+        return classes.Evaluation(unanswered=f"fusion {fusion}, flush {flush}")
 
     monkeypatch.setattr("irscope.workspace.bits.evaluate", recording)
     answer = only(opened.bits("shift"))
     # The descriptor, its shape and stride, the two numbers, and a pointer.
     assert executed == [KernelLaunch({1: 1000, 2: 1, 3: 3, 4: 5}, (4, 1, 1))]
-    assert list(answer.unknown.values()) == ["fusion True"]
+    assert list(answer.unknown.values()) == ["fusion True, flush True"]

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import reduce
 from itertools import combinations
 
 import numpy as np
@@ -84,9 +83,14 @@ class BitClasses:
     differences: tuple[ClassDifference, ...]
 
 
-def evaluate(document: Document, triton: Version, launch: KernelLaunch, fusion: bool) -> Evaluation:
-    """Execute the final TTGIR of a variant for some programs of a launch. Never raises."""
-    expressions = Expressions(fusion)
+def evaluate(
+    document: Document, triton: Version, launch: KernelLaunch, fusion: bool, flush: bool = True
+) -> Evaluation:
+    """Execute the final TTGIR of a variant for some programs of a launch. Never raises.
+
+    `fusion` and `flush` are the options `enable_fp_fusion` and `enable_reflect_ftz` (denormals in libdevice).
+    """
+    expressions = Expressions(fusion, flush)
     try:
         machine = StageInterpreter(StageProgram(document, triton), expressions, launch)
         executed = 0
@@ -103,32 +107,27 @@ def evaluate(document: Document, triton: Version, launch: KernelLaunch, fusion: 
 
 
 def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
-    """Sort variants, given by id, into classes of equal hashes at every element that all wrote."""
+    """Sort variants, given by id, into classes of equal hashes at every element that two of them wrote."""
     unknown = {number: item.unanswered for number, item in evaluations.items() if item.unanswered}
-    answered = {number: item for number, item in evaluations.items() if not item.unanswered}
-    common = _common(list(answered.values()))
-    if common is None:
-        why = "the elements seen of it are not those of the other variants"
-        return BitClasses((), unknown | dict.fromkeys(answered, why), ())
-    groups: dict[object, list[int]] = {}
-    # Only then are all addresses known: variants that write different ones differ.
-    whole = all(item.whole for item in answered.values())
-    for number, item in answered.items():
-        key: object = tuple(
-            (
-                argument,
-                values[np.searchsorted(addresses, common[argument])].tobytes(),
-                addresses.tobytes() if whole else b"",
-            )
-            for argument, (addresses, values) in sorted(item.outputs.items())
-        )
-        groups.setdefault(key if item.repeatable else number, []).append(number)
+    groups: list[list[int]] = []
+    for number, item in evaluations.items():
+        if item.unanswered:
+            continue
+        answers = [_agree(evaluations[members[0]], item) for members in groups]
+        if True in answers:
+            groups[answers.index(True)].append(number)
+        elif None in answers:
+            unknown[number] = "the elements seen of it are not those of the other variants"
+        else:
+            groups.append([number])
     classes = tuple(
-        BitClass(_name(index), tuple(members), answered[members[0]].repeatable)
-        for index, members in enumerate(groups.values())
+        BitClass(_name(index), tuple(members), evaluations[members[0]].repeatable)
+        for index, members in enumerate(groups)
     )
     differences = tuple(
-        ClassDifference(a.name, b.name, tuple(reasons(answered[a.variants[0]], answered[b.variants[0]])))
+        ClassDifference(
+            a.name, b.name, tuple(reasons(evaluations[a.variants[0]], evaluations[b.variants[0]]))
+        )
         for a, b in combinations(classes, 2)
     )
     return BitClasses(classes, unknown, differences)
@@ -172,22 +171,23 @@ def _programs(grid: tuple[int, int, int]) -> list[tuple[int, int, int]]:
     return list(dict.fromkeys([(0, 0, 0), (x - 1, y - 1, z - 1), (x // 2, y // 2, z // 2)]))
 
 
-def _common(evaluations: Sequence[Evaluation]) -> dict[int, Addresses] | None:
-    """Return the addresses that all were seen to write, by argument; None if some argument has none."""
-    if not evaluations:
-        return {}
-    arguments = {frozenset(item.outputs) for item in evaluations}
-    if len(arguments) > 1:
-        return None
-    common = {}
-    for argument in next(iter(arguments)):
-        common[argument] = reduce(
-            lambda a, b: np.intersect1d(a, b, assume_unique=True),
-            (item.outputs[argument][0] for item in evaluations),
-        )
-        if not len(common[argument]) and any(len(item.outputs[argument][0]) for item in evaluations):
-            return None
-    return common
+def _agree(a: Evaluation, b: Evaluation) -> bool | None:
+    """Return True if two variants compute the same bits; None if no element was seen of both."""
+    if not (a.repeatable and b.repeatable) or a.outputs.keys() != b.outputs.keys():
+        return False
+    answer: bool | None = True
+    for argument, (addresses, values) in a.outputs.items():
+        others, hashed = b.outputs[argument]
+        if a.whole and b.whole and not np.array_equal(addresses, others):
+            return False
+        common = np.intersect1d(addresses, others, assume_unique=True)
+        if not len(common) and len(addresses):
+            answer = None
+        elif not np.array_equal(
+            values[np.searchsorted(addresses, common)], hashed[np.searchsorted(others, common)]
+        ):
+            return False
+    return answer
 
 
 def _add_atomics(memory: Memory, outputs: dict[int, tuple[Addresses, Hashes]], whole: bool) -> bool:

@@ -64,13 +64,14 @@ _PAIRWISE = (3, 8)
 class Expressions:
     """Computes the hashes of what the programs of one variant write."""
 
-    def __init__(self, fusion: bool) -> None:
+    def __init__(self, fusion: bool, flush: bool = True) -> None:
         self.fusion = fusion
+        self.flush = flush
         self.memory = Memory()
         self.decisions: dict[Decision, int] = {}
         self._program: StageProgram | None = None
-        # In a reduction, the number of results that a thread computes side by side.
-        self._side_by_side = 0
+        # In a reduction, the results that a thread computes side by side, and in which threads.
+        self._side_by_side = ""
         # The block of code that is executed: a product is fused only with a sum of the same block.
         self._block = 0
 
@@ -213,8 +214,8 @@ class Expressions:
             result = ring_result(name, data)
         if result is None:
             if name in KINDS:
-                self.note_way(KINDS[name], step, way_of(step))
-            result = hashes.several(operation_name(step), *data)
+                self.note_way(KINDS[name], step, f"{way_of(step)}{self._denormals(step)}")
+            result = hashes.several(f"{operation_name(step)}{self._denormals(step)}", *data)
             if not plain:
                 result = of_constants(name, data, result)
         return RuntimeValue(result, type_, False, note)
@@ -268,7 +269,12 @@ class Expressions:
             plain = np.where((b == ZERO) | (b == ~ZERO), a, plain)
         return plain, fused
 
-    def _registers(self, step: Op | None) -> int:
+    def _denormals(self, step: Op) -> str:
+        """Return what a function of a library does with denormals, if that is not what it does by default."""
+        calls = step.opcode == "tt.extern_elementwise" or step.opcode.startswith("math.")
+        return "" if self.flush or not calls else " without a flush of denormals"
+
+    def _registers(self, step: Op | None) -> int | str:
         """Return how many elements of a result a thread has, as far as that decides what is fused."""
         if self._side_by_side:
             return self._side_by_side
@@ -327,7 +333,7 @@ class Expressions:
                 data = hashes.unary(f"{rest} of {len(order.lanes)} {whole['lane']}", data)
             return [RuntimeValue(data, one[0].type, False, HashNote(a[1].plain and b[1].plain))]
 
-        before, self._side_by_side = self._side_by_side, 1 << rest
+        before, self._side_by_side = self._side_by_side, place
         results = reduced(
             order, [along(value, self._data(value), axis) for value in operands], both, pairwise
         )
@@ -370,7 +376,8 @@ class Expressions:
             full = np.flip(operands[0].full, axis) if reverse else operands[0].full
             summed = np.cumsum(full, axis)
             return [RuntimeValue(np.flip(summed, axis) if reverse else summed, step.types[0])]
-        blocks = scan_blocks(self._layout(operands[0].type), axis)
+        layout = self._layout(operands[0].type)
+        blocks = scan_blocks(layout, axis)
         ways = "{} values per thread, then {} lanes, in {} blocks".format(*blocks)
         self.note_way("scan", step, f"scans {ways}")
         parts = [along(value, self._data(value), axis) for value in operands]
@@ -378,7 +385,18 @@ class Expressions:
             parts = [
                 RuntimeValue(value.data[::-1], value.type, value.known, note_of(value)) for value in parts
             ]
-        results = scanned(blocks, parts, combine)
+        # What is fused in a combination of several operations depends on what a thread does besides.
+        place = "" if kind else " ".join(f"{name} {len(bases)}" for name, bases in layout.bases.items())
+
+        def placed(values: Sequence[RuntimeValue]) -> list[RuntimeValue]:
+            return [
+                value
+                if value.known or not place
+                else RuntimeValue(hashes.unary(place, value.data), value.type, False, value.note)
+                for value in combine(values)
+            ]
+
+        results = scanned(blocks, parts, placed)
         return [
             RuntimeValue(
                 np.moveaxis(data[::-1] if reverse else data, 0, axis), type_, data.dtype == np.int64, ANY

@@ -102,7 +102,8 @@ def predicted(launch: Measured) -> tuple[Evaluation, float]:
             for place, size in enumerate([*value.get("shape", []), *value.get("strides", [])]):
                 numbers.setdefault(index + 1 + place, size)
     grid = (launch.grid[0], launch.grid[1], launch.grid[2])
-    evaluation = evaluate(document, _TRITON, KernelLaunch(numbers, grid, shared), launch.fusion)
+    flush = bool(launch.config.get("enable_reflect_ftz", True))
+    evaluation = evaluate(document, _TRITON, KernelLaunch(numbers, grid, shared), launch.fusion, flush)
     return evaluation, time.process_time() - start
 
 
