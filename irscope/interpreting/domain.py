@@ -44,7 +44,7 @@ class Domain(Protocol):
         """
 
     def hidden(self, value: RuntimeValue) -> RuntimeValue:
-        """Return a known value as one that is not known."""
+        """Return a value as one that is not known, with nothing left to compute."""
 
     def carried(self, value: RuntimeValue) -> RuntimeValue:
         """Return a value as the next block of code sees it."""

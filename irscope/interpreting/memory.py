@@ -89,7 +89,7 @@ def write(
     machine: StageInterpreter, step: Op, buffer: Buffer, value: RuntimeValue, mask: RuntimeValue | None
 ) -> None:
     """Write a tensor to a buffer, where the mask holds. Raises UnansweredError."""
-    plain = machine.domain.moved(value, value.type, None, False)
+    plain = value if value.known else machine.domain.hidden(value)
     if buffer.cell.known is None:
         buffer.cell.known = plain.known
     if buffer.cell.known and not plain.known:

@@ -83,10 +83,10 @@ def _join(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Resu
 
 
 def _alike(machine: StageInterpreter, values: Sequence[RuntimeValue]) -> list[RuntimeValue]:
-    """Return tensors that are all known, or all hidden, without what is remembered of them."""
-    if not all(value.known for value in values):
-        values = [machine.domain.hidden(value) for value in values]
-    return [machine.domain.moved(value, value.type, None, False) for value in values]
+    """Return tensors that are all known, or all hidden."""
+    if all(value.known for value in values):
+        return [*values]
+    return [machine.domain.hidden(value) for value in values]
 
 
 def _split(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:

@@ -105,10 +105,9 @@ class Expressions:
         return value
 
     def hidden(self, value: RuntimeValue) -> RuntimeValue:
-        """Return a known integer as a hash: integers are elements of the ring of 64-bit numbers."""
-        if not value.known:
-            return value
-        return RuntimeValue(value.data.view(np.uint64), value.type, False, ANY)
+        """Return a hash alone, all products added; integers are elements of the ring of 64-bit numbers."""
+        note = note_of(value)
+        return RuntimeValue(self._data(value), value.type, False, HashNote(note.plain, note.exact))
 
     def moved(
         self, value: RuntimeValue, type_: Type, change: Callable[[Array], Array] | None, in_thread: bool

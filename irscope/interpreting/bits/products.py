@@ -67,7 +67,7 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
         version = layout.number("versionMajor")
         k = {64: 4, 32: 8, 16: 16}.get(bits, 32)
         name = f"mma {element} {b.element}"
-        if bits != 16:
+        if bits in (8, 64):
             name += f" v{version}"
         if bits == 8:
             # Groups of this many products of K are added in the tensor core, and each sum to the accumulator.

@@ -28,3 +28,13 @@ def test_kernels_of_all_kinds() -> None:
     assert sum(score.unknown for score in counted) < 0.12 * pairs
     recognized = sum(score.recognized for score in counted)
     assert recognized > 0.85 * (recognized + sum(score.missed for score in counted))
+
+
+@pytest.mark.slow
+def test_products_that_stay_in_shared_memory() -> None:
+    """A product is added up before it is written to a buffer, from which another product reads it."""
+    counted = scores(_OWN, ["gemm_chain", "linear_chunks"], 1000, 1)
+    assert [(score.kernel, score.wrong, score.missed) for score in counted] == [
+        ("gemm_chain", 0, 0),
+        ("linear_chunks", 0, 0),
+    ]
