@@ -6,7 +6,7 @@ An asynchronous copy is complete as soon as it is issued: a program without race
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,18 +18,18 @@ from irscope.interpreting.runtime_values import (
     BufferState,
     Descriptor,
     Item,
+    Results,
     RuntimeValue,
+    known_number,
     size_in_bytes,
+    tensor,
+    tensor_in,
 )
-from irscope.interpreting.stage_interpreter import Handler, Results, StageInterpreter, known_number, tensor_in
 from irscope.interpreting.stage_program import Op, Type
 from irscope.interpreting.unanswered import UnansweredError
 
-
-def _value(item: Item, step: Op) -> RuntimeValue:
-    if not isinstance(item, RuntimeValue):
-        raise UnansweredError(f"{step.opcode} of what is no tensor", step)
-    return item
+if TYPE_CHECKING:
+    from irscope.interpreting.stage_interpreter import Handler, StageInterpreter
 
 
 def _buffer(item: Item, step: Op) -> Buffer:
@@ -46,7 +46,7 @@ def _pointee(value: RuntimeValue) -> str:
 
 
 def _load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    values = [_value(item, step) for item in operands if item is not None]
+    values = [tensor(item, step) for item in operands if item is not None]
     address = values[0]
     type_ = Type(_pointee(address), address.type.shape, address.type.encoding, address.type.kind)
     mask = values[1] if len(values) > 1 else None
@@ -55,13 +55,13 @@ def _load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Resu
 
 
 def _store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    values = [_value(item, step) for item in operands if item is not None]
+    values = [tensor(item, step) for item in operands if item is not None]
     machine.domain.store(step, values[0], values[1], values[2] if len(values) > 2 else None)
     return []
 
 
 def _atomic(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    values = [_value(item, step) for item in operands if item is not None]
+    values = [tensor(item, step) for item in operands if item is not None]
     count = 3 if step.opcode == "tt.atomic_cas" else 2
     mask = values[count] if len(values) > count else None
     result = machine.domain.atomic(step, values[0], values[1:count], mask)
@@ -118,7 +118,7 @@ def _local_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -
 
 
 def _local_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    write(machine, step, _buffer(operands[1], step), _value(operands[0], step), None)
+    write(machine, step, _buffer(operands[1], step), tensor(operands[0], step), None)
     return []
 
 
@@ -177,8 +177,8 @@ def _memdesc_reinterpret(machine: StageInterpreter, step: Op, operands: Sequence
 
 
 def _async_copy(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    address, buffer = _value(operands[0], step), _buffer(operands[1], step)
-    rest = [_value(item, step) for item in operands[2:]]
+    address, buffer = tensor(operands[0], step), _buffer(operands[1], step)
+    rest = [tensor(item, step) for item in operands[2:]]
     mask = rest.pop(0) if " mask " in step.text else None
     other = rest.pop(0) if " other " in step.text else None
     type_ = Type(_pointee(address), address.type.shape, address.type.encoding, address.type.kind)
@@ -250,7 +250,7 @@ def _arrive_after_copies(machine: StageInterpreter, step: Op, operands: Sequence
 
 
 def _make_descriptor(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    base = _value(operands[0], step)
+    base = tensor(operands[0], step)
     numbers = [known_number(item, "the shape of a tensor descriptor", step) for item in operands[1:]]
     rank = len(numbers) // 2
     type_ = step.types[0]
@@ -260,7 +260,7 @@ def _make_descriptor(machine: StageInterpreter, step: Op, operands: Sequence[Ite
 
 def _tensormap_create(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     """Remember the descriptor that is written to an address; sizes and strides are innermost first."""
-    target, base = _value(operands[0], step), _value(operands[1], step)
+    target, base = tensor(operands[0], step), tensor(operands[1], step)
     numbers = [known_number(item, "a tensor descriptor", step) for item in operands[2:]]
     rank = (len(numbers) + 1) // 4
     block, sizes = numbers[:rank], numbers[rank : 2 * rank]
@@ -277,7 +277,7 @@ def _reinterpret_descriptor(machine: StageInterpreter, step: Op, operands: Seque
     item = operands[0]
     if isinstance(item, Descriptor):
         return [item]
-    descriptor = machine.descriptors.get(_value(item, step).number)
+    descriptor = machine.descriptors.get(tensor(item, step).number)
     if descriptor is None:
         raise UnansweredError("a tensor descriptor that the program did not make", step)
     block = tensor_in(step.text.rpartition(" to ")[2])[0] or descriptor.block
@@ -370,7 +370,7 @@ def _descriptor_store(machine: StageInterpreter, step: Op, operands: Sequence[It
     descriptor = _descriptor(operands[0], step)
     rank = len(descriptor.shape)
     starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
-    value = _value(operands[rank + 1], step)
+    value = tensor(operands[rank + 1], step)
     address, inside = _tile(machine, step, descriptor, starts, value.type.shape)
     machine.domain.store(step, address, value, inside)
     return []
@@ -383,18 +383,18 @@ def _combine(machine: StageInterpreter, step: Op) -> Combine:
     region = step.regions[0]
 
     def combine(operands: Sequence[RuntimeValue]) -> list[RuntimeValue]:
-        return [_value(item, step) for item in machine.region(region, operands)]
+        return [tensor(item, step) for item in machine.region(region, operands)]
 
     return combine
 
 
 def _reduce(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    values = [_value(item, step) for item in operands]
+    values = [tensor(item, step) for item in operands]
     return [*machine.domain.reduce(step, values, _combine(machine, step))]
 
 
 def _scan(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    values = [_value(item, step) for item in operands]
+    values = [tensor(item, step) for item in operands]
     return [*machine.domain.scan(step, values, _combine(machine, step))]
 
 
@@ -402,12 +402,12 @@ def _matrix(machine: StageInterpreter, item: Item, step: Op) -> RuntimeValue:
     if isinstance(item, Buffer):
         shape, element = item.type.shape, item.type.element
         return read(item, Type(element, shape, item.type.encoding, "tensor"))
-    return _value(item, step)
+    return tensor(item, step)
 
 
 def _dot(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     a, b = (_matrix(machine, item, step) for item in operands[:2])
-    accumulator = _value(operands[2], step)
+    accumulator = tensor(operands[2], step)
     if len(operands) > 3 and step.opcode == "ttng.warp_group_dot":
         use = known_number(operands[3], "whether a product adds to its accumulator", step)
         if not use:
@@ -416,7 +416,7 @@ def _dot(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Resul
 
 
 def _histogram(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    values = [_value(item, step) for item in operands]
+    values = [tensor(item, step) for item in operands]
     return [machine.domain.histogram(step, values[0], values[1] if len(values) > 1 else None)]
 
 
@@ -424,9 +424,7 @@ def _dot_wait(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> 
     return [*operands[: len(step.results)]]
 
 
-HandlerTable = Mapping[str, Handler]
-
-MEMORY: dict[str, Any] = {
+MEMORY: Mapping[str, Handler] = {
     "tt.load": _load,
     "tt.store": _store,
     "tt.atomic_rmw": _atomic,

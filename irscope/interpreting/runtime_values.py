@@ -10,14 +10,15 @@ A pointer is an address in bytes: the n-th argument of the kernel points to (n +
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from irscope.interpreting.stage_program import Type
+from irscope.interpreting.stage_program import Op, Type
+from irscope.interpreting.unanswered import UnansweredError
 
 Array = NDArray[Any]
 
@@ -100,6 +101,8 @@ class Barrier:
 
 
 Item = RuntimeValue | Buffer | Descriptor | None
+# What an operation gives, or a block hands over at its end.
+Results = list[Item]
 
 
 def width(element: str) -> int:
@@ -138,11 +141,6 @@ def unsigned(data: Array, element: str) -> NDArray[np.uint64]:
     return plain if bits >= 64 else plain & np.uint64((1 << bits) - 1)
 
 
-def scalar(number: int, element: str = "i32") -> RuntimeValue:
-    """Return a known scalar."""
-    return RuntimeValue(np.array(number, np.int64), Type(element))
-
-
 def reshaped(data: Array, old: Sequence[int], new: Sequence[int]) -> Array:
     """Return the data of a tensor in another shape; if all elements are equal, every axis has length 1."""
     if data.size == 1:
@@ -150,6 +148,23 @@ def reshaped(data: Array, old: Sequence[int], new: Sequence[int]) -> Array:
     return np.broadcast_to(data, tuple(old)).reshape(tuple(new))
 
 
-def mapped(value: RuntimeValue, type_: Type, change: Callable[[Array], Array]) -> RuntimeValue:
-    """Return a value whose elements were moved, without the note."""
-    return RuntimeValue(change(value.data), type_, value.known)
+def tensor(item: Item, step: Op) -> RuntimeValue:
+    """Return an operand that is a scalar or a tensor. Raises UnansweredError if it is neither."""
+    if not isinstance(item, RuntimeValue):
+        raise UnansweredError(f"{step.opcode} of what is no tensor", step)
+    return item
+
+
+def known_number(item: Item, what: str, step: Op) -> int:
+    """Return a known integer. Raise UnansweredError if it depends on data."""
+    if not isinstance(item, RuntimeValue) or not item.known:
+        raise UnansweredError(f"{what} depends on data", step)
+    return item.number
+
+
+def tensor_in(text: str) -> tuple[tuple[int, ...], str]:
+    """Return the shape and the element in a descriptor's type: `!tt.tensordesc<tensor<64x32xf16, #a>>`."""
+    match = re.search(r"tensordesc<(?:tensor<)?((?:\d+x)+)(\w+)", text)
+    if match is None:
+        return (), ""
+    return tuple(int(size) for size in match[1].split("x") if size), match[2]

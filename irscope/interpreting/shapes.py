@@ -4,35 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from irscope.interpreting.runtime_values import Array, Item, RuntimeValue, reshaped
-from irscope.interpreting.stage_interpreter import Handler, Results, StageInterpreter
+from irscope.interpreting.runtime_values import Array, Item, Results, RuntimeValue, reshaped, tensor
 from irscope.interpreting.stage_program import Op, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.layouts.linear import LinearLayout
 
-
-def _value(item: Item, step: Op) -> RuntimeValue:
-    if not isinstance(item, RuntimeValue):
-        raise UnansweredError(f"{step.opcode} of what is no tensor", step)
-    return item
+if TYPE_CHECKING:
+    from irscope.interpreting.stage_interpreter import Handler, StageInterpreter
 
 
 def _splat(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    type_, value = step.types[0], _value(operands[0], step)
+    type_, value = step.types[0], tensor(operands[0], step)
     rank = len(type_.shape)
     return [machine.domain.moved(value, type_, lambda data: data.reshape((1,) * rank), True)]
 
 
 def _broadcast(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    return [machine.domain.moved(_value(operands[0], step), step.types[0], None, True)]
+    return [machine.domain.moved(tensor(operands[0], step), step.types[0], None, True)]
 
 
 def _expand_dims(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     axis = step.number("axis")
-    value = _value(operands[0], step)
+    value = tensor(operands[0], step)
     return [machine.domain.moved(value, step.types[0], lambda data: np.expand_dims(data, axis), True)]
 
 
@@ -42,12 +39,12 @@ def _make_range(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -
 
 def _trans(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     order = step.numbers("order")
-    value = _value(operands[0], step)
+    value = tensor(operands[0], step)
     return [machine.domain.moved(value, step.types[0], lambda data: data.transpose(order), True)]
 
 
 def _reshape(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    value, type_ = _value(operands[0], step), step.types[0]
+    value, type_ = tensor(operands[0], step), step.types[0]
     old, new = value.type.shape, type_.shape
     if "allow_reorder" in step.text and value.data.size > 1:
         order = _by_position(machine.program, (value.type,), type_)
@@ -60,7 +57,7 @@ def _reshape(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> R
 
 
 def _convert_layout(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    value, type_ = _value(operands[0], step), step.types[0]
+    value, type_ = tensor(operands[0], step), step.types[0]
     return [machine.domain.moved(value, type_, None, stays_in_thread(machine, value.type, type_))]
 
 
@@ -76,7 +73,7 @@ def stays_in_thread(machine: StageInterpreter, old: Type, new: Type) -> bool:
 
 
 def _join(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    one, other = (_value(item, step) for item in operands)
+    one, other = (tensor(item, step) for item in operands)
     values = _alike(machine, (one, other))
     data = np.stack(np.broadcast_arrays(*(value.data for value in values)), -1)
     return [RuntimeValue(data, step.types[0], values[0].known)]
@@ -90,7 +87,7 @@ def _alike(machine: StageInterpreter, values: Sequence[RuntimeValue]) -> list[Ru
 
 
 def _split(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    value = _value(operands[0], step)
+    value = tensor(operands[0], step)
     return [
         machine.domain.moved(value, type_, partial(_half, number), True)
         for number, type_ in enumerate(step.types)
@@ -103,14 +100,14 @@ def _half(number: int, data: Array) -> Array:
 
 
 def _cat(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    values = _alike(machine, [_value(item, step) for item in operands])
+    values = _alike(machine, [tensor(item, step) for item in operands])
     order = _by_position(machine.program, [value.type for value in values], step.types[0])
     flat = np.concatenate([value.full.reshape(-1) for value in values])
     return [RuntimeValue(flat[order].reshape(step.types[0].shape), step.types[0], values[0].known)]
 
 
 def _gather(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    source, index = (_value(item, step) for item in operands[:2])
+    source, index = (tensor(item, step) for item in operands[:2])
     axis = step.number("axis")
     if not index.known:
         return [machine.domain.gather(step, source, index)]

@@ -14,15 +14,21 @@ import numpy as np
 
 from irscope.interpreting.domain import Domain
 from irscope.interpreting.integers import integer_result
+from irscope.interpreting.memory import MEMORY, barrier_of
 from irscope.interpreting.runtime_values import (
     ARGUMENT_SPACING,
     Barrier,
     Descriptor,
     Item,
+    Results,
     RuntimeValue,
     is_integer,
+    known_number,
+    size_in_bytes,
+    tensor_in,
     wrapped,
 )
+from irscope.interpreting.shapes import SHAPES
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type, loop_element
 from irscope.interpreting.unanswered import UnansweredError
 
@@ -31,8 +37,6 @@ _FLOAT = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+)")
 # The address of the scratch memory of a program.
 SCRATCH = 1 << 60
 
-# What a block hands over at its end.
-Results = list[Item]
 # Yields if it waits for a barrier.
 Execution = Generator[Op, None, Results]
 
@@ -65,14 +69,6 @@ class Frame:
     values: dict[str, Item] = field(default_factory=dict)
 
 
-def tensor_in(text: str) -> tuple[tuple[int, ...], str]:
-    """Return the shape and the element in a descriptor's type: `!tt.tensordesc<tensor<64x32xf16, #a>>`."""
-    match = re.search(r"tensordesc<(?:tensor<)?((?:\d+x)+)(\w+)", text)
-    if match is None:
-        return (), ""
-    return tuple(int(size) for size in match[1].split("x") if size), match[2]
-
-
 class StageInterpreter:
     """Executes programs of one launch of a stage."""
 
@@ -83,9 +79,6 @@ class StageInterpreter:
         launch: KernelLaunch,
         limits: ExecutionLimits | None = None,
     ) -> None:
-        from irscope.interpreting.memory import MEMORY  # which imports this module for types
-        from irscope.interpreting.shapes import SHAPES
-
         self.program = program
         self.domain = domain
         self.launch = launch
@@ -100,7 +93,8 @@ class StageInterpreter:
         self.frame = Frame()
         self._step: Op | None = None
         self._steps = 0
-        self._elements = 0
+        # How many elements the results of the program had that was executed last.
+        self.elements = 0
 
     def run(self, program_id: tuple[int, int, int]) -> None:
         """Execute one program. Raises UnansweredError."""
@@ -108,7 +102,7 @@ class StageInterpreter:
         self.barriers.clear()
         self.descriptors.clear()
         self.scratch = SCRATCH
-        self._steps = self._elements = 0
+        self._steps = self.elements = 0
         self.domain.begin(self.program, program_id)
         frame = Frame()
         for index, name in enumerate(self.program.entry.arguments):
@@ -175,8 +169,8 @@ class StageInterpreter:
             size = 1
             for length in type_.shape:
                 size *= length
-            self._elements += size
-        if self._steps > self.limits.steps or self._elements > self.limits.elements:
+            self.elements += size
+        if self._steps > self.limits.steps or self.elements > self.limits.elements:
             raise UnansweredError("the program runs for too long to be executed here", step)
 
     def _execute(self, step: Op, operands: Sequence[Item]) -> Results:
@@ -193,8 +187,6 @@ class StageInterpreter:
         raise UnansweredError(f"irscope does not know {step.opcode}", step)
 
     def _wait(self, step: Op, frame: Frame) -> Generator[Op, None, None]:
-        from irscope.interpreting.memory import barrier_of
-
         items = [frame.values[name] for name in step.operands]
         parity = items[1]
         if not isinstance(parity, RuntimeValue) or not parity.known:
@@ -233,13 +225,6 @@ def _finished(execution: Execution) -> Results:
         results: Results = stop.value
         return results
     raise UnansweredError("a barrier is waited for in a region", step)
-
-
-def known_number(item: Item, what: str, step: Op) -> int:
-    """Return a known integer. Raise UnansweredError if it depends on data."""
-    if not isinstance(item, RuntimeValue) or not item.known:
-        raise UnansweredError(f"{what} depends on data", step)
-    return item.number
 
 
 def _for(machine: StageInterpreter, step: Op, frame: Frame) -> Execution:
@@ -413,8 +398,6 @@ def _select(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Re
 
 
 def _addptr(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    from irscope.interpreting.runtime_values import size_in_bytes
-
     pointer, offset = operands
     if not (isinstance(pointer, RuntimeValue) and isinstance(offset, RuntimeValue)):
         raise UnansweredError("an address that is no number", step)

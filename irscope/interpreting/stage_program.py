@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from irscope.interpreting.unanswered import UnansweredError
-from irscope.languages.brackets import delimiters, split_outermost
+from irscope.languages.brackets import delimiters
 from irscope.languages.document import Document, Operation
 from irscope.languages.mlir.locations import split_locations
 from irscope.languages.mlir.value_types import ShapedType, split_types, type_lists
@@ -128,11 +128,6 @@ class StageProgram:
     def used(self) -> frozenset[str]:
         """Return the names of the values that some operation uses."""
         return frozenset(name for operation in self.document.operations for name in operation.operands)
-
-    def module_number(self, name: str, default: int) -> int:
-        """Return a number among the attributes of the module: `"ttg.num-warps" = 4 : i32`."""
-        match = re.search(rf'"?{re.escape(name)}"?\s*=\s*(\d+)', self.document.text)
-        return int(match[1]) if match else default
 
     def layout(self, type_: Type) -> LinearLayout:
         """Return the linear layout of a tensor or buffer. Raises UnansweredError if it is not supported."""
@@ -250,8 +245,3 @@ def loop_element(step: Op) -> str:
     """Return the type of the index of an `scf.for`."""
     match = re.search(r":\s*(i\d+|index)\s*\{", step.text)
     return match[1] if match else "index"
-
-
-def arguments_text(text: str) -> list[str]:
-    """Split the text in the outermost brackets of a step: `[%a, %b]`."""
-    return [item.strip() for item in split_outermost(text)]

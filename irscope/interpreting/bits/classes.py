@@ -18,8 +18,10 @@ from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 
-# A grid of so few programs is executed whole; of a larger one, the first, the middle and the last program.
+# A grid of so few programs, whose results have so few elements, is executed whole; of a larger one, the
+# first, the middle and the last program.
 _WHOLE_GRID = 32
+_WHOLE_ELEMENTS = 100_000_000
 # So few contributions to one element give the same bits in any order: addition commutes.
 _ORDERLESS = 2
 
@@ -93,11 +95,11 @@ def evaluate(
     expressions = Expressions(fusion, flush)
     try:
         machine = StageInterpreter(StageProgram(document, triton), expressions, launch)
-        executed = 0
-        for program_id in _programs(launch.grid):
+        x, y, z = launch.grid
+        machine.run((0, 0, 0))
+        whole = x * y * z <= _WHOLE_GRID and x * y * z * machine.elements <= _WHOLE_ELEMENTS
+        for program_id in _others(launch.grid, whole):
             machine.run(program_id)
-            executed += 1
-        whole = executed == launch.grid[0] * launch.grid[1] * launch.grid[2]
         outputs = {argument: writes.final() for argument, writes in expressions.memory.outputs.items()}
         repeatable = _add_atomics(expressions.memory, outputs, whole)
     except UnansweredError as error:
@@ -163,12 +165,12 @@ def _listed(ways: Mapping[str, int]) -> str:
     return " and ".join(ways) or "does not"
 
 
-def _programs(grid: tuple[int, int, int]) -> list[tuple[int, int, int]]:
-    """Return the programs to execute: all of a small grid, else the first, the middle and the last."""
+def _others(grid: tuple[int, int, int], whole: bool) -> list[tuple[int, int, int]]:
+    """Return the programs to execute after the first: all of them, or the last and the middle one."""
     x, y, z = grid
-    if x * y * z <= _WHOLE_GRID:
-        return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)]
-    return list(dict.fromkeys([(0, 0, 0), (x - 1, y - 1, z - 1), (x // 2, y // 2, z // 2)]))
+    if whole:
+        return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)][1:]
+    return list(dict.fromkeys([(0, 0, 0), (x - 1, y - 1, z - 1), (x // 2, y // 2, z // 2)]))[1:]
 
 
 def _agree(a: Evaluation, b: Evaluation) -> bool | None:
