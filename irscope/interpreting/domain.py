@@ -82,12 +82,5 @@ class Domain(Protocol):
     def gather(self, step: Op, source: RuntimeValue, index: RuntimeValue) -> RuntimeValue:
         """Return the elements of `source` at indices that are not known."""
 
-    def dot(
-        self,
-        step: Op,
-        a: RuntimeValue,
-        b: RuntimeValue,
-        accumulator: RuntimeValue,
-        scales: Sequence[RuntimeValue],
-    ) -> RuntimeValue:
+    def dot(self, step: Op, a: RuntimeValue, b: RuntimeValue, accumulator: RuntimeValue) -> RuntimeValue:
         """Return the accumulator plus the product of two matrices."""

@@ -412,7 +412,7 @@ def _dot(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Resul
         use = known_number(operands[3], "whether a product adds to its accumulator", step)
         if not use:
             accumulator = _zero(machine, accumulator.type)
-    return [machine.domain.dot(step, a, b, accumulator, ())]
+    return [machine.domain.dot(step, a, b, accumulator)]
 
 
 def _histogram(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:

@@ -432,14 +432,7 @@ class Expressions:
 
     # Products of matrices.
 
-    def dot(
-        self,
-        step: Op,
-        a: RuntimeValue,
-        b: RuntimeValue,
-        accumulator: RuntimeValue,
-        scales: Sequence[RuntimeValue],
-    ) -> RuntimeValue:
+    def dot(self, step: Op, a: RuntimeValue, b: RuntimeValue, accumulator: RuntimeValue) -> RuntimeValue:
         """Return the accumulator plus a product, one instruction's K after another."""
         program = self._program
         if program is None:
