@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from irscope.workspace.bits import ProblemBits
 
 PROMISE = (
-    "Same bits are a promise: from the same data, whatever it is, at these arguments and grids, if tensors "
+    "Same bits are a promise: from the same finite data, at these arguments and grids, if tensors "
     "do not overlap and outputs begin alike. Classes differ for some data, perhaps not for yours."
 )
 # A class with more values of a config has no short description.

@@ -65,7 +65,7 @@ def negated(data: Hashes, note: HashNote) -> Hashes:
         return ~data
     result = np.where(data == INFINITY, MINUS_INFINITY, ~data)
     result = np.where(data == MINUS_INFINITY, INFINITY, result)
-    return np.where((data == ZERO) | (data == NAN), data, result)
+    return np.where(data == NAN, data, result)
 
 
 def only_operation(step: Op) -> str:
@@ -125,11 +125,13 @@ def of_constants(name: str, data: Sequence[Hashes], result: Hashes) -> Hashes:
     """Replace results that are known because an operand is a constant."""
     a = data[0]
     if name in ("exp", "exp2"):
-        return np.where(a == MINUS_INFINITY, ZERO, np.where(a == ZERO, ONE, np.where(a == NAN, NAN, result)))
+        return np.where(
+            a == MINUS_INFINITY, ZERO, np.where(hashes.are_zero(a), ONE, np.where(a == NAN, NAN, result))
+        )
     if name in ("divf", "precise_divf"):
         return np.where(data[1] == ONE, a, np.where((a == ZERO) & (data[1] != ZERO), ZERO, result))
     if name in ("sqrt", "precise_sqrt", "absf", "truncf", "fp_to_fp", "tanh", "erf", "sin"):
-        keeps = (a == ZERO) | (a == NAN) | (a == INFINITY)
+        keeps = (a == ZERO) | (a == hashes.SIGNED_ZERO) | (a == NAN) | (a == INFINITY)
         if name in ("truncf", "fp_to_fp"):
             keeps |= (a == ONE) | (a == MINUS_INFINITY)
         return np.where(keeps, a, result)

@@ -259,13 +259,14 @@ class Expressions:
             # x - x, as when a running maximum did not change; not for infinities, which are below.
             plain = np.where(a == ~b, ZERO, plain)
         if not note_a.plain:
-            plain = np.where(a == ZERO, b, plain)
+            plain = np.where(hashes.are_zero(a), b, plain)
             plain = np.where((a == MINUS_INFINITY) & (b != NAN) & (b != INFINITY), a, plain)
             if not note_b.plain:
                 opposite = (a == MINUS_INFINITY) & (b == INFINITY)
                 plain = np.where(opposite, NAN, plain)
         if not note_b.plain:
-            plain = np.where((b == ZERO) | (b == ~ZERO), a, plain)
+            # The sum of two zeros is positive unless both are negative.
+            plain = np.where(hashes.are_zero(b), np.where(hashes.are_zero(a) & (a != b), ZERO, a), plain)
         return plain, fused
 
     def _denormals(self, step: Op) -> str:
@@ -285,9 +286,9 @@ class Expressions:
         a, b = data
         result = hashes.symmetric(f"mul {type_.element}", a, b)
         if not notes[0].plain:
-            result = np.where(a == ZERO, ZERO, np.where(a == ONE, b, result))
+            result = np.where(hashes.are_zero(a), _zero_times(a, b), np.where(a == ONE, b, result))
         if not notes[1].plain:
-            result = np.where(b == ZERO, ZERO, np.where(b == ONE, a, result))
+            result = np.where(hashes.are_zero(b), _zero_times(b, a), np.where(b == ONE, a, result))
         exact = notes[0].exact and notes[1].exact and type_.element in ("f32", "f64")
         product = None if exact else (a, b, self._block)
         return RuntimeValue(result, type_, False, HashNote(notes[0].plain and notes[1].plain, False, product))
@@ -473,3 +474,8 @@ class Expressions:
         if self._program is None:
             raise UnansweredError("no program is executed")
         return self._program.layout(type_)
+
+
+def _zero_times(zero: Hashes, other: Hashes) -> Hashes:
+    """Return zero times finite numbers; its sign is known only if that of the number is."""
+    return np.where((zero == ZERO) & ((other == ZERO) | (other == ONE)), ZERO, hashes.SIGNED_ZERO)

@@ -90,6 +90,13 @@ def constants(numbers: NDArray[np.float64]) -> Hashes:
     return mix(numbers.view(np.uint64) + word("constant"))
 
 
+def are_zero(data: Hashes) -> NDArray[np.bool_]:
+    """Return which elements are zero, of any sign."""
+    positive, negative = (data == ZERO) | (data == SIGNED_ZERO), (data == ~ZERO) | (data == ~SIGNED_ZERO)
+    zeros: NDArray[np.bool_] = positive | negative
+    return zeros
+
+
 def constant(number: float) -> np.uint64:
     """Return the hash of one float constant."""
     result: np.uint64 = constants(np.array([number], np.float64))[0]
@@ -97,4 +104,6 @@ def constant(number: float) -> np.uint64:
 
 
 ZERO, ONE = constant(0.0), constant(1.0)
+# Zero times a number: its sign is that of the number, so it is not always the same bits as ZERO.
+SIGNED_ZERO = word("a zero with the sign of a number")
 INFINITY, MINUS_INFINITY, NAN = constant(float("inf")), constant(float("-inf")), constant(float("nan"))

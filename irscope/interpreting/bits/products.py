@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from irscope.interpreting.bits import hashes
-from irscope.interpreting.bits.hashes import ZERO, Hashes
+from irscope.interpreting.bits.hashes import Hashes
 from irscope.interpreting.stage_program import Op, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 
@@ -146,7 +146,7 @@ def _steps(data: Hashes, rule: DotRule) -> Hashes:
     places = hashes.mix(np.arange(1, parts.shape[-1] + 1, dtype=np.uint64)) | np.uint64(1)
     total = (hashes.mix(parts) * places).sum(-1, dtype=np.uint64)
     total = np.where(total == _EMPTY, np.uint64(1), total)
-    result: Hashes = np.where(np.all(parts == ZERO, -1), _EMPTY, total)
+    result: Hashes = np.where(np.all(hashes.are_zero(parts), -1), _EMPTY, total)
     return result
 
 
