@@ -92,9 +92,8 @@ class StageInterpreter:
         self._handlers: dict[str, Handler] = {**MEMORY, **SHAPES, **_PLAIN}
         self.frame = Frame()
         self._step: Op | None = None
-        self._steps = 0
-        # How many elements the results of the program had that was executed last.
-        self.elements = 0
+        # How many operations were executed of the last program, and how many elements their results had.
+        self.steps = self.elements = 0
 
     def run(self, program_id: tuple[int, int, int]) -> None:
         """Execute one program. Raises UnansweredError."""
@@ -102,7 +101,7 @@ class StageInterpreter:
         self.barriers.clear()
         self.descriptors.clear()
         self.scratch = SCRATCH
-        self._steps = self.elements = 0
+        self.steps = self.elements = 0
         self.domain.begin(self.program, program_id)
         frame = Frame()
         for index, name in enumerate(self.program.entry.arguments):
@@ -164,13 +163,13 @@ class StageInterpreter:
         return []
 
     def _count(self, step: Op) -> None:
-        self._steps += 1
+        self.steps += 1
         for type_ in step.types:
             size = 1
             for length in type_.shape:
                 size *= length
             self.elements += size
-        if self._steps > self.limits.steps or self.elements > self.limits.elements:
+        if self.steps > self.limits.steps or self.elements > self.limits.elements:
             raise UnansweredError("the program runs for too long to be executed here", step)
 
     def _execute(self, step: Op, operands: Sequence[Item]) -> Results:
@@ -321,7 +320,7 @@ def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execu
     turns = 0
     yield from ()
     while running:
-        before = machine._steps
+        before = machine.steps
         for execution in tuple(running):
             try:
                 waiting = next(execution)
@@ -329,7 +328,7 @@ def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execu
                 running.remove(execution)
                 if execution is first:
                     results = stop.value
-        turns = 0 if machine._steps > before else turns + 1
+        turns = 0 if machine.steps > before else turns + 1
         if running and turns > len(partitions) + 1:
             raise UnansweredError("the partitions wait for each other", waiting)
     return results

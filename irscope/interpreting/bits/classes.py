@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -18,9 +19,10 @@ from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 
-# A grid of so few programs, whose results have so few elements, is executed whole; of a larger one, the
-# first, the middle and the last program.
+# A grid of so few programs that execute so few operations, or so few elements if they add with atomics, is
+# executed whole; of a larger one, the first, the middle and the last program.
 _WHOLE_GRID = 32
+_WHOLE_STEPS = 10_000
 _WHOLE_ELEMENTS = 100_000_000
 # So few contributions to one element give the same bits in any order: addition commutes.
 _ORDERLESS = 2
@@ -95,13 +97,18 @@ def evaluate(
     expressions = Expressions(fusion, flush)
     try:
         machine = StageInterpreter(StageProgram(document, triton), expressions, launch)
-        x, y, z = launch.grid
+        memory, programs = expressions.memory, math.prod(launch.grid)
         machine.run((0, 0, 0))
-        whole = x * y * z <= _WHOLE_GRID and x * y * z * machine.elements <= _WHOLE_ELEMENTS
+        whole = programs <= _WHOLE_GRID and programs * machine.elements <= _WHOLE_ELEMENTS
+        whole &= memory.adds or programs * machine.steps <= _WHOLE_STEPS
         for program_id in _others(launch.grid, whole):
             machine.run(program_id)
-        outputs = {argument: writes.final() for argument, writes in expressions.memory.outputs.items()}
-        repeatable = _add_atomics(expressions.memory, outputs, whole)
+        for program_id in _neighbors(launch.grid) if memory.adds and not whole else ():
+            if memory.most_adds() > _ORDERLESS:
+                break
+            machine.run(program_id)
+        outputs = {argument: writes.final() for argument, writes in memory.outputs.items()}
+        repeatable = _add_atomics(memory, outputs, whole)
     except UnansweredError as error:
         line = error.step.line if error.step else None
         return Evaluation(unanswered=error.reason, line=line)
@@ -173,6 +180,18 @@ def _others(grid: tuple[int, int, int], whole: bool) -> list[tuple[int, int, int
     return list(dict.fromkeys([(0, 0, 0), (x - 1, y - 1, z - 1), (x // 2, y // 2, z // 2)]))[1:]
 
 
+def _neighbors(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield programs that are likely to add to the elements that the first one adds to.
+
+    A split along an axis of its own, or next to each other, comes first; then one whose parts are far apart.
+    """
+    for axis in (2, 1, 0):
+        for number in dict.fromkeys((1, 2, *(grid[axis] * eighth // 8 for eighth in range(1, 8)))):
+            if 0 < number < grid[axis]:
+                x, y, z = (number if other == axis else 0 for other in range(3))
+                yield x, y, z
+
+
 def _agree(a: Evaluation, b: Evaluation) -> bool | None:
     """Return True if two variants compute the same bits; None if no element was seen of both."""
     if not (a.repeatable and b.repeatable) or a.outputs.keys() != b.outputs.keys():
@@ -204,7 +223,10 @@ def _add_atomics(memory: Memory, outputs: dict[int, tuple[Addresses, Hashes]], w
         if kind == "fadd" and (argument == SCATTERED or counts.max(initial=0) > _ORDERLESS):
             repeatable = False
         elif kind == "fadd" and not whole:
-            raise UnansweredError("how many programs add to one element is not known without executing all")
+            raise UnansweredError(
+                "how many programs add to one element is not known without executing all; "
+                f"a launch of at most {_WHOLE_GRID} programs tells"
+            )
         folded = values if kind == "add" else hashes.folded(kind, values)
         total = np.zeros(len(unique), np.uint64)
         np.add.at(total, index, folded)
