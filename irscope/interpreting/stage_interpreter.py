@@ -159,6 +159,9 @@ class StageInterpreter:
                 results = []
             else:
                 results = self._execute(step, [values[name] for name in step.operands])
+                for name, item in zip(step.results, results, strict=True):
+                    if isinstance(item, RuntimeValue) and not item.known:
+                        self.domain.computed(step, name, item)
             for name, item in zip(step.results, results, strict=True):
                 values[name] = item
         return []
@@ -453,5 +456,6 @@ _PLAIN: Mapping[str, Handler] = {
 def _is_elementwise(step: Op) -> bool:
     return step.opcode.startswith(("arith.", "math.")) or step.opcode in (
         "tt.fp_to_fp", "tt.bitcast", "tt.extern_elementwise", "tt.elementwise_inline_asm", "tt.clampf",
-        "tt.precise_sqrt", "tt.precise_divf", "tt.mulhiui", "tt.int_to_ptr", "tt.ptr_to_int", "ttg.fp4_to_fp",
+        "tt.precise_sqrt", "tt.precise_divf", "tt.approx_divf", "tt.mulhiui", "tt.int_to_ptr",
+        "tt.ptr_to_int", "ttg.fp4_to_fp",
     )  # fmt: skip

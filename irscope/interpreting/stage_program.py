@@ -13,13 +13,14 @@ from functools import cached_property
 
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.brackets import delimiters
-from irscope.languages.document import Document, Operation
+from irscope.languages.document import Document, Location, Operation, inlining_chain
 from irscope.languages.mlir.locations import split_locations
 from irscope.languages.mlir.value_types import ShapedType, split_types, type_lists
 from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attribute
 from irscope.layouts.convert import Version
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tensors import Layouts, alias_bodies, tensor_of_type
+from irscope.model.variant import in_library
 
 _BLOCK_ARGUMENT = re.compile(r"(%[\w$.-]+)\s*(?=:|=)")
 _WORD = re.compile(r"[\w!.]+")
@@ -52,6 +53,7 @@ class Op:
     """One operation. `line` is the index of its line in the stage, `types` are those of its results.
 
     `text` is its text without its name and location; `operand_types` are the printed ones of its operands.
+    `location` is where it was written, `source_line` the line of the kernel that this is inlined at.
     """
 
     opcode: str
@@ -63,6 +65,16 @@ class Op:
     line: int
     source_line: int
     regions: list[OpBlock] = field(default_factory=list)
+    location: Location | None = None
+
+    @property
+    def helper_line(self) -> Location | None:
+        """Return the user's line in a helper that the kernel calls; None for a line of the kernel itself."""
+        links = inlining_chain(self.location)
+        line = next((link for link in links if not in_library(link.file)), None)
+        if line is None or line.inlined_at is None:
+            return None
+        return Location(line.file, line.line, removed=line.removed)
 
     def number(self, name: str, default: int | None = None) -> int:
         """Return an integer attribute, `axis = 1 : i32`. Raise UnansweredError if there is none."""
@@ -206,6 +218,7 @@ class StageProgram:
             operation.line,
             location.line if location else 0,
             regions,
+            operation.location,
         )
 
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from irscope.facts.instruction_mix import place_text
+from irscope.facts.instruction_mix import place_text, statement_text
 from irscope.facts.source.alignment import line_map
-from irscope.facts.source.map import SourcePlace
+from irscope.facts.source.map import SourcePlace, place_of
 from irscope.interpreting.bits.classes import (
     BitClass,
     ClassDifference,
     Evaluation,
-    Reason,
     classify,
     evaluate,
 )
+from irscope.interpreting.bits.reasons import Reason
 from irscope.interpreting.stage_interpreter import KernelLaunch
 from irscope.layouts.convert import triton_version
 from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
@@ -86,11 +86,17 @@ class ProblemBits:
         return texts or ["irscope does not know which line decides"]
 
     def place(self, reason: Reason) -> str:
-        """Return the line that a reason is about: `line 27 (total = tl.sum(x))`."""
+        """Return the line that a reason is about: `line 27 (total = tl.sum(x))`.
+
+        With the line of a helper: `line 27 (y = norm(x), in mean line 7: return tl.sum(x) / n)`.
+        """
         if not reason.source_line:
             return f"{reason.stage} line {reason.line + 1}"
         kernel = self.problem.variants[0].kernel
-        return place_text(SourcePlace(kernel.source.file, reason.source_line), kernel).removeprefix("of ")
+        helper = reason.helper_line
+        inside = [_helper_text(place_of(helper), kernel)] if helper is not None else []
+        place = SourcePlace(kernel.source.file, reason.source_line)
+        return place_text(place, kernel, helpers=inside).removeprefix("of ")
 
     def common_config(self, bit_class: BitClass) -> dict[str, list[str]]:
         """Return the fewest config values that all of a class have, and no variant of another class has.
@@ -111,6 +117,16 @@ class ProblemBits:
             if not any(_fits(config, fewer) for config in outside):
                 values = fewer
         return {} if any(_fits(config, values) for config in outside) else values
+
+
+def _helper_text(place: SourcePlace, kernel: Kernel) -> str:
+    """Return the name of a helper and one of its lines."""
+    names = (
+        function.name
+        for function in kernel.own_functions
+        if function.file == place.file and 0 <= place.line - function.line <= function.text.count("\n")
+    )
+    return f"{next(names, place.file_name)} line {place.line}: {statement_text(place, kernel)}"
 
 
 def _value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:

@@ -17,11 +17,11 @@ from irscope.interpreting.bits.combining import reduced, scanned
 from irscope.interpreting.bits.elementwise import (
     EXTREMES,
     INTEGER_REDUCTIONS,
-    KINDS,
     ORDERLESS,
     VERBS,
     in_shape,
     is_short,
+    kind_of,
     negated,
     of_constants,
     only_operation,
@@ -33,6 +33,7 @@ from irscope.interpreting.bits.elementwise import (
 )
 from irscope.interpreting.bits.hashed import ANY, PLAIN, HashNote, along, expanded, note_of, stripped
 from irscope.interpreting.bits.hashes import INFINITY, MINUS_INFINITY, NAN, ONE, ZERO, Hashes
+from irscope.interpreting.bits.marks import Mark, add_mark
 from irscope.interpreting.bits.order import axis_order, scan_blocks
 from irscope.interpreting.bits.products import dot_rule, extended, integer_product, matched
 from irscope.interpreting.bits.written import Memory
@@ -40,21 +41,24 @@ from irscope.interpreting.domain import Combine
 from irscope.interpreting.runtime_values import Array, RuntimeValue, is_integer, size_in_bytes
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
+from irscope.languages.document import Location
 from irscope.layouts.linear import LinearLayout
+from irscope.model.text import pluralize
 
 
 @dataclass(frozen=True)
 class Decision:
     """A place where the compiler chose among ways to compute that differ in bits.
 
-    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast" or "atomics"; `way` is what
-    was chosen.
+    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast", "split" or "atomics"; `way`
+    is what was chosen. `helper_line` is that of a helper that the kernel's line calls.
     """
 
     kind: str
     line: int
     source_line: int
     way: str
+    helper_line: Location | None = None
 
 
 # Since this version of Triton, a thread adds neighbors first, and not one value after another.
@@ -69,6 +73,7 @@ class Expressions:
         self.flush = flush
         self.memory = Memory()
         self.decisions: dict[Decision, int] = {}
+        self.marks: dict[str, Mark] = {}
         self._program: StageProgram | None = None
         # In a reduction, the results that a thread computes side by side, and in which threads.
         self._side_by_side = ""
@@ -85,6 +90,10 @@ class Expressions:
     def enter(self, block: OpBlock) -> None:
         """HashNote which block of code is executed."""
         self._block = id(block)
+
+    def computed(self, step: Op, name: str, value: RuntimeValue) -> None:
+        """Note a result of an operation, which is not known."""
+        add_mark(self.marks, step, name, value)
 
     def constant(self, number: float, type_: Type) -> RuntimeValue:
         """Return a float constant."""
@@ -198,6 +207,13 @@ class Expressions:
         data = [self._data(operand) for operand in operands]
         notes = [note_of(operand) for operand in operands]
         plain = all(note.plain for note in notes)
+        if name == "fma":
+            product = self._product(data[:2], notes[:2], type_)
+            added = self._added(
+                step, (product.data, note_of(product)), (data[2], notes[2]), type_.element, fuse=True
+            )
+            self.note_way("fusion", step, "fuses a * b + c")
+            return RuntimeValue(added[0], type_, False, HashNote(plain))
         if name == "mulf":
             return self._product(data, notes, type_)
         note, result = HashNote(plain, is_short(type_.element)), None
@@ -212,8 +228,8 @@ class Expressions:
         elif is_integer(type_.element):
             result = ring_result(name, data)
         if result is None:
-            if name in KINDS:
-                self.note_way(KINDS[name], step, f"{way_of(step)}{self._denormals(step)}")
+            if kind := kind_of(step):
+                self.note_way(kind, step, f"{way_of(step)}{self._denormals(step)}")
             result = hashes.several(f"{operation_name(step)}{self._denormals(step)}", *data)
             if not plain:
                 result = of_constants(name, data, result)
@@ -224,7 +240,7 @@ class Expressions:
         subtract = step.opcode == "arith.subf"
         data, fused = self._added(step, (a, note_a), (b, note_b), type_.element, subtract)
         if fused:
-            self.note_way("fusion", step, "fuses a * b + c")
+            self.note_way("fusion", step, f"fuses a * b {'-' if subtract else '+'} c")
         return RuntimeValue(data, type_, False, HashNote(note_a.plain and note_b.plain and not subtract))
 
     def _added(
@@ -234,6 +250,7 @@ class Expressions:
         other: tuple[Hashes, HashNote],
         element: str,
         subtract: bool = False,
+        fuse: bool = False,
     ) -> tuple[Hashes, bool]:
         """Return the hash of a sum, and whether a product is fused into it."""
         (a, note_a), (b, note_b) = one, other
@@ -241,7 +258,7 @@ class Expressions:
             b = negated(b, note_b)
         plain = hashes.symmetric(f"add {element}", a, b)
         fused = False
-        if self.fusion:
+        if self.fusion or fuse:
             products = [note.product for note in (note_a, note_b)]
             here = [product is not None and product[2] == self._block for product in products]
             for number, rest in enumerate((b, a)):
@@ -327,6 +344,8 @@ class Expressions:
                 return self._placed(step, combine([*one, *other]), "" if kind else place)
             a, b = ((value.data, note_of(value)) for value in (one[0], other[0]))
             data, fused = self._added(step, a, b, one[0].type.element)
+            if fused:
+                self.note_way("fusion", step, "fuses a * b + c")
             if fused and a[1].product is not None and b[1].product is None and not order.warps:
                 # Two lanes exchange their products, and each rounds only that of the other. Of several
                 # warps, the first lane of each goes on; of one, the lane that needs the result.
@@ -379,6 +398,8 @@ class Expressions:
         layout = self._layout(operands[0].type)
         blocks = scan_blocks(layout, axis)
         ways = "{} values per thread, then {} lanes, in {} blocks".format(*blocks)
+        ways += ", from the end" if reverse else ""
+        ways += "" if kind else f", in {pluralize(1 << len(layout.bases['warp']), 'warp')}"
         self.note_way("scan", step, f"scans {ways}")
         parts = [along(value, self._data(value), axis) for value in operands]
         if reverse:
@@ -459,7 +480,7 @@ class Expressions:
 
     def note_way(self, kind: str, step: Op, way: str) -> None:
         """Remember which way of computing was chosen at a line."""
-        decision = Decision(kind, step.line, step.source_line, way)
+        decision = Decision(kind, step.line, step.source_line, way, step.helper_line)
         self.decisions[decision] = self.decisions.get(decision, 0) + 1
 
     def _data(self, value: RuntimeValue) -> Hashes:

@@ -56,7 +56,8 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
     layout = program.attribute(result.encoding)
     element = a.element
     if layout.kind in ("ttg.blocked", "ttg.slice", "ttg.linear"):
-        return DotRule(1, 1, 1, f"fma {element}", "multiplies with fused multiply-adds, K in order")
+        text = f"multiplies {element}{' unrounded (ieee)' if element == 'f32' else ''}"
+        return DotRule(1, 1, 1, f"fma {element}", f"{text} with fused multiply-adds, K in order")
     bits = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}.get(element, 8)
     width = 32 // bits if bits < 32 else 1
     operand = program.attribute(a.encoding)
@@ -74,7 +75,7 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
             group = min(step.number("maxNumImpreciseAcc", 0) or 1 << 30, 1 << 30)
             if group <= a.shape[-1]:
                 k, name = max(k, group), f"{name} in groups"
-        text = f"multiplies {element}, K {k} per step"
+        text = f"multiplies {element}{' as tf32' if element == 'f32' else ''}, K {k} per step"
         if result.element != "f32":
             name += f" to {result.element}"
             text += f", and adds in {result.element}"
