@@ -121,6 +121,12 @@ class StageProgram:
         raise UnansweredError("the stage has no function")
 
     @cached_property
+    def target(self) -> str:
+        """Return what the stage was compiled for, as `cuda:90`; "" if it does not say so."""
+        match = re.search(r'ttg?\.target"? = "([^"]+)"', self.document.text)
+        return match[1] if match else ""
+
+    @cached_property
     def argument_types(self) -> tuple[Type, ...]:
         """Return the types of the kernel's arguments."""
         for operation in self.document.operations:

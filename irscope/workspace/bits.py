@@ -224,9 +224,10 @@ class Evaluations:
         except UserError as error:
             return Evaluation(unanswered=str(error))
         version = triton_version(variant.toolchain.versions.get("triton", ""))
-        fusion, flush = (
-            bool(variant.metadata.get(name, True)) for name in ("enable_fp_fusion", "enable_reflect_ftz")
-        )
+        metadata = variant.metadata
+        fusion = bool(metadata.get("enable_fp_fusion", True))
+        # The option of NVIDIA, and that of AMD.
+        flush = bool(metadata.get("enable_reflect_ftz", True)) and not metadata.get("allow_flush_denorm")
         machine_launch = _kernel_launch(variant, launch, document)
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())

@@ -84,7 +84,8 @@ def evaluate(
 ) -> Evaluation:
     """Execute the final TTGIR of a variant for some programs of a launch. Never raises.
 
-    `fusion` and `flush` are the options `enable_fp_fusion` and `enable_reflect_ftz` (denormals in libdevice).
+    `fusion` is the option `enable_fp_fusion`; `flush` is False if denormals are not treated as by default:
+    `enable_reflect_ftz=False` on NVIDIA (in libdevice), `allow_flush_denorm=True` on AMD.
     """
     expressions = Expressions(fusion, flush)
     try:

@@ -166,6 +166,23 @@ def ring_result(name: str, data: Sequence[Hashes]) -> Hashes | None:
     return None
 
 
+def extreme(name: str, data: Sequence[Hashes], notes: Sequence[HashNote]) -> Hashes:
+    """Return the larger or the smaller elements, which need no order."""
+    kind, neutral = EXTREMES[name]
+    a, b = data
+    result = hashes.unordered(kind, a, b)
+    if not notes[0].plain:
+        result = np.where(a == neutral, b, result)
+    if not notes[1].plain:
+        result = np.where(b == neutral, a, result)
+    return result
+
+
+def zero_times(zero: Hashes, other: Hashes) -> Hashes:
+    """Return zero times finite numbers; its sign is known only if that of the number is."""
+    return np.where((zero == ZERO) & ((other == ZERO) | (other == ONE)), ZERO, hashes.SIGNED_ZERO)
+
+
 def of_constants(name: str, data: Sequence[Hashes], result: Hashes) -> Hashes:
     """Replace results that are known because an operand is a constant."""
     a = data[0]

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from irscope.interpreting.bits import hashes
-from irscope.interpreting.bits.combining import reduced, scanned
+from irscope.interpreting.bits.combining import placed, reduced, scanned
 from irscope.interpreting.bits.elementwise import (
     EXTREMES,
     INTEGER_REDUCTIONS,
     ORDERLESS,
     VERBS,
+    extreme,
     in_shape,
     is_short,
     kind_of,
@@ -30,11 +31,12 @@ from irscope.interpreting.bits.elementwise import (
     unmoved,
     way_of,
     widens,
+    zero_times,
 )
 from irscope.interpreting.bits.hashed import ANY, PLAIN, HashNote, along, expanded, note_of, stripped
 from irscope.interpreting.bits.hashes import INFINITY, MINUS_INFINITY, NAN, ONE, ZERO, Hashes
 from irscope.interpreting.bits.marks import Mark, add_mark
-from irscope.interpreting.bits.order import axis_order, scan_blocks
+from irscope.interpreting.bits.order import adds_in_pairs, axis_order, scan_blocks
 from irscope.interpreting.bits.products import dot_rule, extended, integer_product, matched
 from irscope.interpreting.bits.written import Memory
 from irscope.interpreting.domain import Combine
@@ -42,6 +44,7 @@ from irscope.interpreting.runtime_values import Array, RuntimeValue, is_integer,
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Location
+from irscope.layouts.convert import Version
 from irscope.layouts.linear import LinearLayout
 from irscope.model.text import pluralize
 
@@ -63,6 +66,8 @@ class Decision:
 
 # Since this version of Triton, a thread adds neighbors first, and not one value after another.
 _PAIRWISE = (3, 8)
+# The oldest version whose sums were read in the assembly of AMD.
+_READ_ON_AMD = (3, 7)
 
 
 class Expressions:
@@ -210,7 +215,7 @@ class Expressions:
         if name == "fma":
             product = self._product(data[:2], notes[:2], type_)
             added = self._added(
-                step, (product.data, note_of(product)), (data[2], notes[2]), type_.element, fuse=True
+                step, (product.data, note_of(product)), (data[2], notes[2]), self._kind(type_), fuse=True
             )
             self.note_way("fusion", step, "fuses a * b + c")
             return RuntimeValue(added[0], type_, False, HashNote(plain))
@@ -220,7 +225,7 @@ class Expressions:
         if name == "negf":
             result, note = negated(data[0], notes[0]), HashNote(plain, notes[0].exact)
         elif name in EXTREMES:
-            result = self._extreme(name, data, notes)
+            result = extreme(name, data, notes)
         elif name == "extf" or (name == "fp_to_fp" and widens(step)):
             result, note = data[0], HashNote(plain, is_short(operands[0].type.element))
         elif name in ("sitofp", "uitofp") and operands[0].known:
@@ -238,7 +243,7 @@ class Expressions:
     def _sum(self, step: Op, one: RuntimeValue, other: RuntimeValue, type_: Type) -> RuntimeValue:
         a, b, note_a, note_b = self._data(one), self._data(other), note_of(one), note_of(other)
         subtract = step.opcode == "arith.subf"
-        data, fused = self._added(step, (a, note_a), (b, note_b), type_.element, subtract)
+        data, fused = self._added(step, (a, note_a), (b, note_b), self._kind(type_), subtract)
         if fused:
             self.note_way("fusion", step, f"fuses a * b {'-' if subtract else '+'} c")
         return RuntimeValue(data, type_, False, HashNote(note_a.plain and note_b.plain and not subtract))
@@ -286,10 +291,17 @@ class Expressions:
             plain = np.where(hashes.are_zero(b), np.where(hashes.are_zero(a) & (a != b), ZERO, a), plain)
         return plain, fused
 
+    def _kind(self, type_: Type) -> str:
+        """Return the element type of an addition or multiplication, and whether it flushes denormals."""
+        flushes = not self.flush and type_.element == "f32" and self._compiled_by[0].startswith("hip:")
+        return f"{type_.element} with a flush of denormals" if flushes else type_.element
+
     def _denormals(self, step: Op) -> str:
         """Return what a function of a library does with denormals, if that is not what it does by default."""
         calls = step.opcode == "tt.extern_elementwise" or step.opcode.startswith("math.")
-        return "" if self.flush or not calls else " without a flush of denormals"
+        if self.flush or not calls:
+            return ""
+        return f" {'with' if self._compiled_by[0].startswith('hip:') else 'without'} a flush of denormals"
 
     def _registers(self, step: Op | None) -> int | str:
         """Return how many elements of a result a thread has, as far as that decides what is fused."""
@@ -301,24 +313,14 @@ class Expressions:
 
     def _product(self, data: Sequence[Hashes], notes: Sequence[HashNote], type_: Type) -> RuntimeValue:
         a, b = data
-        result = hashes.symmetric(f"mul {type_.element}", a, b)
+        result = hashes.symmetric(f"mul {self._kind(type_)}", a, b)
         if not notes[0].plain:
-            result = np.where(hashes.are_zero(a), _zero_times(a, b), np.where(a == ONE, b, result))
+            result = np.where(hashes.are_zero(a), zero_times(a, b), np.where(a == ONE, b, result))
         if not notes[1].plain:
-            result = np.where(hashes.are_zero(b), _zero_times(b, a), np.where(b == ONE, a, result))
+            result = np.where(hashes.are_zero(b), zero_times(b, a), np.where(b == ONE, a, result))
         exact = notes[0].exact and notes[1].exact and type_.element in ("f32", "f64")
         product = None if exact else (a, b, self._block)
         return RuntimeValue(result, type_, False, HashNote(notes[0].plain and notes[1].plain, False, product))
-
-    def _extreme(self, name: str, data: Sequence[Hashes], notes: Sequence[HashNote]) -> Hashes:
-        kind, neutral = EXTREMES[name]
-        a, b = data
-        result = hashes.unordered(kind, a, b)
-        if not notes[0].plain:
-            result = np.where(a == neutral, b, result)
-        if not notes[1].plain:
-            result = np.where(b == neutral, a, result)
-        return result
 
     # Reductions.
 
@@ -331,19 +333,26 @@ class Expressions:
         if kind in EXTREMES or (kind in ORDERLESS and len(operands) == 1):
             return [self._without_order(kind, first, axis, step.types[0])]
         layout = self._layout(first.type)
-        order = axis_order(layout, axis)
-        pairwise = self._program is not None and self._program.triton >= _PAIRWISE
+        target, version = self._compiled_by
+        order, pairwise = axis_order(layout, axis), version >= _PAIRWISE
+        packed = pairwise and kind in VERBS and adds_in_pairs(layout, axis, target, first.type.element)
+        if target.startswith("hip:") and version < (_PAIRWISE if "hip:gfx9" not in target else _READ_ON_AMD):
+            raise UnansweredError("the order of sums on this target in this version of Triton", step)
+        if kind:
+            order = order.in_rows(target, len(layout.bases["lane"]))
         self.note_way("sum", step, f"{VERBS.get(kind, 'combines')} {order.text(pairwise)}")
         # How many results each thread computes side by side, and where, if that decides about a result.
         whole = {name: len(vectors) for name, vectors in layout.bases.items()}
         rest = whole["register"] - len(order.registers)
         place = f"{rest} {whole['lane']} {whole['warp']} of {order.text(pairwise)}"
 
+        chooses = not kind and any(inner.opcode == "arith.cmpf" for inner in step.regions[0].steps)
+
         def both(one: list[RuntimeValue], other: list[RuntimeValue]) -> list[RuntimeValue]:
             if kind != "addf" or len(one) > 1 or one[0].known:
-                return self._placed(step, combine([*one, *other]), "" if kind else place)
+                return placed(combine([*one, *other]), place if chooses else "")
             a, b = ((value.data, note_of(value)) for value in (one[0], other[0]))
-            data, fused = self._added(step, a, b, one[0].type.element)
+            data, fused = self._added(step, a, b, self._kind(one[0].type))
             if fused:
                 self.note_way("fusion", step, "fuses a * b + c")
             if fused and a[1].product is not None and b[1].product is None and not order.warps:
@@ -354,23 +363,12 @@ class Expressions:
 
         before, self._side_by_side = self._side_by_side, place
         results = reduced(
-            order, [along(value, self._data(value), axis) for value in operands], both, pairwise
+            order, [along(value, self._data(value), axis) for value in operands], both, pairwise, packed
         )
         self._side_by_side = before
         return [
             RuntimeValue(in_shape(value.data, type_), type_, value.known, stripped(value))
             for value, type_ in zip(results, step.types, strict=True)
-        ]
-
-    def _placed(self, step: Op, results: list[RuntimeValue], place: str) -> list[RuntimeValue]:
-        """Return partial results that depend on the thread that computes them, if a comparison chooses."""
-        if not place or all(inner.opcode != "arith.cmpf" for inner in step.regions[0].steps):
-            return results
-        return [
-            value
-            if value.known
-            else RuntimeValue(hashes.unary(place, value.data), value.type, False, value.note)
-            for value in results
         ]
 
     def _without_order(self, kind: str, value: RuntimeValue, axis: int, type_: Type) -> RuntimeValue:
@@ -409,15 +407,7 @@ class Expressions:
         # What is fused in a combination of several operations depends on what a thread does besides.
         place = "" if kind else " ".join(f"{name} {len(bases)}" for name, bases in layout.bases.items())
 
-        def placed(values: Sequence[RuntimeValue]) -> list[RuntimeValue]:
-            return [
-                value
-                if value.known or not place
-                else RuntimeValue(hashes.unary(place, value.data), value.type, False, value.note)
-                for value in combine(values)
-            ]
-
-        results = scanned(blocks, parts, placed)
+        results = scanned(blocks, parts, lambda values: placed(combine(values), place))
         return [
             RuntimeValue(
                 np.moveaxis(data[::-1] if reverse else data, 0, axis), type_, data.dtype == np.int64, ANY
@@ -491,12 +481,12 @@ class Expressions:
             return matched(note.chain, value.data)
         return value.data
 
+    @property
+    def _compiled_by(self) -> tuple[str, Version]:
+        """Return the target, and the version of Triton."""
+        return (self._program.target, self._program.triton) if self._program else ("", (0, 0))
+
     def _layout(self, type_: Type) -> LinearLayout:
         if self._program is None:
             raise UnansweredError("no program is executed")
         return self._program.layout(type_)
-
-
-def _zero_times(zero: Hashes, other: Hashes) -> Hashes:
-    """Return zero times finite numbers; its sign is known only if that of the number is."""
-    return np.where((zero == ZERO) & ((other == ZERO) | (other == ONE)), ZERO, hashes.SIGNED_ZERO)

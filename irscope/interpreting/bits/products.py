@@ -84,10 +84,12 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
         shape = layout.fields.get("instrShape", "")
         sizes = [int(item) for item in shape.strip("[]").split(",") if item.strip().isdecimal()]
         k = sizes[2] if len(sizes) > 2 else 16
-        name = f"{layout.kind} {element} {b.element} {shape} {width} {layout.fields.get('version', '')}"
-        return DotRule(
-            k, 1, 1, name, f"multiplies {element}, {layout.kind.partition('.')[2]} {shape}, kWidth {width}"
-        )
+        precision = " as tf32" if element == "f32" and "tf32" in step.text else ""
+        fields = (layout.fields.get(key, "") for key in ("version", "isTransposed", "isTranspose"))
+        name = " ".join([layout.kind, element, b.element, precision, shape, str(width), *fields])
+        instruction = f"{layout.kind.partition('.')[2]} {shape}".rstrip()
+        text = f"multiplies {element}{precision}, {instruction}, kWidth {width}"
+        return DotRule(k, 1, 1, name, text)
     raise UnansweredError(f"a product in the layout {layout.kind}", step)
 
 
