@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from irscope.interpreting.runtime_values import Buffer, Item, Results, RuntimeValue, size_in_bytes
-from irscope.interpreting.stage_program import Op, Type
+from irscope.interpreting.stage_program import Op
 from irscope.interpreting.unanswered import UnansweredError
 
 if TYPE_CHECKING:
@@ -28,20 +28,19 @@ def addptr(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Res
     return [machine.domain.compute(step, [pointer, offset])]
 
 
-def at_offsets(handler: Handler) -> Handler:
-    """Return the handler of AMD's form of an access, whose address is `%pointer[%offsets]`."""
+def at_offsets(handler: Handler, place: int = 0) -> Handler:
+    """Return the handler of AMD's form of an access; `place` is that of the pointer among the operands."""
 
     def access(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-        values = [item for item in operands if isinstance(item, RuntimeValue)]
-        place = next(n for n, value in enumerate(values) if value.type.element.startswith("!tt.ptr"))
-        pointer, offsets = values[place : place + 2]
-        if "stride" in step.text:
-            raise UnansweredError(f"{step.opcode} with a stride", step)
-        type_ = Type(pointer.type.element, offsets.type.shape, offsets.type.encoding, offsets.type.kind)
-        (address,) = addptr(
-            machine, replace(step, opcode="tt.addptr", text="", types=(type_,)), [pointer, offsets]
-        )
-        buffers = [item for item in operands if isinstance(item, Buffer)]
-        return handler(machine, step, [address, *buffers, *values[:place], *values[place + 2 :]])
+        pointer, offsets = operands[place : place + 2]
+        if "stride" in step.text or not (
+            isinstance(pointer, RuntimeValue) and isinstance(offsets, RuntimeValue)
+        ):
+            raise UnansweredError(f"{step.opcode} of this form", step)
+        type_ = replace(offsets.type, element=pointer.type.element)
+        addition = replace(step, opcode="tt.addptr", text="", types=(type_,))
+        rest = [*operands[:place], *operands[place + 2 :]]
+        rest.sort(key=lambda item: not isinstance(item, Buffer))
+        return handler(machine, step, [*addptr(machine, addition, [pointer, offsets]), *rest])
 
     return access

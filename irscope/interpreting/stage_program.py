@@ -26,6 +26,10 @@ _BLOCK_ARGUMENT = re.compile(r"(%[\w$.-]+)\s*(?=:|=)")
 _WORD = re.compile(r"[\w!.]+")
 
 
+# A line of the kernel (0: unknown), and the file and the line of the helper that it calls (None: its own).
+Place = tuple[int, tuple[str, int] | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Type:
     """The type of a value: the shape is () for a scalar; `encoding` is the alias of a layout, or "".
@@ -68,13 +72,11 @@ class Op:
     location: Location | None = None
 
     @property
-    def helper_line(self) -> Location | None:
-        """Return the user's line in a helper that the kernel calls; None for a line of the kernel itself."""
-        links = inlining_chain(self.location)
-        line = next((link for link in links if not in_library(link.file)), None)
-        if line is None or line.inlined_at is None:
-            return None
-        return Location(line.file, line.line, removed=line.removed)
+    def place(self) -> Place:
+        """Return the line of the kernel, and the file and line of the helper that this was written in."""
+        inlined = list(inlining_chain(self.location))[:-1]
+        own = ((link.file, link.line) for link in inlined if not in_library(link.file))
+        return self.source_line, next(own, None)
 
     def number(self, name: str, default: int | None = None) -> int:
         """Return an integer attribute, `axis = 1 : i32`. Raise UnansweredError if there is none."""

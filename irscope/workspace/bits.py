@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from irscope.facts.instruction_mix import place_text, statement_text
 from irscope.facts.source.alignment import line_map
-from irscope.facts.source.map import SourcePlace, place_of
+from irscope.facts.source.map import SourcePlace
 from irscope.interpreting.bits.classes import (
     BitClass,
     ClassDifference,
@@ -88,13 +88,13 @@ class ProblemBits:
     def place(self, reason: Reason) -> str:
         """Return the line that a reason is about: `line 27 (total = tl.sum(x))`.
 
-        With the line of a helper: `line 27 (y = norm(x), in mean line 7: return tl.sum(x) / n)`.
+        With the line of a helper: `line 27 (y = norm(x), in line 7: return tl.sum(x) / n)`.
         """
         if not reason.source_line:
             return f"{reason.stage} line {reason.line + 1}"
         kernel = self.problem.variants[0].kernel
-        helper = reason.helper_line
-        inside = [_helper_text(place_of(helper), kernel)] if helper is not None else []
+        helper = SourcePlace(*reason.helper) if reason.helper else None
+        inside = [f"line {helper.line}: {statement_text(helper, kernel)}"] if helper else []
         place = SourcePlace(kernel.source.file, reason.source_line)
         return place_text(place, kernel, helpers=inside).removeprefix("of ")
 
@@ -117,16 +117,6 @@ class ProblemBits:
             if not any(_fits(config, fewer) for config in outside):
                 values = fewer
         return {} if any(_fits(config, values) for config in outside) else values
-
-
-def _helper_text(place: SourcePlace, kernel: Kernel) -> str:
-    """Return the name of a helper and one of its lines."""
-    names = (
-        function.name
-        for function in kernel.own_functions
-        if function.file == place.file and 0 <= place.line - function.line <= function.text.count("\n")
-    )
-    return f"{next(names, place.file_name)} line {place.line}: {statement_text(place, kernel)}"
 
 
 def _value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:

@@ -64,7 +64,7 @@ def mistake(opened: Workspace, planted: Planted) -> str:
     texts = [f"{reason.kind} {reason.source_line}: {reason.text}" for reason in answer.reasons]
     if first.source_line not in lines:
         return f"not line {sorted(lines)}: {texts}"
-    inner = first.helper_line.line if first.helper_line else 0
+    inner = first.helper[1] if first.helper else 0
     if inner != (line_of(planted.inner) if planted.inner else 0):
         return f"not {planted.inner!r}: line {inner}"
     if first.kind not in planted.kinds.split() or not re.search(planted.words, first.text):

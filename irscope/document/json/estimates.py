@@ -102,7 +102,7 @@ _REASON = Projection[Any](
     stage="stage",
     line=from_one("line"),
     source_line=known("source_line"),
-    helper=optional("helper_line", Projection[Any](file="file", line="line")),
+    helper=of("helper", lambda helper: helper and dict(zip(("file", "line"), helper, strict=True))),
     text="text",
 )
 _BITS: Projection[ProblemBits] = Projection(

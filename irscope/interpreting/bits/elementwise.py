@@ -48,6 +48,7 @@ KINDS = {
     "truncf": "cast",
     "fp_to_fp": "cast",
 }
+LOADS, RANDOM = "loads", "draws random numbers"
 # What operations do, as the author of a kernel would say.
 _WORDS = {
     "addf": "adds",
@@ -125,8 +126,10 @@ def operation_name(step: Op) -> str:
 def verb_of(step: Op) -> str:
     """Return what an operation on floats does: `multiplies`; "" if it only moves data, or for integers."""
     name = step.opcode.partition(".")[2]
-    if name in _WORDS:
-        return _WORDS[name]
+    if step.location is not None and step.location.file.endswith("random.py"):
+        return RANDOM
+    if name in _WORDS or name.endswith("load"):
+        return _WORDS.get(name, LOADS)
     symbol = re.search(r'symbol = "([^"]+)"', step.text)
     if symbol:
         return f"computes {symbol[1]} of libdevice"

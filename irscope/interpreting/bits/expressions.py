@@ -41,9 +41,8 @@ from irscope.interpreting.bits.products import dot_rule, extended, integer_produ
 from irscope.interpreting.bits.written import Memory
 from irscope.interpreting.domain import Combine
 from irscope.interpreting.runtime_values import Array, RuntimeValue, is_integer, size_in_bytes
-from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
+from irscope.interpreting.stage_program import Op, OpBlock, Place, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
-from irscope.languages.document import Location
 from irscope.layouts.convert import Version
 from irscope.layouts.linear import LinearLayout
 from irscope.model.text import pluralize
@@ -54,14 +53,13 @@ class Decision:
     """A place where the compiler chose among ways to compute that differ in bits.
 
     `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast", "split" or "atomics"; `way`
-    is what was chosen. `helper_line` is that of a helper that the kernel's line calls.
+    is what was chosen.
     """
 
     kind: str
     line: int
-    source_line: int
+    place: Place
     way: str
-    helper_line: Location | None = None
 
 
 # Since this version of Triton, a thread adds neighbors first, and not one value after another.
@@ -98,7 +96,8 @@ class Expressions:
 
     def computed(self, step: Op, name: str, value: RuntimeValue) -> None:
         """Note a result of an operation, which is not known."""
-        add_mark(self.marks, step, name, value)
+        if step.opcode != "arith.constant":
+            add_mark(self.marks, step, name, value)
 
     def constant(self, number: float, type_: Type) -> RuntimeValue:
         """Return a float constant."""
@@ -470,7 +469,7 @@ class Expressions:
 
     def note_way(self, kind: str, step: Op, way: str) -> None:
         """Remember which way of computing was chosen at a line."""
-        decision = Decision(kind, step.line, step.source_line, way, step.helper_line)
+        decision = Decision(kind, step.line, step.place, way)
         self.decisions[decision] = self.decisions.get(decision, 0) + 1
 
     def _data(self, value: RuntimeValue) -> Hashes:

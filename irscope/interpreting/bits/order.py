@@ -50,14 +50,12 @@ class AxisOrder:
 
     def in_rows(self, target: str, wave_bits: int) -> AxisOrder:
         """Return the order in which a whole wave of AMD adds, its last step as the lowest bit."""
-
-        def turned(steps: tuple[int, ...]) -> tuple[int, ...]:
-            bits = [bit for bit in _ROW_BITS if bit < wave_bits]
-            return tuple(steps[bit] for bit in reversed(bits)) if len(steps) == wave_bits else steps
-
-        if not _SHIFTS_ROWS.match(target):
-            return self
-        return AxisOrder(self.registers, turned(self.lanes), turned(self.warps))
+        bits = [bit for bit in _ROW_BITS if bit < wave_bits][::-1]
+        parts = [
+            tuple(steps[bit] for bit in bits) if len(steps) == wave_bits else steps
+            for steps in (self.lanes, self.warps)
+        ]
+        return AxisOrder(self.registers, *parts) if _SHIFTS_ROWS.match(target) else self
 
     def text(self, pairwise: bool) -> str:
         """Return the order in words: `4 values per thread, then 32 lanes, then 4 warps`."""

@@ -1,27 +1,32 @@
-"""Why two variants compute other bits: what was decided in other ways, and the first line that differs."""
+"""Why two variants compute other bits: what was decided in other ways, or the first line that differs."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from irscope.interpreting.bits.expressions import Decision
-from irscope.interpreting.bits.marks import Mark, first_differences, verbs_at
-from irscope.languages.document import Location
+from irscope.interpreting.bits.elementwise import RANDOM
+from irscope.interpreting.bits.marks import Mark, differing, verbs_at
+from irscope.interpreting.stage_program import Place
 
 if TYPE_CHECKING:
     from irscope.interpreting.bits.classes import Evaluation
 
-Place = tuple[int, Location | None]
+# Kinds of decisions about one operation, which follow from its operands.
+_LOCAL = ("fusion", "approximation", "cast")
+# How many products of tf32 or bf16 make one of f32: tf32x3, bf16x3 and bf16x6.
+_PARTS = (3, 6)
+# What depends on an order, even if it is one operation in a loop.
+_ORDERED = ("adds", "subtracts", "multiplies matrices")
 
 
 @dataclass(frozen=True)
 class Reason:
     """Why two classes differ: at a line of a stage (index from 0) and of the source (0 if unknown).
 
-    `helper_line` is the line of the helper that the line of the kernel calls (None: the kernel's own).
+    `helper` are the file and the line of the helper that the line of the kernel calls (None: its own).
     """
 
     kind: str
@@ -29,26 +34,18 @@ class Reason:
     line: int
     source_line: int
     text: str
-    helper_line: Location | None = None
-
-
-# Kinds of decisions about one operation, which follow from its operands.
-_LOCAL = ("fusion", "approximation", "cast")
+    helper: tuple[str, int] | None = None
 
 
 @dataclass
 class _Choice:
-    """What A and B decided at a place about a kind, by the words for it, with how often."""
+    """What A and B decided at a place about a kind: the words for it, with how often."""
 
     kind: str
     place: Place
-    a: dict[str, tuple[Decision, int]] = field(default_factory=dict)
-    b: dict[str, tuple[Decision, int]] = field(default_factory=dict)
-
-    @property
-    def line(self) -> int:
-        """Return the line of the stage of A, else of B."""
-        return next(decision.line for decision, _ in (self.a or self.b).values())
+    line: int
+    a: Counter[str] = field(default_factory=Counter)
+    b: Counter[str] = field(default_factory=Counter)
 
 
 def reasons(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
@@ -56,59 +53,54 @@ def reasons(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
     if not (a.repeatable and b.repeatable):
         yield from _unordered(a, b)
         return
-    ours, theirs = first_differences(a.marks, b.marks)
-    places = [mark.place for mark in (*ours, *theirs)]
+    ours, theirs = differing(a.marks, b.marks), differing(b.marks, a.marks)
+    places = [mark.place for mark in theirs]
+    first = next((mark for mark in ours if mark.place in places), next(iter(ours + theirs), None))
+    places += [mark.place for mark in ours]
     choices = _with_moved_products(_choices(a, b))
     if any(choice.place in places for choice in choices):
         # What follows from a cause, as a product that is exact since its factors were cast, is no cause.
         choices = [c for c in choices if c.place in places or c.kind not in _LOCAL or a.fusion != b.fusion]
-    first = _first_common(ours, theirs) or next(iter([*ours, *theirs]), None)
-    if first is not None and _precedes(first, choices):
+    if first is not None and all(_follows(choice, first) for choice in choices):
         yield _other_computation(first, a, b)
     for choice in choices:
         yield _reason(choice, a, b)
 
 
-def _precedes(first: Mark, choices: Sequence[_Choice]) -> bool:
-    """Return True if nothing was decided at the place of the first difference, or before it."""
-    if any(choice.place == first.place for choice in choices):
-        return False
-    return not choices or (choices[0].kind != "split" and first.line < choices[0].line)
+def _follows(choice: _Choice, first: Mark) -> bool:
+    """Return True if a choice was made after the first difference, at another place."""
+    return choice.kind != "split" and choice.place != first.place and choice.line > first.line
 
 
 def _unordered(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
     """Yield the atomic operations whose order decides, in A, B or both."""
-    names: dict[tuple[int, int, Location | None], list[str]] = {}
+    lines: dict[Place, dict[str, int]] = {}
     for name, item in (("A", a), ("B", b)):
-        for way in item.decisions if not item.repeatable else ():
-            if way.kind == "atomics":
-                names.setdefault((way.source_line, way.line, way.helper_line), []).append(name)
-    merged: dict[Place, tuple[int, list[str]]] = {}
-    for (source_line, line, helper), sides in names.items():
-        merged.setdefault((source_line, helper), (line, []))[1].extend(sides)
-    for (source_line, helper), (line, sides) in merged.items():
-        who = " and ".join(dict.fromkeys(sides))
-        text = f"{who} add{'s' if len(set(sides)) == 1 else ''} with atomics, whose order is not defined"
-        yield Reason("atomics", "ttgir", line, source_line, text, helper)
+        for decision in () if item.repeatable else item.decisions:
+            if decision.kind == "atomics":
+                lines.setdefault(decision.place, {}).setdefault(name, decision.line)
+    for (source_line, helper), sides in lines.items():
+        who = "A and B add" if len(sides) > 1 else f"{next(iter(sides))} adds"
+        text = f"{who} with atomics, whose order is not defined"
+        yield Reason("atomics", "ttgir", min(sides.values()), source_line, text, helper)
 
 
 def _choices(a: Evaluation, b: Evaluation) -> list[_Choice]:
     """Return what was decided in other ways, in the order of the stage, split work first."""
     choices: dict[tuple[str, Place], _Choice] = {}
-    for number, item in enumerate((a, b)):
+    for side, item in (("a", a), ("b", b)):
         for decision, count in item.decisions.items():
-            place = decision.source_line, decision.helper_line
-            choice = choices.setdefault((decision.kind, place), _Choice(decision.kind, place))
-            ways = choice.b if number else choice.a
-            before = ways[decision.way][1] if decision.way in ways else 0
-            ways[decision.way] = decision, before + count
-    differing = [
-        choice
-        for choice in choices.values()
-        if choice.a.keys() != choice.b.keys()
-        and (choice.kind not in ("loop", "atomics") or (choice.a and choice.b))
-    ]
-    return sorted(differing, key=lambda choice: (choice.kind != "split", choice.line))
+            new = _Choice(decision.kind, decision.place, decision.line)
+            choice = choices.setdefault((decision.kind, decision.place), new)
+            getattr(choice, side)[decision.way] += count
+    return sorted(
+        (
+            choice
+            for choice in choices.values()
+            if choice.a.keys() != choice.b.keys() and (choice.kind != "loop" or (choice.a and choice.b))
+        ),
+        key=lambda choice: (choice.kind != "split", choice.line),
+    )
 
 
 def _with_moved_products(choices: list[_Choice]) -> list[_Choice]:
@@ -116,64 +108,52 @@ def _with_moved_products(choices: list[_Choice]) -> list[_Choice]:
 
     It made several products of one, and casts of the factors, with the factors' lines.
     """
-    ours = next((c for c in choices if c.kind == "product" and not c.b), None)
-    theirs = next((c for c in choices if c.kind == "product" and not c.a), None)
+    one_sided = [c for c in choices if c.kind in ("product", "cast") and not (c.a and c.b)]
+    products = [choice for choice in one_sided if choice.kind == "product"]
+    ours = next((choice for choice in products if choice.a), None)
+    theirs = next((choice for choice in products if choice.b), None)
     if ours is None or theirs is None:
         return choices
-    joined = _Choice("product", ours.place, ours.a, theirs.b)
-    made = [c for c in choices if c.kind == "cast" and not (c.a and c.b)]
-    return [joined, *(c for c in choices if c not in (ours, theirs) and c not in made)]
+    ours.b = theirs.b
+    return [choice for choice in choices if choice is ours or choice not in one_sided]
 
 
 def _reason(choice: _Choice, a: Evaluation, b: Evaluation) -> Reason:
-    left = _listed(choice, choice.a, a, b)
-    right = _listed(choice, choice.b, b, a)
-    if choice.kind == "product" and choice.a and choice.b:
-        once, times = (sum(count for _, count in ways.values()) for ways in (choice.a, choice.b))
-        if times % once == 0 and times // once in _SPLITS:
-            right = f"adds {times // once} products for one of A: it {right}"
-        elif once % times == 0 and once // times in _SPLITS:
-            left = f"adds {once // times} products for one of B: it {left}"
+    left = _listed(choice, choice.a, choice.b) or _done(choice, a, b)
+    right = _listed(choice, choice.b, choice.a) or _done(choice, b, a)
     source_line, helper = choice.place
     return Reason(choice.kind, "ttgir", choice.line, source_line, f"A {left}; B {right}", helper)
 
 
-# How many products of tf32 or bf16 make one of f32: tf32x3, bf16x3 and bf16x6.
-_SPLITS = (3, 6)
+def _listed(choice: _Choice, ways: Counter[str], others: Counter[str]) -> str:
+    text = " and ".join(ways)
+    times = ways.total() / others.total() if others else 0
+    return (
+        f"adds {times:.0f} products for one: it {text}"
+        if choice.kind == "product" and times in _PARTS
+        else text
+    )
 
 
-def _listed(choice: _Choice, ways: Mapping[str, object], item: Evaluation, other: Evaluation) -> str:
-    if ways:
-        return " and ".join(ways)
-    verbs = verbs_at(item.marks, choice.place, other.marks) if choice.kind == "approximation" else []
+def _done(choice: _Choice, item: Evaluation, other: Evaluation) -> str:
+    """Return what a variant does where only the other one had a choice."""
+    verbs = verbs_at(choice.place, item.marks, other.marks) if choice.kind == "approximation" else []
     return _counted(verbs) or "does not"
 
 
-def _counted(verbs: Iterable[str]) -> str:
-    counts = Counter(verbs)
+def _counted(verbs: list[str]) -> str:
+    counts: Mapping[str, int] = Counter(verbs)
     return " and ".join(verb if n == 1 else f"{verb} {n} times" for verb, n in counts.items())
 
 
 def _other_computation(mark: Mark, a: Evaluation, b: Evaluation) -> Reason:
     """Say what A and B compute at a place from the same operands, if nothing was decided there."""
-    verbs_a, verbs_b = verbs_at(a.marks, mark.place, b.marks), verbs_at(b.marks, mark.place, a.marks)
-    if mark.random:
+    left, right = verbs_at(mark.place, a.marks, b.marks), verbs_at(mark.place, b.marks, a.marks)
+    kind, text = "operation", f"A {_counted(left) or 'does nothing'}; B {_counted(right) or 'does nothing'}"
+    if mark.verb == RANDOM:
         kind, text = "random", "A and B draw other random numbers: the offsets or the seeds differ"
-    elif Counter(verbs_a) == Counter(verbs_b) and (len(verbs_a) > 1 or mark.verb in _ORDERED):
-        kind, text = "order", f"B {_counted(verbs_b)} in another order than A"
-    elif Counter(verbs_a) == Counter(verbs_b):
-        kind, text = "operation", f"B {_counted(verbs_b)} other numbers than A"
-    else:
-        kind = "operation"
-        text = f"A {_counted(verbs_a) or 'computes nothing'}; B {_counted(verbs_b) or 'computes nothing'}"
-    return Reason(kind, "ttgir", mark.line, mark.source_line, text, mark.helper_line)
-
-
-# What depends on an order, even if it is one operation in a loop.
-_ORDERED = ("adds", "subtracts", "multiplies matrices")
-
-
-def _first_common(ours: Sequence[Mark], theirs: Sequence[Mark]) -> Mark | None:
-    """Return the first mark of A at whose place B differs, too."""
-    places = {mark.place for mark in theirs}
-    return next((mark for mark in ours if mark.place in places), None)
+    elif sorted(left) == sorted(right) and (len(left) > 1 or mark.verb in _ORDERED):
+        kind, text = "order", f"B {_counted(right)} in another order than A"
+    elif left == right:
+        text = f"B {_counted(right)} other numbers than A"
+    return Reason(kind, "ttgir", mark.line, mark.place[0], text, mark.place[1])
