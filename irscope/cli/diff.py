@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help='exit code 1 if one is true: "spills>0, registers>+10%%, worse"; can be repeated',
     )
+    options.add_pair_launch(parser)
     options.add_all_findings(parser)
     rows = parser.add_mutually_exclusive_group()
     rows.add_argument(
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.document.report_content import pair_report
 
     with Workspace(args.capture) as workspace:
-        comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
+        comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b), args.launch)
         gate = _gate_pair(comparison, args.fail_on) if args.fail_on else None
         report = pair_report(comparison, args.stage)
     if args.format == "json":

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -138,10 +139,19 @@ class Workspace(StageReader):
 
     # Pairs.
 
-    def compare(self, a: Variant, b: Variant) -> Comparison:
-        """Return everything about how B differs from A; computed when it is asked for."""
+    def compare(self, a: Variant, b: Variant, launch: str | None = None) -> Comparison:
+        """Return everything about how B differs from A; computed when it is asked for.
+
+        `launch` is how both are launched, "grid=(cdiv(M, BLOCK_M),), M=4096" (None: as recorded). Raises
+        UserError if it does not fit both.
+        """
         from irscope.workspace.comparison import Comparison
 
+        if launch is not None:
+            from irscope.workspace.launch_expression import parse_launch
+
+            of_a, of_b = map(parse_launch(launch).launch_of, (a, b))
+            a, b = replace(a, launches=(of_a,)), replace(b, launches=(of_b,))
         return Comparison(self, a, b)
 
     # Facts.

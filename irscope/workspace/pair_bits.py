@@ -1,0 +1,193 @@
+"""Whether two variants compute the same bits from the same inputs, and the findings about why not.
+
+    Results of line 29 (var += v * v): A fuses a * b + c; B does not
+
+Both are executed, as `irscope bits` does. They may be variants of two captures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from irscope.facts.instruction_mix import place_text
+from irscope.facts.source.alignment import line_map
+from irscope.facts.source.map import SourcePlace, kernel_place
+from irscope.findings.finding import Finding, Severity, evidence_pair
+from irscope.interpreting.bits.classes import Evaluation, Reason, classify
+from irscope.model import Launch, Variant
+from irscope.model.text import one_line
+from irscope.workspace.problem_sizes import launch_text, problem_text
+
+if TYPE_CHECKING:
+    from irscope.workspace.workspace import Workspace
+
+# Those of A and of B.
+_Workspaces = tuple["Workspace", "Workspace"]
+_Variants = tuple[Variant, Variant]
+
+# A launch takes up to a second; those of a variant mostly agree.
+_MOST_LAUNCHES = 3
+# More reasons are listed with all findings only.
+_MOST_SHOWN = 3
+# Before all findings about instructions, but after an edit of what is computed, which may be the cause.
+_WEIGHT = Severity.MATRIX_PATH.weight(effect=100)
+# Findings that a reason explains, by its kind.
+_COVERS = {"fusion": frozenset(["math fma"])}
+
+
+@dataclass(frozen=True)
+class PairBits:
+    """Whether A and B compute the same bits from the same inputs, at the launches that both have.
+
+    `arguments` is the first launch at which they differ, `M=4096, N=4096`, or the first of all. `differs` is
+    True if B computes something else than A there, for `reasons`, and None if `unknown` says why that is
+    unknown. `repeatable`: whether two launches of A, and two of B, compute the same bits. `findings` are the
+    reasons as findings.
+    """
+
+    arguments: str
+    differs: bool | None
+    unknown: str = ""
+    repeatable: tuple[bool, bool] = (True, True)
+    reasons: tuple[Reason, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def same(self) -> bool | None:
+        """Return True if A and B compute the same bits, None if that is unknown."""
+        return None if self.differs is None else not self.differs and all(self.repeatable)
+
+    @property
+    def text(self) -> str:
+        """Say in one sentence whether A and B compute the same bits."""
+        where = f" for {self.arguments}" if self.arguments else ""
+        if self.differs is None:
+            return one_line(f"Whether A and B compute the same bits{where} is unknown: {self.unknown}")
+        if not self.differs and not all(self.repeatable):
+            return f"A and B add alike{where}, but neither repeats its bits: the order of atomics decides"
+        return f"A and B compute {'the same' if self.same else 'different'} bits{where}"
+
+
+def pair_bits(workspaces: _Workspaces, a: Variant, b: Variant) -> PairBits | None:
+    """Compare what two variants compute at each launch that both have, until they differ.
+
+    `workspaces` are those of A and of B. Returns None if they were not launched with the same inputs.
+    """
+    answers = []
+    for launches in _shared_launches(a, b)[:_MOST_LAUNCHES]:
+        answer = _at_launch(workspaces, (a, b), launches)
+        if answer.differs:
+            return answer
+        answers.append(answer)
+    return next((answer for answer in answers if answer.differs is None), next(iter(answers), None))
+
+
+def _shared_launches(a: Variant, b: Variant) -> list[tuple[Launch, Launch]]:
+    """Return the launches of A and B that have the same inputs.
+
+    A variant that was not launched has the launches of the other if it has the same config, and so its grid.
+    """
+    if not (a.launches and b.launches):
+        alike = a.settings == b.settings
+        return [(launch, launch) for launch in (a.launches or b.launches) if alike]
+    of_b = {problem_text(b, launch, constants=False): launch for launch in reversed(b.launches)}
+    pairs = ((launch, of_b.get(problem_text(a, launch, constants=False))) for launch in a.launches)
+    return [(of_a, launch) for of_a, launch in pairs if launch is not None]
+
+
+def _at_launch(
+    workspaces: _Workspaces, variants: _Variants, launches: tuple[Launch, Launch]
+) -> PairBits:
+    arguments = launch_text(variants[0], launches[0], constants=False)
+    if trouble := _incomparable(*variants):
+        return PairBits(arguments, None, trouble)
+    sides = zip(workspaces, variants, launches, strict=True)
+    a, b = (
+        workspace.evaluations.of(variant, launch, variants[1].kernel) for workspace, variant, launch in sides
+    )
+    repeatable = a.repeatable, b.repeatable
+    if not any(repeatable):
+        # What they add in an order that nothing defines may still be the same.
+        a, b = replace(a, repeatable=True), replace(b, repeatable=True)
+    answer = classify(dict(enumerate((a, b))))
+    if answer.unknown:
+        (side, unknown), *_ = answer.unknown.items()
+        prefix = f"{'AB'[side]}: " if a.unanswered != b.unanswered else ""
+        return PairBits(arguments, None, f"{prefix}{unknown}")
+    reasons = tuple(reason for difference in answer.differences for reason in difference.reasons)
+    differs = len(answer.classes) > 1
+    findings = tuple(_findings(workspaces, variants, (a, b), reasons)) if differs else ()
+    return PairBits(arguments, differs, "", repeatable, reasons, findings)
+
+
+def _incomparable(a: Variant, b: Variant) -> str:
+    """Say why what two variants compute cannot be compared; "" if it can be."""
+    if a.target != b.target:
+        return "they are for different targets"
+    if a.edit is not None or b.edit is not None:
+        return "a stage of it was edited"
+    names_a, names_b = map(_run_time_names, (a, b))
+    if names_a != names_b:
+        names = ", ".join(sorted(set(names_a) ^ set(names_b))) or "their order"
+        return f"their arguments at run time differ: {names}"
+    return ""
+
+
+def _run_time_names(variant: Variant) -> list[str]:
+    return [argument.name for argument in variant.specialization if argument.type != "constexpr"]
+
+
+def _findings(
+    workspaces: _Workspaces,
+    variants: _Variants,
+    evaluations: tuple[Evaluation, Evaluation],
+    reasons: Sequence[Reason],
+) -> Iterator[Finding]:
+    """Yield a finding for each reason; the first ones are not covered by others."""
+    if not reasons:
+        text = "A and B compute different bits; irscope does not know which line decides"
+        yield Finding("Results", _WEIGHT, "bits", changes=(text,))
+    for number, reason in enumerate(reasons):
+        lines = [_lines(evaluation, reason) for evaluation in evaluations]
+        yield Finding(
+            f"Results {_place(workspaces, variants, lines, reason)}",
+            _WEIGHT - number / 1024,  # in the order of the reasons
+            "bits",
+            *evidence_pair(reason.stage, *lines),
+            subject=f"{reason.kind} line {reason.source_line}",
+            covers=_COVERS.get(reason.kind, frozenset()),
+            covered=number >= _MOST_SHOWN,
+            changes=(reason.text,),
+        )
+
+
+def _place(
+    workspaces: _Workspaces,
+    variants: _Variants,
+    lines: Sequence[Sequence[int]],
+    reason: Reason,
+) -> str:
+    """Return the line that a reason is about, `of line 29 (var += v * v)`, as one of B's."""
+    a, b = variants
+    place: SourcePlace | None = SourcePlace(b.kernel.source.file, reason.source_line)
+    for workspace, variant, numbers in zip(reversed(workspaces), (b, a), reversed(lines), strict=True):
+        if numbers:
+            document = workspace.document(variant, reason.stage)
+            document = line_map(variant.kernel, b.kernel).in_lines_of_b(document)
+            place = kernel_place(document.location_at(numbers[0]))
+            break
+    if place is None or not place.line:
+        return f"of {reason.stage} line {reason.line + 1}"
+    return place_text(place, a.kernel if place.removed else b.kernel)
+
+
+def _lines(evaluation: Evaluation, reason: Reason) -> list[int]:
+    """Return the lines of the stage at which a variant decided what a reason is about."""
+    decisions = evaluation.decisions
+    return [
+        decision.line
+        for decision in decisions
+        if (decision.kind, decision.source_line) == (reason.kind, reason.source_line)
+    ]
