@@ -138,6 +138,7 @@ def _print(report: PairReport, args: argparse.Namespace) -> None:
 
 
 def _captures(args: argparse.Namespace) -> int:
+    from irscope.cli.progress import count_on_stderr
     from irscope.workspace.capture_comparison import compare_captures
     from irscope.workspace.gate import gate_captures
 
@@ -148,7 +149,10 @@ def _captures(args: argparse.Namespace) -> int:
         raise UserError("two captures have no rows to show; name one capture and two of its variants")
     with Workspace(args.capture) as old, Workspace(path) as new:
         comparison = compare_captures(old, new)
-        gate = gate_captures(old, new, comparison, args.fail_on) if args.fail_on else None
+        gate = None
+        if args.fail_on:
+            report = count_on_stderr("executing ")
+            gate = gate_captures(old, new, comparison, args.fail_on, args.launch, report)
     if args.format == "json":
         from irscope.document.json.comparison import captures_document
 

@@ -138,7 +138,9 @@ def add_pair_launch(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--launch",
         metavar="LAUNCH",
-        help='compare times and bits for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"',
+        action="append",
+        default=[],
+        help='compare for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated',
     )
 
 

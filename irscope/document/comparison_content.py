@@ -101,7 +101,7 @@ def gate_content(gate: GateResult) -> Iterator[Block]:
         yield Line(f"{condition.text}: {number}", 1)
         yield from (Line(f"{v.where}: {v.text}", 2) for v in violations[:_MAX_VIOLATIONS])
         yield from _omitted(len(violations) - _MAX_VIOLATIONS, 2)
-    yield from (Line([(problem, "warning")], 1) for problem in gate.problems)
+    yield from (Line([(text, "warning")], 1) for text in (*gate.problems, *gate.unchecked))
     yield Line(gate.summary)
 
 

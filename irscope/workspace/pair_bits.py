@@ -18,6 +18,8 @@ from irscope.findings.finding import Finding, Severity, evidence_pair
 from irscope.interpreting.bits.classes import Evaluation, Reason, classify
 from irscope.model import Launch, Variant
 from irscope.model.text import one_line
+from irscope.workspace.bits import Report
+from irscope.workspace.launch_expression import launched
 from irscope.workspace.problem_sizes import launch_text, problem_text
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ _MOST_LAUNCHES = 3
 _MOST_SHOWN = 3
 # Before all findings about instructions, but after an edit of what is computed, which may be the cause.
 _WEIGHT = Severity.MATRIX_PATH.weight(effect=100)
+_NO_LAUNCH = "no launch is known; irscope run records them, or add --launch"
 # Findings that a reason explains, by its kind.
 _COVERS = {"fusion": frozenset(["math fma"])}
 
@@ -43,13 +46,14 @@ class PairBits:
 
     `arguments` is the first launch at which they differ, `M=4096, N=4096`, or the first of all. `differs` is
     True if B computes something else than A there, for `reasons`, and None if `unknown` says why that is
-    unknown. `repeatable`: whether two launches of A, and two of B, compute the same bits. `findings` are the
-    reasons as findings.
+    unknown; `lost`: what A computes is known. `repeatable`: whether two launches of A, and two of B, compute
+    the same bits. `findings` are the reasons as findings.
     """
 
     arguments: str
     differs: bool | None
     unknown: str = ""
+    lost: bool = False
     repeatable: tuple[bool, bool] = (True, True)
     reasons: tuple[Reason, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -84,6 +88,25 @@ def pair_bits(workspaces: _Workspaces, a: Variant, b: Variant) -> PairBits | Non
     return next((answer for answer in answers if answer.differs is None), next(iter(answers), None))
 
 
+def bits_by_pair(
+    workspaces: _Workspaces, pairs: Sequence[_Variants], launches: Sequence[str], report: Report
+) -> dict[tuple[int, int], PairBits]:
+    """Compare each pair of variants of OLD and NEW, at `launches` if there are any; by their ids.
+
+    `report` receives the number of pairs done and in total. Raises UserError if a launch fits no variant.
+    """
+    answers = {}
+    sides: list[Sequence[Variant]] = list(zip(*pairs, strict=True))
+    if launches:
+        sides = [launched(side, launches)[0] for side in sides]
+    for done, (a, b) in enumerate(zip(*sides, strict=True), 1):
+        unknown = "NEW was not launched as OLD was" if a.launches else _NO_LAUNCH
+        unlaunched = PairBits("", None, unknown, lost=bool(a.launches))
+        answers[a.id, b.id] = pair_bits(workspaces, a, b) or unlaunched
+        report(done, len(pairs))
+    return answers
+
+
 def _shared_launches(a: Variant, b: Variant) -> list[tuple[Launch, Launch]]:
     """Return the launches of A and B that have the same inputs.
 
@@ -97,12 +120,10 @@ def _shared_launches(a: Variant, b: Variant) -> list[tuple[Launch, Launch]]:
     return [(of_a, launch) for of_a, launch in pairs if launch is not None]
 
 
-def _at_launch(
-    workspaces: _Workspaces, variants: _Variants, launches: tuple[Launch, Launch]
-) -> PairBits:
+def _at_launch(workspaces: _Workspaces, variants: _Variants, launches: tuple[Launch, Launch]) -> PairBits:
     arguments = launch_text(variants[0], launches[0], constants=False)
     if trouble := _incomparable(*variants):
-        return PairBits(arguments, None, trouble)
+        return PairBits(arguments, None, trouble, lost=True)
     sides = zip(workspaces, variants, launches, strict=True)
     a, b = (
         workspace.evaluations.of(variant, launch, variants[1].kernel) for workspace, variant, launch in sides
@@ -115,11 +136,11 @@ def _at_launch(
     if answer.unknown:
         (side, unknown), *_ = answer.unknown.items()
         prefix = f"{'AB'[side]}: " if a.unanswered != b.unanswered else ""
-        return PairBits(arguments, None, f"{prefix}{unknown}")
+        return PairBits(arguments, None, f"{prefix}{unknown}", lost=not a.unanswered)
     reasons = tuple(reason for difference in answer.differences for reason in difference.reasons)
     differs = len(answer.classes) > 1
     findings = tuple(_findings(workspaces, variants, (a, b), reasons)) if differs else ()
-    return PairBits(arguments, differs, "", repeatable, reasons, findings)
+    return PairBits(arguments, differs, "", False, repeatable, reasons, findings)
 
 
 def _incomparable(a: Variant, b: Variant) -> str:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
@@ -139,19 +138,20 @@ class Workspace(StageReader):
 
     # Pairs.
 
-    def compare(self, a: Variant, b: Variant, launch: str | None = None) -> Comparison:
+    def compare(self, a: Variant, b: Variant, launch: str | Sequence[str] = ()) -> Comparison:
         """Return everything about how B differs from A; computed when it is asked for.
 
-        `launch` is how both are launched, "grid=(cdiv(M, BLOCK_M),), M=4096" (None: as recorded). Raises
-        UserError if it does not fit both.
+        `launch` is how both are launched instead of as recorded, "grid=(cdiv(M, BLOCK_M),), M=4096", or
+        several such texts. Raises UserError if one of the variants has none that fits.
         """
         from irscope.workspace.comparison import Comparison
 
-        if launch is not None:
-            from irscope.workspace.launch_expression import parse_launch
+        if launch:
+            from irscope.workspace.launch_expression import launched
 
-            of_a, of_b = map(parse_launch(launch).launch_of, (a, b))
-            a, b = replace(a, launches=(of_a,)), replace(b, launches=(of_b,))
+            (a, b), refusals = launched((a, b), [launch] if isinstance(launch, str) else launch)
+            if not (a.launches and b.launches):
+                raise UserError(next(iter(refusals.values())))
         return Comparison(self, a, b)
 
     # Facts.

@@ -196,6 +196,7 @@ gate_record: Projection[GateResult] = Projection(
     compared="pairs",
     violations=each("violations", _VIOLATION),
     problems="problems",
+    unchecked="unchecked",
     notes="notes",
 )
 _REASON: Projection[ChangedInput] = Projection(

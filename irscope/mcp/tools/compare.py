@@ -16,7 +16,7 @@ from irscope.workspace.verdict import finding_point
 def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the findings about B compared with A, the most important first."""
     workspace, a = session.variant(arguments.get("capture"), arguments["a"])
-    pair = workspace.compare(a, workspace.variant(arguments["b"]), arguments.get("launch"))
+    pair = workspace.compare(a, workspace.variant(arguments["b"]), arguments.get("launch", ()))
     estimate = pair.estimates.text if pair.estimates else ""
     head = [f"A {pair.describe(0)}", f"B {pair.describe(1)}"]
     head.append(
@@ -50,9 +50,8 @@ def _items(pair: Comparison) -> Iterator[Item]:
 
 TOOL = Tool(
     "compare",
-    "How variant b differs from a and why: findings by importance with lines of Python and of the stages, "
-    "whether the machine code is identical, and if a launch is known, which is faster by estimate, and "
-    "whether they compute the same bits.",
+    "How variant b differs from a and why: findings by importance with lines, whether the machine code is "
+    "identical; for a launch, which is faster by estimate, and whether both compute the same bits.",
     {"a": VARIANT, "b": VARIANT, "launch": LAUNCH, "capture": CAPTURE},
     {
         "change": TEXT,
