@@ -252,7 +252,7 @@ class Comparison:
         None if they were not launched with the same inputs, or if nobody asks: of one variant, of identical
         machine code, of other kernels, of an edited stage. Executing both takes up to a second per launch.
         """
-        if not self._asks_for_bits or not (self.a.launches or self.b.launches):
+        if not (self._asks_for_bits and self.a.launches and self.b.launches):
             return None
         from irscope.workspace.pair_bits import pair_bits  # not without launches: it imports the interpreter
 

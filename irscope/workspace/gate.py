@@ -274,7 +274,7 @@ def _facts(
 def _bits(
     conditions: Iterable[Condition],
     workspaces: tuple[Workspace, Workspace],
-    pairs: Sequence[MatchedVariants],
+    pairs: Iterable[MatchedVariants],
     launches: Sequence[str] = (),
     report: Report = lambda done, total: None,
 ) -> Mapping[tuple[int, int], PairBits]:
@@ -283,9 +283,7 @@ def _bits(
         return {}
     from irscope.workspace.pair_bits import bits_by_pair  # it imports the interpreter
 
-    return bits_by_pair(
-        workspaces, [(pair.a, pair.b) for pair in pairs if not pair.identical], launches, report
-    )
+    return bits_by_pair(workspaces, pairs, launches, report)
 
 
 def _result(
@@ -310,7 +308,7 @@ def _result(
         tuple(problems),
         tuple(notes),
         edits,
-        () if problems else tuple(_unchecked_bits(sides)),
+        () if problems else tuple(_unknown_bits(sides)),
     )
 
 
@@ -412,7 +410,7 @@ _WORD_CHECKS = {
 
 def _unmeasured(condition: Condition, sides: _Sides) -> Iterator[str]:
     """Say why a condition could be checked for no matched variant; yield nothing if it could."""
-    if condition.text == BITS:
+    if condition.text == BITS and all(bits.differs is None for bits in sides.bits.values()):
         yield from _unknown_bits(sides)
     if not condition.comparisons:
         return
@@ -430,14 +428,6 @@ def _unmeasured(condition: Condition, sides: _Sides) -> Iterator[str]:
 
 
 def _unknown_bits(sides: _Sides) -> Iterator[str]:
-    """Say why the bits of no matched variant are known; yield nothing if those of one are."""
-    answers = list(sides.bits.values())
-    identical = any(pair.matched and pair.matched.identical for pair in sides.pairs)
-    if answers and not identical and all(answer.differs is None for answer in answers):
-        yield f"{BITS}: cannot be checked: {answers[0].unknown}"
-
-
-def _unchecked_bits(sides: _Sides) -> Iterator[str]:
     """Say for how many matched variants nobody knows, nor knew, what bits they compute."""
     unknown = [bits.unknown for bits in sides.bits.values() if bits.differs is None and not bits.lost]
     for reason, members in grouped(unknown, str).items():

@@ -7,7 +7,7 @@ Both are executed, as `irscope bits` does. They may be variants of two captures.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -23,6 +23,7 @@ from irscope.workspace.launch_expression import launched
 from irscope.workspace.problem_sizes import launch_text, problem_text
 
 if TYPE_CHECKING:
+    from irscope.workspace.capture_comparison import MatchedVariants
     from irscope.workspace.workspace import Workspace
 
 # Those of A and of B.
@@ -89,32 +90,29 @@ def pair_bits(workspaces: _Workspaces, a: Variant, b: Variant) -> PairBits | Non
 
 
 def bits_by_pair(
-    workspaces: _Workspaces, pairs: Sequence[_Variants], launches: Sequence[str], report: Report
+    workspaces: _Workspaces, pairs: Iterable[MatchedVariants], launches: Sequence[str], report: Report
 ) -> dict[tuple[int, int], PairBits]:
-    """Compare each pair of variants of OLD and NEW, at `launches` if there are any; by their ids.
+    """Compare each pair of OLD and NEW whose machine code differs, by the ids of both.
 
-    `report` receives the number of pairs done and in total. Raises UserError if a launch fits no variant.
+    `launches` are how they are launched instead of as recorded. `report` receives the number of pairs done
+    and in total. Raises UserError if a launch fits no variant.
     """
     answers = {}
-    sides: list[Sequence[Variant]] = list(zip(*pairs, strict=True))
+    sides: list[Sequence[Variant]] = list(
+        zip(*((pair.a, pair.b) for pair in pairs if not pair.identical), strict=True)
+    )
     if launches:
         sides = [launched(side, launches)[0] for side in sides]
     for done, (a, b) in enumerate(zip(*sides, strict=True), 1):
         unknown = "NEW was not launched as OLD was" if a.launches else _NO_LAUNCH
         unlaunched = PairBits("", None, unknown, lost=bool(a.launches))
         answers[a.id, b.id] = pair_bits(workspaces, a, b) or unlaunched
-        report(done, len(pairs))
+        report(done, len(sides[0]))
     return answers
 
 
 def _shared_launches(a: Variant, b: Variant) -> list[tuple[Launch, Launch]]:
-    """Return the launches of A and B that have the same inputs.
-
-    A variant that was not launched has the launches of the other if it has the same config, and so its grid.
-    """
-    if not (a.launches and b.launches):
-        alike = a.settings == b.settings
-        return [(launch, launch) for launch in (a.launches or b.launches) if alike]
+    """Return the launches of A and B that have the same inputs."""
     of_b = {problem_text(b, launch, constants=False): launch for launch in reversed(b.launches)}
     pairs = ((launch, of_b.get(problem_text(a, launch, constants=False))) for launch in a.launches)
     return [(of_a, launch) for of_a, launch in pairs if launch is not None]
