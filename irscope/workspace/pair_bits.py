@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from irscope.facts.instruction_mix import place_text
 from irscope.facts.source.alignment import line_map
-from irscope.facts.source.map import SourcePlace, kernel_place
+from irscope.facts.source.map import SourcePlace
 from irscope.findings.finding import Finding, Severity, evidence_pair
 from irscope.interpreting.bits.classes import Evaluation, Reason, classify
 from irscope.model import Launch, Variant
@@ -137,7 +137,7 @@ def _at_launch(workspaces: _Workspaces, variants: _Variants, launches: tuple[Lau
         return PairBits(arguments, None, f"{prefix}{unknown}", lost=not a.unanswered)
     reasons = tuple(reason for difference in answer.differences for reason in difference.reasons)
     differs = len(answer.classes) > 1
-    findings = tuple(_findings(workspaces, variants, (a, b), reasons)) if differs else ()
+    findings = tuple(_findings(variants, (a, b), reasons)) if differs else ()
     return PairBits(arguments, differs, "", False, repeatable, reasons, findings)
 
 
@@ -159,10 +159,7 @@ def _run_time_names(variant: Variant) -> list[str]:
 
 
 def _findings(
-    workspaces: _Workspaces,
-    variants: _Variants,
-    evaluations: tuple[Evaluation, Evaluation],
-    reasons: Sequence[Reason],
+    variants: _Variants, evaluations: tuple[Evaluation, Evaluation], reasons: Sequence[Reason]
 ) -> Iterator[Finding]:
     """Yield a finding for each reason; the first ones are not covered by others."""
     if not reasons:
@@ -171,7 +168,7 @@ def _findings(
     for number, reason in enumerate(reasons):
         lines = [_lines(evaluation, reason) for evaluation in evaluations]
         yield Finding(
-            f"Results {_place(workspaces, variants, lines, reason)}",
+            f"Results {_place(*variants, bool(lines[1]), reason)}",
             _WEIGHT - number / 1024,  # in the order of the reasons
             "bits",
             *evidence_pair(reason.stage, *lines),
@@ -182,31 +179,20 @@ def _findings(
         )
 
 
-def _place(
-    workspaces: _Workspaces,
-    variants: _Variants,
-    lines: Sequence[Sequence[int]],
-    reason: Reason,
-) -> str:
-    """Return the line that a reason is about, `of line 29 (var += v * v)`, as one of B's."""
-    a, b = variants
-    place: SourcePlace | None = SourcePlace(b.kernel.source.file, reason.source_line)
-    for workspace, variant, numbers in zip(reversed(workspaces), (b, a), reversed(lines), strict=True):
-        if numbers:
-            document = workspace.document(variant, reason.stage)
-            document = line_map(variant.kernel, b.kernel).in_lines_of_b(document)
-            place = kernel_place(document.location_at(numbers[0]))
-            break
-    if place is None or not place.line:
+def _place(a: Variant, b: Variant, in_b: bool, reason: Reason) -> str:
+    """Return the line of B that a reason is about, `of line 29 (var += v * v)`; A's if B does not have it."""
+    source, line = b.kernel.source, reason.source_line
+    if not line:
         return f"of {reason.stage} line {reason.line + 1}"
-    return place_text(place, a.kernel if place.removed else b.kernel)
+    if in_b or a.kernel == b.kernel or line_map(b.kernel, a.kernel).match((source.file, line)):
+        return place_text(SourcePlace(source.file, line), b.kernel)
+    return place_text(SourcePlace(a.kernel.source.file, line, removed=True), a.kernel)
 
 
 def _lines(evaluation: Evaluation, reason: Reason) -> list[int]:
     """Return the lines of the stage at which a variant decided what a reason is about."""
-    decisions = evaluation.decisions
     return [
         decision.line
-        for decision in decisions
+        for decision in evaluation.decisions
         if (decision.kind, decision.source_line) == (reason.kind, reason.source_line)
     ]
