@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from irscope.facts.instruction_mix import place_text
 from irscope.facts.source.alignment import line_map
-from irscope.facts.source.map import SourcePlace
+from irscope.facts.source.map import SourcePlace, kernel_place
 from irscope.findings.finding import Finding, Severity, evidence_pair
 from irscope.interpreting.bits.classes import Evaluation, Reason, classify
 from irscope.model import Launch, Variant
@@ -45,10 +45,10 @@ _COVERS = {"fusion": frozenset(["math fma"])}
 class PairBits:
     """Whether A and B compute the same bits from the same inputs, at the launches that both have.
 
-    `arguments` is the first launch at which they differ, `M=4096, N=4096`, or the first of all. `differs` is
-    True if B computes something else than A there, for `reasons`, and None if `unknown` says why that is
-    unknown; `lost`: what A computes is known. `repeatable`: whether two launches of A, and two of B, compute
-    the same bits. `findings` are the reasons as findings.
+    `arguments` are those of the first launch at which they differ, `M=4096, N=4096`, or of the first one.
+    `differs` is True if B computes something else than A there, None if that is unknown. `unknown` says why
+    it is, `lost` that what A computes is known. `repeatable` says whether two launches of A, and two of B,
+    compute the same bits. `reasons` say what A and B do differently, `findings` are the same as findings.
     """
 
     arguments: str
@@ -137,7 +137,7 @@ def _at_launch(workspaces: _Workspaces, variants: _Variants, launches: tuple[Lau
         return PairBits(arguments, None, f"{prefix}{unknown}", lost=not a.unanswered)
     reasons = tuple(reason for difference in answer.differences for reason in difference.reasons)
     differs = len(answer.classes) > 1
-    findings = tuple(_findings(variants, (a, b), reasons)) if differs else ()
+    findings = tuple(_findings(workspaces, variants, (a, b), reasons)) if differs else ()
     return PairBits(arguments, differs, "", False, repeatable, reasons, findings)
 
 
@@ -159,7 +159,10 @@ def _run_time_names(variant: Variant) -> list[str]:
 
 
 def _findings(
-    variants: _Variants, evaluations: tuple[Evaluation, Evaluation], reasons: Sequence[Reason]
+    workspaces: _Workspaces,
+    variants: _Variants,
+    evaluations: tuple[Evaluation, Evaluation],
+    reasons: Sequence[Reason],
 ) -> Iterator[Finding]:
     """Yield a finding for each reason; the first ones are not covered by others."""
     if not reasons:
@@ -168,7 +171,7 @@ def _findings(
     for number, reason in enumerate(reasons):
         lines = [_lines(evaluation, reason) for evaluation in evaluations]
         yield Finding(
-            f"Results {_place(*variants, bool(lines[1]), reason)}",
+            f"Results {_place(workspaces, variants, lines, reason)}",
             _WEIGHT - number / 1024,  # in the order of the reasons
             "bits",
             *evidence_pair(reason.stage, *lines),
@@ -179,14 +182,17 @@ def _findings(
         )
 
 
-def _place(a: Variant, b: Variant, in_b: bool, reason: Reason) -> str:
+def _place(workspaces: _Workspaces, variants: _Variants, lines: Sequence[list[int]], reason: Reason) -> str:
     """Return the line of B that a reason is about, `of line 29 (var += v * v)`; A's if B does not have it."""
-    source, line = b.kernel.source, reason.source_line
-    if not line:
+    a, b = variants
+    place: SourcePlace | None = SourcePlace(b.kernel.source.file, reason.source_line)
+    if lines[0] and not lines[1]:
+        # The number alone does not say whose it is.
+        document = line_map(a.kernel, b.kernel).in_lines_of_b(workspaces[0].document(a, reason.stage))
+        place = kernel_place(document.location_at(lines[0][0]))
+    if place is None or not place.line:
         return f"of {reason.stage} line {reason.line + 1}"
-    if in_b or a.kernel == b.kernel or line_map(b.kernel, a.kernel).match((source.file, line)):
-        return place_text(SourcePlace(source.file, line), b.kernel)
-    return place_text(SourcePlace(a.kernel.source.file, line, removed=True), a.kernel)
+    return place_text(place, a.kernel if place.removed else b.kernel)
 
 
 def _lines(evaluation: Evaluation, reason: Reason) -> list[int]:

@@ -129,6 +129,7 @@ def test_a_gate_of_two_captures(irscope: Run, tmp_path: Path):
         "old": SOURCE,
         "same": SOURCE.replace("root + tl.load(y + offsets)", "tl.load(y + offsets) + root"),
         "other": SOURCE.replace("tl.sqrt(", "tl.sqrt_rn("),
+        "fused": SOURCE.replace("    tl.store", "    root = root * 1.7 + offsets\n    tl.store"),
     }
     for name, source in edits.items():
         (tmp_path / "kernels.py").write_text(source)
@@ -140,6 +141,9 @@ def test_a_gate_of_two_captures(irscope: Run, tmp_path: Path):
     assert "bits: unknown for 2 variants, as in OLD: no launch is known" in done.stdout
     gate = ("--fail-on", "bits", "--launch", LAUNCH)
     assert irscope("diff", "old.irscope", "same.irscope", *gate).returncode == 0
+    # NEW has another statement in the line of OLD that decides.
+    done = irscope("diff", "fused.irscope", "old.irscope", *gate)
+    assert "Results of line 10 of A (root = root * 1.7 + offsets): A fuses a * b + c" in done.stdout
     for form in ("text", "json", "github", "junit", "sarif", "markdown"):
         done = irscope("diff", "old.irscope", "other.irscope", *gate, "--format", form)
         assert done.returncode == 1, form
