@@ -23,7 +23,7 @@ from irscope.layouts.convert import triton_version
 from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
 from irscope.model.records import grouped, varying_keys
 from irscope.model.text import split_entries
-from irscope.workspace.launch_expression import parse_launch
+from irscope.workspace.launch_expression import launched
 from irscope.workspace.problem_sizes import (
     Problem,
     by_kernel,
@@ -143,7 +143,7 @@ def bit_classes(
     first = None if reference is None else reference.id
     refusals: Mapping[int, str] = {}
     if launches:
-        variants, refusals = _launched(variants, launches)
+        variants, refusals = launched(variants, launches)
     parts = [part for problem in _problems(variants) for part in _specializations(problem)]
     if launches:
         parts = [problem for problem in parts if problem.launches]
@@ -238,24 +238,6 @@ def _failure(variant: Variant) -> str:
 
 
 # Problems.
-
-
-def _launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Variant], dict[int, str]]:
-    """Return the variants with the launches that a user wrote, and why those without any have none."""
-    expressions = list(map(parse_launch, texts))
-    result: list[Variant] = []
-    refusals: dict[int, str] = {}
-    for variant in variants:
-        launches: list[Launch] = []
-        for expression in expressions:
-            try:
-                launches.append(expression.launch_of(variant))
-            except UserError as error:  # noqa: PERF203 - compiled for other arguments, or another kernel
-                refusals[variant.id] = str(error)
-        result.append(replace(variant, launches=tuple(launches)))
-    if not any(variant.launches for variant in result) and refusals:
-        raise UserError(next(iter(refusals.values())))
-    return result, refusals
 
 
 def _problems(variants: Sequence[Variant]) -> Iterator[Problem]:

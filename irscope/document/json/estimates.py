@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from irscope.document.json.comparison import EVIDENCE
+from irscope.document.json.comparison import BIT_REASON, EVIDENCE, PAIR_BITS
 from irscope.document.json.records import (
     Projection,
     each,
-    from_one,
     json_value,
     known,
     of,
@@ -97,14 +96,6 @@ _BIT_LAUNCH: Projection[ProblemBits] = Projection(
     arguments=of("problem.arguments", _parsed),
     constants=of("problem.constants", _parsed),
 )
-_REASON = Projection[Any](
-    kind="kind",
-    stage="stage",
-    line=from_one("line"),
-    source_line=known("source_line"),
-    helper=of("helper", lambda helper: helper and dict(zip(("file", "line"), helper, strict=True))),
-    text="text",
-)
 _BITS: Projection[ProblemBits] = Projection(
     kernel="problem.kernel",
     target="problem.target",
@@ -117,7 +108,7 @@ _BITS: Projection[ProblemBits] = Projection(
     ),
     unknown=of("unknown", list),
     reasons_unknown=of("unknown", lambda reasons: {str(number): text for number, text in reasons.items()}),
-    differences=each("differences", Projection[Any](a="a", b="b", reasons=each("reasons", _REASON))),
+    differences=each("differences", Projection[Any](a="a", b="b", reasons=each("reasons", BIT_REASON))),
 )
 
 
@@ -165,6 +156,7 @@ _PAIR: Projection[PairVerdict] = Projection(
     duplicate="duplicate",
     estimate=_estimate_text,
     faster="faster",
+    bits=optional("bits", PAIR_BITS),
     findings=of("points", _points),
     more=known("more"),
 )
