@@ -19,7 +19,7 @@ from irscope.interpreting.bits.classes import (
     evaluate,
 )
 from irscope.interpreting.stage_interpreter import KernelLaunch
-from irscope.layouts.convert import triton_version
+from irscope.layouts.convert import Version, triton_version
 from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
 from irscope.model.records import grouped, varying_keys
 from irscope.model.text import split_entries
@@ -67,12 +67,16 @@ class ProblemBits:
         """Return the name of the class of the reference; None if nothing is known of it."""
         return None if self.reference is None else self.classes[0].name
 
-    def unrepeatable(self, variant: int) -> str:
-        """Say why a launch of a variant does not repeat its bits, or may not; "" if it does."""
+    def unrepeatable(self, variant: int, name: str = "") -> str:
+        """Say why a launch of a variant does not repeat its bits, or may not; "" if it does.
+
+        `name` is that of the variant ("": its number).
+        """
+        name = name or f"#{variant}"
         if variant in self.unknown:
-            return f"the bits of #{variant} are unknown: {self.unknown[variant]}"
+            return f"the bits of {name} are unknown: {self.unknown[variant]}"
         if any(variant in item.variants and not item.repeatable for item in self.classes):
-            return f"not even two launches of #{variant} compute the same bits: the order of atomics decides"
+            return f"not even two launches of {name} compute the same bits: the order of atomics decides"
         return ""
 
     @property
@@ -176,12 +180,10 @@ def _problem_bits(
     for variant in problem.unlaunched:
         reason = _failure(variant) or refusals.get(variant.id, NOT_LAUNCHED)
         evaluations[variant.id] = Evaluation(unanswered=reason)
-    return _classified(problem, evaluations, reference)
+    return classified(problem, evaluations, reference)
 
 
-def _classified(
-    problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None
-) -> ProblemBits:
+def classified(problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None) -> ProblemBits:
     """Return the classes; the first evaluated variant is the reference, unless `reference` is unknown."""
     result = classify(evaluations)
     first = result.classes[0].variants[0] if result.classes and reference not in result.unknown else None
@@ -207,20 +209,32 @@ class Evaluations:
             document = line_map(*kernels).in_lines_of_b(self._workspace.document(variant, _STAGE))
         except UserError as error:
             return Evaluation(unanswered=str(error))
-        version = triton_version(variant.toolchain.versions.get("triton", ""))
-        fusion, flush = (
-            bool(variant.metadata.get(name, True)) for name in ("enable_fp_fusion", "enable_reflect_ftz")
-        )
-        machine_launch = _kernel_launch(variant, launch, document)
+        version, machine_launch, *options = settings = _settings(variant, launch, document)
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())
-        key = content, kernels, version, arguments, machine_launch.grid, fusion, flush
+        key = content, kernels, version, arguments, machine_launch.grid, *options
         held = self._held.get(key)
         if held is not None:
             return held
-        evaluation = evaluate(document, version, machine_launch, fusion, flush)
+        evaluation = evaluate(document, *settings)
         size = sum(len(addresses) for addresses, _ in evaluation.outputs.values())
         return self._held.put(key, evaluation, size)
+
+
+def evaluate_launch(variant: Variant, launch: Launch, document: Document) -> Evaluation:
+    """Return what a launch of a variant with this TTGIR writes, as hashes."""
+    return evaluate(document, *_settings(variant, launch, document))
+
+
+def _settings(
+    variant: Variant, launch: Launch, document: Document
+) -> tuple[Version, KernelLaunch, bool, bool]:
+    """Return what an evaluation depends on besides TTGIR: Triton, the launch, and two options."""
+    fusion, flush = (
+        bool(variant.metadata.get(name, True)) for name in ("enable_fp_fusion", "enable_reflect_ftz")
+    )
+    version = triton_version(variant.toolchain.versions.get("triton", ""))
+    return version, _kernel_launch(variant, launch, document), fusion, flush
 
 
 def _failure(variant: Variant) -> str:

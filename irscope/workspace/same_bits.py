@@ -130,7 +130,9 @@ def bits_answers(
         problem = bits.problem
         launched = [variant.id for variant in (*problem.variants, *problem.unlaunched)]
         for number in launched if reference.id in launched else ():
-            answer = _bits_answer(bits, reference.id, number)
+            answer = bits_answer(bits, reference.id, number, f"#{reference.id}", f"#{number}")
+            if problem.text:
+                answer = replace(answer, reason=f"at {problem.text}, {answer.reason}")
             before = answers.get(number)
             # A launch at which the bits differ says more than one at which they are unknown.
             if before is None or before.same or (before.same is None and answer.same is False):
@@ -138,15 +140,14 @@ def bits_answers(
     return answers
 
 
-def _bits_answer(bits: ProblemBits, reference: int, number: int) -> BitsAnswer:
-    where = f"at {bits.problem.text}, " if bits.problem.text else ""
+def bits_answer(bits: ProblemBits, reference: int, number: int, a: str, b: str) -> BitsAnswer:
+    """Say whether a variant computes the bits of `reference` at one launch; they are called `b` and `a`."""
     if reason := bits.unknown.get(number):
-        return BitsAnswer(None, one_line(f"{where}{reason}"))
-    if trouble := bits.unrepeatable(reference):
-        return BitsAnswer(None if reference in bits.unknown else False, one_line(f"{where}{trouble}"))
+        return BitsAnswer(None, one_line(reason))
+    if trouble := bits.unrepeatable(reference, a):
+        return BitsAnswer(None if reference in bits.unknown else False, one_line(trouble))
     name = next(item.name for item in bits.classes if number in item.variants)
     if name == bits.reference_class:
         return BitsAnswer(True)
     difference = next(item for item in bits.from_first if item.b == name)
-    reasons = "; ".join(bits.reason_texts(difference))
-    return BitsAnswer(False, one_line(f"{where}A = #{reference}, B = #{number}: {reasons}"))
+    return BitsAnswer(False, one_line(f"A = {a}, B = {b}: {'; '.join(bits.reason_texts(difference))}"))
