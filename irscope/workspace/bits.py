@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -96,6 +97,23 @@ class ProblemBits:
         kernel = self.problem.variants[0].kernel
         return place_text(SourcePlace(kernel.source.file, reason.source_line), kernel).removeprefix("of ")
 
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """Return the fewest names of config values on which the class depends; () if there is one class.
+
+        All configs whose bits do not repeat count as one class.
+        """
+        classes = {n: item.name if item.repeatable else "" for item in self.classes for n in item.variants}
+        variants = [variant for variant in self.problem.variants if variant.id in classes]
+        names = varying_keys(variant.settings for variant in variants)
+        rows = [(value_texts(variant, names), classes[variant.id]) for variant in variants]
+        for count in range(len(names)):
+            for some in combinations(names, count):
+                pairs = {(tuple(values[name] for name in some), bit_class) for values, bit_class in rows}
+                if len(dict(pairs)) == len(pairs):
+                    return some
+        return tuple(names)
+
     def common_config(self, bit_class: BitClass) -> dict[str, list[str]]:
         """Return the fewest config values that all of a class have, and no variant of another class has.
 
@@ -103,7 +121,7 @@ class ProblemBits:
         """
         variants = self.problem.variants
         names = varying_keys(variant.settings for variant in variants)
-        configs = {variant.id: _value_texts(variant, names) for variant in variants}
+        configs = {variant.id: value_texts(variant, names) for variant in variants}
         inside = [configs[number] for number in bit_class.variants]
         outside = [
             configs[number] for other in self.classes if other is not bit_class for number in other.variants
@@ -117,7 +135,7 @@ class ProblemBits:
         return {} if any(_fits(config, values) for config in outside) else values
 
 
-def _value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
+def value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
     """Return values of a config as text; an option that the config does not set has the compiler's value."""
     values = {**variant.metadata, **variant.settings}
     return {name: format_value(values.get(name)) for name in names}

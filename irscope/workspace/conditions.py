@@ -354,18 +354,11 @@ def _bits_outcomes(
     """Return the outcome of each comparison of a variant's bits by its id; None if it holds.
 
     A variant is compared with those that have a launch in common with it; one at least must. Raises UserError
-    if a variant to compare with does not exist, or if all are of other kernels.
+    if a variant to compare with does not exist.
     """
     from irscope.workspace.same_bits import bits_answers
 
     references = [workspace.variant(str(comparison.value)) for comparison in comparisons]
-    names = list(dict.fromkeys(reference.kernel.name for reference in references))
-    for variant in variants:
-        if variant.kernel.name not in names:
-            raise UserError(
-                f"'{comparisons[0].text}' is about {names[0]}, not {variant.kernel.name}: select its "
-                f"variants (--kernel {names[0]}), or compare the others too"
-            )
     outcomes: dict[int, list[Unmet | None]] = {variant.id: [] for variant in variants}
     for comparison, reference in zip(comparisons, references, strict=True):
         for number, answer in bits_answers(workspace, reference, variants, launch).items():
@@ -374,7 +367,7 @@ def _bits_outcomes(
             outcomes.setdefault(number, []).append(outcome)
     for compared in outcomes.values():
         if not compared:
-            why = f"no launch has both it and #{references[0].id}: its argument types, target or sizes differ"
+            why = f"no launch has both #{references[0].id} and a variant of this kernel and argument types"
             compared.append(Unmet(comparisons[0], None, why))
     return outcomes
 
