@@ -367,7 +367,10 @@ def _bits_outcomes(
             outcomes.setdefault(number, []).append(outcome)
     for compared in outcomes.values():
         if not compared:
-            why = f"no launch has both #{references[0].id} and a variant of this kernel and argument types"
+            why = (
+                f"no launch has both it and #{references[0].id}, since its kernel, argument types or sizes "
+                "are others; compare it with another variant too"
+            )
             compared.append(Unmet(comparisons[0], None, why))
     return outcomes
 

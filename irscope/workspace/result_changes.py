@@ -37,8 +37,11 @@ class ResultChanges:
         problem = max(problems(variants), key=lambda problem: len(problem.variants), default=None)
         if problem is None or self._left <= 0:
             return None
-        first, *others = problem.variants
-        names = varying_keys(variant.settings for variant in problem.variants)
+        first = problem.variants[0]
+        # Another compiler may compute other bits, whatever the config.
+        versions = first.toolchain.versions
+        others = [v for v in problem.variants[1:] if v.toolchain.versions == versions]
+        names = varying_keys(variant.settings for variant in (first, *others))
         values = value_texts(first, names).items()
         differing = {v.id: dict(value_texts(v, names).items() - values) for v in others}
         # Blocks and warps are listed in ascending order: the last of equally many differ most from the first.

@@ -147,7 +147,6 @@ def test_unknown_and_unrepeatable_bits_fail_with_the_reason(irscope, bits_captur
     [
         ("bits != #4", "'bits != #4': write 'bits == #3', the same bits as a variant"),
         ("bits == #99", "no variant #99"),
-        ("bits == #1", "'bits == #1' is about matmul, not row_sum: select its variants (--kernel matmul)"),
     ],
 )
 def test_wrong_use_of_bits_is_one_line(irscope, bits_capture, text, message):
@@ -163,9 +162,7 @@ def test_each_specialization_needs_a_variant_to_compare_with(bits_capture, monke
         monkeypatch.setattr(Workspace, "variants", variants)
         monkeypatch.setattr(workspace.live, "by_id", {v.id: v for v in variants}.__getitem__)
         result = check(workspace, [CheckRule(("bits == #4",))])
-        assert result.lines[0].endswith(
-            "the bits are unknown: no launch has both it and #4: its argument types, target or sizes differ"
-        )
+        assert "the bits are unknown: no launch has both it and #4, since its" in result.lines[0]
         result = check(workspace, [CheckRule(("bits == #4", "bits == #5"))])
         assert result.lines == ["2 variants, 2 comparisons: all hold"]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from irscope.interpreting.bits import classes
-from irscope.workspace import result_changes
+from irscope.model import Toolchain
+from irscope.workspace import Workspace, result_changes
 from irscope.workspace.linting import lint
 
 RULE = "choice-changes-results"
@@ -37,6 +39,16 @@ def test_reports_the_values_and_the_line_that_decide(bits_capture: Path, execute
     assert "same_bits_as" in problem.fix and "pick --same-bits-as" in problem.fix
     # Those of the sum, and two tiles of the matmul; the other kernels are not autotuned.
     assert len(executed) == 6
+
+
+def test_another_compiler_is_no_choice(bits_capture: Path) -> None:
+    with Workspace(bits_capture) as workspace:
+        first, second, *_ = workspace.select("row_sum")
+        changes = result_changes.ResultChanges(workspace)
+        assert changes.find([first, second]) is not None
+        older = Toolchain(2, {**second.toolchain.versions, "triton": "3.6.0"}, "")
+        assert changes.find([first, replace(second, toolchain=older)]) is None
+        assert changes.find([first]) is None and changes.find([replace(first, launches=())]) is None
 
 
 def test_executes_no_more_than_some_configs(
