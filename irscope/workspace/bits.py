@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,7 +20,7 @@ from irscope.interpreting.bits.classes import (
 )
 from irscope.interpreting.bits.reasons import Reason
 from irscope.interpreting.stage_interpreter import KernelLaunch
-from irscope.layouts.convert import triton_version
+from irscope.layouts.convert import Version, triton_version
 from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
 from irscope.model.records import grouped, varying_keys
 from irscope.model.text import split_entries
@@ -67,12 +68,16 @@ class ProblemBits:
         """Return the name of the class of the reference; None if nothing is known of it."""
         return None if self.reference is None else self.classes[0].name
 
-    def unrepeatable(self, variant: int) -> str:
-        """Say why a launch of a variant does not repeat its bits, or may not; "" if it does."""
+    def unrepeatable(self, variant: int, name: str = "") -> str:
+        """Say why a launch of a variant does not repeat its bits, or may not; "" if it does.
+
+        `name` is that of the variant ("": its number).
+        """
+        name = name or f"#{variant}"
         if variant in self.unknown:
-            return f"the bits of #{variant} are unknown: {self.unknown[variant]}"
+            return f"the bits of {name} are unknown: {self.unknown[variant]}"
         if any(variant in item.variants and not item.repeatable for item in self.classes):
-            return f"not even two launches of #{variant} compute the same bits: the order of atomics decides"
+            return f"not even two launches of {name} compute the same bits: the order of atomics decides"
         return ""
 
     @property
@@ -98,6 +103,23 @@ class ProblemBits:
         place = SourcePlace(kernel.source.file, reason.source_line)
         return place_text(place, kernel, helpers=inside).removeprefix("of ")
 
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """Return the fewest names of config values on which the class depends; () if there is one class.
+
+        All configs whose bits do not repeat count as one class.
+        """
+        classes = {n: item.name if item.repeatable else "" for item in self.classes for n in item.variants}
+        variants = [variant for variant in self.problem.variants if variant.id in classes]
+        names = varying_keys(variant.settings for variant in variants)
+        rows = [(value_texts(variant, names), classes[variant.id]) for variant in variants]
+        for count in range(len(names)):
+            for some in combinations(names, count):
+                pairs = {(tuple(values[name] for name in some), bit_class) for values, bit_class in rows}
+                if len(dict(pairs)) == len(pairs):
+                    return some
+        return tuple(names)
+
     def common_config(self, bit_class: BitClass) -> dict[str, list[str]]:
         """Return the fewest config values that all of a class have, and no variant of another class has.
 
@@ -105,7 +127,7 @@ class ProblemBits:
         """
         variants = self.problem.variants
         names = varying_keys(variant.settings for variant in variants)
-        configs = {variant.id: _value_texts(variant, names) for variant in variants}
+        configs = {variant.id: value_texts(variant, names) for variant in variants}
         inside = [configs[number] for number in bit_class.variants]
         outside = [
             configs[number] for other in self.classes if other is not bit_class for number in other.variants
@@ -119,7 +141,7 @@ class ProblemBits:
         return {} if any(_fits(config, values) for config in outside) else values
 
 
-def _value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
+def value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
     """Return values of a config as text; an option that the config does not set has the compiler's value."""
     values = {**variant.metadata, **variant.settings}
     return {name: format_value(values.get(name)) for name in names}
@@ -182,12 +204,10 @@ def _problem_bits(
     for variant in problem.unlaunched:
         reason = _failure(variant) or refusals.get(variant.id, NOT_LAUNCHED)
         evaluations[variant.id] = Evaluation(unanswered=reason)
-    return _classified(problem, evaluations, reference)
+    return classified(problem, evaluations, reference)
 
 
-def _classified(
-    problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None
-) -> ProblemBits:
+def classified(problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None) -> ProblemBits:
     """Return the classes; the first evaluated variant is the reference, unless `reference` is unknown."""
     result = classify(evaluations)
     first = result.classes[0].variants[0] if result.classes and reference not in result.unknown else None
@@ -213,21 +233,33 @@ class Evaluations:
             document = line_map(*kernels).in_lines_of_b(self._workspace.document(variant, _STAGE))
         except UserError as error:
             return Evaluation(unanswered=str(error))
-        version = triton_version(variant.toolchain.versions.get("triton", ""))
-        metadata = variant.metadata
-        fusion = bool(metadata.get("enable_fp_fusion", True))
-        # The option of NVIDIA, and that of AMD.
-        flush = bool(metadata.get("enable_reflect_ftz", True)) and not metadata.get("allow_flush_denorm")
-        machine_launch = _kernel_launch(variant, launch, document)
+        version, machine_launch, *options = settings = _settings(variant, launch, document)
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())
-        key = content, kernels, version, arguments, machine_launch.grid, fusion, flush
+        key = content, kernels, version, arguments, machine_launch.grid, *options
         held = self._held.get(key)
         if held is not None:
             return held
-        evaluation = evaluate(document, version, machine_launch, fusion, flush)
+        evaluation = evaluate(document, *settings)
         size = sum(len(addresses) for addresses, _ in evaluation.outputs.values())
         return self._held.put(key, evaluation, size)
+
+
+def evaluate_launch(variant: Variant, launch: Launch, document: Document) -> Evaluation:
+    """Return what a launch of a variant with this TTGIR writes, as hashes."""
+    return evaluate(document, *_settings(variant, launch, document))
+
+
+def _settings(
+    variant: Variant, launch: Launch, document: Document
+) -> tuple[Version, KernelLaunch, bool, bool]:
+    """Return what an evaluation depends on besides TTGIR: Triton, the launch, and two options."""
+    metadata = variant.metadata
+    fusion = bool(metadata.get("enable_fp_fusion", True))
+    # The option of NVIDIA, and that of AMD.
+    flush = bool(metadata.get("enable_reflect_ftz", True)) and not metadata.get("allow_flush_denorm")
+    version = triton_version(variant.toolchain.versions.get("triton", ""))
+    return version, _kernel_launch(variant, launch, document), fusion, flush
 
 
 def _failure(variant: Variant) -> str:

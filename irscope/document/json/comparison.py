@@ -57,7 +57,12 @@ _FINDING_EVIDENCE: Projection[Finding] = Projection(
     evidence_a=each("evidence_a", EVIDENCE), evidence_b=each("evidence_b", EVIDENCE)
 )
 BIT_REASON = Projection[Any](
-    kind="kind", stage="stage", line=from_one("line"), source_line=known("source_line"), text="text"
+    kind="kind",
+    stage="stage",
+    line=from_one("line"),
+    source_line=known("source_line"),
+    helper=of("helper", lambda helper: helper and dict(zip(("file", "line"), helper, strict=True))),
+    text="text",
 )
 # Whether A and B compute the same bits.
 PAIR_BITS = Projection[Any](
@@ -187,7 +192,6 @@ def _named(variant: Variant, names: Mapping[int, str]) -> dict[str, Any]:
 _VIOLATION: Projection[Violation] = Projection(
     condition="condition.text",
     variant=lambda violation: variant_record(violation.pair.variant, violation.name),
-    helper=of("helper", lambda helper: helper and dict(zip(("file", "line"), helper, strict=True))),
     text="text",
 )
 # The conditions of --fail-on, and the variants for which they are true.
