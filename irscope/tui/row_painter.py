@@ -171,7 +171,11 @@ class RowPainter:
         text = self.page.text(row, right) or ""
         side = self.page.right if right else self.page.left
         if side is not None and side.language and not (self.located or self.page.raw):
-            text = Language.named(side.language).strip_location(text)
+            language = Language.named(side.language)
+            text = language.strip_location(text)
+            if language.registers is not None:  # machine code: instructions are not nested
+                start = content_span(text)[0]
+                text = " " * bool(start) + text[start:]
         return display_line(text)
 
     def _draws(self, line: ScreenLine, row: Row, right: bool) -> bool:

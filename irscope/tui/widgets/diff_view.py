@@ -59,6 +59,8 @@ class DiffView(PageView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self._headings = ("", "")
+        # The page with the lines that only hold debug information.
+        self._whole = self._page
         self._query = ""
         self._x = 0
         # Whether the user scrolled sideways since the last jump.
@@ -79,7 +81,8 @@ class DiffView(PageView):
 
     def show(self, page: Page, headings: tuple[str, str], place: tuple[int, bool]) -> None:
         """Show a page, with the cursor on `place`: a line, and whether it is B's."""
-        self._page, self._headings = page, headings
+        self._whole, self._headings = page, headings
+        self._page = page if self._located else page.code
         self._highlighted = (frozenset(), frozenset())
         self._opened.clear()
         self._x, self._panned = 0, False
@@ -125,9 +128,12 @@ class DiffView(PageView):
     # Actions.
 
     def toggle_locations(self) -> None:
-        """Show or hides source locations."""
+        """Show or hide source locations, lines of debug information, and addresses."""
         self._located = not self._located
-        self.redraw()
+        place = self.place
+        self._page = self._whole if self._located else self._whole.code
+        self._opened.clear()
+        self._lay_out(*place)
 
     def action_open_fold(self) -> None:
         """Unfolds the rows under the cursor; shows a long change in full, or short again."""
