@@ -32,7 +32,10 @@ from irscope.workspace.problem_sizes import (
     requested_problem,
     specialization_key,
 )
+from irscope.workspace.source_lines import PythonSource
 from irscope.workspace.stage_reader import SizedCache
+from irscope.workspace.variant_texts import PYTHON
+from irscope.workspace.why_lines import StageLine, TextLine
 
 if TYPE_CHECKING:
     from irscope.languages.document import Document
@@ -119,6 +122,18 @@ class ProblemBits:
                 if len(dict(pairs)) == len(pairs):
                     return some
         return tuple(names)
+
+    def reason_lines(self, difference: ClassDifference) -> list[TextLine]:
+        """Return what separates two classes, each text with the line of Python that it is about."""
+        targets = [*map(self._python_line, difference.reasons), None]
+        texts = self.reason_texts(difference)
+        return [TextLine(text, target=target) for text, target in zip(texts, targets, strict=False)]
+
+    def _python_line(self, reason: Reason) -> StageLine | None:
+        variant = self.problem.variants[0]
+        place = SourcePlace(variant.kernel.source.file, reason.source_line)
+        line = PythonSource.of_variant(variant).line_of(place)
+        return None if line is None else StageLine(PYTHON, line, True)
 
     def common_config(self, bit_class: BitClass) -> dict[str, list[str]]:
         """Return the fewest config values that all of a class have, and no variant of another class has.
