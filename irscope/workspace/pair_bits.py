@@ -15,7 +15,8 @@ from irscope.facts.instruction_mix import place_text
 from irscope.facts.source.alignment import line_map
 from irscope.facts.source.map import SourcePlace, kernel_place
 from irscope.findings.finding import Finding, Severity, evidence_pair
-from irscope.interpreting.bits.classes import Evaluation, Reason, classify
+from irscope.interpreting.bits.classes import Evaluation, classify
+from irscope.interpreting.bits.reasons import Reason
 from irscope.model import Launch, Variant
 from irscope.model.text import one_line
 from irscope.workspace.bits import Report
@@ -200,5 +201,5 @@ def _lines(evaluation: Evaluation, reason: Reason) -> list[int]:
     return [
         decision.line
         for decision in evaluation.decisions
-        if (decision.kind, decision.source_line) == (reason.kind, reason.source_line)
+        if (decision.kind, decision.place[0]) == (reason.kind, reason.source_line)
     ]
