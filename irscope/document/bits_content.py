@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from irscope.document.blocks import Column, Line, Table, title
 from irscope.model.records import grouped
 from irscope.model.text import pluralize
+from irscope.workspace.launched_bits import CONTRADICTION, agreement
 from irscope.workspace.problem_sizes import problem_titles
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ def bits_content(
         yield from _classes(answer)
         yield from _differences(answer, names)
         yield from _unknown(answer)
+        yield from _launched(answer)
     if any(answer.classes for answer in answers):
         yield Line(PROMISE, gap=True, fit="wrapped")
 
@@ -89,6 +91,22 @@ def _unknown(answer: ProblemBits) -> Iterator[Line]:
     yield title(f"unknown: {pluralize(len(answer.unknown), 'config')}")
     for reason, numbers in grouped(answer.unknown, answer.unknown.__getitem__).items():
         yield Line(f"{ids_text(numbers)}: {reason}", 1, fit="wrapped")
+
+
+def _launched(answer: ProblemBits) -> Iterator[Line]:
+    """Yield what launches on a GPU computed, and whether that is what was predicted."""
+    launched = answer.launched
+    if launched is None:
+        return
+    where = f" on {launched.device}" if launched.device else ""
+    yield title(f"launched{where}, each variant twice, from {launched.inputs} values")
+    for point in agreement(answer):
+        if point.kind == CONTRADICTION:
+            yield Line([("CONTRADICTION", "warning"), (f"  {point.text}", "")], 1, fit="wrapped")
+        else:
+            yield Line(point.text, 1, fit="wrapped")
+    for reason, numbers in grouped(launched.failed, launched.failed.__getitem__).items():
+        yield Line(f"{ids_text(numbers)} not launched: {reason}", 1, fit="wrapped")
 
 
 def ids_text(numbers: Iterable[int]) -> str:

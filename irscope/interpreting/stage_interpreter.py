@@ -121,8 +121,9 @@ class StageInterpreter:
             return RuntimeValue(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
         number = self.launch.arguments.get(index)
         type_ = self.program.argument_types[index]
-        if "tensordesc<" in type_.element:
-            block, element = tensor_in(type_.element)
+        if type_.kind == "tensordesc" or "tensordesc<" in type_.element:
+            # Triton 3.6 has `tensordesc<tensor<64xf32, #a>>`, later versions `tensordesc<64xf32, #a>`.
+            block, element = (type_.shape, type_.element) if type_.kind else tensor_in(type_.element)
             rank = len(block)
             sizes = [self.launch.arguments.get(index + 1 + place) for place in range(2 * rank)]
             if any(size is None for size in sizes):

@@ -25,6 +25,7 @@ from irscope.model import Kernel, Launch, UserError, Variant, format_value, pars
 from irscope.model.records import grouped, varying_keys
 from irscope.model.text import split_entries
 from irscope.workspace.launch_expression import launched
+from irscope.workspace.launched_bits import CONTRADICTION, LaunchedBits, agreement
 from irscope.workspace.problem_sizes import (
     Problem,
     by_kernel,
@@ -57,7 +58,7 @@ class ProblemBits:
     without arguments and launches. `classes` are the variants by what they compute, the class of the
     reference first. `unknown` maps the ids of all other variants to the reason. `differences` say what
     separates each two classes. `reference` is the id of the variant that others are compared with; None if
-    nothing is known of it.
+    nothing is known of it. `launched` is what launches on a GPU computed (None: there were none).
     """
 
     problem: Problem
@@ -65,11 +66,17 @@ class ProblemBits:
     unknown: Mapping[int, str]
     differences: tuple[ClassDifference, ...]
     reference: int | None
+    launched: LaunchedBits | None = None
 
     @property
     def reference_class(self) -> str | None:
         """Return the name of the class of the reference; None if nothing is known of it."""
         return None if self.reference is None else self.classes[0].name
+
+    @property
+    def contradicted(self) -> bool:
+        """Return True if launches on a GPU contradict the classes."""
+        return any(point.kind == CONTRADICTION for point in agreement(self))
 
     def unrepeatable(self, variant: int, name: str = "") -> str:
         """Say why a launch of a variant does not repeat its bits, or may not; "" if it does.

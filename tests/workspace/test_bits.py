@@ -156,3 +156,9 @@ def test_descriptors_and_tuples_are_several_arguments(opened: Workspace, monkeyp
     # The descriptor, its shape and stride, the two numbers, and a pointer.
     assert executed == [KernelLaunch({1: 1000, 2: 1, 3: 3, 4: 5}, (4, 1, 1))]
     assert list(answer.unknown.values()) == ["fusion True, flush True"]
+
+
+def test_a_descriptor_that_is_an_argument(opened: Workspace):
+    """Its block and element are in its type, its shape and strides in the launch."""
+    answer = only(opened.bits("shift"))
+    assert not answer.unknown and answer.classes[0].variants == ids(opened, "shift")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from irscope.document.json.records import (
 )
 from irscope.model import Launch, Value, parse_value
 from irscope.workspace import Choice, Pick, Verdict
+from irscope.workspace.launched_bits import LaunchedBits, agreement
 from irscope.workspace.verdict import KeyPoint, PairVerdict, Remedy
 
 if TYPE_CHECKING:
@@ -34,6 +35,10 @@ def _values(pairs: Iterable[tuple[str, Value]]) -> dict[str, Any]:
 
 def _parsed(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return _values((name, parse_value(text)) for name, text in pairs)
+
+
+def _by_id(values: Mapping[int, Any]) -> dict[str, Any]:
+    return {str(number): value for number, value in values.items()}
 
 
 def _grid(launch: Launch | None) -> list[int] | None:
@@ -64,7 +69,7 @@ _SAME_BITS = Projection[Any](
     reference="reference",
     variants=of("variants", list),
     unknown=of("unknown", list),
-    reasons_unknown=of("unknown", lambda reasons: {str(number): text for number, text in reasons.items()}),
+    reasons_unknown=of("unknown", _by_id),
     fastest=optional("fastest", _FASTEST),
     fastest_same=optional("fastest_same", _FASTEST),
     cost=optional("cost", lambda cost: round(cost, 4)),
@@ -96,6 +101,13 @@ _BIT_LAUNCH: Projection[ProblemBits] = Projection(
     arguments=of("problem.arguments", _parsed),
     constants=of("problem.constants", _parsed),
 )
+_LAUNCHED: Projection[LaunchedBits] = Projection(
+    device="device",
+    values="inputs",
+    hashes=of("hashes", _by_id),
+    not_launched=of("failed", _by_id),
+)
+_AGREEMENT = Projection[Any](kind="kind", text="text")
 _BITS: Projection[ProblemBits] = Projection(
     kernel="problem.kernel",
     target="problem.target",
@@ -107,8 +119,10 @@ _BITS: Projection[ProblemBits] = Projection(
         Projection[Any](**{"class": "name"}, variants=of("variants", list), repeatable="repeatable"),
     ),
     unknown=of("unknown", list),
-    reasons_unknown=of("unknown", lambda reasons: {str(number): text for number, text in reasons.items()}),
+    reasons_unknown=of("unknown", _by_id),
     differences=each("differences", Projection[Any](a="a", b="b", reasons=each("reasons", BIT_REASON))),
+    launched=optional("launched", _LAUNCHED),
+    agreement=lambda answer: list(map(_AGREEMENT, agreement(answer))),
 )
 
 
