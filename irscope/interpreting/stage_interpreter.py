@@ -453,5 +453,6 @@ _PLAIN: Mapping[str, Handler] = {
 def _is_elementwise(step: Op) -> bool:
     return step.opcode.startswith(("arith.", "math.")) or step.opcode in (
         "tt.fp_to_fp", "tt.bitcast", "tt.extern_elementwise", "tt.elementwise_inline_asm", "tt.clampf",
-        "tt.precise_sqrt", "tt.precise_divf", "tt.mulhiui", "tt.int_to_ptr", "tt.ptr_to_int", "ttg.fp4_to_fp",
+        "tt.precise_sqrt", "tt.precise_divf", "tt.approx_divf", "tt.mulhiui", "tt.int_to_ptr",
+        "tt.ptr_to_int", "ttg.fp4_to_fp",
     )  # fmt: skip

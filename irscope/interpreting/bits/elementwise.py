@@ -35,6 +35,7 @@ VERBS = {"addf": "adds", "mulf": "multiplies"}
 KINDS = {
     "divf": "approximation",
     "precise_divf": "approximation",
+    "approx_divf": "approximation",
     "sqrt": "approximation",
     "precise_sqrt": "approximation",
     "rsqrt": "approximation",

@@ -47,8 +47,8 @@ from irscope.layouts.linear import LinearLayout
 class Decision:
     """A place where the compiler chose among ways to compute that differ in bits.
 
-    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast" or "atomics"; `way` is what
-    was chosen.
+    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast", "number" or "atomics";
+    `way` is what was chosen.
     """
 
     kind: str
@@ -69,6 +69,8 @@ class Expressions:
         self.flush = flush
         self.memory = Memory()
         self.decisions: dict[Decision, int] = {}
+        # The lines of the stage whose number was noted.
+        self._numbers: set[int] = set()
         self._program: StageProgram | None = None
         # In a reduction, the results that a thread computes side by side, and in which threads.
         self._side_by_side = ""
@@ -209,6 +211,7 @@ class Expressions:
             result, note = data[0], HashNote(plain, is_short(operands[0].type.element))
         elif name in ("sitofp", "uitofp") and operands[0].known:
             result, note = hashes.constants(operands[0].data.astype(np.float64)), ANY
+            self._note_number(step, operands[0])
         elif is_integer(type_.element):
             result = ring_result(name, data)
         if result is None:
@@ -452,7 +455,7 @@ class Expressions:
             base = self._data(accumulator)
         full_a = np.broadcast_to(self._data(a), a.type.shape)
         full_b = np.broadcast_to(self._data(b), b.type.shape)
-        chain = extended(chain, rule, full_a, full_b)
+        chain = extended(chain, step, rule, full_a, full_b)
         return RuntimeValue(base, step.types[0], False, HashNote(chain=chain))
 
     # Help.
@@ -462,11 +465,18 @@ class Expressions:
         decision = Decision(kind, step.line, step.source_line, way)
         self.decisions[decision] = self.decisions.get(decision, 0) + 1
 
+    def _note_number(self, step: Op, value: RuntimeValue) -> None:
+        """Remember the first known number that a line computes with, such as the length of a row."""
+        if not value.type.shape and step.line not in self._numbers:
+            self._numbers.add(step.line)
+            self.note_way("number", step, f"computes with the number {value.number}")
+
     def _data(self, value: RuntimeValue) -> Hashes:
         if value.known:
             return value.data.view(np.uint64)
         note = value.note
         if isinstance(note, HashNote) and note.chain is not None:
+            self.note_way("product", note.chain.step, f"adds up {note.chain.length} of K")
             return matched(note.chain, value.data)
         return value.data
 
