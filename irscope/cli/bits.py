@@ -44,6 +44,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reference", metavar="VARIANT", help="compare the others with this variant (default: the first)"
     )
+    parser.add_argument(
+        "--invariant",
+        metavar="M,N",
+        help="say whether the bits of a row depend on these sizes of the launch, or on its grid",
+    )
     options.add_document_format(parser)
     options.add_width(parser)
 
@@ -73,4 +78,6 @@ def _answers(workspace: Workspace, args: argparse.Namespace) -> list[ProblemBits
     if variants and reference and reference not in variants:
         variants.insert(0, reference)
     with counting_bar("executing") as report:
-        return workspace.bits(args.kernel, args.target, args.launch, variants, reference, report)
+        return workspace.bits(
+            args.kernel, args.target, args.launch, variants, reference, report, args.invariant or ()
+        )

@@ -35,6 +35,7 @@ from irscope.workspace.stage_reader import SizedCache
 
 if TYPE_CHECKING:
     from irscope.languages.document import Document
+    from irscope.workspace.invariance import Invariance, RowDifference
     from irscope.workspace.workspace import Workspace
 
 Report = Callable[[int, int], None]
@@ -53,7 +54,7 @@ class ProblemBits:
     without arguments and launches. `classes` are the variants by what they compute, the class of the
     reference first. `unknown` maps the ids of all other variants to the reason. `differences` say what
     separates each two classes. `reference` is the id of the variant that others are compared with; None if
-    nothing is known of it.
+    nothing is known of it. `invariance` says whether rows depend on how many there are; None if nobody asked.
     """
 
     problem: Problem
@@ -61,6 +62,7 @@ class ProblemBits:
     unknown: Mapping[int, str]
     differences: tuple[ClassDifference, ...]
     reference: int | None
+    invariance: Invariance | None = None
 
     @property
     def reference_class(self) -> str | None:
@@ -80,8 +82,8 @@ class ProblemBits:
         """Return what separates the other classes from the first one, which is that of the reference."""
         return tuple(item for item in self.differences if item.a == self.classes[0].name)
 
-    def reason_texts(self, difference: ClassDifference) -> list[str]:
-        """Return what separates two classes, `line 27 (...): A ...; B ...`."""
+    def reason_texts(self, difference: ClassDifference | RowDifference) -> list[str]:
+        """Return what separates two classes, or launches, `line 27 (...): A ...; B ...`."""
         texts = [f"{self.place(reason)}: {reason.text}" for reason in difference.reasons]
         return texts or ["irscope does not know which line decides"]
 
@@ -176,12 +178,10 @@ def _problem_bits(
     for variant in problem.unlaunched:
         reason = _failure(variant) or refusals.get(variant.id, NOT_LAUNCHED)
         evaluations[variant.id] = Evaluation(unanswered=reason)
-    return _classified(problem, evaluations, reference)
+    return classified(problem, evaluations, reference)
 
 
-def _classified(
-    problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None
-) -> ProblemBits:
+def classified(problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None) -> ProblemBits:
     """Return the classes; the first evaluated variant is the reference, unless `reference` is unknown."""
     result = classify(evaluations)
     first = result.classes[0].variants[0] if result.classes and reference not in result.unknown else None
@@ -195,10 +195,18 @@ class Evaluations:
         self._workspace = workspace
         self._held: SizedCache[Evaluation] = SizedCache(_HELD_ELEMENTS)
 
-    def of(self, variant: Variant, launch: Launch, kernel: Kernel | None = None) -> Evaluation:
+    def of(
+        self,
+        variant: Variant,
+        launch: Launch,
+        kernel: Kernel | None = None,
+        first: int = 1,
+        fusion: bool | None = None,
+    ) -> Evaluation:
         """Return what a launch writes, as hashes; equal TTGIR with an equal launch is executed once.
 
-        Lines are those of the source of `kernel` (None: the variant's own).
+        Lines are those of the source of `kernel` (None: the variant's own). `first` is as in `evaluate`;
+        `fusion`: whether products are fused into sums (None: as the variant was compiled).
         """
         kernels = variant.kernel, kernel or variant.kernel
         if failure := _failure(variant):
@@ -208,17 +216,17 @@ class Evaluations:
         except UserError as error:
             return Evaluation(unanswered=str(error))
         version = triton_version(variant.toolchain.versions.get("triton", ""))
-        fusion, flush = (
-            bool(variant.metadata.get(name, True)) for name in ("enable_fp_fusion", "enable_reflect_ftz")
-        )
+        flush = bool(variant.metadata.get("enable_reflect_ftz", True))
+        if fusion is None:
+            fusion = bool(variant.metadata.get("enable_fp_fusion", True))
         machine_launch = _kernel_launch(variant, launch, document)
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())
-        key = content, kernels, version, arguments, machine_launch.grid, fusion, flush
+        key = content, kernels, version, arguments, machine_launch.grid, fusion, flush, first
         held = self._held.get(key)
         if held is not None:
             return held
-        evaluation = evaluate(document, version, machine_launch, fusion, flush)
+        evaluation = evaluate(document, version, machine_launch, fusion, flush, first)
         size = sum(len(addresses) for addresses, _ in evaluation.outputs.values())
         return self._held.put(key, evaluation, size)
 
