@@ -48,6 +48,8 @@ KINDS = {
     "fp_to_fp": "cast",
 }
 _FLOAT_BITS = re.compile(r"[a-z]+(\d+)")
+# Attributes that passes leave behind, such as the partition that an operation belongs to.
+_PASS_ATTRIBUTE = re.compile(r"\b(?:async_task_id|\w+\.[\w.]+) = (?:array<[^>]*>|[^,}]+)(?:, )?")
 
 
 def in_shape(data: Array, type_: Type) -> Array:
@@ -88,10 +90,10 @@ def widens(step: Op) -> bool:
 
 def operation_name(step: Op) -> str:
     """Return what identifies an element-wise operation: its name, attributes and types, without layouts."""
-    text = step.text
     if step.opcode in ("tt.elementwise_inline_asm", "tt.extern_elementwise"):
-        head = re.sub(r"%[\w$.#-]+", "", text.rpartition(" : ")[0])
+        head = re.sub(r"%[\w$.#-]+", "", step.text.rpartition(" : ")[0])
         return f"{step.opcode} {head} {step.types[0].element}"
+    text = _PASS_ATTRIBUTE.sub("", step.text).replace("{}", "")
     head = re.sub(r"%[\w$.#-]+(?:, )?", "", text.partition(" : ")[0]).strip()
     elements = " ".join(type_.element for type_ in (*step.operand_types[:1], *step.types))
     return f"{step.opcode} {head} {elements}"
