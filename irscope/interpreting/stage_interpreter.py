@@ -24,7 +24,6 @@ from irscope.interpreting.runtime_values import (
     RuntimeValue,
     is_integer,
     known_number,
-    size_in_bytes,
     tensor_in,
     wrapped,
 )
@@ -159,6 +158,9 @@ class StageInterpreter:
                 results = []
             else:
                 results = self._execute(step, [values[name] for name in step.operands])
+                for name, item in zip(step.results, results, strict=True):
+                    if isinstance(item, RuntimeValue) and not item.known:
+                        self.domain.computed(step, name, item)
             for name, item in zip(step.results, results, strict=True):
                 values[name] = item
         return []
@@ -397,18 +399,6 @@ def _select(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Re
     return [machine.domain.select(step, condition, one, other)]
 
 
-def _addptr(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    pointer, offset = operands
-    if not (isinstance(pointer, RuntimeValue) and isinstance(offset, RuntimeValue)):
-        raise UnansweredError("an address that is no number", step)
-    match = re.match(r"!tt\.ptr<(.+?)(?:, \d+)?>$", pointer.type.element)
-    size = size_in_bytes(match[1] if match else "i8")
-    type_ = step.types[0]
-    if pointer.known and offset.known:
-        return [RuntimeValue(pointer.data + offset.data * size, type_)]
-    return [machine.domain.compute(step, [pointer, offset])]
-
-
 def _nothing(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     return [None] * len(step.results)
 
@@ -427,13 +417,14 @@ _PLAIN: Mapping[str, Handler] = {
     "tt.get_program_id": _program_id,
     "tt.get_num_programs": _program_id,
     "arith.select": _select,
-    "tt.addptr": _addptr,
     "ub.poison": _poison,
     "ttg.warp_id": _warp_id,
     "nvgpu.cluster_id": _warp_id,
     "llvm.intr.assume": _nothing,
     "tt.assert": _nothing,
     "tt.print": _nothing,
+    "rocdl.s.setprio": _nothing,
+    "rocdl.sched.barrier": _nothing,
     "gpu.barrier": _nothing,
     "ttg.local_barrier": _nothing,
     "ttg.barrier": _nothing,

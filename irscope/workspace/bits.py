@@ -7,17 +7,17 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from irscope.facts.instruction_mix import place_text
+from irscope.facts.instruction_mix import place_text, statement_text
 from irscope.facts.source.alignment import line_map
 from irscope.facts.source.map import SourcePlace
 from irscope.interpreting.bits.classes import (
     BitClass,
     ClassDifference,
     Evaluation,
-    Reason,
     classify,
     evaluate,
 )
+from irscope.interpreting.bits.reasons import Reason
 from irscope.interpreting.stage_interpreter import KernelLaunch
 from irscope.layouts.convert import triton_version
 from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
@@ -88,11 +88,17 @@ class ProblemBits:
         return texts or ["irscope does not know which line decides"]
 
     def place(self, reason: Reason) -> str:
-        """Return the line that a reason is about: `line 27 (total = tl.sum(x))`."""
+        """Return the line that a reason is about: `line 27 (total = tl.sum(x))`.
+
+        With the line of a helper: `line 27 (y = norm(x), in line 7: return tl.sum(x) / n)`.
+        """
         if not reason.source_line:
             return f"{reason.stage} line {reason.line + 1}"
         kernel = self.problem.variants[0].kernel
-        return place_text(SourcePlace(kernel.source.file, reason.source_line), kernel).removeprefix("of ")
+        helper = SourcePlace(*reason.helper) if reason.helper else None
+        inside = [f"line {helper.line}: {statement_text(helper, kernel)}"] if helper else []
+        place = SourcePlace(kernel.source.file, reason.source_line)
+        return place_text(place, kernel, helpers=inside).removeprefix("of ")
 
     def common_config(self, bit_class: BitClass) -> dict[str, list[str]]:
         """Return the fewest config values that all of a class have, and no variant of another class has.
@@ -216,9 +222,11 @@ class Evaluations:
         except UserError as error:
             return Evaluation(unanswered=str(error))
         version = triton_version(variant.toolchain.versions.get("triton", ""))
-        flush = bool(variant.metadata.get("enable_reflect_ftz", True))
+        metadata = variant.metadata
         if fusion is None:
-            fusion = bool(variant.metadata.get("enable_fp_fusion", True))
+            fusion = bool(metadata.get("enable_fp_fusion", True))
+        # The option of NVIDIA, and that of AMD.
+        flush = bool(metadata.get("enable_reflect_ftz", True)) and not metadata.get("allow_flush_denorm")
         machine_launch = _kernel_launch(variant, launch, document)
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())

@@ -13,7 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
-from irscope.interpreting.bits.classes import Evaluation, Reason, common_elements_agree, reasons
+from irscope.interpreting.bits.classes import Evaluation, common_elements_agree
+from irscope.interpreting.bits.reasons import Reason, reasons
 from irscope.model import Launch, UserError, Variant, format_value
 from irscope.model.records import grouped
 from irscope.workspace.bits import NOT_LAUNCHED, ProblemBits, classified

@@ -29,7 +29,7 @@ PROOFS: dict[str, tuple[str, set[str], set[str]]] = {
     "block sizes of an `int8` product": ("integers", {"BM", "BN", "BK"}, set()),
     "precision of an `fp32` product, `tf32` or `ieee`": ("precisions", {"PRECISION"}, {"product"}),
     "type of the accumulator of a product": ("accumulator", {"ACCUMULATOR"}, {"product"}),
-    "`SPLIT_K`, 1 or 2": ("split_k", {"SPLIT_K"}, set()),
+    "`SPLIT_K`, 1 or 2": ("split_k", {"SPLIT_K"}, {"split"}),
     "`num_warps` of a product with 2 atomic additions to each element": ("split_in_2", {"num_warps"}, set()),
     "`num_warps` of a product with 4 atomic additions to each element": (
         "split_in_4",

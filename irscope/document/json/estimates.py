@@ -99,7 +99,12 @@ _BIT_LAUNCH: Projection[ProblemBits] = Projection(
     constants=of("problem.constants", _parsed),
 )
 _REASON = Projection[Any](
-    kind="kind", stage="stage", line=from_one("line"), source_line=known("source_line"), text="text"
+    kind="kind",
+    stage="stage",
+    line=from_one("line"),
+    source_line=known("source_line"),
+    helper=of("helper", lambda helper: helper and dict(zip(("file", "line"), helper, strict=True))),
+    text="text",
 )
 _BITS: Projection[ProblemBits] = Projection(
     kernel="problem.kernel",

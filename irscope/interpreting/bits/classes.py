@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import combinations, product
 
@@ -11,7 +11,9 @@ import numpy as np
 from irscope.interpreting.bits import hashes
 from irscope.interpreting.bits.expressions import Decision, Expressions
 from irscope.interpreting.bits.hashes import Hashes
-from irscope.interpreting.bits.written import SCATTERED, Addresses, Memory
+from irscope.interpreting.bits.marks import Marks
+from irscope.interpreting.bits.reasons import Reason, reasons
+from irscope.interpreting.bits.written import SCATTERED, Addresses
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
 from irscope.interpreting.stage_program import StageProgram
 from irscope.interpreting.unanswered import UnansweredError
@@ -24,8 +26,6 @@ _WHOLE_GRID = 32
 _WHOLE_ELEMENTS = 100_000_000
 # The results of the first programs of a grid that is not executed whole have at most so many elements.
 _FIRST_ELEMENTS = 20_000_000
-# As many ways of computing a line are listed.
-_MOST_WAYS = 3
 # So few contributions to one element give the same bits in any order: addition commutes.
 _ORDERLESS = 2
 
@@ -36,12 +36,15 @@ class Evaluation:
 
     `outputs` maps the number of an argument to the addresses written and their hashes. `unanswered` says why
     the variant could not be evaluated, with the index of the line of the stage; all else is then empty.
+    `decisions` are counted; `marks` say in short what each operation computed.
     `repeatable` is False if the order of atomic operations, which no launch repeats, decides about bits.
     `whole`: all programs were executed, so the addresses are all that are written.
     """
 
     outputs: Mapping[int, tuple[Addresses, Hashes]] = field(default_factory=dict)
-    decisions: tuple[Decision, ...] = ()
+    decisions: Mapping[Decision, int] = field(default_factory=dict)
+    marks: Marks = field(default_factory=dict)
+    fusion: bool = True
     repeatable: bool = True
     whole: bool = False
     unanswered: str = ""
@@ -58,17 +61,6 @@ class BitClass:
     name: str
     variants: tuple[int, ...]
     repeatable: bool
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why two classes differ: at a line of a stage (index from 0) and of the source (0 if unknown)."""
-
-    kind: str
-    stage: str
-    line: int
-    source_line: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -99,7 +91,8 @@ def evaluate(
 ) -> Evaluation:
     """Execute the final TTGIR of a variant for some programs of a launch. Never raises.
 
-    `fusion` and `flush` are the options `enable_fp_fusion` and `enable_reflect_ftz` (denormals in libdevice).
+    `fusion` is the option `enable_fp_fusion`; `flush` is False if denormals are not treated as by default:
+    `enable_reflect_ftz=False` on NVIDIA (in libdevice), `allow_flush_denorm=True` on AMD.
     Of a grid that is not executed whole, up to `first` of the first programs, the middle and the last are.
     """
     expressions = Expressions(fusion, flush)
@@ -112,11 +105,11 @@ def evaluate(
         for program_id in _others(launch.grid, x * y * z if whole else first):
             machine.run(program_id)
         outputs = {argument: writes.final() for argument, writes in expressions.memory.outputs.items()}
-        repeatable = _add_atomics(expressions.memory, outputs, whole)
+        repeatable = _add_atomics(expressions, outputs, whole)
     except UnansweredError as error:
         line = error.step.line if error.step else None
         return Evaluation(unanswered=error.reason, line=line)
-    return Evaluation(outputs, tuple(expressions.decisions), repeatable, whole)
+    return Evaluation(outputs, expressions.decisions, expressions.marks, fusion, repeatable, whole)
 
 
 def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
@@ -144,37 +137,6 @@ def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
         for a, b in combinations(classes, 2)
     )
     return BitClasses(classes, unknown, differences)
-
-
-def reasons(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
-    """Yield what was decided differently for two variants, line by line."""
-    for name, item in (("A", a), ("B", b)):
-        if not item.repeatable:
-            for way in item.decisions:
-                if way.kind == "atomics":
-                    text = f"{name} adds with atomics, whose order is not defined"
-                    yield Reason("atomics", "ttgir", way.line, way.source_line, text)
-    ways_a, ways_b = _ways(a), _ways(b)
-    for key in sorted(ways_a.keys() | ways_b.keys(), key=lambda key: (key[1], key[0])):
-        ones, others = ways_a.get(key, {}), ways_b.get(key, {})
-        if ones.keys() == others.keys():
-            continue
-        kind, source_line = key
-        line = next(iter((ones or others).values()))
-        yield Reason(kind, "ttgir", line, source_line, f"A {_listed(ones)}; B {_listed(others)}")
-
-
-def _ways(evaluation: Evaluation) -> dict[tuple[str, int], dict[str, int]]:
-    """Map (kind, line of the source) to the ways that were chosen there, with the line of the stage."""
-    ways: dict[tuple[str, int], dict[str, int]] = {}
-    for decision in evaluation.decisions:
-        ways.setdefault((decision.kind, decision.source_line), {}).setdefault(decision.way, decision.line)
-    return ways
-
-
-def _listed(ways: Iterable[str]) -> str:
-    first, rest = list(ways)[:_MOST_WAYS], list(ways)[_MOST_WAYS:]
-    return " and ".join(first + ([f"{len(rest)} more"] if rest else [])) or "does not"
 
 
 def _others(grid: tuple[int, int, int], first: int) -> list[tuple[int, int, int]]:
@@ -213,8 +175,9 @@ def common_elements_agree(a: Evaluation, b: Evaluation) -> bool | None:
     return answer
 
 
-def _add_atomics(memory: Memory, outputs: dict[int, tuple[Addresses, Hashes]], whole: bool) -> bool:
+def _add_atomics(expressions: Expressions, outputs: dict[int, tuple[Addresses, Hashes]], whole: bool) -> bool:
     """Add the results of atomic operations to the outputs; return False if no launch repeats them."""
+    memory = expressions.memory
     repeatable = not memory.ordered
     for (argument, kind), writes in memory.atomics.items():
         addresses = np.concatenate(writes.addresses)
@@ -226,6 +189,11 @@ def _add_atomics(memory: Memory, outputs: dict[int, tuple[Addresses, Hashes]], w
             repeatable = False
         elif kind == "fadd" and not whole:
             raise UnansweredError("how many programs add to one element is not known without executing all")
+        if kind == "fadd":
+            many = int(counts.max(initial=0))
+            for step in writes.steps.values():
+                sums = "1 program" if many == 1 else f"{many} programs"
+                expressions.note_way("split", step, f"adds what {sums} computed to each element")
         folded = values if kind == "add" else hashes.folded(kind, values)
         total = np.zeros(len(unique), np.uint64)
         np.add.at(total, index, folded)

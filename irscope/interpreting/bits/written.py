@@ -18,11 +18,11 @@ Addresses = NDArray[np.int64]
 
 @dataclass
 class Writes:
-    """Writes to what one argument points to, in order; `steps` are the operations that wrote."""
+    """Writes to what one argument points to, in order; `steps` are the operations that wrote, by line."""
 
     addresses: list[Addresses] = field(default_factory=list)
     values: list[Hashes] = field(default_factory=list)
-    steps: set[tuple[int, int]] = field(default_factory=set)
+    steps: dict[int, Op] = field(default_factory=dict)
 
     def final(self) -> tuple[Addresses, Hashes]:
         """Return each address once, in ascending order, with what was written to it last."""
@@ -88,7 +88,7 @@ class Memory:
                 writes = place.setdefault(argument, Writes())
                 writes.addresses.append(addresses[chosen])
                 writes.values.append(values[chosen])
-                writes.steps.add((step.line, step.source_line))
+                writes.steps[step.line] = step
             self._sorted.pop(argument, None)
 
     def add(
@@ -106,7 +106,7 @@ class Memory:
             writes = self.atomics.setdefault((argument, kind), Writes())
             writes.addresses.append(addresses[chosen])
             writes.values.append(values[chosen])
-            writes.steps.add((step.line, step.source_line))
+            writes.steps[step.line] = step
 
 
 def _masked(
