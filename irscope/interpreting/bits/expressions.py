@@ -77,8 +77,6 @@ class Expressions:
         self.memory = Memory()
         self.decisions: dict[Decision, int] = {}
         self.marks: dict[str, Mark] = {}
-        # The lines of the stage whose number was noted.
-        self._numbers: set[int] = set()
         self._program: StageProgram | None = None
         # In a reduction, the results that a thread computes side by side, and in which threads.
         self._side_by_side = ""
@@ -231,7 +229,8 @@ class Expressions:
             result, note = data[0], HashNote(plain, is_short(operands[0].type.element))
         elif name in ("sitofp", "uitofp") and operands[0].known:
             result, note = hashes.constants(operands[0].data.astype(np.float64)), ANY
-            self._note_number(step, operands[0])
+            if not operands[0].type.shape:
+                self.note_way("number", step, f"computes with the number {operands[0].number}")
         elif is_integer(type_.element):
             result = ring_result(name, data)
         if result is None:
@@ -474,12 +473,6 @@ class Expressions:
         """Remember which way of computing was chosen at a line."""
         decision = Decision(kind, step.line, step.place, way)
         self.decisions[decision] = self.decisions.get(decision, 0) + 1
-
-    def _note_number(self, step: Op, value: RuntimeValue) -> None:
-        """Remember the first known number that a line computes with, such as the length of a row."""
-        if not value.type.shape and step.line not in self._numbers:
-            self._numbers.add(step.line)
-            self.note_way("number", step, f"computes with the number {value.number}")
 
     def _data(self, value: RuntimeValue) -> Hashes:
         if value.known:
