@@ -10,6 +10,7 @@ import pytest
 
 from irscope.interpreting.bits import classes
 from irscope.interpreting.stage_interpreter import KernelLaunch
+from irscope.languages.mlir.parser import parse
 from irscope.model import Failure, UserError
 from irscope.workspace import Workspace
 from irscope.workspace.bits import NOT_LAUNCHED, ProblemBits, bit_classes
@@ -162,3 +163,10 @@ def test_a_descriptor_that_is_an_argument(opened: Workspace):
     """Its block and element are in its type, its shape and strides in the launch."""
     answer = only(opened.bits("shift"))
     assert not answer.unknown and answer.classes[0].variants == ids(opened, "shift")
+
+
+def test_a_kernel_that_writes_nothing_is_unknown():
+    """ "Same" would promise nothing."""
+    stage = parse("module {\n  tt.func public @kernel() {\n    tt.return\n  }\n}\n")
+    evaluation = classes.evaluate(stage, (3, 9), KernelLaunch({}, (1, 1, 1)), True)
+    assert evaluation.unanswered == "the programs that were executed write nothing to memory"

@@ -113,6 +113,8 @@ def evaluate(
             machine.run(program_id)
         outputs = {argument: writes.final() for argument, writes in memory.outputs.items()}
         repeatable = _add_atomics(expressions, outputs, whole)
+        if not outputs:
+            raise UnansweredError("the programs that were executed write nothing to memory")
     except UnansweredError as error:
         line = error.step.line if error.step else None
         return Evaluation(unanswered=error.reason, line=line)
