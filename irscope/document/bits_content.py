@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from irscope.document.blocks import Block, Column, Line, Table, title
+from irscope.document.blocks import Column, Line, Table, title
 from irscope.model.records import grouped
 from irscope.model.text import pluralize
+from irscope.workspace.launched_bits import CONTRADICTION, agreement
 from irscope.workspace.problem_sizes import problem_titles
 
 if TYPE_CHECKING:
+    from irscope.workspace import TextLine
     from irscope.workspace.bits import ProblemBits
     from irscope.workspace.invariance import Invariance
 
@@ -30,17 +32,23 @@ _CHOICES = {
 }
 
 
-def bits_content(answers: Sequence[ProblemBits], names: Mapping[int, str]) -> Iterator[Block]:
-    """Yield the classes of each problem; `names` are those of the variants by id."""
+def bits_content(
+    answers: Sequence[ProblemBits], names: Mapping[int, str], numbers: Sequence[str] = ()
+) -> Iterator[Line | Table]:
+    """Yield the classes of each problem; `names` are those of the variants by id.
+
+    `numbers` are those of the problems, for views that refer to them.
+    """
     titles = problem_titles([answer.problem for answer in answers])
-    for answer, text in zip(answers, titles, strict=True):
+    for answer, text, number in zip(answers, titles, numbers or [""] * len(titles), strict=True):
         problem = answer.problem
-        yield title(f"{problem.kernel}  {problem.target}  {text}".rstrip())
+        yield title(f"{number}  {problem.kernel}  {problem.target}  {text}".strip())
         if answer.invariance:
             yield from _invariance(answer, answer.invariance, names)
         yield from _classes(answer)
         yield from _differences(answer, names)
         yield from _unknown(answer)
+        yield from _launched(answer)
     if any(answer.classes for answer in answers):
         yield Line(PROMISE, gap=True, fit="wrapped")
 
@@ -61,7 +69,7 @@ def _invariance(answer: ProblemBits, item: Invariance, names: Mapping[int, str])
     yield Line(f"{even}{_CHOICES[item.choice]}", 1, fit="wrapped")
     for difference in item.differences[:_MOST_DIFFERENCES]:
         sides = ((side.variant.id, f", {side.size}") for side in (difference.a, difference.b))
-        yield from _compared(sides, answer.reason_texts(difference), names)
+        yield from _compared(sides, answer.reason_lines(difference), names)
     if (more := len(item.differences) - _MOST_DIFFERENCES) > 0:
         yield Line(f"and {more} more", 1)
     for text in item.unknown:
@@ -71,7 +79,7 @@ def _invariance(answer: ProblemBits, item: Invariance, names: Mapping[int, str])
         yield Line(text, 1, fit="wrapped")
 
 
-def _classes(answer: ProblemBits) -> Iterator[Block]:
+def _classes(answer: ProblemBits) -> Iterator[Line | Table]:
     classes = answer.classes
     if not classes:
         return
@@ -105,17 +113,21 @@ def _differences(answer: ProblemBits, names: Mapping[int, str]) -> Iterator[Line
     for difference in answer.from_first:
         yield title(f"{difference.b} differs from {difference.a}")
         sides = ((members[name], "") for name in (difference.a, difference.b))
-        yield from _compared(sides, answer.reason_texts(difference), names)
+        yield from _compared(sides, answer.reason_lines(difference), names)
+
+
+def wrapped(lines: Iterable[TextLine]) -> Iterator[Line]:
+    """Yield lines that are wrapped at the width of the page."""
+    return (Line(line.text, line.level, fit="wrapped", target=line.target) for line in lines)
 
 
 def _compared(
-    sides: Iterable[tuple[int, str]], reasons: Iterable[str], names: Mapping[int, str]
+    sides: Iterable[tuple[int, str]], reasons: Iterable[TextLine], names: Mapping[int, str]
 ) -> Iterator[Line]:
     """Yield two variants, each with what is to be said of it, and the lines that decide."""
     for letter, (number, text) in zip("AB", sides, strict=True):
         yield Line(f"{letter}: #{number} {names[number]}{text}", 1, fit="wrapped")
-    for text in reasons:
-        yield Line(text, 1, fit="wrapped")
+    yield from wrapped(reasons)
 
 
 def _unknown(answer: ProblemBits) -> Iterator[Line]:
@@ -124,6 +136,22 @@ def _unknown(answer: ProblemBits) -> Iterator[Line]:
     yield title(f"unknown: {pluralize(len(answer.unknown), 'config')}")
     for reason, numbers in grouped(answer.unknown, answer.unknown.__getitem__).items():
         yield Line(f"{ids_text(numbers)}: {reason}", 1, fit="wrapped")
+
+
+def _launched(answer: ProblemBits) -> Iterator[Line]:
+    """Yield what launches on a GPU computed, and whether that is what was predicted."""
+    launched = answer.launched
+    if launched is None:
+        return
+    where = f" on {launched.device}" if launched.device else ""
+    yield title(f"launched{where}, each variant twice, from {launched.inputs} values")
+    for point in agreement(answer):
+        if point.kind == CONTRADICTION:
+            yield Line([("CONTRADICTION", "warning"), (f"  {point.text}", "")], 1, fit="wrapped")
+        else:
+            yield Line(point.text, 1, fit="wrapped")
+    for reason, numbers in grouped(launched.failed, launched.failed.__getitem__).items():
+        yield Line(f"{ids_text(numbers)} not launched: {reason}", 1, fit="wrapped")
 
 
 def ids_text(numbers: Iterable[int]) -> str:

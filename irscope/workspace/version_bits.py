@@ -18,7 +18,7 @@ from irscope.workspace.workspace import Workspace
 
 
 @dataclass(frozen=True)
-class PairBits:
+class BuildBits:
     """Whether two variants, given by their ids, compute the same bits; they are one with and without fusion.
 
     `answer` is "same", "differ" or "unknown"; `texts` are the lines that decide, or why nobody knows.
@@ -38,7 +38,7 @@ class VersionBits:
     """
 
     change: str
-    pairs: tuple[PairBits, ...]
+    pairs: tuple[BuildBits, ...]
 
     @property
     def counts(self) -> str:
@@ -67,7 +67,7 @@ def version_bits(
         yield VersionBits(f"{newest} with fusion off", tuple(pairs))
 
 
-def _compared(workspace: Workspace, a: Variant, b: Variant, texts: Sequence[str]) -> PairBits:
+def _compared(workspace: Workspace, a: Variant, b: Variant, texts: Sequence[str]) -> BuildBits:
     """Compare two variants, or one with itself without fusion, at every launch."""
     deciding: dict[str, None] = {}
     try:
@@ -90,5 +90,5 @@ def _compared(workspace: Workspace, a: Variant, b: Variant, texts: Sequence[str]
             if math:
                 raise UserError(f"the machine code computes otherwise: {'; '.join(math)}")
     except UserError as error:
-        return PairBits(a.id, b.id, "unknown", (str(error),))
-    return PairBits(a.id, b.id, "differ" if deciding else "same", tuple(deciding))
+        return BuildBits(a.id, b.id, "unknown", (str(error),))
+    return BuildBits(a.id, b.id, "differ" if deciding else "same", tuple(deciding))
