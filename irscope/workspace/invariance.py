@@ -226,7 +226,8 @@ def _row_differences(
         agree = common_elements_agree(evaluations[a], evaluations[b])
         if agree or configs in differences:
             continue
-        why = tuple(reasons(evaluations[a], evaluations[b]))
+        # Other programs were executed, so what they computed does not tell what A and B do in other ways.
+        why = tuple(reasons(*(replace(evaluations[item], marks={}) for item in (a, b))))
         if doubt := _doubt(a, b, vary, agree is False and bool(why)):
             doubts.setdefault(configs, doubt)
         else:

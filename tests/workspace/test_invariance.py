@@ -93,6 +93,13 @@ def test_what_changes_with_the_rows_makes_addresses_unknown(opened: Workspace):
     assert answer.unknown == ("K changes with M, so that rows cannot be told by their addresses",)
 
 
+def test_a_size_that_is_a_stride_makes_addresses_unknown(opened: Workspace):
+    """Columns of `b` and `c` are N apart: an address is another element if N is another one."""
+    answer = only(opened.bits("matmul", launch=TILES, invariant="N"))
+    assert answer.answer == "unknown" and not answer.differences
+    assert answer.unknown[0].startswith("each line does the same with N=512 and N=")
+
+
 def test_what_is_not_known(opened: Workspace):
     answer = only(opened.bits("matmul", invariant="M"))
     assert answer.answer == "unknown" and answer.unknown[0].startswith("only M=256 is known; say how")
