@@ -36,13 +36,15 @@ class Chain:
 
     A row is 0 if nothing but zeros was added. A step in which a row of A is all zeros changes nothing in that
     row: `groups` has, per row, which of the hashes along the first axis of `columns` has the steps that did.
-    `name` is that of the rule.
+    `name` is that of the rule; `length` is how much of K was added, `step` the operation that began.
     """
 
     name: str
     rows: Hashes
     columns: Hashes
     groups: NDArray[np.int64]
+    length: int
+    step: Op
 
 
 _EMPTY = np.uint64(0)
@@ -56,7 +58,8 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
     layout = program.attribute(result.encoding)
     element = a.element
     if layout.kind in ("ttg.blocked", "ttg.slice", "ttg.linear"):
-        return DotRule(1, 1, 1, f"fma {element}", "multiplies with fused multiply-adds, K in order")
+        text = f"multiplies {element}{' unrounded (ieee)' if element == 'f32' else ''}"
+        return DotRule(1, 1, 1, f"fma {element}", f"{text} with fused multiply-adds, K in order")
     bits = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}.get(element, 8)
     width = 32 // bits if bits < 32 else 1
     operand = program.attribute(a.encoding)
@@ -74,7 +77,7 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
             group = min(step.number("maxNumImpreciseAcc", 0) or 1 << 30, 1 << 30)
             if group <= a.shape[-1]:
                 k, name = max(k, group), f"{name} in groups"
-        text = f"multiplies {element}, K {k} per step"
+        text = f"multiplies {element}{' as tf32' if element == 'f32' else ''}, K {k} per step"
         if result.element != "f32":
             name += f" to {result.element}"
             text += f", and adds in {result.element}"
@@ -83,14 +86,16 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
         shape = layout.fields.get("instrShape", "")
         sizes = [int(item) for item in shape.strip("[]").split(",") if item.strip().isdecimal()]
         k = sizes[2] if len(sizes) > 2 else 16
-        name = f"{layout.kind} {element} {b.element} {shape} {width} {layout.fields.get('version', '')}"
-        return DotRule(
-            k, 1, 1, name, f"multiplies {element}, {layout.kind.partition('.')[2]} {shape}, kWidth {width}"
-        )
+        precision = " as tf32" if element == "f32" and "tf32" in step.text else ""
+        fields = (layout.fields.get(key, "") for key in ("version", "isTransposed", "isTranspose"))
+        name = " ".join([layout.kind, element, b.element, precision, shape, str(width), *fields])
+        instruction = f"{layout.kind.partition('.')[2]} {shape}".rstrip()
+        text = f"multiplies {element}{precision}, {instruction}, kWidth {width}"
+        return DotRule(k, 1, 1, name, text)
     raise UnansweredError(f"a product in the layout {layout.kind}", step)
 
 
-def extended(chain: Chain | None, rule: DotRule, a: Hashes, b: Hashes) -> Chain:
+def extended(chain: Chain | None, step: Op, rule: DotRule, a: Hashes, b: Hashes) -> Chain:
     """Return a chain with the steps of one more product added."""
     a_steps = _steps(a, rule)
     b_steps = _steps(np.swapaxes(b, -1, -2), rule)
@@ -113,7 +118,8 @@ def extended(chain: Chain | None, rule: DotRule, a: Hashes, b: Hashes) -> Chain:
         else:
             columns = longer
         rows = np.where(empty, rows, hashes.mix(rows * _STEP + row))
-    return Chain(rule.name, rows, columns, groups)
+    length = a.shape[-1] + (chain.length if chain else 0)
+    return Chain(rule.name, rows, columns, groups, length, chain.step if chain else step)
 
 
 def matched(chain: Chain, base: Hashes) -> Hashes:
