@@ -29,8 +29,8 @@ ReadStage = Callable[[str], bytes | None]
 # Units that a sentence needs after a number; the labels name the others.
 _UNITS_IN_TEXT = ("bytes", "columns", "words", "seconds", "milliseconds")
 
-# Units in a heading; its title says what all other numbers count.
-_ABBREVIATED = {"bytes": "B", "seconds": "s", "milliseconds": "ms"}
+# Units in a heading, in which B is a variant; its title says what all other numbers count.
+_ABBREVIATED = {"bytes": "bytes", "seconds": "s", "milliseconds": "ms"}
 
 
 @frozen
@@ -114,13 +114,13 @@ class FactKind:
 
     @property
     def abbreviated_unit(self) -> str:
-        """Return the unit in a table: "B", "s", "ms"; "" for plain counts, and if the title has it."""
+        """Return the unit in a table: "bytes", "s", "ms"; "" for plain counts, and if the title has it."""
         unit = _ABBREVIATED.get(self.unit, "")
         return "" if f" {self.title}".endswith(f" {unit}") else unit
 
     @property
     def heading(self) -> str:
-        """Return the title with its unit: "Shared B", "Compile s"."""
+        """Return the title with its unit: "Shared bytes", "Compile s"."""
         return f"{self.title} {self.abbreviated_unit}".rstrip()
 
     @property
@@ -129,7 +129,7 @@ class FactKind:
         return self.name.endswith(("_seconds", "_size", "_key"))
 
     def titled(self, text: str) -> str:
-        """Return a value's text with its title and unit: "Stack 0 B"."""
+        """Return a value's text with its title and unit: "Stack 0 bytes"."""
         return " ".join(filter(None, (self.title, text, self.abbreviated_unit)))
 
     def to_json(self) -> dict[str, str]:

@@ -81,8 +81,10 @@ MOVE = KeyGroup(
     (
         key("j,down", "down", "Next line"),
         key("k,up", "up", "Previous line"),
-        key("pagedown,space", "page_down", "Page down"),
-        key("pageup", "page_up", "Page up"),
+        key("pagedown,space,ctrl+f", "page_down", "Page down"),
+        key("pageup,ctrl+b", "page_up", "Page up"),
+        key("ctrl+d", "half_page(1)", "Half a page down"),
+        key("ctrl+u", "half_page(-1)", "Half a page up"),
         key("g,home", "first", "First line"),
         key("G,end", "last", "Last line"),
     ),
@@ -93,7 +95,7 @@ NEXT_MATCH = key("n", "match(1)", "Next match")
 PREVIOUS_MATCH = key("N", "match(-1)", "Previous match")
 EXPLAIN = key("e", "explain", "Explain the terms on the line, or the column", "explain")
 # Of the app, so that every screen has them.
-HELP = key("?", "app.help", "Help: first the keys of this panel", "help", name="help")
+HELP = key("?,f1", "app.help", "Help: first the keys of this panel", "help", name="help")
 SUSPEND = key("ctrl+z", "app.suspend_process", "Suspend irscope; fg continues it", name="suspend")
 QUIT = key("q", "app.ask_to_quit", "Quit; then q or y quits, any other key stays", "quit", name="app.quit")
 # In every screen over the main one.

@@ -247,7 +247,7 @@ def elided(text: str, span: Span, room: int) -> str:
     head = text.rfind(" ", 0, most) + 1 or most
     behind = room - head - len(ELLIPSIS)
     start = min(span[1] + _CONTEXT + len(ELLIPSIS) - behind, span[0])
-    return f"{text[:head]}{ELLIPSIS}{text[start:]}" if start > head + 1 else text
+    return text[:head] + ELLIPSIS + text[start:].removeprefix(ELLIPSIS) if start > head + 1 else text
 
 
 def cell(text: str, width: int, right: bool) -> str:

@@ -67,13 +67,14 @@ class _Half:
 class Columns:
     """How the cells of a screen line are divided: one column, or two with a rule between them.
 
-    `gauge` is the width of the gauge at the right edge of a column.
+    `gauge` is the width of the gauge at the right edge of a column, `python` that of the lines of Python.
     """
 
     page: Page
     width: int
     two: bool
-    gauge: int
+    gauge: int = 0
+    python: int = 0
 
     def width_of(self, right: bool) -> int:
         """Return the width of a side's column."""
@@ -89,7 +90,7 @@ class Columns:
             gutter = sum(1 + side.number_width for side in sides) + 4
         else:
             gutter = sides[-1 if right else 0].number_width + 4
-        return max(self.width_of(right) - gutter - self.gauge, 1)
+        return max(self.width_of(right) - gutter - self.gauge - self.python, 1)
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,7 @@ class RowPainter:
         ]
         segments = [
             *self._gutter(half, numbers, mark, base, part),
+            *self._python(half, base, part),
             *code(text, half.side.language, start, room, base, self.styles, marks, self.wrapped),
         ]
         if self.columns.gauge:
@@ -264,6 +266,14 @@ class RowPainter:
         if mark.isspace():
             return [Segment(f"{numbers} {mark}", ink)]
         return [Segment(f"{numbers} ", ink), Segment(mark, gutter)]
+
+    def _python(self, half: _Half, base: Style, part: int) -> list[Segment]:
+        """Draw the line of Python that a line comes from: `py90`."""
+        if not self.columns.python:
+            return []
+        line = None if part else self.marks[half.right].python.get(half.line)
+        text = f"py{line}" if line else ""
+        return [Segment(f"{text:<{self.columns.python}}", base + self.styles.ink("number"))]
 
     def _part(self, half: _Half, room: int, part: int) -> Span | None:
         """Return the first character of a part of a line and the one after the last.

@@ -184,7 +184,10 @@ def _comparison_of_fact(match: re.Match[str], changes: bool, bits: bool) -> Fact
     fact = ALIASES.get(name, name)
     kinds = kinds_named([fact])
     if fact not in kinds:
-        titled = spellings((kind.name, kind.title, kind.heading) for kind in kinds.values())
+        titled = spellings(
+            (kind.name, kind.title, kind.heading, kind.heading.replace(" bytes", " B"))
+            for kind in kinds.values()
+        )
         if name.lower() not in titled:
             raise UserError(f"no fact '{name}'; the facts are: {', '.join([*kinds, *ALIASES])}")
         fact = titled[name.lower()]

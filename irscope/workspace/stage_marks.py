@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from irscope.facts.occupancy import count
@@ -48,6 +49,7 @@ class LineMarks:
 
     `hot` are the ranges of lines of the loop with most of the work; `loop` describes it ("": there is none).
     `matrix` and `spills` are the lines of matrix instructions and of accesses to spilled values, in order.
+    `python` maps the lines of operations to the numbers of the kernel's lines that they come from.
     """
 
     hot: Sequence[range] = ()
@@ -55,6 +57,12 @@ class LineMarks:
     matrix: Sequence[int] = ()
     spills: Sequence[int] = ()
     pressure: Pressure | None = None
+    python: Mapping[int, int] = field(default_factory=dict)
+
+    @cached_property
+    def longest_python(self) -> int:
+        """Return the number of digits of the longest number of a line of Python; 0 if there is none."""
+        return len(str(max(self.python.values()))) if self.python else 0
 
 
 NO_MARKS = LineMarks()
@@ -90,6 +98,7 @@ def line_marks(workspace: Workspace, variant: Variant, stage: str) -> LineMarks:
         matrix,
         spills,
         _pressure(workspace, variant, stage),
+        {o.line: o.location.outermost.line for o in document.operations if o.location},
     )
 
 

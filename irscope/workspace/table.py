@@ -72,7 +72,7 @@ class FactColumn(TableColumn):
     kind: FactKind
 
     def constant_text(self, text: str) -> str:
-        """Write the column as if all variants have this value: `Stack 0 B`."""
+        """Write the column as if all variants have this value: `Stack 0 bytes`."""
         return self.kind.titled(text)
 
 
@@ -340,7 +340,7 @@ class TableSection:
         return [column for column in columns if self.summaries[column].varies]
 
     def constants(self, columns: Sequence[TableColumn]) -> list[str]:
-        """Return what all variants share: `num_ctas=1`, `Stack 0 B`; nothing if there is only one."""
+        """Return what all variants share: `num_ctas=1`, `Stack 0 bytes`; nothing if there is only one."""
         if len(self.variants) < 2:
             return []
         texts = ((column, self.summaries[column].constant) for column in columns)

@@ -108,7 +108,7 @@ EXAMPLES = [
     ("spills=0", True),
     ("spill_words == 0 and global_load_bytes >= 16", True),
     ("spills == 0 and registers > 100", False),
-    ('"Load B" > 8', True),
+    ('"Load bytes" > 8', True),
     ("load_width<1,024", True),
     ("occupancy = 25%", True),
     ("occupancy >= 0.3", False),

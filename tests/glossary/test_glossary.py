@@ -114,7 +114,7 @@ def test_any_text_can_be_looked_up(text):
         ("rewired", "operand"),
         ("Spill stores", "spill_store_bytes"),
         ("registers per thread", "registers"),
-        ("Shared B", "shared"),
+        ("Shared bytes", "shared"),
     ],
 )
 def test_the_words_of_the_views_have_entries(text, word):

@@ -73,7 +73,7 @@ def test_lines_equal_those_of_split(text: str) -> None:
         lines[len(lines)]
 
 
-@pytest.mark.parametrize(("kind", "instruction"), [("sass", "  LDC R1, "), ("ptx", "   ret;")])
+@pytest.mark.parametrize(("kind", "instruction"), [("sass", "  LDC R1, "), ("ptx", "  ret;")])
 async def test_debug_information_has_no_rows(tmp_path: Path, kind: str, instruction: str) -> None:
     text = captures.stage("matmul_kernel", captures.SMALL, kind)
     made = [

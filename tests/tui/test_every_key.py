@@ -278,6 +278,8 @@ MOVE = {
     "up": Trial(cursor(DiffView), ("f", "g", "j"), becomes(0)),
     "page_down": Trial(lambda pilot: texts(pilot).scroll_offset.y, ("3", "f", "g"), more),
     "page_up": Trial(lambda pilot: texts(pilot).scroll_offset.y, ("3", "f", "G"), less),
+    "half_page(1)": Trial(lambda pilot: texts(pilot).scroll_offset.y, ("3", "f", "g"), more),
+    "half_page(-1)": Trial(lambda pilot: texts(pilot).scroll_offset.y, ("3", "f", "G"), less),
     "first": Trial(cursor(DiffView), ("f", "G"), becomes(0)),
     "last": Trial(lambda pilot: texts(pilot).cursor == texts(pilot).line_count() - 1, ("f", "g"), more),
 }

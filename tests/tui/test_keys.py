@@ -22,6 +22,7 @@ from irscope.tui.screens.help import HelpScreen
 from irscope.tui.screens.home import HomeScreen
 from irscope.tui.widgets.bars import StageTabs, StatusLine
 from irscope.tui.widgets.findings_view import FindingsView
+from irscope.tui.widgets.search_bar import FilterBar, PanelSearch
 from irscope.tui.widgets.variant_table import VariantTable
 from irscope.workspace import Workspace
 from tests.tui.driving import drawn, press, settled, tab, texts
@@ -219,7 +220,43 @@ async def test_search_while_typing_next_and_previous(app: IrscopeApp) -> None:
         await press(pilot, "N", "N")
         assert view.row == matches[-1]
         assert app.focused is view
-        assert f"{len(matches)} lines with arith.addi" in drawn(app.screen.query_one(StatusLine))
+        status = app.screen.query_one(StatusLine)
+        assert f"{len(matches)} of {len(matches)} with arith.addi" in drawn(status)
+        await press(pilot, "n", "n")
+        assert f"2 of {len(matches)} with arith.addi" in drawn(status)
+        await press(pilot, "g")
+        assert f"{len(matches)} lines with arith.addi" in drawn(status)
+
+
+async def test_no_match_is_said_while_typing_and_after(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "slash", *"arith.nothing")
+        bar, status = app.screen.query_one(PanelSearch), app.screen.query_one(StatusLine)
+        assert bar.has_class("-no-match")
+        assert "no match for arith.nothing" in drawn(status)
+        await press(pilot, *["backspace"] * len("nothing"))
+        assert not bar.has_class("-no-match")
+        await press(pilot, *"zz", "enter", "n")
+        assert "no match for arith.zz" in drawn(status)
+        await press(pilot, "escape", "shift+tab", "F", *"nothing")
+        assert app.screen.query_one(FilterBar).has_class("-no-match")
+
+
+async def test_colon_q_asks_whether_to_quit(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "colon", "q", "enter")
+        assert isinstance(app.screen, ConfirmScreen)
+
+
+async def test_half_a_page_and_a_page_as_in_vim(app: IrscopeApp) -> None:
+    async with app.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "f", "g", "ctrl+d", "ctrl+d")
+        view = texts(pilot)
+        halves = view.scroll_offset.y
+        await press(pilot, "g", "ctrl+f")
+        assert 0 < halves <= view.scroll_offset.y <= halves + 1
+        await press(pilot, "ctrl+u", "ctrl+u", "ctrl+b")
+        assert view.scroll_offset.y == 0
 
 
 async def test_canceling_a_search_returns_to_its_start(app: IrscopeApp) -> None:

@@ -143,3 +143,14 @@ async def test_every_size(traced: IrscopeApp) -> None:
             await pilot.resize_terminal(*size)
             await press(pilot, "tab", "j", "k")
         assert traced.is_running
+
+
+async def test_the_gutter_has_the_line_of_python(traced: IrscopeApp) -> None:
+    async with traced.run_test(size=WIDE) as pilot:
+        await press(pilot, "3", "slash", *"group_dot %", "enter")
+        dots = [line for line in drawn(texts(pilot)).splitlines() if "warp_group_dot %" in line]
+        sides = [side for line in dots for side in line.split("│")[:2]]
+        assert sides and all("py45 " in side.partition("%")[0] for side in sides)
+        await pilot.resize_terminal(100, 40)
+        await settled(pilot)
+        assert "py45" not in drawn(texts(pilot))

@@ -82,10 +82,10 @@ async def test_columns_that_vary_are_shown_and_the_others_listed(app: IrscopeApp
         heading = ["#", "BLOCK_M", "warps", "Differs", "in"]
         assert drawn(table).splitlines()[0].split()[:5] == heading
         assert drawn(note).startswith(" all: kernel matmul_kernel, target cuda:90, ")
-        assert "Shared 24,576 B" in drawn(note)
+        assert "Shared 24,576 bytes" in drawn(note)
         assert "Regs" not in drawn(note)  # there is no machine code
         await press(pilot, "shift+tab", "X")
-        assert "Shared B" in drawn(table).splitlines()[0]
+        assert "Shared bytes" in drawn(table).splitlines()[0]
         assert not note.display
 
 

@@ -58,7 +58,7 @@ def test_what_all_variants_have_in_common_is_one_line() -> None:
     facts = known(*STAGES, stack=[0, 0, 0], registers=[32, 64, 96], shared=[None, None, 5])
     found = columns(STAGES, kinds_for("cuda"), facts, InProgress())
     text = constants_text(TableSection(STAGES, facts, found))
-    assert text.startswith("all: BLOCK=64, kernel k, target cuda:90, Stack 0 B")
+    assert text.startswith("all: BLOCK=64, kernel k, target cuda:90, Stack 0 bytes")
     assert "Regs" not in text
     assert "Shared" not in text  # that of two variants is unknown
 

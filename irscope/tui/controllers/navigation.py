@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from irscope.workspace import StageLine
 
 _MAX_JUMPS = 100
+# What users of vim type after `:` to quit.
+_QUIT = ("q", "q!", "qa", "quit")
 
 
 @dataclass(frozen=True)
@@ -109,7 +111,9 @@ class NavigationController(Controller):
         """Asks for the number of a line, a variant or a finding and goes there, in the focused panel."""
         panel, texts = self._panel(), self._screen.texts
         answer = await self._screen.ask(f"Go to {panel.NUMBERED}:")
-        if answer is None:
+        if answer in _QUIT:
+            await self._screen.run_action("app.ask_to_quit")
+        if answer is None or answer in _QUIT:
             return
         start = self._place()
         if not panel.go_to_number(answer):

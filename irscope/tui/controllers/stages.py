@@ -126,10 +126,11 @@ class StageController(Controller):
             self._moved = False
         else:
             self._moved = self._moved or texts.place != self._placed_at
-            cursor = texts.place if page.left.language else _START
+            cursor = texts.place if page.left.language and texts.row else _START
         self.stage = self._shown = stage
         unaligned = not texts.page.compared
         texts.show(page, self.pair.headings(), cursor)
+        page = texts.page
         if cursor == _START and page.runs and page.runs[0][0]:
             texts.go_to_change(1)
         elif page.compared and unaligned and self._moved:

@@ -263,9 +263,10 @@ class CompareScreen(ActionScreen[None]):
             self._status.show_message(self.table.note)
         else:
             summary = self.pair.summary(self.stage)
-            search, progress = str(self.navigation.search), ""
+            progress = ""
             if not self.title_bar.display:  # it is hidden on small screens
                 progress = self.workspace.growth.progress(len(self.workspace.variants))
+            search = self.navigation.search
             self._status.show_position(self.texts, self.stages.detail, search, summary, progress)
 
     def on_descendant_focus(self) -> None:

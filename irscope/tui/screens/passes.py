@@ -284,6 +284,7 @@ class PassesScreen(ReadingScreen[None]):
     async def _compare(self, line: PassLine) -> None:
         page = _page(await self._background.run(self._passes.change, line, self._compared))
         self._texts.show(page, self._headings(line), _TOP)
+        page = self._texts.page
         if page.runs:  # after the bar above got its lines, which take some from the diff
             self.call_after_refresh(self._go_to_change, page)
 

@@ -71,8 +71,7 @@ class ReadingScreen(DismissOnce[ScreenResultType]):
         search = self.search_bar
         search.find()
         if not search.rows:
-            message = f"No line with {search.words}" if search.words else "Search with / first"
-            self.notify(message, markup=False)
+            self.notify(str(search) or "Search with / first", markup=False)
         search.go_to_next(direction)
 
     @on(Input.Changed, "#search")
@@ -83,7 +82,8 @@ class ReadingScreen(DismissOnce[ScreenResultType]):
     @on(Input.Submitted, "#search")
     def _keep_search(self) -> None:
         if self.search_bar.words:
-            self.notify(f"{self.search_bar}; n: next", markup=False)
+            next_key = "" if self.search_bar.fails else "; n: next"
+            self.notify(f"{self.search_bar}{next_key}", markup=False)
         self._close_search()
 
     @on(SearchBar.Canceled, "#search")

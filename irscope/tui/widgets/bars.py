@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -27,6 +27,9 @@ from irscope.tui.paint import ELLIPSIS, cell, fitted
 from irscope.tui.table_model import TableModel
 from irscope.tui.widgets.diff_view import DiffView
 from irscope.workspace import Change, Detail, Workspace
+
+if TYPE_CHECKING:
+    from irscope.tui.widgets.search_bar import PanelSearch
 
 # Notes of stages that have not been compared.
 _OPEN = ("·", "…")
@@ -151,10 +154,10 @@ class StageTabs(Bar):
 class StatusLine(Bar):
     """`120/281  change 3/41  shapes too  layout, shape   3 added, 0 removed, 41 shapes`."""
 
-    COMPONENT_CLASSES: ClassVar[set[str]] = {"position", "kinds", "summary"}
+    COMPONENT_CLASSES: ClassVar[set[str]] = {"position", "kinds", "summary", "no-match"}
 
     def show_position(
-        self, texts: DiffView, detail: Detail, matches: str, summary: str, progress: str = ""
+        self, texts: DiffView, detail: Detail, search: PanelSearch, summary: str, progress: str = ""
     ) -> None:
         """Show the cursor's position, the detail, the search, and how the row and the stage differ.
 
@@ -170,12 +173,11 @@ class StatusLine(Bar):
             position.append(detail.value)
         if texts.located and is_stage:
             position.append("locations")
-        if matches:
-            position.append(matches)
         change = page.rows[row].change if page.rows else Change.EQUAL
         kinds = ", ".join((kind.name or "").lower() for kind in Change if kind and kind in change)
         parts = (
-            ("  ".join(position), "position"), (progress, "position"), (kinds, "kinds"), (summary, "summary"),
+            ("  ".join(position), "position"), (str(search), "no-match" if search.fails else "position"),
+            (progress, "position"), (kinds, "kinds"), (summary, "summary"),
         )  # fmt: skip
         self.set_labels([Label(f" {text} ", style) for text, style in parts if text])
 
@@ -251,7 +253,7 @@ class WrappedBar(Bar):
 
 
 class TableNote(Bar):
-    """`3 of 10 match warps=8  all: num_ctas=1, target cuda:90, Stack B 0`; a click shows these columns."""
+    """`3 of 10 match warps=8  all: num_ctas=1, cuda:90, Stack 0 bytes`; a click shows these columns."""
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"count", "constants"}
 

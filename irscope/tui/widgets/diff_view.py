@@ -26,6 +26,8 @@ from irscope.workspace.stage_marks import NO_MARKS
 
 # The heights from which on the change under the cursor has a line, and two lines.
 _FOOTER_FROM, _TWO_FROM = 6, 20
+# The width of a column from which on it has the lines of Python.
+_PYTHON_FROM = 56
 # After a change that is too long for its lines.
 _MORE = " Enter: all"
 
@@ -108,6 +110,13 @@ class DiffView(PageView):
         """Mark the matches of a search."""
         self._query = query
         self.redraw()
+
+    def go_to_line(self, line: int, right: bool) -> None:
+        """Move the cursor to a line of one side; if it has no row, show all of the text."""
+        side = self._page.right if right else self._page.left
+        if not self.located and side is not None and line not in side.code_lines:
+            self.toggle_locations()
+        super().go_to_line(line, right)
 
     def highlight(self, left: frozenset[int], right: frozenset[int]) -> None:
         """Highlights lines (from 0) of A and B."""
@@ -309,7 +318,10 @@ class DiffView(PageView):
     @property
     def _columns(self) -> Columns:
         two = self._page.right is not None and not self._layout.unified
-        columns = Columns(self._page, self._text_width, two, 0)
+        columns = Columns(self._page, self._text_width, two)
+        digits = max(marks.longest_python for marks in self._marks)
+        if digits and columns.width_of(False) >= _PYTHON_FROM:
+            columns = replace(columns, python=len("py ") + digits)
         has_pressure = any(marks.pressure for marks in self._marks)
         wide = columns.width_of(False) >= minimap.GAUGE_NARROWEST
         if has_pressure and (wide if self._wants_gauge is None else self._wants_gauge):

@@ -329,13 +329,17 @@ class LineView(ScrollView, can_focus=True):
         """Move up by a screen."""
         self._turn(-1)
 
-    def _turn(self, direction: int) -> None:
+    def action_half_page(self, direction: int) -> None:
+        """Move by half a screen."""
+        self._turn(direction, 2)
+
+    def _turn(self, direction: int, parts: int = 1) -> None:
         top = self.scroll_offset.y
         if self.wraps and direction < 0:
-            step = min(self._first_before(top, self.page_lines) - top, -1)
+            step = min((self._first_before(top, self.page_lines) - top) // parts, -1)
         else:
             visible_lines = self.line_at(self.page_lines - 1) - top if self.wraps else self.page_lines - 1
-            step = direction * max(visible_lines, 1)
+            step = direction * max(visible_lines // parts, 1)
         self._scroll(self.scroll_offset.y + step)
         self.cursor += step
 

@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from irscope.tui.widgets.line_view import LineView
 
 
+# The class of a bar whose words match nothing.
+NO_MATCH = "-no-match"
+
+
 class SearchBar(Input):
     """Hidden until it is opened. Enter keeps the text, Escape cancels."""
 
@@ -67,6 +71,7 @@ class FilterBar(SearchBar):
     def _filter(self, message: Input.Changed) -> None:
         message.stop()
         self._apply(message.value)
+        self.set_class(bool(message.value) and not self._panel.line_count(), NO_MATCH)
 
     @on(Input.Submitted)
     def _keep(self, message: Input.Submitted) -> None:
@@ -109,6 +114,12 @@ class PanelSearch(SearchBar):
             self.words = words
             self.panel.mark_matches(words)
         self.rows = self.panel.matches(self.words) if self.words else ()
+        self.set_class(self.fails, NO_MATCH)
+
+    @property
+    def fails(self) -> bool:
+        """Return True if nothing matches the words."""
+        return bool(self.words) and not self.rows
 
     def go_to_first(self) -> None:
         """Goes to the first match from the origin on; wraps around."""
@@ -130,8 +141,13 @@ class PanelSearch(SearchBar):
             self.panel.focus()
 
     def __str__(self) -> str:
-        """`41 lines with ld.global`; "" without words."""
-        return f"{pluralize(len(self.rows), 'line')} with {self.words}" if self.words else ""
+        """`3 of 41 with ld.global`, `no match for ld.global`; "" without words."""
+        if not self.words or self.fails or self.panel is None:
+            return f"no match for {self.words}" if self.words else ""
+        position, count = self.panel.position, len(self.rows)
+        if position in self.rows:
+            return f"{bisect_right(self.rows, position):,} of {count:,} with {self.words}"
+        return f"{pluralize(count, 'line')} with {self.words}"
 
 
 def next_row(rows: Sequence[int], row: int, direction: int) -> int | None:

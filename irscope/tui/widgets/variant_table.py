@@ -424,7 +424,7 @@ class VariantTable(LineView):
             title = cell(display_line(column.title), span.end - span.start, column.numeric)
             arrow = " "
             if model.sort and model.sort[0] == column.name:
-                arrow = "▼" if model.sort[1] else "▲"
+                arrow = "↓" if model.sort[1] else "↑"
             segments.append(
                 Segment(title, self.style("heading--column") if span.place == self._column else style)
             )
