@@ -323,15 +323,18 @@ class Workspace(StageReader):
 
         `kernel` and `target` select as in `select`; `variants` are those to compare instead. `launch` are
         launches to answer for instead, as text. `reference` is the variant that others are compared with
-        (None: the first of each launch). `report` receives the number of variants done and in total.
+        (None: the first of each launch). With `variants` or `reference`, flags and types such as
+        `PRECISION="tf32"` do not tell problems apart. `report` receives the number of variants done and in
+        total.
         Raises UserError if nothing matches or a launch fits no variant.
         """
         from irscope.workspace.bits import bit_classes
 
         launches = [launch] if isinstance(launch, str) else launch
+        across_flags = variants is not None or reference is not None
         if variants is None:
             variants = [variant for variant in self.select(kernel, target) if variant.edit is None]
-        return bit_classes(self, variants, launches, reference, report)
+        return bit_classes(self, variants, launches, reference, report, across_flags)
 
     # Loops, layouts, passes and compilations.
 
