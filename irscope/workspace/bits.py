@@ -182,9 +182,11 @@ def bit_classes(
     launches: Sequence[str] = (),
     reference: Variant | None = None,
     report: Report = lambda done, total: None,
+    across_flags: bool = False,
 ) -> list[ProblemBits]:
     """Sort the variants of each problem into classes of equal bits; see `Workspace.bits`.
 
+    `across_flags`: flags and types among the constants tell problems apart only if nobody names the variants.
     Raises UserError if a launch of `launches` is malformed, or fits no variant.
     """
     first = None if reference is None else reference.id
@@ -194,6 +196,8 @@ def bit_classes(
     parts = [part for problem in _problems(variants) for part in _specializations(problem)]
     if launches:
         parts = [problem for problem in parts if problem.launches]
+    if across_flags:
+        parts = list(_across_flags(parts))
     total = sum(len(problem.variants) for problem in parts)
     done = 0
     answers = []
@@ -327,6 +331,24 @@ def _specializations(problem: Problem) -> Iterator[Problem]:
             continue
         launches = {variant.id: problem.launches[variant.id] for variant in variants}
         yield replace(requested_problem(launches, variants), unlaunched=unlaunched)
+
+
+def _across_flags(parts: Sequence[Problem]) -> Iterator[Problem]:
+    """Join problems that differ only in flags and types which the configs choose."""
+    for members in grouped(parts, _without_flags).values():
+        first, *others = members
+        yield replace(
+            first,
+            constants=tuple(pair for pair in first.constants if all(pair in p.constants for p in others)),
+            launches={number: launch for part in members for number, launch in part.launches.items()},
+            variants=tuple(variant for part in members for variant in part.variants),
+            unlaunched=tuple(variant for part in members for variant in part.unlaunched),
+        )
+
+
+def _without_flags(part: Problem) -> tuple[object, ...]:
+    types, _ = specialization_key(next(iter((*part.variants, *part.unlaunched))))
+    return part.kernel, part.target, part.arguments, types
 
 
 # Launches.

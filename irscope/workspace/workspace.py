@@ -335,7 +335,9 @@ class Workspace(StageReader):
 
         `kernel` and `target` select as in `select`; `variants` are those to compare instead. `launch` are
         launches to answer for instead, as text. `reference` is the variant that others are compared with
-        (None: the first of each launch). `report` receives the number of variants done and in total.
+        (None: the first of each launch). With `variants` or `reference`, flags and types such as
+        `PRECISION="tf32"` do not tell problems apart. `report` receives the number of variants done and in
+        total.
         `invariant` names what varies with the number of rows, "M" or "grid": each answer, one per problem at
         its largest size, then says whether the bits of a row depend on that.
         Raises UserError if nothing matches or a launch fits no variant.
@@ -343,6 +345,7 @@ class Workspace(StageReader):
         from irscope.workspace.bits import bit_classes
 
         launches = [launch] if isinstance(launch, str) else launch
+        across_flags = variants is not None or reference is not None
         if variants is None:
             variants = [variant for variant in self.select(kernel, target) if variant.edit is None]
         if invariant:
@@ -350,7 +353,7 @@ class Workspace(StageReader):
 
             names = split_entries(invariant) if isinstance(invariant, str) else invariant
             return with_invariance(self, variants, launches, names, reference, report)
-        return bit_classes(self, variants, launches, reference, report)
+        return bit_classes(self, variants, launches, reference, report, across_flags)
 
     # Loops, layouts, passes and compilations.
 

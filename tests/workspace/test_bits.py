@@ -11,7 +11,7 @@ import pytest
 from irscope.interpreting.bits import classes
 from irscope.interpreting.stage_interpreter import KernelLaunch
 from irscope.languages.mlir.parser import parse
-from irscope.model import Failure, UserError
+from irscope.model import Config, Failure, UserError
 from irscope.workspace import Workspace
 from irscope.workspace.bits import NOT_LAUNCHED, ProblemBits, bit_classes
 
@@ -124,6 +124,20 @@ def test_specializations_are_answered_for_themselves(opened: Workspace):
     first, second, *_ = opened.select("row_sum")
     other = replace(second, specialization=tuple(replace(a, key="") for a in second.specialization))
     assert [len(answer.classes) for answer in bit_classes(opened, [first, other])] == [1, 1]
+
+
+def test_variants_with_other_flags_are_compared_if_they_are_named(opened: Workspace):
+    fused, unfused = (
+        replace(variant, config=Config((*variant.config.values, ("FLAG", flag))))
+        for variant, flag in zip(opened.select("axpy"), (True, False), strict=True)
+    )
+    assert [item.problem.constants for item in bit_classes(opened, [fused, unfused])] == [
+        (("FLAG", "True"),),
+        (("FLAG", "False"),),
+    ]
+    answer = only(opened.bits(variants=[fused, unfused]))
+    assert [item.variants for item in answer.classes] == [(fused.id,), (unfused.id,)]
+    assert not answer.problem.constants and answer.reference == fused.id
 
 
 def test_equal_stages_with_equal_launches_are_executed_once(
