@@ -4,6 +4,8 @@ For each launch that the capture has, or --launch. Needs no GPU: the final TTGIR
 of the launch, with the expression that computes a number in place of the number. What cannot be executed is
 unknown, with the reason.
 
+--run also launches the variants on this machine's GPU, and exits with 1 if a prediction is wrong.
+
 example: irscope bits softmax.irscope --launch "grid=(n_rows,), n_rows=4096, n_columns=1000"
 """
 
@@ -12,7 +14,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from irscope.cli import options
+from irscope.cli import consent, options
 from irscope.model import UserError
 from irscope.workspace import Workspace
 
@@ -44,16 +46,32 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reference", metavar="VARIANT", help="compare the others with this variant (default: the first)"
     )
+    parser.add_argument(
+        "--invariant",
+        metavar="M,N",
+        help="say whether the bits of a row depend on these sizes of the launch, or on its grid",
+    )
+    parser.add_argument(
+        "--run",
+        action="store_true",
+        help="launch the variants on this machine's GPU, twice each, and compare what they computed",
+    )
+    consent.add_trust(parser)
     options.add_document_format(parser)
     options.add_width(parser)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the classes. Raises UserError if a variant does not exist or a launch fits none."""
+    """Print the classes; 1 if a launch contradicts them.
+
+    Raises UserError if a variant does not exist, a launch fits none, or --run finds no GPU.
+    """
     if args.variants and (args.kernel or args.target):
         raise UserError("--kernel and --target select variants; leave them out with VARIANT")
     with Workspace(args.capture) as workspace:
         answers = _answers(workspace, args)
+        if args.run:
+            answers = _launched(workspace, answers, args)
         if args.format == "json":
             from irscope.document.json.estimates import bits_document
 
@@ -62,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
             from irscope.document.bits_content import bits_content
 
             options.print_document(bits_content(answers, workspace.names), args)
-    return 0
+    return 1 if any(answer.contradicted for answer in answers) else 0
 
 
 def _answers(workspace: Workspace, args: argparse.Namespace) -> list[ProblemBits]:
@@ -73,4 +91,25 @@ def _answers(workspace: Workspace, args: argparse.Namespace) -> list[ProblemBits
     if variants and reference and reference not in variants:
         variants.insert(0, reference)
     with counting_bar("executing") as report:
-        return workspace.bits(args.kernel, args.target, args.launch, variants, reference, report)
+        return workspace.bits(
+            args.kernel, args.target, args.launch, variants, reference, report, args.invariant or ()
+        )
+
+
+def _launched(
+    workspace: Workspace, answers: list[ProblemBits], args: argparse.Namespace
+) -> list[ProblemBits]:
+    """Launch the variants of all problems. Raises UserError without a GPU, or if the user declines."""
+    from irscope.cli.progress import counting_bar
+    from irscope.jobs.bit_launches import launch_problems
+    from irscope.workspace.trust import has_trusted_binary
+
+    untrusted = [
+        f"the machine code of #{variant.id}"
+        for answer in answers
+        for variant in answer.problem.variants
+        if not has_trusted_binary(variant)
+    ]
+    consent.require_consent(args, args.capture, list(dict.fromkeys(untrusted)))
+    with counting_bar("launching") as report:
+        return launch_problems(workspace, args.capture, answers, report)

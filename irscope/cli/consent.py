@@ -1,4 +1,4 @@
-"""Asks before a command executes Python code that a capture names or has, and that may be somebody else's."""
+"""Asks before a command executes code that a capture names or has, and that may be somebody else's."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_LISTED = 3
 def add_trust(parser: Arguments) -> None:
     """--trust."""
     parser.add_argument(
-        "--trust", action="store_true", help="execute Python code of a CAPTURE that was not compiled here"
+        "--trust", action="store_true", help="execute code of a CAPTURE that was not compiled here"
     )
 
 

@@ -91,9 +91,8 @@ class StageInterpreter:
         self._handlers: dict[str, Handler] = {**MEMORY, **SHAPES, **_PLAIN}
         self.frame = Frame()
         self._step: Op | None = None
-        self._steps = 0
-        # How many elements the results of the program had that was executed last.
-        self.elements = 0
+        # How many operations were executed of the last program, and how many elements their results had.
+        self.steps = self.elements = 0
 
     def run(self, program_id: tuple[int, int, int]) -> None:
         """Execute one program. Raises UnansweredError."""
@@ -101,7 +100,7 @@ class StageInterpreter:
         self.barriers.clear()
         self.descriptors.clear()
         self.scratch = SCRATCH
-        self._steps = self.elements = 0
+        self.steps = self.elements = 0
         self.domain.begin(self.program, program_id)
         frame = Frame()
         for index, name in enumerate(self.program.entry.arguments):
@@ -122,8 +121,9 @@ class StageInterpreter:
             return RuntimeValue(np.array(address, np.int64), Type(f"!tt.ptr<{element}>"))
         number = self.launch.arguments.get(index)
         type_ = self.program.argument_types[index]
-        if "tensordesc<" in type_.element:
-            block, element = tensor_in(type_.element)
+        if type_.kind == "tensordesc" or "tensordesc<" in type_.element:
+            # Triton 3.6 has `tensordesc<tensor<64xf32, #a>>`, later versions `tensordesc<64xf32, #a>`.
+            block, element = (type_.shape, type_.element) if type_.kind else tensor_in(type_.element)
             rank = len(block)
             sizes = [self.launch.arguments.get(index + 1 + place) for place in range(2 * rank)]
             if any(size is None for size in sizes):
@@ -166,13 +166,13 @@ class StageInterpreter:
         return []
 
     def _count(self, step: Op) -> None:
-        self._steps += 1
+        self.steps += 1
         for type_ in step.types:
             size = 1
             for length in type_.shape:
                 size *= length
             self.elements += size
-        if self._steps > self.limits.steps or self.elements > self.limits.elements:
+        if self.steps > self.limits.steps or self.elements > self.limits.elements:
             raise UnansweredError("the program runs for too long to be executed here", step)
 
     def _execute(self, step: Op, operands: Sequence[Item]) -> Results:
@@ -323,7 +323,7 @@ def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execu
     turns = 0
     yield from ()
     while running:
-        before = machine._steps
+        before = machine.steps
         for execution in tuple(running):
             try:
                 waiting = next(execution)
@@ -331,7 +331,7 @@ def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execu
                 running.remove(execution)
                 if execution is first:
                     results = stop.value
-        turns = 0 if machine._steps > before else turns + 1
+        turns = 0 if machine.steps > before else turns + 1
         if running and turns > len(partitions) + 1:
             raise UnansweredError("the partitions wait for each other", waiting)
     return results

@@ -103,6 +103,8 @@ class StageProgram:
         self.document = document
         self._bodies = alias_bodies(document)
         self._layouts = Layouts(triton)
+        self._layout_of: dict[Type, LinearLayout] = {}
+        self._attributes: dict[str, Attribute] = {}
         self.triton = triton
         self.functions: dict[str, OpBlock] = {}
         self._children: dict[int, list[int]] = {}
@@ -151,6 +153,11 @@ class StageProgram:
 
     def layout(self, type_: Type) -> LinearLayout:
         """Return the linear layout of a tensor or buffer. Raises UnansweredError if it is not supported."""
+        if type_ not in self._layout_of:
+            self._layout_of[type_] = self._new_layout(type_)
+        return self._layout_of[type_]
+
+    def _new_layout(self, type_: Type) -> LinearLayout:
         shaped = ShapedType(
             "tensor" if type_.kind == "tensor" else "!ttg.memdesc",
             tuple(map(str, type_.shape)),
@@ -169,7 +176,9 @@ class StageProgram:
         """Return the layout that an encoding names, with aliases expanded."""
         from irscope.languages.mlir.parser import expand_aliases
 
-        return parse_attribute(expand_aliases(encoding, self._bodies))
+        if encoding not in self._attributes:
+            self._attributes[encoding] = parse_attribute(expand_aliases(encoding, self._bodies))
+        return self._attributes[encoding]
 
     def _fill(self, owner: int, blocks: list[OpBlock]) -> None:
         """Add the steps of an operation's regions to `blocks`, whose first one is there."""

@@ -27,6 +27,7 @@ from irscope.store.identity import identity, joined_digest, kernel_columns
 from irscope.store.made_here import remember
 from irscope.store.new_variant import NewVariant
 from irscope.store.schema import ATTACHMENT
+from irscope.targets import backend_of
 
 _FORGET_VARIANT = (
     "DELETE FROM artifact WHERE variant = ?",
@@ -275,7 +276,9 @@ class CaptureWriter:
             )
             variant = int(cursor.lastrowid or 0)
             for stage, content in new.artifacts.items():
-                self._put(variant, stage, content)
+                digest = self._put(variant, stage, content)
+                if new.attachments and stage == backend_of(new.target).binary:
+                    self._compiled.add(digest)
             for attached, content in new.attachments.items():
                 self._compiled.add(self._put(variant, ATTACHMENT + attached, content))
             if new.attachments:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -19,11 +20,12 @@ from irscope.interpreting.bits.classes import (
 )
 from irscope.interpreting.bits.reasons import Reason
 from irscope.interpreting.stage_interpreter import KernelLaunch
-from irscope.layouts.convert import triton_version
+from irscope.layouts.convert import Version, triton_version
 from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
 from irscope.model.records import grouped, varying_keys
 from irscope.model.text import split_entries
-from irscope.workspace.launch_expression import parse_launch
+from irscope.workspace.launch_expression import launched
+from irscope.workspace.launched_bits import CONTRADICTION, LaunchedBits, agreement
 from irscope.workspace.problem_sizes import (
     Problem,
     by_kernel,
@@ -31,10 +33,14 @@ from irscope.workspace.problem_sizes import (
     requested_problem,
     specialization_key,
 )
+from irscope.workspace.source_lines import PythonSource
 from irscope.workspace.stage_reader import SizedCache
+from irscope.workspace.variant_texts import PYTHON
+from irscope.workspace.why_lines import StageLine, TextLine
 
 if TYPE_CHECKING:
     from irscope.languages.document import Document
+    from irscope.workspace.invariance import Invariance, RowDifference
     from irscope.workspace.workspace import Workspace
 
 Report = Callable[[int, int], None]
@@ -53,7 +59,8 @@ class ProblemBits:
     without arguments and launches. `classes` are the variants by what they compute, the class of the
     reference first. `unknown` maps the ids of all other variants to the reason. `differences` say what
     separates each two classes. `reference` is the id of the variant that others are compared with; None if
-    nothing is known of it.
+    nothing is known of it. `launched` is what launches on a GPU computed; None if there were none.
+    `invariance` says whether rows depend on how many there are; None if nobody asked.
     """
 
     problem: Problem
@@ -61,18 +68,29 @@ class ProblemBits:
     unknown: Mapping[int, str]
     differences: tuple[ClassDifference, ...]
     reference: int | None
+    launched: LaunchedBits | None = None
+    invariance: Invariance | None = None
 
     @property
     def reference_class(self) -> str | None:
         """Return the name of the class of the reference; None if nothing is known of it."""
         return None if self.reference is None else self.classes[0].name
 
-    def unrepeatable(self, variant: int) -> str:
-        """Say why a launch of a variant does not repeat its bits, or may not; "" if it does."""
+    @property
+    def contradicted(self) -> bool:
+        """Return True if launches on a GPU contradict the classes."""
+        return any(point.kind == CONTRADICTION for point in agreement(self))
+
+    def unrepeatable(self, variant: int, name: str = "") -> str:
+        """Say why a launch of a variant does not repeat its bits, or may not; "" if it does.
+
+        `name` is that of the variant ("": its number).
+        """
+        name = name or f"#{variant}"
         if variant in self.unknown:
-            return f"the bits of #{variant} are unknown: {self.unknown[variant]}"
+            return f"the bits of {name} are unknown: {self.unknown[variant]}"
         if any(variant in item.variants and not item.repeatable for item in self.classes):
-            return f"not even two launches of #{variant} compute the same bits: the order of atomics decides"
+            return f"not even two launches of {name} compute the same bits: the order of atomics decides"
         return ""
 
     @property
@@ -80,8 +98,8 @@ class ProblemBits:
         """Return what separates the other classes from the first one, which is that of the reference."""
         return tuple(item for item in self.differences if item.a == self.classes[0].name)
 
-    def reason_texts(self, difference: ClassDifference) -> list[str]:
-        """Return what separates two classes, `line 27 (...): A ...; B ...`."""
+    def reason_texts(self, difference: ClassDifference | RowDifference) -> list[str]:
+        """Return what separates two classes, or launches, `line 27 (...): A ...; B ...`."""
         texts = [f"{self.place(reason)}: {reason.text}" for reason in difference.reasons]
         return texts or ["irscope does not know which line decides"]
 
@@ -98,6 +116,35 @@ class ProblemBits:
         place = SourcePlace(kernel.source.file, reason.source_line)
         return place_text(place, kernel, helpers=inside).removeprefix("of ")
 
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """Return the fewest names of config values on which the class depends; () if there is one class.
+
+        All configs whose bits do not repeat count as one class.
+        """
+        classes = {n: item.name if item.repeatable else "" for item in self.classes for n in item.variants}
+        variants = [variant for variant in self.problem.variants if variant.id in classes]
+        names = varying_keys(variant.settings for variant in variants)
+        rows = [(value_texts(variant, names), classes[variant.id]) for variant in variants]
+        for count in range(len(names)):
+            for some in combinations(names, count):
+                pairs = {(tuple(values[name] for name in some), bit_class) for values, bit_class in rows}
+                if len(dict(pairs)) == len(pairs):
+                    return some
+        return tuple(names)
+
+    def reason_lines(self, difference: ClassDifference | RowDifference) -> list[TextLine]:
+        """Return what separates two classes, each text with the line of Python that it is about."""
+        targets = [*map(self._python_line, difference.reasons), None]
+        texts = self.reason_texts(difference)
+        return [TextLine(text, target=target) for text, target in zip(texts, targets, strict=False)]
+
+    def _python_line(self, reason: Reason) -> StageLine | None:
+        variant = self.problem.variants[0]
+        place = SourcePlace(variant.kernel.source.file, reason.source_line)
+        line = PythonSource.of_variant(variant).line_of(place)
+        return None if line is None else StageLine(PYTHON, line, True)
+
     def common_config(self, bit_class: BitClass) -> dict[str, list[str]]:
         """Return the fewest config values that all of a class have, and no variant of another class has.
 
@@ -105,7 +152,7 @@ class ProblemBits:
         """
         variants = self.problem.variants
         names = varying_keys(variant.settings for variant in variants)
-        configs = {variant.id: _value_texts(variant, names) for variant in variants}
+        configs = {variant.id: value_texts(variant, names) for variant in variants}
         inside = [configs[number] for number in bit_class.variants]
         outside = [
             configs[number] for other in self.classes if other is not bit_class for number in other.variants
@@ -119,7 +166,7 @@ class ProblemBits:
         return {} if any(_fits(config, values) for config in outside) else values
 
 
-def _value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
+def value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
     """Return values of a config as text; an option that the config does not set has the compiler's value."""
     values = {**variant.metadata, **variant.settings}
     return {name: format_value(values.get(name)) for name in names}
@@ -145,7 +192,7 @@ def bit_classes(
     first = None if reference is None else reference.id
     refusals: Mapping[int, str] = {}
     if launches:
-        variants, refusals = _launched(variants, launches)
+        variants, refusals = launched(variants, launches)
     parts = [part for problem in _problems(variants) for part in _specializations(problem)]
     if launches:
         parts = [problem for problem in parts if problem.launches]
@@ -186,12 +233,10 @@ def _problem_bits(
     for variant in problem.unlaunched:
         reason = _failure(variant) or refusals.get(variant.id, NOT_LAUNCHED)
         evaluations[variant.id] = Evaluation(unanswered=reason)
-    return _classified(problem, evaluations, reference)
+    return classified(problem, evaluations, reference)
 
 
-def _classified(
-    problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None
-) -> ProblemBits:
+def classified(problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None) -> ProblemBits:
     """Return the classes; the first evaluated variant is the reference, unless `reference` is unknown."""
     result = classify(evaluations)
     first = result.classes[0].variants[0] if result.classes and reference not in result.unknown else None
@@ -205,10 +250,18 @@ class Evaluations:
         self._workspace = workspace
         self._held: SizedCache[Evaluation] = SizedCache(_HELD_ELEMENTS)
 
-    def of(self, variant: Variant, launch: Launch, kernel: Kernel | None = None) -> Evaluation:
+    def of(
+        self,
+        variant: Variant,
+        launch: Launch,
+        kernel: Kernel | None = None,
+        first: int = 1,
+        fusion: bool | None = None,
+    ) -> Evaluation:
         """Return what a launch writes, as hashes; equal TTGIR with an equal launch is executed once.
 
-        Lines are those of the source of `kernel` (None: the variant's own).
+        Lines are those of the source of `kernel` (None: the variant's own). `first` is as in `evaluate`;
+        `fusion`: whether products are fused into sums (None: as the variant was compiled).
         """
         kernels = variant.kernel, kernel or variant.kernel
         if failure := _failure(variant):
@@ -217,21 +270,34 @@ class Evaluations:
             document = line_map(*kernels).in_lines_of_b(self._workspace.document(variant, _STAGE))
         except UserError as error:
             return Evaluation(unanswered=str(error))
-        version = triton_version(variant.toolchain.versions.get("triton", ""))
-        metadata = variant.metadata
-        fusion = bool(metadata.get("enable_fp_fusion", True))
-        # The option of NVIDIA, and that of AMD.
-        flush = bool(metadata.get("enable_reflect_ftz", True)) and not metadata.get("allow_flush_denorm")
-        machine_launch = _kernel_launch(variant, launch, document)
+        version, machine_launch, fuses, flush = _settings(variant, launch, document)
+        fuses = fuses if fusion is None else fusion
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())
-        key = content, kernels, version, arguments, machine_launch.grid, fusion, flush
+        key = content, kernels, version, arguments, machine_launch.grid, fuses, flush, first
         held = self._held.get(key)
         if held is not None:
             return held
-        evaluation = evaluate(document, version, machine_launch, fusion, flush)
+        evaluation = evaluate(document, version, machine_launch, fuses, flush, first)
         size = sum(len(addresses) for addresses, _ in evaluation.outputs.values())
         return self._held.put(key, evaluation, size)
+
+
+def evaluate_launch(variant: Variant, launch: Launch, document: Document) -> Evaluation:
+    """Return what a launch of a variant with this TTGIR writes, as hashes."""
+    return evaluate(document, *_settings(variant, launch, document))
+
+
+def _settings(
+    variant: Variant, launch: Launch, document: Document
+) -> tuple[Version, KernelLaunch, bool, bool]:
+    """Return what an evaluation depends on besides TTGIR: Triton, the launch, and two options."""
+    metadata = variant.metadata
+    fusion = bool(metadata.get("enable_fp_fusion", True))
+    # The option of NVIDIA, and that of AMD.
+    flush = bool(metadata.get("enable_reflect_ftz", True)) and not metadata.get("allow_flush_denorm")
+    version = triton_version(variant.toolchain.versions.get("triton", ""))
+    return version, _kernel_launch(variant, launch, document), fusion, flush
 
 
 def _failure(variant: Variant) -> str:
@@ -242,24 +308,6 @@ def _failure(variant: Variant) -> str:
 
 
 # Problems.
-
-
-def _launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Variant], dict[int, str]]:
-    """Return the variants with the launches that a user wrote, and why those without any have none."""
-    expressions = list(map(parse_launch, texts))
-    result: list[Variant] = []
-    refusals: dict[int, str] = {}
-    for variant in variants:
-        launches: list[Launch] = []
-        for expression in expressions:
-            try:
-                launches.append(expression.launch_of(variant))
-            except UserError as error:  # noqa: PERF203 - compiled for other arguments, or another kernel
-                refusals[variant.id] = str(error)
-        result.append(replace(variant, launches=tuple(launches)))
-    if not any(variant.launches for variant in result) and refusals:
-        raise UserError(next(iter(refusals.values())))
-    return result, refusals
 
 
 def _problems(variants: Sequence[Variant]) -> Iterator[Problem]:

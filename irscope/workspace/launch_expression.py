@@ -10,8 +10,8 @@ Launches that nobody made, stored in a capture, so that its variants can be esti
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -61,6 +61,17 @@ class LaunchExpression:
     grid: _Written
     values: Mapping[str, _Written]
 
+    def number(self, name: str) -> int:
+        """Return the integer that a name is set to. Raises UserError if it is not set to one."""
+        written = self.values.get(name)
+        if written is None or not written.text.isdigit():
+            raise UserError(f"--launch: give {name} a number, such as {name}=4096")
+        return int(written.text)
+
+    def with_number(self, name: str, number: int) -> LaunchExpression:
+        """Return the launch with another value of a name."""
+        return replace(self, values={**self.values, name: _Written(str(number), ast.Constant(number))})
+
     def launch_of(self, variant: Variant) -> Launch:
         """Return the launch of `variant`. Raises UserError if a value is missing or of a wrong kind."""
         names: dict[str, StaticValue] = _constants(variant)
@@ -94,6 +105,27 @@ def parse_launch(text: str) -> LaunchExpression:
     if _GRID not in parts:
         raise UserError(f"--launch: there is no grid; {_EXAMPLE}")
     return LaunchExpression(parts.pop(_GRID), parts)
+
+
+def launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Variant], dict[int, str]]:
+    """Return the variants with the launches that a user wrote, and why those without any have none, by id.
+
+    Raises UserError if a text is malformed, or fits no variant.
+    """
+    expressions = list(map(parse_launch, texts))
+    result: list[Variant] = []
+    refusals: dict[int, str] = {}
+    for variant in variants:
+        launches: list[Launch] = []
+        for expression in expressions:
+            try:
+                launches.append(expression.launch_of(variant))
+            except UserError as error:  # noqa: PERF203 - compiled for other arguments, or another kernel
+                refusals[variant.id] = str(error)
+        result.append(replace(variant, launches=tuple(launches)))
+    if not any(variant.launches for variant in result) and refusals:
+        raise UserError(next(iter(refusals.values())))
+    return result, refusals
 
 
 def _parsed(text: str) -> _Written:

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from irscope.lint.source.accesses import pointer_accesses
-from irscope.lint.source.python_module import PythonModule
+from irscope.lint.source.python_module import PythonModule, tuning_keys
 from irscope.model import Argument, Dtype, Kernel, Launch, Value, Variant, format_value
 from irscope.model.records import grouped
 from irscope.model.text import one_line
@@ -30,12 +30,9 @@ def loaded_parameters(kernel: Kernel) -> frozenset[str] | None:
 
     A parameter counts as loaded from unless the kernel only stores to it, or adds to it, itself.
     """
-    try:
-        module = PythonModule(_IMPORTS + kernel.source.text, kernel.source.file)
-    except (SyntaxError, ValueError):
-        return None
-    source = module.kernels.get(kernel.name)
-    if source is None:
+    module = _module(kernel)
+    source = module.kernels.get(kernel.name) if module else None
+    if module is None or source is None:
         return None
     accesses = pointer_accesses(source, module)
     if any(not access.parameter for access in accesses):
@@ -44,6 +41,24 @@ def loaded_parameters(kernel: Kernel) -> frozenset[str] | None:
     stored = {access.parameter for access in accesses} - loaded
     passed = {name for call in _other_calls(source.node, module) for name in call}
     return frozenset(source.runtime_parameters - (stored - passed))
+
+
+def _module(kernel: Kernel) -> PythonModule | None:
+    """Parse the text of a kernel; None if that is not possible."""
+    try:
+        return PythonModule(_IMPORTS + kernel.source.text, kernel.source.file)
+    except (SyntaxError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def tuning_names(kernel: Kernel) -> tuple[str, ...] | None:
+    """Return the names in the key of a kernel's autotuner; none if it does not say them, None without one."""
+    module = _module(kernel)
+    source = module.kernels.get(kernel.name) if module else None
+    if module is None or source is None or source.autotune is None:
+        return None
+    return tuple(name for key in tuning_keys(module) if key.kernel is source for name in key.names)
 
 
 def _other_calls(function: ast.FunctionDef, module: PythonModule) -> list[set[str]]:
@@ -92,22 +107,22 @@ class Problem:
         return grids.pop() if len(grids) == 1 else None
 
 
-def problem_text(variant: Variant, launch: Launch) -> str:
+def problem_text(variant: Variant, launch: Launch, constants: bool = True) -> str:
     """Describe a launch's problem in one line: numbers, constants not tuned, tensors that it reads.
 
-    Equal texts, equal problems.
+    Equal texts, equal problems; without `constants`, equal inputs.
     """
     read = loaded_parameters(variant.kernel)
     arguments = _arguments(launch)
     numbers = [pair for pair in arguments if not _is_tensor(pair[1])]
     inputs = [pair for pair in arguments if _is_tensor(pair[1]) and not _is_output(*pair, read)]
-    pairs = (*numbers, *_constants(variant, launch), *inputs)
+    pairs = (*numbers, *(_constants(variant, launch) if constants else ()), *inputs)
     return one_line(", ".join(f"{name}={value}" for name, value in pairs))
 
 
-def launch_text(variant: Variant, launch: Launch) -> str:
+def launch_text(variant: Variant, launch: Launch, constants: bool = True) -> str:
     """Return a launch's numbers and constants that are not tuned, in one line: `M=4096, N=4096`."""
-    return _text(_arguments(launch), _constants(variant, launch))
+    return _text(_arguments(launch), _constants(variant, launch) if constants else ())
 
 
 def problems(variants: Iterable[Variant]) -> list[Problem]:
@@ -249,6 +264,17 @@ def specialization_key(variant: Variant) -> tuple[object, ...]:
     return (
         tuple((a.name, a.type.partition("[")[0], a.key, str(a.value)) for a in fixed),
         _untuned(variant),
+    )
+
+
+def fixed_values(variant: Variant, launch: Launch, varying: Collection[str]) -> tuple[object, ...]:
+    """Return the types, numbers and constants of a launch that no config sets, but strides and `varying`."""
+    tensors = ((a.name, a.type) for a in variant.specialization if a.type.startswith(("*", "tensordesc")))
+    numbers = ((name, value) for name, value in _arguments(launch) if not _is_tensor(value))
+    return (
+        *tensors,
+        *(pair for pair in numbers if pair[0] not in varying and "stride" not in pair[0]),
+        *(pair for pair in _constants(variant, launch) if pair[0] not in varying),
     )
 
 

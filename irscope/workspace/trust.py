@@ -1,4 +1,4 @@
-"""Which Python code of a capture nobody has vouched for: other people's captures can name and have any.
+"""Which code of a capture nobody has vouched for: other people's captures can name and have any.
 
 Code is trusted if it was compiled on this machine before. A file is also trusted if it has the kernel as the
 capture does: the file is then what the capture was made of.
@@ -17,6 +17,7 @@ from irscope.model.files import check_regular
 from irscope.store import CaptureReader
 from irscope.store.identity import kernel_digest
 from irscope.store.made_here import is_remembered
+from irscope.targets import backend_of
 from irscope.workspace.what_if import source_state
 
 # The largest file that is parsed.
@@ -77,3 +78,9 @@ def has_trusted_text(path: Path, variant: Variant) -> bool:
     """Return True if the stand-alone text of a variant's kernel, which `reproduce` runs, was made here."""
     with CaptureReader(path) as reader:
         return is_remembered([artifact.digest for artifact in reader.attached(variant).values()])
+
+
+def has_trusted_binary(variant: Variant) -> bool:
+    """Return True if the machine code of a variant was compiled here, or there is none."""
+    artifact = variant.artifacts.get(backend_of(variant.target).binary)
+    return artifact is None or is_remembered([artifact.digest])

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from irscope.model import Launch, UserError, Variant
+from irscope.model.text import split_entries
 from irscope.store import find_variant, select_variants, variant_names, variant_number
 from irscope.targets import backend_of
 from irscope.workspace.growth import Growth, GrowthWatch
@@ -138,10 +139,20 @@ class Workspace(StageReader):
 
     # Pairs.
 
-    def compare(self, a: Variant, b: Variant) -> Comparison:
-        """Return everything about how B differs from A; computed when it is asked for."""
+    def compare(self, a: Variant, b: Variant, launch: str | Sequence[str] = ()) -> Comparison:
+        """Return everything about how B differs from A; computed when it is asked for.
+
+        `launch` is how both are launched instead of as recorded, "grid=(cdiv(M, BLOCK_M),), M=4096", or
+        several such texts. Raises UserError if one of the variants has none that fits.
+        """
         from irscope.workspace.comparison import Comparison
 
+        if launch:
+            from irscope.workspace.launch_expression import launched
+
+            (a, b), refusals = launched((a, b), [launch] if isinstance(launch, str) else launch)
+            if not (a.launches and b.launches):
+                raise UserError(next(iter(refusals.values())))
         return Comparison(self, a, b)
 
     # Facts.
@@ -318,6 +329,7 @@ class Workspace(StageReader):
         variants: Sequence[Variant] | None = None,
         reference: Variant | None = None,
         report: Callable[[int, int], None] = lambda done, total: None,
+        invariant: str | Sequence[str] = (),
     ) -> list[ProblemBits]:
         """Say which variants compute the same bits at each launch that the capture has, and what decides.
 
@@ -326,6 +338,8 @@ class Workspace(StageReader):
         (None: the first of each launch). With `variants` or `reference`, flags and types such as
         `PRECISION="tf32"` do not tell problems apart. `report` receives the number of variants done and in
         total.
+        `invariant` names what varies with the number of rows, "M" or "grid": each answer, one per problem at
+        its largest size, then says whether the bits of a row depend on that.
         Raises UserError if nothing matches or a launch fits no variant.
         """
         from irscope.workspace.bits import bit_classes
@@ -334,6 +348,11 @@ class Workspace(StageReader):
         across_flags = variants is not None or reference is not None
         if variants is None:
             variants = [variant for variant in self.select(kernel, target) if variant.edit is None]
+        if invariant:
+            from irscope.workspace.invariance import with_invariance
+
+            names = split_entries(invariant) if isinstance(invariant, str) else invariant
+            return with_invariance(self, variants, launches, names, reference, report)
         return bit_classes(self, variants, launches, reference, report, across_flags)
 
     # Loops, layouts, passes and compilations.

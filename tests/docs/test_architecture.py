@@ -12,11 +12,12 @@ PACKAGE = Path(irscope.__file__).parent
 # These drive the toolchains of the vendors; a language has the name that its stage has.
 EXEMPT = ("targets", "compiling", "recording", "languages")
 # A topic of the glossary is a file; lessons spell SASS in capitals; the program of a lesson names a device of
-# torch; a reproducer runs without irscope.
+# torch, as what launches on one does; a reproducer runs without irscope.
 FILES = (
     "glossary/glossary.py",
     "learn/render.py",
     "learn/lessons/21_recompiles.py",
+    "jobs/bit_launch_child.py",
     "jobs/reproduce/scaffold.py",
 )
 

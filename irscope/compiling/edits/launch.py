@@ -60,7 +60,7 @@ def compare_launches(
     with temporary_folder("irscope-") as folder:
         folder_path = Path(folder)
         for side, variant in (("a", original), ("b", edit)):
-            _write_kernel(folder_path / side, variant, read)
+            write_kernel(folder_path / side, variant, read)
         try:
             result = call_in_process(launch_both, (folder_path, request), seconds)
         except subprocess.TimeoutExpired:
@@ -98,7 +98,8 @@ def _argument(name: str, type_: str, given: Mapping[str, str]) -> dict[str, Any]
     return {**plain, "value": value}
 
 
-def _write_kernel(folder: Path, variant: Variant, read: ReadStage) -> None:
+def write_kernel(folder: Path, variant: Variant, read: ReadStage) -> None:
+    """Write the binary and metadata of a variant into a new folder. Raises UserError if it has no binary."""
     binary = backend_of(variant.target).binary
     content = read(variant, binary)
     if content is None:

@@ -6,7 +6,7 @@ Both kernels get copies of the same synthetic arguments.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -32,7 +32,8 @@ def launch_both(request: tuple[Path, dict[str, Any]]) -> dict[str, Any] | str:
 def _compare(place: Path, request: dict[str, Any]) -> dict[str, Any]:
     import torch
 
-    kernels = [_kernel(place / side, request) for side in ("a", "b")]
+    types = {argument["name"]: argument["type"] for argument in request["arguments"]}
+    kernels = [compiled_kernel(place / side, types) for side in ("a", "b")]
     first = _arguments(request)
     results = []
     for kernel in kernels:
@@ -46,29 +47,28 @@ def _compare(place: Path, request: dict[str, Any]) -> dict[str, Any]:
     ]
     names = [argument["name"] for argument in request["arguments"]]
     return {
-        "device": torch.cuda.get_device_name() if _has_cuda() else "",
+        "device": torch.cuda.get_device_name() if has_cuda() else "",
         "differences": _differences(names, *results),
         "written": tuple(
             name for name, old, new in zip(names, first, results[0], strict=True) if _differ(old, new)
         ),
-        "microseconds": tuple(_times(launches)) if _has_cuda() else (),
+        "microseconds": tuple(_times(launches)) if has_cuda() else (),
     }
 
 
-def _has_cuda() -> bool:
+def has_cuda() -> bool:
     """Return True if torch is built for a GPU: a program that fakes one has no events and no name."""
     import torch
 
     return bool(torch.version.cuda or torch.version.hip) and torch.cuda.is_available()
 
 
-def _kernel(files: Path, request: dict[str, Any]) -> Any:
-    """Create Triton's compiled kernel from its binary and metadata."""
+def compiled_kernel(files: Path, types: Mapping[str, Any]) -> Any:
+    """Create Triton's compiled kernel from its binary and metadata; `types` are those of its parameters."""
     from triton.compiler import CompiledKernel
 
-    signature = {argument["name"]: argument["type"] for argument in request["arguments"]}
-    function = SimpleNamespace(arg_names=list(signature), launch_metadata=None)
-    source = SimpleNamespace(signature=signature, constants={}, fn=function, attrs={})
+    function = SimpleNamespace(arg_names=list(types), launch_metadata=None)
+    source = SimpleNamespace(signature=dict(types), constants={}, fn=function, attrs={})
     group = {path.name: str(path) for path in files.iterdir()}
     return CompiledKernel(source, group, files.name)
 

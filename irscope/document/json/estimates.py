@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from irscope.document.json.comparison import EVIDENCE
+from irscope.document.json.comparison import BIT_REASON, EVIDENCE, PAIR_BITS
 from irscope.document.json.records import (
     Projection,
     each,
-    from_one,
     json_value,
     known,
     of,
@@ -19,10 +18,12 @@ from irscope.document.json.records import (
 )
 from irscope.model import Launch, Value, parse_value
 from irscope.workspace import Choice, Pick, Verdict
+from irscope.workspace.launched_bits import LaunchedBits, agreement
 from irscope.workspace.verdict import KeyPoint, PairVerdict, Remedy
 
 if TYPE_CHECKING:
     from irscope.workspace.bits import ProblemBits
+    from irscope.workspace.invariance import Invariance, SizedLaunch
 
 PICK_SCHEMA = "irscope.pick/1"
 BITS_SCHEMA = "irscope.bits/1"
@@ -35,6 +36,10 @@ def _values(pairs: Iterable[tuple[str, Value]]) -> dict[str, Any]:
 
 def _parsed(pairs: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return _values((name, parse_value(text)) for name, text in pairs)
+
+
+def _by_id(values: Mapping[int, Any]) -> dict[str, Any]:
+    return {str(number): value for number, value in values.items()}
 
 
 def _grid(launch: Launch | None) -> list[int] | None:
@@ -65,7 +70,7 @@ _SAME_BITS = Projection[Any](
     reference="reference",
     variants=of("variants", list),
     unknown=of("unknown", list),
-    reasons_unknown=of("unknown", lambda reasons: {str(number): text for number, text in reasons.items()}),
+    reasons_unknown=of("unknown", _by_id),
     fastest=optional("fastest", _FASTEST),
     fastest_same=optional("fastest_same", _FASTEST),
     cost=optional("cost", lambda cost: round(cost, 4)),
@@ -97,14 +102,13 @@ _BIT_LAUNCH: Projection[ProblemBits] = Projection(
     arguments=of("problem.arguments", _parsed),
     constants=of("problem.constants", _parsed),
 )
-_REASON = Projection[Any](
-    kind="kind",
-    stage="stage",
-    line=from_one("line"),
-    source_line=known("source_line"),
-    helper=of("helper", lambda helper: helper and dict(zip(("file", "line"), helper, strict=True))),
-    text="text",
+_LAUNCHED: Projection[LaunchedBits] = Projection(
+    device="device",
+    values="inputs",
+    hashes=of("hashes", _by_id),
+    not_launched=of("failed", _by_id),
 )
+_AGREEMENT = Projection[Any](kind="kind", text="text")
 _BITS: Projection[ProblemBits] = Projection(
     kernel="problem.kernel",
     target="problem.target",
@@ -116,14 +120,35 @@ _BITS: Projection[ProblemBits] = Projection(
         Projection[Any](**{"class": "name"}, variants=of("variants", list), repeatable="repeatable"),
     ),
     unknown=of("unknown", list),
-    reasons_unknown=of("unknown", lambda reasons: {str(number): text for number, text in reasons.items()}),
-    differences=each("differences", Projection[Any](a="a", b="b", reasons=each("reasons", _REASON))),
+    reasons_unknown=of("unknown", _by_id),
+    differences=each("differences", Projection[Any](a="a", b="b", reasons=each("reasons", BIT_REASON))),
+    launched=optional("launched", _LAUNCHED),
+    agreement=lambda answer: list(map(_AGREEMENT, agreement(answer))),
+)
+
+
+_SIZED: Projection[SizedLaunch] = Projection(variant="variant.id", size="size")
+_INVARIANCE: Projection[Invariance] = Projection(
+    vary=of("vary", list),
+    sizes=of("sizes", list),
+    answer="answer",
+    choice="choice",
+    differences=each(
+        "differences",
+        Projection[Any](a=of("a", _SIZED), b=of("b", _SIZED), reasons=each("reasons", BIT_REASON)),
+    ),
+    unknown=of("unknown", list),
+    unanswered=of("unanswered", list),
 )
 
 
 def bits_document(answers: Iterable[ProblemBits]) -> list[dict[str, Any]]:
     """Return the JSON document: a list with an entry per problem."""
-    return [{"schema": BITS_SCHEMA, **_BITS(answer)} for answer in answers]
+    return [
+        {"schema": BITS_SCHEMA, **_BITS(item)}
+        | ({"invariance": _INVARIANCE(item.invariance)} if item.invariance else {})
+        for item in answers
+    ]
 
 
 def verdicts_document(capture: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:
@@ -165,6 +190,7 @@ _PAIR: Projection[PairVerdict] = Projection(
     duplicate="duplicate",
     estimate=_estimate_text,
     faster="faster",
+    bits=optional("bits", PAIR_BITS),
     findings=of("points", _points),
     more=known("more"),
 )

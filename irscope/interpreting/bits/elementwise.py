@@ -35,6 +35,7 @@ VERBS = {"addf": "adds", "mulf": "multiplies"}
 KINDS = {
     "divf": "approximation",
     "precise_divf": "approximation",
+    "approx_divf": "approximation",
     "sqrt": "approximation",
     "precise_sqrt": "approximation",
     "rsqrt": "approximation",
@@ -42,7 +43,6 @@ KINDS = {
     "exp2": "approximation",
     "log": "approximation",
     "log2": "approximation",
-    "approx_divf": "approximation",
     "extern_elementwise": "approximation",
     "elementwise_inline_asm": "approximation",
     "truncf": "cast",
@@ -74,6 +74,8 @@ _WORDS = {
 }
 _ROUNDINGS = {"rtz": "toward zero (rtz)", "rtne": "to nearest (rtne)"}
 _FLOAT_BITS = re.compile(r"[a-z]+(\d+)")
+# Attributes that passes leave behind, such as the partition that an operation belongs to.
+_PASS_ATTRIBUTE = re.compile(r"\b(?:async_task_id|\w+\.[\w.]+) = (?:array<[^>]*>|[^,}]+)(?:, )?")
 
 
 def in_shape(data: Array, type_: Type) -> Array:
@@ -114,10 +116,10 @@ def widens(step: Op) -> bool:
 
 def operation_name(step: Op) -> str:
     """Return what identifies an element-wise operation: its name, attributes and types, without layouts."""
-    text = step.text
     if step.opcode in ("tt.elementwise_inline_asm", "tt.extern_elementwise"):
-        head = re.sub(r"%[\w$.#-]+", "", text.rpartition(" : ")[0])
+        head = re.sub(r"%[\w$.#-]+", "", step.text.rpartition(" : ")[0])
         return f"{step.opcode} {head} {step.types[0].element}"
+    text = _PASS_ATTRIBUTE.sub("", step.text).replace("{}", "")
     head = re.sub(r"%[\w$.#-]+(?:, )?", "", text.partition(" : ")[0]).strip()
     elements = " ".join(type_.element for type_ in (*step.operand_types[:1], *step.types))
     return f"{step.opcode} {head} {elements}"

@@ -35,7 +35,7 @@ from irscope.interpreting.bits.elementwise import (
 )
 from irscope.interpreting.bits.hashed import ANY, PLAIN, HashNote, along, expanded, note_of, stripped
 from irscope.interpreting.bits.hashes import INFINITY, MINUS_INFINITY, NAN, ONE, ZERO, Hashes
-from irscope.interpreting.bits.marks import OperationMark, add_mark
+from irscope.interpreting.bits.marks import Mark, add_mark
 from irscope.interpreting.bits.order import adds_in_pairs, axis_order, scan_blocks
 from irscope.interpreting.bits.products import dot_rule, extended, integer_product, matched
 from irscope.interpreting.bits.written import Memory
@@ -52,8 +52,8 @@ from irscope.model.text import pluralize
 class Decision:
     """A place where the compiler chose among ways to compute that differ in bits.
 
-    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast", "split" or "atomics"; `way`
-    is what was chosen.
+    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast", "split", "atomics", "part"
+    (of a product that is added up) or "number" (that is known); `way` is what was chosen.
     """
 
     kind: str
@@ -76,7 +76,7 @@ class Expressions:
         self.flush = flush
         self.memory = Memory()
         self.decisions: dict[Decision, int] = {}
-        self.marks: dict[str, OperationMark] = {}
+        self.marks: dict[str, Mark] = {}
         self._program: StageProgram | None = None
         # In a reduction, the results that a thread computes side by side, and in which threads.
         self._side_by_side = ""
@@ -229,6 +229,8 @@ class Expressions:
             result, note = data[0], HashNote(plain, is_short(operands[0].type.element))
         elif name in ("sitofp", "uitofp") and operands[0].known:
             result, note = hashes.constants(operands[0].data.astype(np.float64)), ANY
+            if not operands[0].type.shape:
+                self.note_way("number", step, f"computes with the number {operands[0].number}")
         elif is_integer(type_.element):
             result = ring_result(name, data)
         if result is None:
@@ -462,7 +464,7 @@ class Expressions:
             base = self._data(accumulator)
         full_a = np.broadcast_to(self._data(a), a.type.shape)
         full_b = np.broadcast_to(self._data(b), b.type.shape)
-        chain = extended(chain, rule, full_a, full_b)
+        chain = extended(chain, step, rule, full_a, full_b)
         return RuntimeValue(base, step.types[0], False, HashNote(chain=chain))
 
     # Help.
@@ -477,6 +479,7 @@ class Expressions:
             return value.data.view(np.uint64)
         note = value.note
         if isinstance(note, HashNote) and note.chain is not None:
+            self.note_way("part", note.chain.step, f"adds up {note.chain.length} of K")
             return matched(note.chain, value.data)
         return value.data
 

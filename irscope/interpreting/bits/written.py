@@ -60,6 +60,20 @@ class Memory:
         """Return True if the program that is executed has written."""
         return bool(self._own)
 
+    @property
+    def adds(self) -> bool:
+        """Return True if programs added floats with atomics."""
+        return any(kind == "fadd" for _, kind in self.atomics)
+
+    def most_adds(self) -> int:
+        """Return how often floats were added to one element at most, as far as programs were executed."""
+        counts = [
+            int(np.unique(np.concatenate(writes.addresses), return_counts=True)[1].max(initial=0))
+            for (_, kind), writes in self.atomics.items()
+            if kind == "fadd"
+        ]
+        return max(counts, default=0)
+
     def read(self, addresses: Addresses, size: int) -> Hashes:
         """Return what is at known addresses."""
         data = hashes.mix(addresses.view(np.uint64) * np.uint64(0x9FB21C651E98DF25) + np.uint64(size))

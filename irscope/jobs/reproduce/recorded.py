@@ -105,14 +105,11 @@ def specification(text: str) -> Specification:
     return value if value is None or isinstance(value, bool | int | float) else None
 
 
-class _Infinite:
+class _Infinite(float):
     """A float without a literal."""
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-
     def __repr__(self) -> str:
-        return f'float("{self._text}")'
+        return f'float("{super().__repr__()}")'
 
 
 def unaligned(call: Call) -> tuple[str, ...]:

@@ -120,7 +120,7 @@ def argument(name, spec, aligned, torch):
         return spec
     dtype, offset = getattr(torch, spec["dtype"]), 0 if aligned else 1
     size = offset + 1 + sum((n - 1) * abs(s) for n, s in zip(spec["shape"], spec["strides"]) if n)
-    if dtype.is_floating_point and dtype.itemsize > 1:
+    if dtype.is_floating_point:
         buffer = torch.randn(size, device="cuda").to(dtype)
     else:
         buffer = torch.zeros(size * dtype.itemsize, dtype=torch.uint8, device="cuda").view(dtype)

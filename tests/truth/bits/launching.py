@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -31,21 +31,45 @@ class Launcher:
         self._first: dict[int, torch.Tensor] = {}
 
     def measured(self, config: Config) -> dict[str, Any]:
+        """Launch a config as its author would, and return what `bits` returns, and what was compiled."""
+        arguments, grid = self.arguments(config), self.space.grid(config)
+        kernels: list[Any] = []
+
+        def launch() -> None:
+            kernels.append(self.space.kernel[grid](*arguments, **config))
+
+        line = self.bits(launch)
+        return {
+            "grid": grid,
+            **line,
+            "stage": kernels[0].asm["ttgir"],
+            **described_kernel(kernels[0]),
+            "arguments": self.described(config),
+            "device": torch.cuda.get_device_name(),
+            "triton": triton.__version__,
+        }
+
+    def arguments(self, config: Config) -> Arguments:
+        """Return the arguments of a config; `bits` restores their values before each launch."""
+        return self.space.arguments(self._arguments, config)
+
+    def described(self, config: Config) -> dict[str, Any]:
+        """Return what each argument is, as a line of a measurement has it."""
+        return _described_arguments(self.space, self.arguments(config))
+
+    def bits(self, launch: Callable[[], None]) -> dict[str, Any]:
         """Return the checksums of the tensors that a launch changed, and those of two more launches.
 
         `bits` are those of the bits, `values` of the tensors with one kind of NaN, `again` of the other launches;
         `differ` counts the elements that are not those of the first config.
         """
-        arguments = self.space.arguments(self._arguments, config)
-        grid = self.space.grid(config)
-        kernel = self._launch(arguments, config, grid)
+        self._launch(launch)
         changed = {
             place: tensor
             for place, tensor in self._tensors.items()
             if not torch.equal(_raw(tensor), _raw(self._before[place]))
         }
         line: dict[str, Any] = {
-            "grid": grid,
             "outputs": list(changed),
             "bits": [checksum(tensor) for tensor in changed.values()],
             "values": [checksum(_with_one_nan(tensor)) for tensor in changed.values()],
@@ -55,23 +79,15 @@ class Launcher:
         line["differ"] = [self._differing(place, tensor) for place, tensor in changed.items()]
         line["again"] = []
         for _ in range(2):
-            self._launch(arguments, config, grid)
+            self._launch(launch)
             line["again"].append([checksum(self._tensors[place]) for place in changed])
-        where = {"device": torch.cuda.get_device_name(), "triton": triton.__version__}
-        return {
-            **line,
-            "stage": kernel.asm["ttgir"],
-            **described_kernel(kernel),
-            "arguments": _described_arguments(self.space, arguments),
-            **where,
-        }
+        return line
 
-    def _launch(self, arguments: Arguments, config: Config, grid: tuple[int, ...]) -> Any:
+    def _launch(self, launch: Callable[[], None]) -> None:
         for place, tensor in self._tensors.items():
             tensor.copy_(self._before[place])
-        kernel = self.space.kernel[grid](*arguments, **config)
+        launch()
         torch.cuda.synchronize()
-        return kernel
 
     def _differing(self, place: int, tensor: torch.Tensor) -> int:
         """Return how many elements differ from those of the first config that changed this tensor."""

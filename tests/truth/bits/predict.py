@@ -27,10 +27,12 @@ from irscope.interpreting.bits.classes import Evaluation, classify, evaluate
 from irscope.interpreting.stage_interpreter import KernelLaunch
 from irscope.interpreting.stage_program import StageProgram
 from irscope.languages.mlir.parser import parse
+from irscope.layouts.convert import Version, triton_version
 
 _FOLDER = Path(__file__).parent / "measured"
 FILES = (_FOLDER / "tuned.jsonl.xz", _FOLDER / "own.jsonl.xz")
-_TRITON = (3, 6)
+# Of files that do not say it.
+_TRITON = "3.6.0"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ class Measured:
     repeatable: bool
     arguments: Mapping[str, Any]
     ttgir: str
+    triton: Version
 
 
 @dataclass
@@ -80,7 +83,7 @@ def measured(file: Path, patterns: list[str], most: int) -> Iterator[Measured]:
             grid = tuple((*line["grid"], 1, 1)[:3])
             yield Measured(
                 name, line["config"], grid, line["fusion"], line["class"], line["repeatable"],
-                line["arguments"], stages[line["stage"]],
+                line["arguments"], stages[line["stage"]], triton_version(line.get("triton", _TRITON)),
             )  # fmt: skip
 
 
@@ -88,7 +91,7 @@ def predicted(launch: Measured) -> tuple[Evaluation, float]:
     """Return what irscope says of a launch, and the seconds of processor time that it took beyond parsing."""
     document = parse(launch.ttgir)
     start = time.process_time()
-    program = StageProgram(document, _TRITON)
+    program = StageProgram(document, launch.triton)
     numbers: dict[int, int | float] = {}
     shared: dict[int, int] = {}
     names = [name.lstrip("%") for name in program.entry.arguments]
@@ -103,7 +106,7 @@ def predicted(launch: Measured) -> tuple[Evaluation, float]:
                 numbers.setdefault(index + 1 + place, size)
     grid = (launch.grid[0], launch.grid[1], launch.grid[2])
     flush = bool(launch.config.get("enable_reflect_ftz", True))
-    evaluation = evaluate(document, _TRITON, KernelLaunch(numbers, grid, shared), launch.fusion, flush)
+    evaluation = evaluate(document, launch.triton, KernelLaunch(numbers, grid, shared), launch.fusion, flush)
     return evaluation, time.process_time() - start
 
 
