@@ -35,7 +35,7 @@ from irscope.interpreting.bits.elementwise import (
 )
 from irscope.interpreting.bits.hashed import ANY, PLAIN, HashNote, along, expanded, note_of, stripped
 from irscope.interpreting.bits.hashes import INFINITY, MINUS_INFINITY, NAN, ONE, ZERO, Hashes
-from irscope.interpreting.bits.marks import OperationMark, add_mark
+from irscope.interpreting.bits.marks import Mark, add_mark
 from irscope.interpreting.bits.order import adds_in_pairs, axis_order, scan_blocks
 from irscope.interpreting.bits.products import dot_rule, extended, integer_product, matched
 from irscope.interpreting.bits.written import Memory
@@ -76,7 +76,7 @@ class Expressions:
         self.flush = flush
         self.memory = Memory()
         self.decisions: dict[Decision, int] = {}
-        self.marks: dict[str, OperationMark] = {}
+        self.marks: dict[str, Mark] = {}
         self._program: StageProgram | None = None
         # In a reduction, the results that a thread computes side by side, and in which threads.
         self._side_by_side = ""

@@ -15,7 +15,7 @@ _MOST = 1 << 14
 
 
 @dataclass(slots=True)
-class OperationMark:
+class Mark:
     """An operation, and the smallest and the largest hash that it computed in all its executions.
 
     `verb` says what it does ("" if nothing that a user sees), `operands` are the names of what it takes.
@@ -29,10 +29,10 @@ class OperationMark:
 
 
 # The marks of a stage by the name of the result.
-Marks = Mapping[str, OperationMark]
+Marks = Mapping[str, Mark]
 
 
-def add_mark(marks: dict[str, OperationMark], step: Op, name: str, value: RuntimeValue) -> None:
+def add_mark(marks: dict[str, Mark], step: Op, name: str, value: RuntimeValue) -> None:
     """Add what an operation computed once."""
     chain = note_of(value).chain
     parts = [value.data] if chain is None else [value.data, chain.rows, chain.columns]
@@ -40,12 +40,12 @@ def add_mark(marks: dict[str, OperationMark], step: Op, name: str, value: Runtim
     low, high = sum(int(part.min()) for part in samples), sum(int(part.max()) for part in samples)
     mark = marks.get(name)
     if mark is None:
-        marks[name] = OperationMark(verb_of(step), step.operands, step.line, step.place, (low, high))
+        marks[name] = Mark(verb_of(step), step.operands, step.line, step.place, (low, high))
     else:
         mark.extent = min(mark.extent[0], low), max(mark.extent[1], high)
 
 
-def differing(marks: Marks, others: Marks) -> list[OperationMark]:
+def differing(marks: Marks, others: Marks) -> list[Mark]:
     """Return the operations that compute from the same operands what no operation of the other variant does.
 
     Empty if the other variant does not read the same elements.

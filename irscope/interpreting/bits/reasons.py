@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from irscope.interpreting.bits.elementwise import RANDOM
-from irscope.interpreting.bits.marks import OperationMark, differing, verbs_at
+from irscope.interpreting.bits.marks import Mark, differing, verbs_at
 from irscope.interpreting.stage_program import Place
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class Reason:
 
 
 @dataclass
-class _OtherWays:
+class _DecisionPair:
     """What A and B decided at a place about a kind: the words for it, with how often."""
 
     kind: str
@@ -71,7 +71,7 @@ def reasons(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
         yield _reason(choice, a, b)
 
 
-def _follows(choice: _OtherWays, first: OperationMark) -> bool:
+def _follows(choice: _DecisionPair, first: Mark) -> bool:
     """Return True if a choice was made after the first difference, at another place."""
     return choice.kind != "split" and choice.place != first.place and choice.line > first.line
 
@@ -89,12 +89,12 @@ def _unordered(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
         yield Reason("atomics", "ttgir", min(sides.values()), source_line, text, helper)
 
 
-def _choices(a: Evaluation, b: Evaluation) -> list[_OtherWays]:
+def _choices(a: Evaluation, b: Evaluation) -> list[_DecisionPair]:
     """Return what was decided in other ways, in the order of the stage, split work first."""
-    choices: dict[tuple[str, Place], _OtherWays] = {}
+    choices: dict[tuple[str, Place], _DecisionPair] = {}
     for side, item in (("a", a), ("b", b)):
         for decision, count in item.decisions.items():
-            new = _OtherWays(decision.kind, decision.place, decision.line)
+            new = _DecisionPair(decision.kind, decision.place, decision.line)
             choice = choices.setdefault((decision.kind, decision.place), new)
             getattr(choice, side)[decision.way] += count
     return sorted(
@@ -107,7 +107,7 @@ def _choices(a: Evaluation, b: Evaluation) -> list[_OtherWays]:
     )
 
 
-def _with_moved_products(choices: list[_OtherWays]) -> list[_OtherWays]:
+def _with_moved_products(choices: list[_DecisionPair]) -> list[_DecisionPair]:
     """Join a product of A with that of B that the compiler moved to the line of a factor.
 
     It made several products of one, and casts of the factors, with the factors' lines.
@@ -122,14 +122,14 @@ def _with_moved_products(choices: list[_OtherWays]) -> list[_OtherWays]:
     return [choice for choice in choices if choice is ours or choice not in one_sided]
 
 
-def _reason(choice: _OtherWays, a: Evaluation, b: Evaluation) -> Reason:
+def _reason(choice: _DecisionPair, a: Evaluation, b: Evaluation) -> Reason:
     left = _listed(choice, choice.a, choice.b) or _done(choice, a, b)
     right = _listed(choice, choice.b, choice.a) or _done(choice, b, a)
     source_line, helper = choice.place
     return Reason(choice.kind, "ttgir", choice.line, source_line, f"A {left}; B {right}", helper)
 
 
-def _listed(choice: _OtherWays, ways: Counter[str], others: Counter[str]) -> str:
+def _listed(choice: _DecisionPair, ways: Counter[str], others: Counter[str]) -> str:
     text = " and ".join(ways)
     times = ways.total() / others.total() if others else 0
     return (
@@ -139,7 +139,7 @@ def _listed(choice: _OtherWays, ways: Counter[str], others: Counter[str]) -> str
     )
 
 
-def _done(choice: _OtherWays, item: Evaluation, other: Evaluation) -> str:
+def _done(choice: _DecisionPair, item: Evaluation, other: Evaluation) -> str:
     """Return what a variant does where only the other one had a choice."""
     verbs = verbs_at(choice.place, item.marks, other.marks) if choice.kind == "approximation" else []
     return _counted(verbs) or "does not"
@@ -150,7 +150,7 @@ def _counted(verbs: list[str]) -> str:
     return " and ".join(verb if n == 1 else f"{verb} {n} times" for verb, n in counts.items())
 
 
-def _other_computation(mark: OperationMark, a: Evaluation, b: Evaluation) -> Reason:
+def _other_computation(mark: Mark, a: Evaluation, b: Evaluation) -> Reason:
     """Say what A and B compute at a place from the same operands, if nothing was decided there."""
     left, right = verbs_at(mark.place, a.marks, b.marks), verbs_at(mark.place, b.marks, a.marks)
     kind, text = "operation", f"A {_counted(left) or 'does nothing'}; B {_counted(right) or 'does nothing'}"
