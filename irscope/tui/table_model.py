@@ -79,8 +79,8 @@ def columns(
         TableColumn("#", "#", lambda some: [variant.id for variant in some], str, numeric=True),
         *_chosen(variants, age),
         *(fact_column(kind, facts) for kind in before),
-        TableColumn("Differs in", DIFFERS, differs),
         _per_variant(BITS, lambda variant: bits.get(variant.id, ("",))[0], sign=" class ", joins=True),
+        TableColumn("Differs in", DIFFERS, differs),
         _per_variant("state", lambda variant: state(variant, facts, in_progress)),
         *(fact_column(kind, facts) for kind in (*after, *rest)),
     ]
