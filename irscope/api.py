@@ -346,7 +346,13 @@ def fits(
     return fitting_configs(kernel, configs, arguments, named, signature, where, jobs, timeout)
 
 
-def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 60.0) -> PruneFunction:
+def prune(
+    top: float | int = 0.1,
+    *,
+    same_bits_as: object = None,
+    jobs: int | None = None,
+    timeout: float = 60.0,
+) -> PruneFunction:
     """Keep the configs of an autotuner that are worth measuring, at most `top`.
 
     `@triton.autotune(configs, key, prune_configs_by={"early_config_prune": irscope.prune(top=0.1)})` compiles
@@ -354,12 +360,15 @@ def prune(top: float | int = 0.1, *, jobs: int | None = None, timeout: float = 6
     same machine code), and ranks the others by estimated time for this launch. Results are kept in
     Triton's cache. It never raises: if something fails, it keeps the configs and says so on stderr.
 
-    `top` is a part of the configs (0.1) or a number of them (8). `jobs` are processes (None: one per core),
-    `timeout` is in seconds per config. Raises UserError if `top` is not positive.
+    `top` is a part of the configs (0.1) or a number of them (8). `same_bits_as` is a config: a
+    `triton.Config`, a dict of values that only one has, or "first". Configs that may compute other bits from
+    the same inputs are dropped, and if something fails, only that config stays. `jobs` are processes (None:
+    one per core), `timeout` is in seconds per config. Raises UserError if `top` is not positive; the
+    autotuner does if not one config has the values of the dict.
     """
     from irscope.jobs.prune.prune import prune_function
 
-    return prune_function(top, jobs, timeout)
+    return prune_function(top, same_bits_as, jobs, timeout)
 
 
 def _html_table(section: TableSection) -> str:

@@ -23,6 +23,7 @@ class IrscopeCheck(Protocol):
         kernel: str | None = None,
         target: str | None = None,
         variant: str | None = None,
+        launch: str | None = None,
     ) -> None:
         """Return `expectations` as `irscope check --expect` takes them; `kernel` is a glob."""
 
@@ -37,6 +38,7 @@ def irscope_check() -> IrscopeCheck:
         kernel: str | None = None,
         target: str | None = None,
         variant: str | None = None,
+        launch: str | None = None,
     ) -> None:
         __tracebackhide__ = True
         from irscope.model import UserError
@@ -47,7 +49,7 @@ def irscope_check() -> IrscopeCheck:
             pytest.fail("irscope_check needs at least one expectation", pytrace=False)
         try:
             with Workspace(os.fspath(capture)) as workspace:
-                result = check(workspace, [CheckRule(expectations, kernel, target, variant)])
+                result = check(workspace, [CheckRule(expectations, kernel, target, variant, launch)])
         except UserError as error:
             pytest.fail(str(error), pytrace=False)
         if result.failures:

@@ -2,7 +2,8 @@
 
 An expectation is FACT OPERATOR VALUE, or several joined by `and`; operators are == != < <= > >= contains.
 Facts are the columns of irscope table; spills, global_load_bytes and others are aliases. An expectation
-about an unknown fact does not hold. Exit code 1 if an expectation does not hold.
+about an unknown fact does not hold. `bits == #3` holds for variants that compute the same bits as #3 at each
+launch. Exit code 1 if an expectation does not hold.
 
 example: irscope check matmul.irscope --expect "spills == 0" --expect "global_load_bytes >= 16"
 """
@@ -38,12 +39,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_selection(parser)
     parser.add_argument("--variant", metavar="V", help="only this variant: #3, or any part of its name")
+    parser.add_argument(
+        "--launch",
+        metavar="LAUNCH",
+        help='compare bits at this launch, not those of the capture: "grid=(cdiv(M, BLOCK_M),), M=4096"',
+    )
     options.add_ci_format(parser, "text", "json")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the failures; returns 1 if there are any. Raises UserError for wrong use."""
-    rules = [CheckRule(tuple(args.expect), args.kernel, args.target, args.variant)] if args.expect else []
+    selection = args.kernel, args.target, args.variant, args.launch
+    rules = [CheckRule(tuple(args.expect), *selection)] if args.expect else []
     if args.file is not None:
         rules += read_rules(args.file)
     if not rules:

@@ -55,6 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help='exit code 1 if one is true: "spills>0, registers>+10%%, worse"; can be repeated',
     )
+    options.add_pair_launch(parser)
     options.add_all_findings(parser)
     rows = parser.add_mutually_exclusive_group()
     rows.add_argument(
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
     from irscope.document.report_content import pair_report
 
     with Workspace(args.capture) as workspace:
-        comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
+        comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b), args.launch)
         gate = _gate_pair(comparison, args.fail_on) if args.fail_on else None
         report = pair_report(comparison, args.stage)
     if args.format == "json":
@@ -137,6 +138,7 @@ def _print(report: PairReport, args: argparse.Namespace) -> None:
 
 
 def _captures(args: argparse.Namespace) -> int:
+    from irscope.cli.progress import count_on_stderr
     from irscope.workspace.capture_comparison import compare_captures
     from irscope.workspace.gate import gate_captures
 
@@ -147,7 +149,10 @@ def _captures(args: argparse.Namespace) -> int:
         raise UserError("two captures have no rows to show; name one capture and two of its variants")
     with Workspace(args.capture) as old, Workspace(path) as new:
         comparison = compare_captures(old, new)
-        gate = gate_captures(old, new, comparison, args.fail_on) if args.fail_on else None
+        gate = None
+        if args.fail_on:
+            report = count_on_stderr("executing ")
+            gate = gate_captures(old, new, comparison, args.fail_on, args.launch, report)
     if args.format == "json":
         from irscope.document.json.comparison import captures_document
 

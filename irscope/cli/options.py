@@ -133,6 +133,17 @@ def add_variant(parser: argparse.ArgumentParser, name: str, metavar: str) -> Non
     parser.add_argument(name, metavar=metavar, help="#3, or any part of its name in irscope list")
 
 
+def add_pair_launch(parser: argparse.ArgumentParser) -> None:
+    """Declare --launch of a command that compares two variants."""
+    parser.add_argument(
+        "--launch",
+        metavar="LAUNCH",
+        action="append",
+        default=[],
+        help='compare for this launch: "grid=(cdiv(M, BLOCK_M),), M=4096"; can be repeated',
+    )
+
+
 def add_selection(parser: argparse.ArgumentParser) -> None:
     """--kernel and --target."""
     parser.add_argument("--kernel", metavar="GLOB", help="only kernels matching GLOB")

@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_capture(parser)
     parser.add_argument("a", metavar="A", nargs="?", help="#3, or any part of its name in irscope list")
     parser.add_argument("b", metavar="B", nargs="?", help="the other variant")
+    options.add_pair_launch(parser)
     options.add_all_findings(parser)
     options.add_document_format(parser)
 
@@ -42,7 +43,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print_pair(workspace: Workspace, args: argparse.Namespace) -> None:
-    comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b))
+    comparison = workspace.compare(workspace.variant(args.a), workspace.variant(args.b), args.launch)
     if args.format == "json":
         from irscope.document.json.comparison import why_document
 

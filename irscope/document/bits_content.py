@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from irscope.document.blocks import Block, Column, Line, Table, title
+from irscope.document.blocks import Column, Line, Table, title
 from irscope.model.records import grouped
 from irscope.model.text import pluralize
 from irscope.workspace.launched_bits import CONTRADICTION, agreement
 from irscope.workspace.problem_sizes import problem_titles
 
 if TYPE_CHECKING:
+    from irscope.workspace import TextLine
     from irscope.workspace.bits import ProblemBits
 
 PROMISE = (
@@ -22,12 +23,17 @@ PROMISE = (
 _MOST_VALUES = 4
 
 
-def bits_content(answers: Sequence[ProblemBits], names: Mapping[int, str]) -> Iterator[Block]:
-    """Yield the classes of each problem; `names` are those of the variants by id."""
+def bits_content(
+    answers: Sequence[ProblemBits], names: Mapping[int, str], numbers: Sequence[str] = ()
+) -> Iterator[Line | Table]:
+    """Yield the classes of each problem; `names` are those of the variants by id.
+
+    `numbers` are those of the problems, for views that refer to them.
+    """
     titles = problem_titles([answer.problem for answer in answers])
-    for answer, text in zip(answers, titles, strict=True):
+    for answer, text, number in zip(answers, titles, numbers or [""] * len(titles), strict=True):
         problem = answer.problem
-        yield title(f"{problem.kernel}  {problem.target}  {text}".rstrip())
+        yield title(f"{number}  {problem.kernel}  {problem.target}  {text}".strip())
         yield from _classes(answer)
         yield from _differences(answer, names)
         yield from _unknown(answer)
@@ -36,7 +42,7 @@ def bits_content(answers: Sequence[ProblemBits], names: Mapping[int, str]) -> It
         yield Line(PROMISE, gap=True, fit="wrapped")
 
 
-def _classes(answer: ProblemBits) -> Iterator[Block]:
+def _classes(answer: ProblemBits) -> Iterator[Line | Table]:
     classes = answer.classes
     if not classes:
         return
@@ -71,8 +77,12 @@ def _differences(answer: ProblemBits, names: Mapping[int, str]) -> Iterator[Line
         yield title(f"{difference.b} differs from {difference.a}")
         for letter, name in (("A", difference.a), ("B", difference.b)):
             yield Line(f"{letter}: #{members[name]} {names[members[name]]}", 1, fit="wrapped")
-        for text in answer.reason_texts(difference):
-            yield Line(text, 1, fit="wrapped")
+        yield from wrapped(answer.reason_lines(difference))
+
+
+def wrapped(lines: Iterable[TextLine]) -> Iterator[Line]:
+    """Yield lines that are wrapped at the width of the page."""
+    return (Line(line.text, line.level, fit="wrapped", target=line.target) for line in lines)
 
 
 def _unknown(answer: ProblemBits) -> Iterator[Line]:

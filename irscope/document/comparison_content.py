@@ -20,19 +20,19 @@ def diff_content(
 
     `context` is how many equal rows are next to a change, `rows` the most rows (None: all).
     """
-    yield from pair_content(pair, all_findings)
+    yield from pair_content(pair, all_findings, pair.comparison.bits_hint)
     if pair.shown:
         yield StageDiffs([pair.diffs[name] for name in pair.shown], context, rows)
 
 
-def pair_content(pair: PairReport, all_findings: bool = False) -> Iterator[Block]:
-    """Yield the two variants, their findings, and a line per stage."""
+def pair_content(pair: PairReport, all_findings: bool = False, hint: str = "") -> Iterator[Block]:
+    """Yield the two variants, their findings, and a line per stage; `hint` says what else to ask for."""
     comparison = pair.comparison
     yield from _variants(comparison)
     config = comparison.config_text or "identical configs"
     difference = "; ".join(filter(None, [config, comparison.input_text, comparison.mismatch]))
     yield Line(f"   {difference}")
-    yield from (Line(f"   {origin}") for origin in comparison.origins)
+    yield from (Line(f"   {text}") for text in (*comparison.origins, comparison.bits_text, hint) if text)
     yield title("Findings")
     texts = [finding.text for finding in comparison.findings]
     if texts:
@@ -57,6 +57,8 @@ def why_content(comparison: Comparison, all_findings: bool) -> Iterator[Block]:
     yield from _variants(comparison)
     lines = pair_lines(comparison)
     yield from sentences(lines if all_findings else without_rest(lines, ": --all-findings"))
+    if comparison.bits_hint:
+        yield Line(comparison.bits_hint, gap=True)
 
 
 def compilations_content(kernels: Sequence[Compilations]) -> Iterator[Block]:
@@ -99,7 +101,7 @@ def gate_content(gate: GateResult) -> Iterator[Block]:
         yield Line(f"{condition.text}: {number}", 1)
         yield from (Line(f"{v.where}: {v.text}", 2) for v in violations[:_MAX_VIOLATIONS])
         yield from _omitted(len(violations) - _MAX_VIOLATIONS, 2)
-    yield from (Line([(problem, "warning")], 1) for problem in gate.problems)
+    yield from (Line([(text, "warning")], 1) for text in (*gate.problems, *gate.unchecked))
     yield Line(gate.summary)
 
 

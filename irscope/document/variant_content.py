@@ -55,6 +55,8 @@ def _pair(pair: PairVerdict) -> Iterator[Line]:
     yield Line(f"B, compared with A = #{pair.against.id} {pair.name}: {pair.change or 'equal config'}")
     if pair.duplicate:
         yield Line("the machine code is identical: measure only one", 1)
+    if pair.bits_text:
+        yield Line(pair.bits_text, 1)
     yield from _points(pair.points, pair.more)
     if pair.estimate and not any(point.kind == "estimate" for point in pair.points):
         yield Line(pair.estimate, 1)

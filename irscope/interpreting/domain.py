@@ -21,6 +21,9 @@ class Domain(Protocol):
     def enter(self, block: OpBlock) -> None:
         """Begin, or go on with, a block of code."""
 
+    def computed(self, step: Op, name: str, value: RuntimeValue) -> None:
+        """Note a result of an operation, which is not known."""
+
     def constant(self, number: float, type_: Type) -> RuntimeValue:
         """Return a float constant."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from irscope.interpreting.addresses import addptr, at_offsets
 from irscope.interpreting.domain import Combine
 from irscope.interpreting.runtime_values import (
     Array,
@@ -425,6 +426,7 @@ def _dot_wait(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> 
 
 
 MEMORY: Mapping[str, Handler] = {
+    "tt.addptr": addptr,
     "tt.load": _load,
     "tt.store": _store,
     "tt.atomic_rmw": _atomic,
@@ -443,6 +445,10 @@ MEMORY: Mapping[str, Handler] = {
     "ttng.barrier_expect": _barrier_expect,
     "ttng.arrive_barrier": _arrive_barrier,
     "ttng.async_copy_mbarrier_arrive": _arrive_after_copies,
+    "amdg.buffer_load": at_offsets(_load),
+    "amdg.buffer_store": at_offsets(_store, 1),
+    "amdg.buffer_atomic_rmw": at_offsets(_atomic, 1),
+    "amdg.buffer_load_to_local": at_offsets(_async_copy),
     "tt.make_tensor_descriptor": _make_descriptor,
     "ttng.tensormap_create": _tensormap_create,
     "ttng.reinterpret_tensor_descriptor": _reinterpret_descriptor,

@@ -166,6 +166,7 @@ SHAPES: Mapping[str, Handler] = {
     "tt.trans": _trans,
     "tt.reshape": _reshape,
     "ttg.convert_layout": _convert_layout,
+    "amdg.in_thread_transpose": _convert_layout,
     "tt.join": _join,
     "tt.split": _split,
     "tt.cat": _cat,

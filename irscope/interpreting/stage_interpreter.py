@@ -24,7 +24,6 @@ from irscope.interpreting.runtime_values import (
     RuntimeValue,
     is_integer,
     known_number,
-    size_in_bytes,
     tensor_in,
     wrapped,
 )
@@ -92,9 +91,8 @@ class StageInterpreter:
         self._handlers: dict[str, Handler] = {**MEMORY, **SHAPES, **_PLAIN}
         self.frame = Frame()
         self._step: Op | None = None
-        self._steps = 0
-        # How many elements the results of the program had that was executed last.
-        self.elements = 0
+        # How many operations were executed of the last program, and how many elements their results had.
+        self.steps = self.elements = 0
 
     def run(self, program_id: tuple[int, int, int]) -> None:
         """Execute one program. Raises UnansweredError."""
@@ -102,7 +100,7 @@ class StageInterpreter:
         self.barriers.clear()
         self.descriptors.clear()
         self.scratch = SCRATCH
-        self._steps = self.elements = 0
+        self.steps = self.elements = 0
         self.domain.begin(self.program, program_id)
         frame = Frame()
         for index, name in enumerate(self.program.entry.arguments):
@@ -160,18 +158,21 @@ class StageInterpreter:
                 results = []
             else:
                 results = self._execute(step, [values[name] for name in step.operands])
+                for name, item in zip(step.results, results, strict=True):
+                    if isinstance(item, RuntimeValue) and not item.known:
+                        self.domain.computed(step, name, item)
             for name, item in zip(step.results, results, strict=True):
                 values[name] = item
         return []
 
     def _count(self, step: Op) -> None:
-        self._steps += 1
+        self.steps += 1
         for type_ in step.types:
             size = 1
             for length in type_.shape:
                 size *= length
             self.elements += size
-        if self._steps > self.limits.steps or self.elements > self.limits.elements:
+        if self.steps > self.limits.steps or self.elements > self.limits.elements:
             raise UnansweredError("the program runs for too long to be executed here", step)
 
     def _execute(self, step: Op, operands: Sequence[Item]) -> Results:
@@ -322,7 +323,7 @@ def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execu
     turns = 0
     yield from ()
     while running:
-        before = machine._steps
+        before = machine.steps
         for execution in tuple(running):
             try:
                 waiting = next(execution)
@@ -330,7 +331,7 @@ def _warp_specialize(machine: StageInterpreter, step: Op, frame: Frame) -> Execu
                 running.remove(execution)
                 if execution is first:
                     results = stop.value
-        turns = 0 if machine._steps > before else turns + 1
+        turns = 0 if machine.steps > before else turns + 1
         if running and turns > len(partitions) + 1:
             raise UnansweredError("the partitions wait for each other", waiting)
     return results
@@ -398,18 +399,6 @@ def _select(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Re
     return [machine.domain.select(step, condition, one, other)]
 
 
-def _addptr(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    pointer, offset = operands
-    if not (isinstance(pointer, RuntimeValue) and isinstance(offset, RuntimeValue)):
-        raise UnansweredError("an address that is no number", step)
-    match = re.match(r"!tt\.ptr<(.+?)(?:, \d+)?>$", pointer.type.element)
-    size = size_in_bytes(match[1] if match else "i8")
-    type_ = step.types[0]
-    if pointer.known and offset.known:
-        return [RuntimeValue(pointer.data + offset.data * size, type_)]
-    return [machine.domain.compute(step, [pointer, offset])]
-
-
 def _nothing(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     return [None] * len(step.results)
 
@@ -428,13 +417,14 @@ _PLAIN: Mapping[str, Handler] = {
     "tt.get_program_id": _program_id,
     "tt.get_num_programs": _program_id,
     "arith.select": _select,
-    "tt.addptr": _addptr,
     "ub.poison": _poison,
     "ttg.warp_id": _warp_id,
     "nvgpu.cluster_id": _warp_id,
     "llvm.intr.assume": _nothing,
     "tt.assert": _nothing,
     "tt.print": _nothing,
+    "rocdl.s.setprio": _nothing,
+    "rocdl.sched.barrier": _nothing,
     "gpu.barrier": _nothing,
     "ttg.local_barrier": _nothing,
     "ttg.barrier": _nothing,
@@ -454,5 +444,6 @@ _PLAIN: Mapping[str, Handler] = {
 def _is_elementwise(step: Op) -> bool:
     return step.opcode.startswith(("arith.", "math.")) or step.opcode in (
         "tt.fp_to_fp", "tt.bitcast", "tt.extern_elementwise", "tt.elementwise_inline_asm", "tt.clampf",
-        "tt.precise_sqrt", "tt.precise_divf", "tt.mulhiui", "tt.int_to_ptr", "tt.ptr_to_int", "ttg.fp4_to_fp",
+        "tt.precise_sqrt", "tt.precise_divf", "tt.approx_divf", "tt.mulhiui", "tt.int_to_ptr",
+        "tt.ptr_to_int", "ttg.fp4_to_fp",
     )  # fmt: skip

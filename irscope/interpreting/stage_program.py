@@ -13,16 +13,21 @@ from functools import cached_property
 
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.brackets import delimiters
-from irscope.languages.document import Document, Operation
+from irscope.languages.document import Document, Location, Operation, inlining_chain
 from irscope.languages.mlir.locations import split_locations
 from irscope.languages.mlir.value_types import ShapedType, split_types, type_lists
 from irscope.layouts.attribute import Attribute, UnknownLayoutError, parse_attribute
 from irscope.layouts.convert import Version
 from irscope.layouts.linear import LinearLayout
 from irscope.layouts.tensors import Layouts, alias_bodies, tensor_of_type
+from irscope.model.variant import in_library
 
 _BLOCK_ARGUMENT = re.compile(r"(%[\w$.-]+)\s*(?=:|=)")
 _WORD = re.compile(r"[\w!.]+")
+
+
+# A line of the kernel (0: unknown), and the file and the line of the helper that it calls (None: its own).
+Place = tuple[int, tuple[str, int] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +57,7 @@ class Op:
     """One operation. `line` is the index of its line in the stage, `types` are those of its results.
 
     `text` is its text without its name and location; `operand_types` are the printed ones of its operands.
+    `location` is where it was written, `source_line` the line of the kernel that this is inlined at.
     """
 
     opcode: str
@@ -63,6 +69,14 @@ class Op:
     line: int
     source_line: int
     regions: list[OpBlock] = field(default_factory=list)
+    location: Location | None = None
+
+    @property
+    def place(self) -> Place:
+        """Return the line of the kernel, and the file and line of the helper that this was written in."""
+        inlined = list(inlining_chain(self.location))[:-1]
+        own = ((link.file, link.line) for link in inlined if not in_library(link.file))
+        return self.source_line, next(own, None)
 
     def number(self, name: str, default: int | None = None) -> int:
         """Return an integer attribute, `axis = 1 : i32`. Raise UnansweredError if there is none."""
@@ -89,6 +103,8 @@ class StageProgram:
         self.document = document
         self._bodies = alias_bodies(document)
         self._layouts = Layouts(triton)
+        self._layout_of: dict[Type, LinearLayout] = {}
+        self._attributes: dict[str, Attribute] = {}
         self.triton = triton
         self.functions: dict[str, OpBlock] = {}
         self._children: dict[int, list[int]] = {}
@@ -107,6 +123,12 @@ class StageProgram:
             if operation.opcode.endswith(".func") and " private " not in self.document.lines[operation.line]:
                 return self.functions[self.document.functions[operation.function]]
         raise UnansweredError("the stage has no function")
+
+    @cached_property
+    def target(self) -> str:
+        """Return what the stage was compiled for, as `cuda:90`; "" if it does not say so."""
+        match = re.search(r'ttg?\.target"? = "([^"]+)"', self.document.text)
+        return match[1] if match else ""
 
     @cached_property
     def argument_types(self) -> tuple[Type, ...]:
@@ -131,6 +153,11 @@ class StageProgram:
 
     def layout(self, type_: Type) -> LinearLayout:
         """Return the linear layout of a tensor or buffer. Raises UnansweredError if it is not supported."""
+        if type_ not in self._layout_of:
+            self._layout_of[type_] = self._new_layout(type_)
+        return self._layout_of[type_]
+
+    def _new_layout(self, type_: Type) -> LinearLayout:
         shaped = ShapedType(
             "tensor" if type_.kind == "tensor" else "!ttg.memdesc",
             tuple(map(str, type_.shape)),
@@ -149,7 +176,9 @@ class StageProgram:
         """Return the layout that an encoding names, with aliases expanded."""
         from irscope.languages.mlir.parser import expand_aliases
 
-        return parse_attribute(expand_aliases(encoding, self._bodies))
+        if encoding not in self._attributes:
+            self._attributes[encoding] = parse_attribute(expand_aliases(encoding, self._bodies))
+        return self._attributes[encoding]
 
     def _fill(self, owner: int, blocks: list[OpBlock]) -> None:
         """Add the steps of an operation's regions to `blocks`, whose first one is there."""
@@ -206,6 +235,7 @@ class StageProgram:
             operation.line,
             location.line if location else 0,
             regions,
+            operation.location,
         )
 
 

@@ -31,18 +31,36 @@ _MAX_OPERATIONS = 5_000
 _TTIR = "mlir"
 
 
+@frozen
+class ChangedResults:
+    """A launch at which configs of a kernel compute other bits: the values `names` of a config decide.
+
+    `executed` configs show it. `sizes` are the numbers among the arguments. `reason` says what two of them do
+    differently, `line 27 (...): A ...; B ...`, at `line` of the file (None: unknown).
+    """
+
+    launch: str
+    names: Sequence[str]
+    executed: int
+    sizes: Sequence[str]
+    reason: str
+    line: int | None
+
+
 @frozen_with_dict
 class CompiledKernel:
     """The variants of one kernel for one target.
 
     `names` (short names) and `facts` are by variant id; `read` returns a stage's content, None if the
-    variant lacks it.
+    variant lacks it. `changed_results` executes a few variants; None if they compute the same bits, as far as
+    is known.
     """
 
     variants: Sequence[Variant]
     names: Mapping[int, str]
     facts: Mapping[int, Mapping[str, Fact]]
     read: ReadStage
+    changed_results: Callable[[Sequence[Variant]], ChangedResults | None] = lambda variants: None
 
     @property
     def kernel(self) -> Kernel:

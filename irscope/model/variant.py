@@ -120,6 +120,11 @@ class SourceFunction(FrozenValue):
     text: str
 
 
+def in_library(file: str) -> bool:
+    """Check whether a file belongs to Triton's own library of jit functions."""
+    return _OF_TRITON.search(file) is not None
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Kernel(FrozenValue):
     """A `@triton.jit` function.
@@ -141,13 +146,13 @@ class Kernel(FrozenValue):
 
         Triton's own differ between versions of Triton.
         """
-        helpers = (helper for helper in self.helpers if not _OF_TRITON.search(helper.file))
+        helpers = (helper for helper in self.helpers if not in_library(helper.file))
         return self.source, *helpers
 
     @property
     def library_functions(self) -> tuple[SourceFunction, ...]:
         """Return the helpers of Triton's own library: `tl.cdiv`, `tl.sum`."""
-        return tuple(helper for helper in self.helpers if _OF_TRITON.search(helper.file))
+        return tuple(helper for helper in self.helpers if in_library(helper.file))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

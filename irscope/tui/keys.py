@@ -172,7 +172,12 @@ COMPARE = KeyGroup(
             "detail",
             problem=_one_detail,
         ),
-        act("L", "toggle_locations", "Show or hide source locations", lambda s: s.toggle_locations()),
+        act(
+            "L",
+            "toggle_locations",
+            "Show or hide locations, debug information, addresses",
+            lambda s: s.toggle_locations(),
+        ),
     ),
 )
 BACK = act(

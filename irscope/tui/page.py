@@ -5,8 +5,9 @@ from __future__ import annotations
 import enum
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import zip_longest
 from typing import NamedTuple
 
 from irscope.workspace import Change, Language, LayoutChange, OperandNotes, Row
@@ -27,6 +28,19 @@ class PageSide:
     def longest(self) -> int:
         """Return the length of the longest line in characters."""
         return max(map(len, self.lines), default=0)
+
+    @cached_property
+    def code_lines(self) -> Sequence[int]:
+        """Return the lines (from 0) that do not only hold debug information, in order."""
+        read = -1
+
+        def counted() -> Iterator[str]:
+            nonlocal read
+            for line in self.lines:
+                read += 1
+                yield line
+
+        return [read for _ in Language.named(self.language or "").strip_debug(counted())]
 
     def number(self, line: int) -> str:
         """Return the number of a line, or "" if it has none."""
@@ -78,6 +92,20 @@ class Page:
         if first >= 0:
             ranges.append((first, len(self.rows)))
         return ranges
+
+    @cached_property
+    def code(self) -> Page:
+        """Return the page without lines that only hold debug information; raw text has them."""
+        sides = [side for side in (self.left, self.right) if side]
+        if self.raw or all(len(side.code_lines) == len(side.lines) for side in sides):
+            return self
+        left, right = (side.code_lines if side else () for side in (self.left, self.right))
+        if not self.compared:
+            pairs = zip_longest(left, right)
+            return replace(self, rows=[Row(a, b, Change.EQUAL) for a, b in pairs])
+        shown = set(left), set(right)
+        rows = [row for row in self.rows if row.left in shown[0] or row.right in shown[1]]
+        return replace(self, rows=rows)
 
     def text(self, row: Row, right: bool) -> str | None:
         """Return the line of one side of a row, or None if it has none."""

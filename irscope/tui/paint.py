@@ -1,7 +1,4 @@
-"""Drawing a piece of a line: syntax highlighting, changed spans and matches over a row's background.
-
-The horizontal scroll offset that brings the changed token of a row on screen.
-"""
+"""Drawing a piece of a line: syntax highlighting, changed spans and matches over a row's background."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 from pygments.lexer import Lexer
 from pygments.token import Token, _TokenType
@@ -17,8 +14,7 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from irscope.workspace import Language, Row
-from irscope.workspace.line_differences import content_span, first_change
+from irscope.workspace import Language
 
 Span = tuple[int, int]
 
@@ -236,76 +232,22 @@ def _style_class(kind: _TokenType) -> str | None:
     return _CLASSES[kind]
 
 
-# Characters to show before and after the token.
+# Characters to show after a span.
 _CONTEXT = 6
-# Cells at the edges that ellipses take.
-_EDGE = 1
 
 
-class ScrollTarget(NamedTuple):
-    """A span to show of a text of `length` characters, in a column of `room` cells."""
+def elided(text: str, span: Span, room: int) -> str:
+    """Return a text that shows its head and a span in `room` cells, with an ellipsis for what is between.
 
-    start: int
-    end: int
-    length: int
-    room: int
-
-    def visible(self, x: int) -> bool:
-        """Return True if the span is on screen if `x` is the first character.
-
-        Of a span that is too long, only the start needs to be on screen.
-        """
-        first = x + (_EDGE if x else 0)
-        last = x + self.room - (_EDGE if self.length > x + self.room else 0)
-        if self.end - self.start >= self.room - 2 * _EDGE:
-            return first <= self.start < x + self.room // 2
-        return first <= self.start and self.end <= last
-
-    @property
-    def least(self) -> int:
-        """Return the least x at which the span and what follows it are on screen."""
-        end = min(self.end + _CONTEXT + _EDGE, self.length)
-        return max(min(end - self.room, self.start - _CONTEXT), 0)
-
-
-def aimed(targets: list[ScrollTarget], x: int = 0) -> int:
-    """Return the first character to show: `x` if all targets are visible there.
-
-    Otherwise scroll as little as possible.
+    Of a span that is too long, only the start is on screen.
     """
-    if all(target.visible(x) for target in targets):
-        return x
-    least = max(target.least for target in targets)
-    most = min(max(target.start - _EDGE, 0) for target in targets)
-    return max(min(least, most), 0)
-
-
-def change_targets(row: Row, texts: Sequence[str], rooms: Sequence[int], raw: bool) -> list[ScrollTarget]:
-    """Return the spans to show of a row that differs.
-
-    They are the first change, or all of a line that has no match.
-    """
-    if not row.change:
-        return []
-    if row.left is None or row.right is None:
-        right = row.left is None
-        start, end = content_span(texts[right])
-        # A whole line can be read from its start unless that is far to the right.
-        return (
-            [ScrollTarget(start, end, len(texts[right]), rooms[right])] if start >= rooms[right] // 2 else []
-        )
-    change = first_change(texts[0], texts[1], raw)
-    return [ScrollTarget(*change[side], len(texts[side]), rooms[side]) for side in range(2)] if change else []
-
-
-def match_targets(query: str, texts: Sequence[str], rooms: Sequence[int]) -> list[ScrollTarget]:
-    """Return the first match of a search in each text that has one."""
-    first_spans = [occurrences(text, query, 0, len(text))[:1] for text in texts]
-    return [
-        ScrollTarget(*spans[0], len(text), room)
-        for spans, text, room in zip(first_spans, texts, rooms, strict=True)
-        if spans
-    ]
+    if min(span[1] + len(ELLIPSIS), len(text)) <= room:
+        return text
+    most = min(room - min(span[1] - span[0] + _CONTEXT, room // 2), room * 2 // 3)
+    head = text.rfind(" ", 0, most) + 1 or most
+    behind = room - head - len(ELLIPSIS)
+    start = min(span[1] + _CONTEXT + len(ELLIPSIS) - behind, span[0])
+    return f"{text[:head]}{ELLIPSIS}{text[start:]}" if start > head + 1 else text
 
 
 def cell(text: str, width: int, right: bool) -> str:

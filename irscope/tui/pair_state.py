@@ -162,7 +162,7 @@ class PairState:
         """Make the pages of a stage for every level of detail, so that switching takes no time."""
         if not self.single and (diff := self.workspace.known_diff(self.a, self.b, stage)) is not None:
             for detail in Detail:
-                _ = self._compared_page(stage, detail, diff).runs
+                _ = self._compared_page(stage, detail, diff).code.runs
 
     def _compared_page(self, stage: str, detail: Detail, diff: StageDiff) -> Page:
         cached = self._pages.get((stage, detail))

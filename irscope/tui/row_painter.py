@@ -18,12 +18,13 @@ from irscope.model.text import display_line, pluralize
 from irscope.tui import minimap
 from irscope.tui.minimap import is_hot
 from irscope.tui.page import LineKind, Page, PageSide, ScreenLine, line_of
-from irscope.tui.paint import CONTINUED, Span, Styles, code, fitted, occurrences, wrap_starts
+from irscope.tui.paint import CONTINUED, Span, Styles, code, elided, fitted, occurrences, wrap_starts
 from irscope.workspace import Change, Language, LineMarks, Row
 from irscope.workspace.line_differences import (
     LineChange,
     content_span,
     elided_layouts,
+    first_change,
     line_changes,
     line_spans,
 )
@@ -96,7 +97,7 @@ class RowPainter:
     """Draws screen lines of `page`.
 
     `x` is the first character to show, `query` the search, `highlighted` the lines to highlight. `located`:
-    source locations are shown, as always in raw text. `full`: layouts show the fields that are equal, too.
+    source locations are shown, as always in raw text. `full`: nothing in the middle of a line is left out.
     `wrapped`: long lines take several screen lines, but at most `tallest`.
     """
 
@@ -144,34 +145,38 @@ class RowPainter:
     def texts(self, row: Row) -> tuple[str, str]:
         """Return the lines of both sides of a row, as they are drawn; "" for a side that has none.
 
-        Of two layouts that do not fit, only the fields that differ are drawn.
+        Of lines that do not fit, the head and the first match or change are drawn; of two layouts, only the
+        fields that differ.
         """
         left, right = self.text(row, False), self.text(row, True)
-        if (
-            self.full
-            or self.wrapped
-            or self.page.raw
-            or not row.change
-            or row.left is None
-            or row.right is None
-        ):
+        rooms = self.columns.room(False), self.columns.room(True)
+        if self.full or self.wrapped or (len(left) <= rooms[0] and len(right) <= rooms[1]):
             return left, right
-        if len(left) <= self.columns.room(False) and len(right) <= self.columns.room(True):
-            return left, right
-        return elided_layouts(left, right)
+        is_changed = bool(row.change) and row.left is not None and row.right is not None
+        if is_changed and not self.page.raw:
+            left, right = elided_layouts(left, right)
+        spans: Sequence[Span | None] = (None, None)
+        if self.query:
+            spans = [next(iter(occurrences(text, self.query, 0, len(text))), None) for text in (left, right)]
+        if is_changed and not any(spans):
+            spans = first_change(left, right, self.page.raw) or spans
+        left, right = (
+            elided(text, span, room) if span else text
+            for text, span, room in zip((left, right), spans, rooms, strict=True)
+        )
+        return left, right
 
     def text(self, row: Row, right: bool) -> str:
         """Return the line of one side of a row."""
         text = self.page.text(row, right) or ""
         side = self.page.right if right else self.page.left
         if side is not None and side.language and not (self.located or self.page.raw):
-            text = Language.named(side.language).strip_location(text)
+            language = Language.named(side.language)
+            text = language.strip_location(text)
+            if language.registers is not None:  # machine code: instructions are not nested
+                start = content_span(text)[0]
+                text = " " * bool(start) + text[start:]
         return display_line(text)
-
-    def start(self, row: Row, text: str, right: bool) -> int:
-        """Return the first character on screen of a side's text."""
-        shortened = bool(self.x) and len(text) <= self.columns.room(right) and text != self.text(row, right)
-        return 0 if self.wrapped or shortened else self.x
 
     def _draws(self, line: ScreenLine, row: Row, right: bool) -> bool:
         """Return True if a screen line shows this side of its row."""
@@ -185,16 +190,16 @@ class RowPainter:
     def _halves(self, row: Row) -> tuple[_Half | None, _Half | None]:
         """Both sides of a row. Differences are found only up to the edge of the screen: lines can be long."""
         left, right = self.texts(row)
-        starts = self.start(row, left, False), self.start(row, right, True)
+        start = 0 if self.wrapped else self.x
         ours: Sequence[Span] = ()
         theirs: Sequence[Span] = ()
         if row.change and row.left is not None and row.right is not None:
-            end = max(starts) + self.columns.width * (self.tallest if self.wrapped else 1)
+            end = start + self.columns.width * (self.tallest if self.wrapped else 1)
             ours, theirs = line_spans(left[:end], right[:end], self.page.raw)
         return (
-            None if row.left is None else _Half(self.page.left, row.left, False, left, ours, starts[0]),
+            None if row.left is None else _Half(self.page.left, row.left, False, left, ours, start),
             None if row.right is None or self.page.right is None
-            else _Half(self.page.right, row.right, True, right, theirs, starts[1]),
+            else _Half(self.page.right, row.right, True, right, theirs, start),
         )  # fmt: skip
 
     def _side(self, row: Row, half: _Half | None, right: bool, at_cursor: bool, part: int) -> list[Segment]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
+from types import MappingProxyType
 
 from irscope.model import Variant
 from irscope.model.process import cycles_not_collected, keep_from_search
@@ -48,6 +49,7 @@ _MANY = 1000
 # Columns that are always shown, and those that matter least of what all variants have in common.
 _ALWAYS = ("#", DIFFERS)
 _VERSIONS = ("triton", "source")
+BITS = "bits"
 
 # Columns.
 
@@ -59,11 +61,13 @@ def columns(
     in_progress: InProgress,
     age: Callable[[Variant], str] = lambda _: "",
     differs: Callable[[Sequence[Variant]], Sequence[str]] = lambda some: [""] * len(some),
+    bits: Mapping[int, tuple[str, str]] = MappingProxyType({}),
 ) -> list[TableColumn]:
     """Return the columns for `variants`, most telling first: number, what was chosen, facts, state.
 
     `facts` and `in_progress` may change later. `age` is how old a variant's source is, or which
-    file has it; `differs` returns the first stage in which each variant differs from A.
+    file has it; `differs` returns the first stage in which each variant differs from A; `bits` has the
+    classes of variants that compute the same bits, by id, each with what is wrong.
     """
     # The facts of most interest come first, those of least interest last: the time and size of each stage.
     with_own_column = [kind for kind in kinds if not kind.in_state]
@@ -76,6 +80,7 @@ def columns(
         *_chosen(variants, age),
         *(fact_column(kind, facts) for kind in before),
         TableColumn("Differs in", DIFFERS, differs),
+        _per_variant(BITS, lambda variant: bits.get(variant.id, ("",))[0], sign=" class ", joins=True),
         _per_variant("state", lambda variant: state(variant, facts, in_progress)),
         *(fact_column(kind, facts) for kind in (*after, *rest)),
     ]
@@ -269,6 +274,10 @@ class TableModel:
         self.estimated = False  # whether some variants have the facts of an estimate
         self.query = ""
         self.sort: tuple[str, bool] | None = None  # the name of a column, descending
+        self.bits: Mapping[
+            int, tuple[str, str]
+        ] = {}  # the class of equal bits, and a sentence about it, by id
+        self.without_bits = ""  # why there are no classes
         self.a: Variant | None = None
         self.all: list[Variant] = []  # every variant, in the chosen order
         self.matching: list[Variant] = []
@@ -319,6 +328,7 @@ class TableModel:
             workspace.in_progress,
             partial(version_name, workspace),
             partial(self._differs, workspace),
+            self.bits,
         )
         self._first_stages.clear()
         self.section = TableSection(self._scoped, self.facts, table_columns, unknown="")

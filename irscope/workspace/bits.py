@@ -4,26 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from irscope.facts.instruction_mix import place_text
+from irscope.facts.instruction_mix import place_text, statement_text
 from irscope.facts.source.alignment import line_map
 from irscope.facts.source.map import SourcePlace
 from irscope.interpreting.bits.classes import (
     BitClass,
     ClassDifference,
     Evaluation,
-    Reason,
     classify,
     evaluate,
 )
+from irscope.interpreting.bits.reasons import Reason
 from irscope.interpreting.stage_interpreter import KernelLaunch
-from irscope.layouts.convert import triton_version
+from irscope.layouts.convert import Version, triton_version
 from irscope.model import Kernel, Launch, UserError, Variant, format_value, parse_value
 from irscope.model.records import grouped, varying_keys
 from irscope.model.text import split_entries
-from irscope.workspace.launch_expression import parse_launch
+from irscope.workspace.launch_expression import launched
 from irscope.workspace.launched_bits import CONTRADICTION, LaunchedBits, agreement
 from irscope.workspace.problem_sizes import (
     Problem,
@@ -32,7 +33,10 @@ from irscope.workspace.problem_sizes import (
     requested_problem,
     specialization_key,
 )
+from irscope.workspace.source_lines import PythonSource
 from irscope.workspace.stage_reader import SizedCache
+from irscope.workspace.variant_texts import PYTHON
+from irscope.workspace.why_lines import StageLine, TextLine
 
 if TYPE_CHECKING:
     from irscope.languages.document import Document
@@ -74,12 +78,16 @@ class ProblemBits:
         """Return True if launches on a GPU contradict the classes."""
         return any(point.kind == CONTRADICTION for point in agreement(self))
 
-    def unrepeatable(self, variant: int) -> str:
-        """Say why a launch of a variant does not repeat its bits, or may not; "" if it does."""
+    def unrepeatable(self, variant: int, name: str = "") -> str:
+        """Say why a launch of a variant does not repeat its bits, or may not; "" if it does.
+
+        `name` is that of the variant ("": its number).
+        """
+        name = name or f"#{variant}"
         if variant in self.unknown:
-            return f"the bits of #{variant} are unknown: {self.unknown[variant]}"
+            return f"the bits of {name} are unknown: {self.unknown[variant]}"
         if any(variant in item.variants and not item.repeatable for item in self.classes):
-            return f"not even two launches of #{variant} compute the same bits: the order of atomics decides"
+            return f"not even two launches of {name} compute the same bits: the order of atomics decides"
         return ""
 
     @property
@@ -93,11 +101,46 @@ class ProblemBits:
         return texts or ["irscope does not know which line decides"]
 
     def place(self, reason: Reason) -> str:
-        """Return the line that a reason is about: `line 27 (total = tl.sum(x))`."""
+        """Return the line that a reason is about: `line 27 (total = tl.sum(x))`.
+
+        With the line of a helper: `line 27 (y = norm(x), in line 7: return tl.sum(x) / n)`.
+        """
         if not reason.source_line:
             return f"{reason.stage} line {reason.line + 1}"
         kernel = self.problem.variants[0].kernel
-        return place_text(SourcePlace(kernel.source.file, reason.source_line), kernel).removeprefix("of ")
+        helper = SourcePlace(*reason.helper) if reason.helper else None
+        inside = [f"line {helper.line}: {statement_text(helper, kernel)}"] if helper else []
+        place = SourcePlace(kernel.source.file, reason.source_line)
+        return place_text(place, kernel, helpers=inside).removeprefix("of ")
+
+    @property
+    def deciding(self) -> tuple[str, ...]:
+        """Return the fewest names of config values on which the class depends; () if there is one class.
+
+        All configs whose bits do not repeat count as one class.
+        """
+        classes = {n: item.name if item.repeatable else "" for item in self.classes for n in item.variants}
+        variants = [variant for variant in self.problem.variants if variant.id in classes]
+        names = varying_keys(variant.settings for variant in variants)
+        rows = [(value_texts(variant, names), classes[variant.id]) for variant in variants]
+        for count in range(len(names)):
+            for some in combinations(names, count):
+                pairs = {(tuple(values[name] for name in some), bit_class) for values, bit_class in rows}
+                if len(dict(pairs)) == len(pairs):
+                    return some
+        return tuple(names)
+
+    def reason_lines(self, difference: ClassDifference) -> list[TextLine]:
+        """Return what separates two classes, each text with the line of Python that it is about."""
+        targets = [*map(self._python_line, difference.reasons), None]
+        texts = self.reason_texts(difference)
+        return [TextLine(text, target=target) for text, target in zip(texts, targets, strict=False)]
+
+    def _python_line(self, reason: Reason) -> StageLine | None:
+        variant = self.problem.variants[0]
+        place = SourcePlace(variant.kernel.source.file, reason.source_line)
+        line = PythonSource.of_variant(variant).line_of(place)
+        return None if line is None else StageLine(PYTHON, line, True)
 
     def common_config(self, bit_class: BitClass) -> dict[str, list[str]]:
         """Return the fewest config values that all of a class have, and no variant of another class has.
@@ -106,7 +149,7 @@ class ProblemBits:
         """
         variants = self.problem.variants
         names = varying_keys(variant.settings for variant in variants)
-        configs = {variant.id: _value_texts(variant, names) for variant in variants}
+        configs = {variant.id: value_texts(variant, names) for variant in variants}
         inside = [configs[number] for number in bit_class.variants]
         outside = [
             configs[number] for other in self.classes if other is not bit_class for number in other.variants
@@ -120,7 +163,7 @@ class ProblemBits:
         return {} if any(_fits(config, values) for config in outside) else values
 
 
-def _value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
+def value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:
     """Return values of a config as text; an option that the config does not set has the compiler's value."""
     values = {**variant.metadata, **variant.settings}
     return {name: format_value(values.get(name)) for name in names}
@@ -144,7 +187,7 @@ def bit_classes(
     first = None if reference is None else reference.id
     refusals: Mapping[int, str] = {}
     if launches:
-        variants, refusals = _launched(variants, launches)
+        variants, refusals = launched(variants, launches)
     parts = [part for problem in _problems(variants) for part in _specializations(problem)]
     if launches:
         parts = [problem for problem in parts if problem.launches]
@@ -183,12 +226,10 @@ def _problem_bits(
     for variant in problem.unlaunched:
         reason = _failure(variant) or refusals.get(variant.id, NOT_LAUNCHED)
         evaluations[variant.id] = Evaluation(unanswered=reason)
-    return _classified(problem, evaluations, reference)
+    return classified(problem, evaluations, reference)
 
 
-def _classified(
-    problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None
-) -> ProblemBits:
+def classified(problem: Problem, evaluations: Mapping[int, Evaluation], reference: int | None) -> ProblemBits:
     """Return the classes; the first evaluated variant is the reference, unless `reference` is unknown."""
     result = classify(evaluations)
     first = result.classes[0].variants[0] if result.classes and reference not in result.unknown else None
@@ -214,20 +255,33 @@ class Evaluations:
             document = line_map(*kernels).in_lines_of_b(self._workspace.document(variant, _STAGE))
         except UserError as error:
             return Evaluation(unanswered=str(error))
-        version = triton_version(variant.toolchain.versions.get("triton", ""))
-        fusion, flush = (
-            bool(variant.metadata.get(name, True)) for name in ("enable_fp_fusion", "enable_reflect_ftz")
-        )
-        machine_launch = _kernel_launch(variant, launch, document)
+        version, machine_launch, *options = settings = _settings(variant, launch, document)
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())
-        key = content, kernels, version, arguments, machine_launch.grid, fusion, flush
+        key = content, kernels, version, arguments, machine_launch.grid, *options
         held = self._held.get(key)
         if held is not None:
             return held
-        evaluation = evaluate(document, version, machine_launch, fusion, flush)
+        evaluation = evaluate(document, *settings)
         size = sum(len(addresses) for addresses, _ in evaluation.outputs.values())
         return self._held.put(key, evaluation, size)
+
+
+def evaluate_launch(variant: Variant, launch: Launch, document: Document) -> Evaluation:
+    """Return what a launch of a variant with this TTGIR writes, as hashes."""
+    return evaluate(document, *_settings(variant, launch, document))
+
+
+def _settings(
+    variant: Variant, launch: Launch, document: Document
+) -> tuple[Version, KernelLaunch, bool, bool]:
+    """Return what an evaluation depends on besides TTGIR: Triton, the launch, and two options."""
+    metadata = variant.metadata
+    fusion = bool(metadata.get("enable_fp_fusion", True))
+    # The option of NVIDIA, and that of AMD.
+    flush = bool(metadata.get("enable_reflect_ftz", True)) and not metadata.get("allow_flush_denorm")
+    version = triton_version(variant.toolchain.versions.get("triton", ""))
+    return version, _kernel_launch(variant, launch, document), fusion, flush
 
 
 def _failure(variant: Variant) -> str:
@@ -238,24 +292,6 @@ def _failure(variant: Variant) -> str:
 
 
 # Problems.
-
-
-def _launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Variant], dict[int, str]]:
-    """Return the variants with the launches that a user wrote, and why those without any have none."""
-    expressions = list(map(parse_launch, texts))
-    result: list[Variant] = []
-    refusals: dict[int, str] = {}
-    for variant in variants:
-        launches: list[Launch] = []
-        for expression in expressions:
-            try:
-                launches.append(expression.launch_of(variant))
-            except UserError as error:  # noqa: PERF203 - compiled for other arguments, or another kernel
-                refusals[variant.id] = str(error)
-        result.append(replace(variant, launches=tuple(launches)))
-    if not any(variant.launches for variant in result) and refusals:
-        raise UserError(next(iter(refusals.values())))
-    return result, refusals
 
 
 def _problems(variants: Sequence[Variant]) -> Iterator[Problem]:

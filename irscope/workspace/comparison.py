@@ -25,12 +25,14 @@ from irscope.workspace.variant_texts import text_stages
 
 if TYPE_CHECKING:
     from irscope.findings.passes import Divergences
+    from irscope.workspace.pair_bits import PairBits
     from irscope.workspace.workspace import Workspace
 
 
 # The inputs of a compilation that a kernel's author names, besides the config; views show a few of them.
 _NAMED_INPUTS = ("argument", "global")
 _MOST_INPUTS = 3
+_BITS_HINT = 'same bits? say how they are launched: --launch "grid=(cdiv(M, BLOCK_M),), M=4096"'
 
 
 class StageDiffs(Mapping[str, StageDiff]):
@@ -240,7 +242,40 @@ class Comparison:
         """
         diffs = StageDiffs(self.compared_stages, lambda name: self._held[name].in_lines_of_b())
         pair_findings = findings(PairContext(self.a, self.b, *self.facts, diffs, self.divergence))
-        return tuple(ranked((*pair_findings, *estimate_findings(self))))
+        bit_findings = self.bits.findings if self.bits else ()
+        return tuple(ranked((*pair_findings, *bit_findings, *estimate_findings(self))))
+
+    @cached_property
+    def bits(self) -> PairBits | None:
+        """Say whether A and B compute the same bits from the same inputs, and why not.
+
+        None if they were not launched with the same inputs, or if nobody asks: of one variant, of identical
+        machine code, of other kernels, of an edited stage. Executing both takes up to a second per launch.
+        """
+        if not (self._asks_for_bits and self.a.launches and self.b.launches):
+            return None
+        from irscope.workspace.pair_bits import pair_bits  # not without launches: it imports the interpreter
+
+        return pair_bits((self.workspace, self.workspace), self.a, self.b)
+
+    @property
+    def bits_text(self) -> str:
+        """Say in one sentence that A and B compute the same bits, or why that is unknown.
+
+        "" if nobody asks, and if they differ, which findings say.
+        """
+        return "" if self.bits is None or self.bits.differs else self.bits.text
+
+    @property
+    def bits_hint(self) -> str:
+        """Say to a user of the command line how to learn whether A and B compute the same bits."""
+        return _BITS_HINT if self._asks_for_bits and self.bits is None else ""
+
+    @property
+    def _asks_for_bits(self) -> bool:
+        """Return True if it is not obvious whether A and B compute the same bits."""
+        built = all(variant.failure is None and variant.edit is None for variant in self.variants)
+        return built and not (self.single or self.mismatch or self.duplicate)
 
     @cached_property
     def estimates(self) -> PairEstimates | None:

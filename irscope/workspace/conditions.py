@@ -3,6 +3,7 @@
     spills == 0 and global_load_bytes >= 16     irscope check --expect
     registers>+10%, spills>0, worse             irscope diff --fail-on
     num_warps=8 occ>=50% gemm                   the filter of the table
+    bits == #3                                  irscope check --expect: the same bits as a variant
 
 A comparison is NAME OPERATOR VALUE. NAME is the name of a fact, its title or an alias, in double quotes if it
 has blanks; OPERATOR is one of = == != < <= > >= contains; VALUE is a number as the table shows it, a word or
@@ -35,6 +36,9 @@ from irscope.workspace.workspace import Workspace
 # The reason if the value is simply another one, and if it is unknown.
 DOES_NOT_HOLD = "does not hold"
 UNKNOWN = "unknown"
+# What a check compares with the name of a variant, instead of a fact with its value; the value if it fails.
+BITS = "bits"
+_OTHER_BITS = "other"
 # Other names for facts.
 ALIASES = {
     "spills": SPILLS.name,
@@ -83,14 +87,15 @@ class Unmet(FrozenValue):
     reason: str
 
 
-def parse_expectation(text: str, changes: bool = False) -> tuple[FactComparison, ...]:
-    """Parse the comparisons that `text` joins with `and`; their values may be changes if `changes`.
+def parse_expectation(text: str, changes: bool = False, bits: bool = False) -> tuple[FactComparison, ...]:
+    """Parse the comparisons that `text` joins with `and`.
 
+    Their values may be changes if `changes`. If `bits`, BITS may be compared with the name of a variant.
     Raises UserError if it is malformed.
     """
     comparisons: list[FactComparison] = []
     joined = True
-    for position, item in _items(text, partial(_comparison_of_fact, changes=changes)):
+    for position, item in _items(text, partial(_comparison_of_fact, changes=changes, bits=bits)):
         if joined and isinstance(item, str):
             raise _malformed(text, position)
         if not joined and item != _AND:
@@ -170,8 +175,12 @@ def unmet(comparisons: tuple[FactComparison, ...], facts: Mapping[str, Fact]) ->
             yield Unmet(comparison, value, reason)
 
 
-def _comparison_of_fact(match: re.Match[str], changes: bool) -> FactComparison:
+def _comparison_of_fact(match: re.Match[str], changes: bool, bits: bool) -> FactComparison:
     name = match[1].strip('"')
+    if bits and name == BITS:
+        if match[2] not in ("=", "=="):
+            raise UserError(f"'{match[0].strip()}': write 'bits == #3', the same bits as a variant")
+        return FactComparison(match[0].strip(), BITS, match[2], match[3].strip('"'))
     fact = ALIASES.get(name, name)
     kinds = kinds_named([fact])
     if fact not in kinds:
@@ -240,17 +249,21 @@ def _expected(comparison: FactComparison, before: FactValue) -> float | str | No
     return before * (100 + value) / 100 if comparison.change == "%" else before + value
 
 
-_KEYS = ("that", "kernel", "target", "variant")
+_KEYS = ("that", "kernel", "target", "variant", "launch")
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRule:
-    """Expectations and the variants that they apply to: `kernel` is a glob; None selects all."""
+    """Expectations and the variants that they apply to: `kernel` is a glob; None selects all.
+
+    Bits are compared at `launch`, written as text; None: at each launch that the capture has.
+    """
 
     that: tuple[str, ...]
     kernel: str | None = None
     target: str | None = None
     variant: str | None = None
+    launch: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,8 +284,10 @@ class CheckFailure:
     @property
     def found(self) -> str:
         """Return the value that was found: `load_width is 8`."""
-        value = "unknown" if self.unmet.value is None else f"{self.unmet.value}"
-        return f"{self.unmet.comparison.fact} is {value}{self._reason}"
+        fact, value = self.unmet.comparison.fact, self.unmet.value
+        if fact == BITS:
+            return f"the bits {'are unknown' if value is None else 'differ'}: {self.unmet.reason}"
+        return f"{fact} is {'unknown' if value is None else value}{self._reason}"
 
     @property
     def _reason(self) -> str:
@@ -310,23 +325,54 @@ class CheckResult:
 
 def check(workspace: Workspace, rules: Sequence[CheckRule]) -> CheckResult:
     """Check a capture. Raises UserError if a rule cannot be parsed or selects no variant."""
-    parsed = [tuple(map(parse_expectation, rule.that)) for rule in rules]
+    parsed = [tuple(parse_expectation(text, bits=True) for text in rule.that) for rule in rules]
     selected = [_selected(workspace.variants, rule) for rule in rules]
     checked = {variant.id: variant for variants in selected for variant in variants}
     names = {comparison.fact for rule in parsed for expectation in rule for comparison in expectation}
     facts = workspace.all_facts(checked.values(), needs_estimates(names))
     comparisons = 0
     failures: list[CheckFailure] = []
-    for variants, expectations in zip(selected, parsed, strict=True):
+    for rule, variants, expectations in zip(rules, selected, parsed, strict=True):
+        every = tuple(comparison for expectation in expectations for comparison in expectation)
+        on_facts = tuple(comparison for comparison in every if comparison.fact != BITS)
+        on_bits = [comparison for comparison in every if comparison.fact == BITS]
+        outcomes = _bits_outcomes(workspace, variants, on_bits, rule.launch) if on_bits else {}
         for variant in variants:
-            for expectation in expectations:
-                comparisons += len(expectation)
-                failed = unmet(expectation, facts[variant.id])
-                failures += [
-                    CheckFailure(variant, workspace.names[variant.id], unmet_comparison)
-                    for unmet_comparison in failed
-                ]
+            compared = outcomes.get(variant.id, [])
+            comparisons += len(on_facts) + len(compared)
+            failed = [*unmet(on_facts, facts[variant.id]), *filter(None, compared)]
+            failures += [CheckFailure(variant, workspace.names[variant.id], item) for item in failed]
     return CheckResult(str(workspace.path), tuple(checked.values()), comparisons, failures)
+
+
+def _bits_outcomes(
+    workspace: Workspace,
+    variants: Sequence[Variant],
+    comparisons: Sequence[FactComparison],
+    launch: str | None,
+) -> dict[int, list[Unmet | None]]:
+    """Return the outcome of each comparison of a variant's bits by its id; None if it holds.
+
+    A variant is compared with those that have a launch in common with it; one at least must. Raises UserError
+    if a variant to compare with does not exist.
+    """
+    from irscope.workspace.same_bits import bits_answers
+
+    references = [workspace.variant(str(comparison.value)) for comparison in comparisons]
+    outcomes: dict[int, list[Unmet | None]] = {variant.id: [] for variant in variants}
+    for comparison, reference in zip(comparisons, references, strict=True):
+        for number, answer in bits_answers(workspace, reference, variants, launch).items():
+            value = None if answer.same is None else _OTHER_BITS
+            outcome = None if answer.same else Unmet(comparison, value, answer.reason)
+            outcomes.setdefault(number, []).append(outcome)
+    for compared in outcomes.values():
+        if not compared:
+            why = (
+                f"no launch has both it and #{references[0].id}, since its kernel, argument types or sizes "
+                "are others; compare it with another variant too"
+            )
+            compared.append(Unmet(comparisons[0], None, why))
+    return outcomes
 
 
 def read_rules(path: Path) -> list[CheckRule]:

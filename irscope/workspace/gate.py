@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from irscope.facts.fact import Facts, FactValue, status_of, value_named, value_of
 from irscope.facts.registry import CHOSEN, CODE, LAUNCHABLE, MS, MS_KEY
 from irscope.model import UserError, Variant
-from irscope.model.records import FrozenValue
+from irscope.model.records import FrozenValue, grouped
 from irscope.model.text import pluralize
 from irscope.workspace.capture_comparison import (
     FAILURE,
@@ -29,12 +30,18 @@ from irscope.workspace.conditions import UNKNOWN, FactComparison, failure_of, pa
 from irscope.workspace.fact_table import kinds_named, needs_estimates
 from irscope.workspace.workspace import Workspace
 
+if TYPE_CHECKING:
+    from irscope.workspace.bits import Report
+    from irscope.workspace.pair_bits import PairBits
+
 WORSE, NEW_FAILURES, CHANGED, REMOVED, ADDED = "worse", "new-failures", "changed", "removed", "added"
+BITS = "bits"
 # Each word, and when it is true.
 WORDS: Mapping[str, str] = {
     WORSE: "a fact whose better direction is known gets worse, or the variant no longer compiles or launches",
     NEW_FAILURES: "a variant does not compile or cannot be launched, and its counterpart could",
     CHANGED: "a variant has other machine code than its counterpart",
+    BITS: "a variant computes other bits than its counterpart at a launch, or that is not known any more",
     REMOVED: "a variant of OLD has no counterpart in NEW",
     ADDED: "a variant of NEW has no counterpart in OLD",
 }
@@ -154,7 +161,8 @@ class GateResult:
     """The outcome of a gate.
 
     `pairs` is the number of matched variants, `violations` are worst first, `problems` are reasons why the
-    comparison proves nothing; with either, the gate fails. `notes` name the variants without a counterpart.
+    comparison proves nothing; with either, the gate fails. `notes` name the variants without a counterpart,
+    `unchecked` says what a condition could not be checked for, in OLD neither.
     """
 
     conditions: tuple[Condition, ...]
@@ -164,6 +172,7 @@ class GateResult:
     problems: tuple[str, ...]
     notes: tuple[str, ...]
     edits: tuple[tuple[str, str], ...] = ()
+    unchecked: tuple[str, ...] = ()
 
     @property
     def failed(self) -> bool:
@@ -192,7 +201,7 @@ class GateResult:
             f"{violation.where}: {violation.condition.text}: {violation.text}"
             for violation in self.violations
         )
-        return [*self.problems, *violation_lines, *self.notes, self.summary]
+        return [*self.problems, *violation_lines, *self.unchecked, *self.notes, self.summary]
 
 
 @dataclass(frozen=True)
@@ -202,6 +211,8 @@ class _Sides:
     pairs: Sequence[GatePair]
     facts: tuple[FactsById, FactsById]
     names: tuple[Mapping[int, str], Mapping[int, str]]
+    # By the ids of matched variants, if a condition is about bits; without pairs of identical code.
+    bits: Mapping[tuple[int, int], PairBits] = field(default_factory=dict)
 
     def facts_of(self, pair: GatePair) -> tuple[Facts | None, Facts]:
         old = None if pair.a is None else self.facts[0].get(pair.a.id, {})
@@ -214,9 +225,18 @@ class _Sides:
 
 
 def gate_captures(
-    old: Workspace, new: Workspace, comparison: CaptureComparison, fail_on: Sequence[str]
+    old: Workspace,
+    new: Workspace,
+    comparison: CaptureComparison,
+    fail_on: Sequence[str],
+    launches: Sequence[str] = (),
+    report: Report = lambda done, total: None,
 ) -> GateResult:
-    """Check how two captures differ. Raises UserError if a condition is malformed."""
+    """Check how two captures differ. Raises UserError if a condition or a launch is malformed.
+
+    `launches` are launches to compare bits for instead of the recorded ones, as text. `report` receives the
+    number of variants whose bits are compared, and the total.
+    """
     conditions = parse_conditions(fail_on)
     diff = comparison.diff
     pairs = [
@@ -224,7 +244,8 @@ def gate_captures(
         *(GatePair(variant, None) for variant in diff.only_a),
         *(GatePair(pair.a, pair.b, pair) for pair in diff.pairs),
     ]
-    sides = _Sides(pairs, (_facts(old, conditions), _facts(new, conditions)), comparison.names)
+    bits = _bits(conditions, (old, new), diff.pairs, launches, report)
+    sides = _Sides(pairs, (_facts(old, conditions), _facts(new, conditions)), comparison.names, bits)
     problems = [] if diff.pairs else [_nothing_matched(comparison)]
     notes = [] if diff.by_target or problems else [_NO_COMMON_TARGET]
     return _result(conditions, sides, problems, [*notes, *comparison.unmatched], comparison.edits)
@@ -235,8 +256,10 @@ def gate_pair(comparison: Comparison, fail_on: Sequence[str]) -> GateResult:
     conditions = parse_conditions(fail_on)
     workspace, (a, b) = comparison.workspace, comparison.variants
     facts = _facts(workspace, conditions, (a, b))
-    pair = GatePair(a, b, compare_pair(a, b, facts[a.id], facts[b.id]))
-    sides = _Sides([pair], (facts, facts), (workspace.names, workspace.names))
+    matched = compare_pair(a, b, facts[a.id], facts[b.id])
+    pair = GatePair(a, b, matched)
+    bits = _bits(conditions, (workspace, workspace), [matched])
+    sides = _Sides([pair], (facts, facts), (workspace.names, workspace.names), bits)
     return _result(conditions, sides, [], [comparison.mismatch] if comparison.mismatch else [], ())
 
 
@@ -246,6 +269,21 @@ def _facts(
     """Return the facts of variants (None: all), with estimates if a condition is about one."""
     names = {name for condition in conditions for name in condition.facts}
     return dict(workspace.all_facts(variants, needs_estimates(names)))
+
+
+def _bits(
+    conditions: Iterable[Condition],
+    workspaces: tuple[Workspace, Workspace],
+    pairs: Iterable[MatchedVariants],
+    launches: Sequence[str] = (),
+    report: Report = lambda done, total: None,
+) -> Mapping[tuple[int, int], PairBits]:
+    """Compare the bits of pairs whose machine code differs, by their ids, if a condition is about bits."""
+    if all(condition.text != BITS for condition in conditions):
+        return {}
+    from irscope.workspace.pair_bits import bits_by_pair  # it imports the interpreter
+
+    return bits_by_pair(workspaces, pairs, launches, report)
 
 
 def _result(
@@ -263,7 +301,14 @@ def _result(
         problems = [text for condition in conditions for text in _unmeasured(condition, sides)]
     added = [pair.b for pair in sides.pairs if pair.a is None and pair.b is not None]
     return GateResult(
-        conditions, len(matched), [*matched, *added], violations, tuple(problems), tuple(notes), edits
+        conditions,
+        len(matched),
+        [*matched, *added],
+        violations,
+        tuple(problems),
+        tuple(notes),
+        edits,
+        () if problems else tuple(_unknown_bits(sides)),
     )
 
 
@@ -335,6 +380,16 @@ def _changed(pair: GatePair, sides: _Sides) -> str:
     return f"other machine code{': ' if changes else ''}{changes}"
 
 
+def _other_bits(pair: GatePair, sides: _Sides) -> str:
+    """Return the reasons why a pair computes other bits, or why that is not known any more."""
+    bits = sides.bits.get((pair.a.id, pair.b.id)) if pair.a and pair.b else None
+    if bits is None:
+        return ""
+    if bits.differs is None:
+        return f"unknown: {bits.unknown}" if bits.lost else ""
+    return "; ".join(finding.text for finding in bits.findings)
+
+
 def _removed(pair: GatePair, _: _Sides) -> str:
     return f"{_NO_COUNTERPART} in NEW" if pair.b is None else ""
 
@@ -347,6 +402,7 @@ _WORD_CHECKS = {
     WORSE: _worse,
     NEW_FAILURES: _new_failure,
     CHANGED: _changed,
+    BITS: _other_bits,
     REMOVED: _removed,
     ADDED: _added,
 }
@@ -354,6 +410,8 @@ _WORD_CHECKS = {
 
 def _unmeasured(condition: Condition, sides: _Sides) -> Iterator[str]:
     """Say why a condition could be checked for no matched variant; yield nothing if it could."""
+    if condition.text == BITS and all(bits.differs is None for bits in sides.bits.values()):
+        yield from _unknown_bits(sides)
     if not condition.comparisons:
         return
     unknown: set[str] = set()
@@ -367,6 +425,13 @@ def _unmeasured(condition: Condition, sides: _Sides) -> Iterator[str]:
         unknown.update(unknown_facts(condition, old or {}) if condition.relative else ())
     names = ", ".join(name for name in condition.facts if name in unknown)
     yield f"{condition.text}: cannot be checked: {names} is unknown for every matched variant"
+
+
+def _unknown_bits(sides: _Sides) -> Iterator[str]:
+    """Say for how many matched variants nobody knows, nor knew, what bits they compute."""
+    unknown = [bits.unknown for bits in sides.bits.values() if bits.differs is None and not bits.lost]
+    for reason, members in grouped(unknown, str).items():
+        yield f"{BITS}: unknown for {pluralize(len(members), 'variant')}, as in OLD: {reason}"
 
 
 def _nothing_matched(comparison: CaptureComparison) -> str:

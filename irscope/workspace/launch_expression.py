@@ -10,8 +10,8 @@ Launches that nobody made, stored in a capture, so that its variants can be esti
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -94,6 +94,27 @@ def parse_launch(text: str) -> LaunchExpression:
     if _GRID not in parts:
         raise UserError(f"--launch: there is no grid; {_EXAMPLE}")
     return LaunchExpression(parts.pop(_GRID), parts)
+
+
+def launched(variants: Sequence[Variant], texts: Sequence[str]) -> tuple[list[Variant], dict[int, str]]:
+    """Return the variants with the launches that a user wrote, and why those without any have none, by id.
+
+    Raises UserError if a text is malformed, or fits no variant.
+    """
+    expressions = list(map(parse_launch, texts))
+    result: list[Variant] = []
+    refusals: dict[int, str] = {}
+    for variant in variants:
+        launches: list[Launch] = []
+        for expression in expressions:
+            try:
+                launches.append(expression.launch_of(variant))
+            except UserError as error:  # noqa: PERF203 - compiled for other arguments, or another kernel
+                refusals[variant.id] = str(error)
+        result.append(replace(variant, launches=tuple(launches)))
+    if not any(variant.launches for variant in result) and refusals:
+        raise UserError(next(iter(refusals.values())))
+    return result, refusals
 
 
 def _parsed(text: str) -> _Written:

@@ -63,10 +63,13 @@ def line_spans(left: str, right: str, raw: bool = False) -> tuple[Sequence[Span]
 
 @lru_cache(maxsize=256)
 def first_change(left: str, right: str, raw: bool = False) -> tuple[Span, Span] | None:
-    """Return the first pieces that replace each other; None if only names and locations differ."""
+    """Return the first pieces that replace each other, with the name of the attribute that they are of.
+
+    Return None if only names and locations differ.
+    """
     left, right = left[:_LONGEST], right[:_LONGEST]
     pair = next(iter(_raw_pairs(left, right) if raw else changed_pairs(left, right)), None)
-    return pair and (_piece(left, pair[0]), _piece(right, pair[1]))
+    return pair and (_labeled(left, _piece(left, pair[0])), _labeled(right, _piece(right, pair[1])))
 
 
 @lru_cache(maxsize=256)
@@ -172,3 +175,8 @@ def _label(text: str, start: int) -> str:
     """Return the attribute whose value starts at `start`."""
     match = _LABEL.search(text, max(start - _REACH, 0), start)
     return match[1].strip('"') if match else ""
+
+
+def _labeled(text: str, span: Span) -> Span:
+    match = _LABEL.search(text, max(span[0] - _REACH, 0), span[0])
+    return (match.start(1), span[1]) if match else span

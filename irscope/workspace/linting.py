@@ -110,12 +110,14 @@ def _lint_source(file: Path, select: Sequence[str], ignore: Sequence[str]) -> li
 def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> list[Diagnostic]:
     from irscope.lint.compiled import CompiledKernel
     from irscope.lint.linter import lint_compiled, selected_rules
+    from irscope.workspace.result_changes import ResultChanges
     from irscope.workspace.workspace import Workspace
 
     with Workspace(path) as workspace:
         # An edit is no config that an autotuner could leave out.
         variants = [variant for variant in workspace.variants if variant.edit is None]
         names, facts = workspace.names, workspace.all_facts(variants)
+        changes = ResultChanges(workspace)
         groups = dict.fromkeys((variant.kernel.id, variant.target) for variant in variants)
         kernels = [
             CompiledKernel(
@@ -123,6 +125,7 @@ def _lint_capture(path: Path, select: Sequence[str], ignore: Sequence[str]) -> l
                 names,
                 facts,
                 workspace.contents.find,
+                changes.find,
             )
             for group in groups
         ]

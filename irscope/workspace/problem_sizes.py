@@ -92,22 +92,22 @@ class Problem:
         return grids.pop() if len(grids) == 1 else None
 
 
-def problem_text(variant: Variant, launch: Launch) -> str:
+def problem_text(variant: Variant, launch: Launch, constants: bool = True) -> str:
     """Describe a launch's problem in one line: numbers, constants not tuned, tensors that it reads.
 
-    Equal texts, equal problems.
+    Equal texts, equal problems; without `constants`, equal inputs.
     """
     read = loaded_parameters(variant.kernel)
     arguments = _arguments(launch)
     numbers = [pair for pair in arguments if not _is_tensor(pair[1])]
     inputs = [pair for pair in arguments if _is_tensor(pair[1]) and not _is_output(*pair, read)]
-    pairs = (*numbers, *_constants(variant, launch), *inputs)
+    pairs = (*numbers, *(_constants(variant, launch) if constants else ()), *inputs)
     return one_line(", ".join(f"{name}={value}" for name, value in pairs))
 
 
-def launch_text(variant: Variant, launch: Launch) -> str:
+def launch_text(variant: Variant, launch: Launch, constants: bool = True) -> str:
     """Return a launch's numbers and constants that are not tuned, in one line: `M=4096, N=4096`."""
-    return _text(_arguments(launch), _constants(variant, launch))
+    return _text(_arguments(launch), _constants(variant, launch) if constants else ())
 
 
 def problems(variants: Iterable[Variant]) -> list[Problem]:

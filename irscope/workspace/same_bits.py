@@ -1,4 +1,4 @@
-"""What it costs to pick only among the configs that compute the same bits as a given one."""
+"""Which variants compute the same bits as a given one, and what it costs to pick only among them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from irscope.model import Variant
 from irscope.model.text import microseconds_text, one_line, pluralize
-from irscope.workspace.bits import bits_at
+from irscope.workspace.bits import ProblemBits, bits_at
 from irscope.workspace.picking import Choice, Pick
 from irscope.workspace.problem_sizes import Problem
 from irscope.workspace.workspace import Workspace
@@ -106,3 +106,48 @@ def _fastest(choices: Iterable[Choice]) -> Choice | None:
         if choice.rejected is None and choice.estimate
     }
     return times[min(times)] if times else None
+
+
+@dataclass(frozen=True)
+class BitsAnswer:
+    """Whether a variant computes the bits of a reference (None: unknown), and in one line why not."""
+
+    same: bool | None
+    reason: str = ""
+
+
+def bits_answers(
+    workspace: Workspace, reference: Variant, variants: Iterable[Variant], launch: str | None = None
+) -> dict[int, BitsAnswer]:
+    """Say whether variants compute the bits of `reference` at each launch that both have, by id.
+
+    Variants that share no launch with it have no answer. `launch` is one to answer for instead, as text.
+    Raises UserError as `Workspace.bits`.
+    """
+    members = list({variant.id: variant for variant in (reference, *variants)}.values())
+    answers: dict[int, BitsAnswer] = {}
+    for bits in workspace.bits(launch=launch or (), variants=members, reference=reference):
+        problem = bits.problem
+        launched = [variant.id for variant in (*problem.variants, *problem.unlaunched)]
+        for number in launched if reference.id in launched else ():
+            answer = bits_answer(bits, reference.id, number, f"#{reference.id}", f"#{number}")
+            if problem.text:
+                answer = replace(answer, reason=f"at {problem.text}, {answer.reason}")
+            before = answers.get(number)
+            # A launch at which the bits differ says more than one at which they are unknown.
+            if before is None or before.same or (before.same is None and answer.same is False):
+                answers[number] = answer
+    return answers
+
+
+def bits_answer(bits: ProblemBits, reference: int, number: int, a: str, b: str) -> BitsAnswer:
+    """Say whether a variant computes the bits of `reference` at one launch; they are called `b` and `a`."""
+    if reason := bits.unknown.get(number):
+        return BitsAnswer(None, one_line(reason))
+    if trouble := bits.unrepeatable(reference, a):
+        return BitsAnswer(None if reference in bits.unknown else False, one_line(trouble))
+    name = next(item.name for item in bits.classes if number in item.variants)
+    if name == bits.reference_class:
+        return BitsAnswer(True)
+    difference = next(item for item in bits.from_first if item.b == name)
+    return BitsAnswer(False, one_line(f"A = {a}, B = {b}: {'; '.join(bits.reason_texts(difference))}"))

@@ -9,6 +9,7 @@ The resources that a variant uses, each with the limit of its target.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING
@@ -25,6 +26,7 @@ from irscope.workspace.launch_expression import parse_launch
 if TYPE_CHECKING:
     from irscope.estimating.terms import Estimate
     from irscope.workspace.comparison import Comparison
+    from irscope.workspace.pair_bits import PairBits
     from irscope.workspace.workspace import Workspace
 
 
@@ -145,8 +147,9 @@ class PairVerdict:
 
     `against` is the variant that it is compared with. `change` are the config values that differ, from that
     one to this one; `duplicate` says that both have the same machine code; `faster` is the id of the faster
-    one by estimate (None: equal, or not estimated), `estimate` the sentence about it. `name` is the short
-    name of `against`. `points` are the most important differences, `more` is the number of others.
+    one by estimate (None: equal, or not estimated), `estimate` the sentence about it. `bits` says whether
+    both compute the same bits (None: not launched with the same inputs). `name` is the short name of
+    `against`. `points` are the most important differences, `more` is the number of others.
     """
 
     against: Variant
@@ -157,6 +160,13 @@ class PairVerdict:
     more: int
     estimate: str = ""
     faster: int | None = None
+    bits: PairBits | None = None
+
+    @property
+    def bits_text(self) -> str:
+        """Say in one sentence whether both compute the same bits, unless a point says that they differ."""
+        pointed = any(point.kind == "bits" for point in self.points)
+        return "" if self.bits is None or pointed else self.bits.text
 
 
 @dataclass(frozen=True)
@@ -275,7 +285,7 @@ def python_line(workspace: Workspace, variant: Variant, evidence: Evidence) -> i
 
 
 def _pair(workspace: Workspace, against: Variant, own: Verdict, launch: Launch | str | None) -> PairVerdict:
-    pair = workspace.compare(against, own.variant)
+    pair = _comparison(workspace, against, own.variant, launch)
     points = [finding_point(pair, finding) for finding in pair.main_findings]
     sentence, faster = _faster(pair, own, launch)
     return PairVerdict(
@@ -287,7 +297,18 @@ def _pair(workspace: Workspace, against: Variant, own: Verdict, launch: Launch |
         more=max(0, len(pair.findings) - MOST_POINTS),
         estimate=sentence,
         faster=faster,
+        bits=pair.bits,
     )
+
+
+def _comparison(
+    workspace: Workspace, against: Variant, variant: Variant, launch: Launch | str | None
+) -> Comparison:
+    """Compare two variants, both launched so if the launch fits both."""
+    if isinstance(launch, str):
+        with suppress(UserError):
+            return workspace.compare(against, variant, launch)
+    return workspace.compare(against, variant)
 
 
 def _faster(pair: Comparison, own: Verdict, launch: Launch | str | None) -> tuple[str, int | None]:
@@ -296,15 +317,9 @@ def _faster(pair: Comparison, own: Verdict, launch: Launch | str | None) -> tupl
 
     if pair.mismatch or pair.single or own.estimate is None:
         return "", None
-    if isinstance(launch, str):
-        try:
-            before, after = pair.workspace.estimate(pair.a, launch), own.estimate
-        except UserError:
-            return "", None
-    elif launch is None and pair.estimates is not None:
-        before, after = pair.estimates.a, pair.estimates.b
-    else:
+    if isinstance(launch, Launch) or pair.estimates is None:
         return "", None
+    before, after = pair.estimates.a, pair.estimates.b
     if are_equal(before, after):
         return estimate_difference(before, after), None
     return estimate_difference(before, after), (

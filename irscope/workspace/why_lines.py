@@ -146,6 +146,8 @@ def _effects(pair: Comparison) -> Iterator[TextLine]:
     # The first difference comes first, and the verdict says whether the machine code is identical.
     first = [finding for finding in pair.findings if finding.kind == "stages"]
     yield from (TextLine(finding.text, target=evidence_line(finding)) for finding in first)
+    if pair.bits_text:
+        yield TextLine(pair.bits_text)
     shown = len(pair.main_findings)
     ranked_findings = [
         (finding, place >= shown) for place, finding in enumerate(pair.findings) if not finding.declared.whole

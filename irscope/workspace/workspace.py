@@ -138,10 +138,20 @@ class Workspace(StageReader):
 
     # Pairs.
 
-    def compare(self, a: Variant, b: Variant) -> Comparison:
-        """Return everything about how B differs from A; computed when it is asked for."""
+    def compare(self, a: Variant, b: Variant, launch: str | Sequence[str] = ()) -> Comparison:
+        """Return everything about how B differs from A; computed when it is asked for.
+
+        `launch` is how both are launched instead of as recorded, "grid=(cdiv(M, BLOCK_M),), M=4096", or
+        several such texts. Raises UserError if one of the variants has none that fits.
+        """
         from irscope.workspace.comparison import Comparison
 
+        if launch:
+            from irscope.workspace.launch_expression import launched
+
+            (a, b), refusals = launched((a, b), [launch] if isinstance(launch, str) else launch)
+            if not (a.launches and b.launches):
+                raise UserError(next(iter(refusals.values())))
         return Comparison(self, a, b)
 
     # Facts.

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
+
+from irscope.workspace import CheckRule, Workspace
+from irscope.workspace.conditions import check
 
 
 def test_expectations_that_hold_and_that_do_not(irscope, capture):
@@ -90,6 +94,79 @@ def test_a_bad_file_is_one_line(irscope, capture, tmp_path, text):
     )
 
 
+# The same bits.
+
+
+def test_bits_of_a_matmul_are_those_of_any_config(irscope, bits_capture):
+    words = ("check", bits_capture, "--kernel", "matmul", "--expect")
+    done = irscope(*words, "bits == #1 and spills == 0")
+    assert (done.returncode, done.stdout) == (0, "3 variants, 6 comparisons: all hold\n")
+    done = irscope(*words, "bits = BM=128,BN=64,BK=64,num_warps=4")
+    assert done.returncode == 0
+
+
+def test_other_bits_fail_with_the_line_that_decides(irscope, bits_capture):
+    words = ("check", bits_capture, "--kernel", "row_sum", "--expect", "bits == #4")
+    done = irscope(*words)
+    assert done.returncode == 1
+    first, *_, total = done.stdout.splitlines()
+    assert first.startswith(
+        "row_sum #5 BLOCK=512,num_warps=8 cuda:90: expected bits == #4, the bits differ: at N=3000, A = #4, "
+        "B = #5: line 38 (total += tl.sum(values, axis=0)): A adds "
+    )
+    assert total == "3 of 4 variants failed, 3 of 4 comparisons did not hold"
+    failures = json.loads(irscope(*words, "--format", "json").stdout)["failures"]
+    assert [(item["fact"], item["value"]) for item in failures] == [("bits", "other")] * 3
+    assert "line 38" in failures[0]["reason"]
+    assert "title=row_sum%3A bits == #4::#5 " in irscope(*words, "--format", "github").stdout
+
+
+def test_bits_at_a_launch_that_a_user_writes(irscope, bits_capture, tmp_path):
+    launch = "grid=(16,), N=16, x=[16, N]"
+    words = ("check", bits_capture, "--kernel", "row_sum", "--expect", "bits == #4", "--launch", launch)
+    assert irscope(*words).returncode == 0
+    rule = f"[[expect]]\nthat = 'bits == #4'\nkernel = 'row_sum'\nlaunch = '{launch}'\n"
+    (tmp_path / "e.toml").write_text(rule)
+    assert irscope("check", bits_capture, "--file", "e.toml").returncode == 0
+
+
+def test_unknown_and_unrepeatable_bits_fail_with_the_reason(irscope, bits_capture):
+    done = irscope("check", bits_capture, "--kernel", "sum_below", "--expect", "bits == #10")
+    assert (
+        done.returncode == 1
+        and "the bits are unknown: at x=int32[1], out=int32[1], the length of" in done.stdout
+    )
+    done = irscope("check", bits_capture, "--kernel", "add_all", "--expect", "bits == #12")
+    assert (
+        done.returncode == 1 and done.stdout.count("not even two launches of #12 compute the same bits") == 2
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("bits != #4", "'bits != #4': write 'bits == #3', the same bits as a variant"),
+        ("bits == #99", "no variant #99"),
+    ],
+)
+def test_wrong_use_of_bits_is_one_line(irscope, bits_capture, text, message):
+    done = irscope("check", bits_capture, "--kernel", "row_sum", "--expect", text)
+    assert done.returncode == 2 and message in done.stderr and done.stderr.count("\n") == 1
+
+
+def test_each_specialization_needs_a_variant_to_compare_with(bits_capture, monkeypatch):
+    with Workspace(bits_capture) as workspace:
+        first, second, *_ = workspace.select("row_sum")
+        plain = tuple(replace(argument, key="") for argument in first.specialization)
+        variants = (first, replace(second, specialization=plain))
+        monkeypatch.setattr(Workspace, "variants", variants)
+        monkeypatch.setattr(workspace.live, "by_id", {v.id: v for v in variants}.__getitem__)
+        result = check(workspace, [CheckRule(("bits == #4",))])
+        assert "the bits are unknown: no launch has both it and #4, since its" in result.lines[0]
+        result = check(workspace, [CheckRule(("bits == #4", "bits == #5"))])
+        assert result.lines == ["2 variants, 2 comparisons: all hold"]
+
+
 def pytest_in(folder, *words):
     """Runs pytest with the plugin by name, whether or not this irscope's entry point is installed."""
     command = [
@@ -119,9 +196,11 @@ def test_the_fixture(capture, tmp_path):
         "    irscope_check('add.irscope', 'spils == 0')\n"
         "def test_none(irscope_check):\n"
         "    irscope_check('add.irscope')\n"
+        "def test_bits(irscope_check):\n"
+        "    irscope_check('add.irscope', 'bits == #1', variant='#1', launch='grid=(1,), n=64')\n"
     )
     done = pytest_in(tmp_path)
-    assert "3 failed, 1 passed" in done.stdout, done.stdout
+    assert "3 failed, 2 passed" in done.stdout, done.stdout
     assert "expected threads == 64, threads is 128" in done.stdout
     assert "no fact 'spils'" in done.stdout and "needs at least one expectation" in done.stdout
 

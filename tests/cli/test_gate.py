@@ -138,7 +138,7 @@ def test_the_text_lists_each_condition(irscope, old, tmp_path):
         ("compile_seconds>+10%", "'compile_seconds>+10%' is about a time, which depends on the machine"),
         ("ptx_seconds > 1", "is about a time"),
         ("ms>+5%", "is about a time"),
-        ("wrose", "no condition 'wrose'; known words: worse, new-failures, changed, removed, added"),
+        ("wrose", "no condition 'wrose'; known words: worse, new-failures, changed, bits, removed, added"),
         ("spils>0", "no fact 'spils'"),
         ("registers>+x%", "needs a number"),
         ("registers>", "is malformed"),

@@ -121,10 +121,11 @@ def test_control_characters_in_a_stage_are_printable():
 
 def test_the_text_report():
     lines = list(text_lines(diff_content(pair(), 1), 80))
-    assert lines[:11] == [
+    assert lines[:12] == [
         "A  #1 BLOCK=64  k  cuda:90",
         "B  #2 BLOCK=128  k  cuda:90",
         "   BLOCK 64 -> 128, num_warps unset -> 8",
+        '   same bits? say how they are launched: --launch "grid=(cdiv(M, BLOCK_M),), M=4096"',
         "",
         "Findings",
         "  1. *a* <b> went\u241b",
@@ -134,16 +135,16 @@ def test_the_text_report():
         "",
         "ttgir: 11 and 11 lines",
     ]
-    assert lines[11].startswith("@@ ")
+    assert lines[12].startswith("@@ ")
     assert " \u2502 " in list(text_lines(diff_content(pair(), 1), 140))[-2]
 
 
 def test_rows_are_limited_and_counted():
     report = pair()
     every = list(text_lines(diff_content(report)))
-    rows = len(every) - 11
+    rows = len(every) - 12
     some = list(text_lines(diff_content(report, rows=4)))
-    assert some == [*every[:15], f"{rows - 4} more rows: --all-rows"]
+    assert some == [*every[:16], f"{rows - 4} more rows: --all-rows"]
     assert list(text_lines(diff_content(report, rows=rows))) == every
     markdown = "\n".join(markdown_lines(diff_content(report, rows=4)))
     assert "more rows: --all-rows\n```" in markdown

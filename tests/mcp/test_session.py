@@ -59,6 +59,17 @@ def test_classes_of_the_same_bits(
     assert "unknown: #10: the length of a loop depends on data" in answer.text
 
 
+def test_picks_among_the_configs_of_the_same_bits(
+    bits_capture: Path, tmp_path: Path, opened: Callable[[Path, Path], Session]
+) -> None:
+    session = opened(tmp_path / "own", bits_capture.parent)
+    answer = calling(session)("pick", capture=bits_capture.name, same_bits_as="#5")
+    heading, picked, *others = answer.data["rows"]
+    assert "same bits as #5: 1 config; costs " in answer.text and heading[4].startswith("same bits as #5")
+    assert picked[0] == 5 and picked[4] is None
+    assert [row[4] for row in others] == ["other bits than #5"] * 3
+
+
 def test_answers_about_a_hostile_capture_are_bounded_and_printable(
     hostile_capture: Path, tmp_path: Path, opened: Callable[[Path, Path], Session]
 ) -> None:

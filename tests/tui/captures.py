@@ -136,6 +136,16 @@ def hostile(path: Path) -> Path:
     )
 
 
+def softmax(path: Path) -> Path:
+    """The rows of a softmax, added up by 2, 4 and 4 warps: #2 and #3 compute the same bits."""
+    from irscope.cli.main import main
+
+    words = ["--config", "BLOCK_SIZE=1024", "--config", "num_warps=2,4", "--config", "num_stages=2,3"]
+    assert main(["compile", str(SAMPLES / "fused_softmax.py"), *words, "-o", str(path)]) == 0
+    add_launches(path, "grid=(8,), out_stride=1008, x_stride=1008, n_cols=1008")
+    return path
+
+
 def launched(path: Path) -> Path:
     """A vector addition with two block sizes, and how it is launched."""
     from irscope.cli.main import main

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from irscope.tui.app import IrscopeApp
-from irscope.tui.paint import ELLIPSIS, ScrollTarget, aimed, wrap_starts
+from irscope.tui.paint import ELLIPSIS, elided, wrap_starts
 from irscope.tui.widgets.search_bar import SearchBar
 from irscope.workspace import Workspace
 from tests.tui import captures
@@ -121,14 +121,16 @@ async def test_no_line_is_cut_without_an_ellipsis(app: IrscopeApp) -> None:
                 assert line.count(ELLIPSIS) >= 2
 
 
-def test_aim_scrolls_as_little_as_needed() -> None:
-    near, far = ScrollTarget(10, 12, 100, 40), ScrollTarget(60, 64, 100, 40)
-    assert aimed([near]) == 0
-    x = aimed([far])
-    assert far.visible(x)
-    assert x <= 60
-    assert aimed([far], x) == x
-    assert near.visible(aimed([near], x))
+@pytest.mark.parametrize("room", [20, 40, 60])
+@pytest.mark.parametrize("start", [5, 30, 58, 80, 90])
+def test_an_elided_line_shows_its_head_and_the_span(start: int, room: int) -> None:
+    text = f"%x = call {'argument ' * 20}"[:start] + "CHANGED" + " and so on" * 9
+    shown = elided(text, (start, start + 7), room)
+    assert "CHANGED" in shown[: room - 1]
+    assert shown.startswith("%x = "[: min(5, start)])
+    head, _, rest = shown.partition(ELLIPSIS)
+    assert text.startswith(head) and text.endswith(rest)
+    assert elided(text, (0, 3), room) == text
 
 
 def test_wrapped_parts_are_the_text_and_fit() -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from irscope.diff.rows import Change
 from irscope.languages.document import Lines
 from irscope.tui.app import IrscopeApp
 from irscope.tui.widgets.bars import StatusLine
+from irscope.workspace import Workspace
+from tests.tui import captures
 from tests.tui.driving import drawn, press, texts
 
 WIDE = (160, 50)
@@ -67,3 +71,29 @@ def test_lines_equal_those_of_split(text: str) -> None:
     assert [lines[index] for index in range(len(lines))] == split
     with pytest.raises(IndexError):
         lines[len(lines)]
+
+
+@pytest.mark.parametrize(("kind", "instruction"), [("sass", "  LDC R1, "), ("ptx", "   ret;")])
+async def test_debug_information_has_no_rows(tmp_path: Path, kind: str, instruction: str) -> None:
+    text = captures.stage("matmul_kernel", captures.SMALL, kind)
+    made = [
+        ({"N": 1}, {kind: text}),
+        ({"N": 2}, {kind: text.replace(b" 1;", b" 3;").replace(b"0x28", b"0x38")}),
+    ]
+    path = captures.write(tmp_path / "x.irscope", made)
+    app = IrscopeApp(Workspace(path))
+    async with app.run_test(size=(120, 400)) as pilot:
+        await press(pilot, "2", "f")
+        view = texts(pilot)
+        assert instruction in drawn(view)
+        marks = "//## File", ".loc", ".debug_"
+        whole = "\n".join(view.page.left.lines)
+        shown = [view.page.text(row, False) or "" for row in view.page.rows]
+        assert any(mark in whole for mark in marks)
+        assert not [line for line in shown if any(mark in line for mark in marks)]
+        await press(pilot, "G", "L")
+        assert view.place[0] == view.page.rows[view.row].left
+        assert len(view.page.rows) > len(shown)
+        assert any(mark in drawn(view) for mark in marks)
+        await press(pilot, "L")
+        assert len(view.page.rows) == len(shown)

@@ -37,6 +37,7 @@ from irscope.tui.screens.choose_kernel import ChooseKernelScreen
 from irscope.tui.screens.compare import CompareScreen
 from irscope.tui.screens.dialogs import ConfirmScreen, PromptScreen
 from irscope.tui.screens.documents import LlvmScreen, WhyScreen
+from irscope.tui.screens.equal_bits import BitsScreen
 from irscope.tui.screens.estimate import EstimateScreen
 from irscope.tui.screens.explain import ExplainScreen
 from irscope.tui.screens.help import HelpScreen
@@ -316,6 +317,7 @@ SHOW = {
     "chart": Trial(screen, right=becomes(ChartScreen)),
     "estimate": Trial(screen, right=becomes(EstimateScreen), make=captures.launched),
     "why": Trial(screen, right=becomes(WhyScreen)),
+    "bits": Trial(screen, right=becomes(BitsScreen)),
     "passes": Trial(screen, right=becomes(PassesScreen), make=recorded_passes.write),
     "llvm": Trial(screen, right=becomes(LlvmScreen)),
     "zoom": Trial(lambda pilot: pilot.app.screen.maximized is not None, right=becomes(True)),
@@ -339,6 +341,12 @@ ESTIMATE = {
     "go_to_term": Trial(
         screen, ("B",), becomes(CompareScreen), DocumentView, with_code, make=captures.launched
     ),
+}
+BITS = {
+    "go_to_deciding_line": Trial(
+        screen, ("I",), becomes(CompareScreen), DocumentView, with_code, make=captures.softmax
+    ),
+    "launch": Trial(screen, ("I",), becomes(PromptScreen)),
 }
 LLVM = {
     "changed": Trial(lambda pilot: getattr(pilot.app.screen, "every", None), ("O",), becomes(True)),
@@ -422,6 +430,7 @@ TRIALS: dict[str, dict[str, Trial]] = {
     "In the chart": CHART,
     "In the estimate": ESTIMATE,
     "In the reasons": WHY,
+    "In the screen of equal bits": BITS,
     "In the layouts": LAYOUT,
     "In LLVM's passes": LLVM,
     "In the list of passes": PASSES,

@@ -30,12 +30,13 @@ async def main():
 
 asyncio.run(main())
 """
-# Reads stages; compares texts; is on no screen yet; reads languages that are not on screen.
+# Reads stages; compares texts; is on no screen yet; reads languages that are not on screen; executes.
 _LATER = {
     "irscope.findings.registry",
     "rapidfuzz",
     "textual.widgets._text_area",
     "irscope.languages.sass",
+    "irscope.interpreting",
 }
 
 

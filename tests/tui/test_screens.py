@@ -48,6 +48,7 @@ SCREENS = {
     "explain": Shown(("3", "e"), captures.traced),
     "chart": Shown(("C", "l")),
     "why": Shown(("W", "j", "j"), captures.traced),
+    "bits": Shown(("I",), captures.softmax),
     "layout": Shown(("3", "slash", *"local_load", "enter", "T", "l")),
     "passes": Shown(("p",), recorded_passes.write),
     "help": Shown(("question_mark",)),

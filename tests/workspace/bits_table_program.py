@@ -157,6 +157,31 @@ def online_softmax(x, out, n, BLOCK_N: tl.constexpr):
     tl.store(out + row, total)
 
 
+@triton.jit
+def layer_norm(x, y, w, b, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0) * n
+    total = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, n, BLOCK):
+        total += tl.load(x + row + start + tl.arange(0, BLOCK))
+    mean = tl.sum(total, axis=0) / n
+    squares = tl.zeros([BLOCK], tl.float32)
+    for start in range(0, n, BLOCK):
+        value = tl.load(x + row + start + tl.arange(0, BLOCK)) - mean
+        squares += value * value
+    scale = 1 / tl.sqrt(tl.sum(squares, axis=0) / n + 1e-5)
+    for start in range(0, n, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        value = (tl.load(x + row + columns) - mean) * scale
+        tl.store(y + row + columns, value * tl.load(w + columns) + tl.load(b + columns))
+
+
+@triton.jit
+def scaled(a, b, c, bias, K, factor):
+    places, total = multiply(a, b, tl.program_id(0), tl.program_id(1), 0, K, 64, 64, 32, "tf32")
+    total = total * factor + tl.load(bias + tl.arange(0, 64))[None, :]
+    tl.store(c + places, total)
+
+
 def launch_products() -> None:
     """Launch the kernels that multiply matrices."""
     half = torch.empty((SIZE, SIZE), device="cuda", dtype=torch.float16)
@@ -174,6 +199,8 @@ def launch_products() -> None:
     accumulator[(1,)](half, half, single)
     for split in (1, 2):
         split_k[2, 2, split](half, half, single, SIZE, SPLIT_K=split)
+    for stages, fusion in ((1, True), (3, True), (3, False)):
+        scaled[2, 2](half, half, single, single, SIZE, 1.5, num_stages=stages, enable_fp_fusion=fusion)
     for warps in (4, 8):
         split_in_2[2, 2, 2](half, half, single, SIZE, num_warps=warps)
         split_in_4[2, 2, 4](half, half, single, SIZE, num_warps=warps)
@@ -193,6 +220,8 @@ def launch_others() -> None:
         row_sum[(8,)](x, z, num_warps=warps)
         row_maximum[(8,)](x, z, num_warps=warps)
         integer_sum[(8,)](whole, whole, num_warps=warps)
+    for warps, fusion in ((4, True), (8, True), (4, False)):
+        layer_norm[(8,)](x, z, y, y, 1024, BLOCK=512, num_warps=warps, enable_fp_fusion=fusion)
     for block in (256, 512):
         looped_sum[(8,)](x, z, 1024, BLOCK=block)
         online_softmax[(8,)](x, z, 1024, BLOCK_N=block)

@@ -38,7 +38,7 @@ def test_all_tiles_of_a_matmul_compute_the_same_bits(opened: Workspace):
     assert (bit_class.name, bit_class.variants, bit_class.repeatable) == ("a", ids(opened, "matmul"), True)
     assert not answer.unknown and not answer.differences
     assert answer.problem.text == "M=256, N=256, K=256" and answer.problem.grid is None
-    assert answer.common_config(bit_class) == {}
+    assert answer.common_config(bit_class) == {} and answer.deciding == ()
 
 
 def test_the_blocks_and_warps_of_a_looped_sum_decide(opened: Workspace):
@@ -47,6 +47,7 @@ def test_the_blocks_and_warps_of_a_looped_sum_decide(opened: Workspace):
     assert [item.variants for item in answer.classes] == [(first,), (second,), (third,), (fourth,)]
     assert answer.reference == first and answer.reference_class == "a"
     assert answer.common_config(answer.classes[1]) == {"BLOCK": ["512"], "num_warps": ["8"]}
+    assert answer.deciding == ("BLOCK", "num_warps")
     assert len(answer.differences) == 6
     (reason,) = answer.differences[0].reasons
     assert answer.place(reason) == "line 38 (total += tl.sum(values, axis=0))"
@@ -67,6 +68,7 @@ def test_a_fused_multiply_add_is_another_class(opened: Workspace):
     fused, unfused = answer.classes
     assert answer.common_config(fused) == {"enable_fp_fusion": ["True"]}
     assert answer.common_config(unfused) == {"enable_fp_fusion": ["False"]}
+    assert answer.deciding == ("enable_fp_fusion",)
     (reason,) = answer.differences[0].reasons
     assert reason.kind == "fusion" and answer.place(reason).startswith("line 47 (result = left * a + ")
 
@@ -75,6 +77,7 @@ def test_sums_of_atomics_are_not_repeatable(opened: Workspace):
     answer = only(opened.bits("add_all"))
     assert [(len(item.variants), item.repeatable) for item in answer.classes] == [(1, False), (1, False)]
     assert {reason.kind for reason in answer.differences[0].reasons} >= {"atomics"}
+    assert answer.deciding == (), "no config repeats its bits"
 
 
 def test_a_loop_whose_length_is_data_is_unknown(opened: Workspace):

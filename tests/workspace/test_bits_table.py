@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ PROOFS: dict[str, tuple[str, set[str], set[str]]] = {
     "block sizes of an `int8` product": ("integers", {"BM", "BN", "BK"}, set()),
     "precision of an `fp32` product, `tf32` or `ieee`": ("precisions", {"PRECISION"}, {"product"}),
     "type of the accumulator of a product": ("accumulator", {"ACCUMULATOR"}, {"product"}),
-    "`SPLIT_K`, 1 or 2": ("split_k", {"SPLIT_K"}, set()),
+    "`SPLIT_K`, 1 or 2": ("split_k", {"SPLIT_K"}, {"split"}),
     "`num_warps` of a product with 2 atomic additions to each element": ("split_in_2", {"num_warps"}, set()),
     "`num_warps` of a product with 4 atomic additions to each element": (
         "split_in_4",
@@ -85,6 +86,52 @@ def test_the_page_says_what_a_choice_does_to_bits(opened: Workspace, choice: str
         assert ROWS[choice] == ("differ" if repeatable else "not repeatable")
         assert len(answer.classes) == len(variants)
     assert {reason.kind for item in answer.differences for reason in item.reasons} == kinds
+
+
+@pytest.mark.parametrize("choice", ROWS)
+def test_a_pair_has_a_finding_for_each_reason_and_none_if_its_bits_are_the_same(
+    opened: Workspace, choice: str
+):
+    kernel, _, kinds = PROOFS[choice]
+    reasons = set()
+    for a, b in combinations(opened.select(kernel), 2):
+        pair = opened.compare(a, b)
+        if pair.duplicate:
+            continue
+        found = [finding.text for finding in pair.findings if finding.kind == "bits"]
+        assert pair.bits is not None and pair.bits.same is (ROWS[choice] == "same")
+        # Two configs that add alike in an undefined order do not differ from each other.
+        assert bool(found) is (ROWS[choice] == "differ")
+        assert len(found) == max(len(pair.bits.reasons), bool(found))
+        assert bool(pair.bits_text) is not bool(found)
+        reasons |= {reason.kind for reason in pair.bits.reasons}
+    assert reasons == kinds - {"atomics"}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "a", "b", "lines"),
+    [
+        ("layer_norm", 0, 1, ["mean = tl.sum(", "scale = 1 / tl.sqrt(tl.sum("]),
+        ("layer_norm", 0, 2, ["squares += value * value", "tl.store(y + row + columns, value * "]),
+        ("scaled", 0, 1, []),
+        ("scaled", 1, 2, ["total = total * factor + "]),
+    ],
+)
+def test_findings_name_the_lines_that_decide(
+    opened: Workspace, kernel: str, a: int, b: int, lines: list[str]
+):
+    variants = opened.select(kernel)
+    pair = opened.compare(variants[a], variants[b])
+    assert pair.bits is not None and pair.bits.same is not bool(lines)
+    for finding, line in zip(pair.bits.findings, lines, strict=True):
+        number = next(
+            number
+            for number, text in enumerate(pair.b.kernel.source.text.splitlines(), pair.b.kernel.source.line)
+            if text.strip().startswith(line)
+        )
+        assert finding.text.startswith(f"Results of line {number} ({line}")
+    # Changed results come first.
+    assert [finding.kind for finding in pair.findings[: len(lines)]] == ["bits"] * len(lines)
 
 
 def test_each_proof_is_a_row():

@@ -194,7 +194,8 @@ async def test_why_has_the_same_lines_in_every_view(
 ) -> None:
     path = PAIRS[pair](tmp_path / "pair.irscope")
     with irscope.open(path) as capture:
-        every = pair_lines(capture.compare(*capture.variants[:2]))
+        comparison = capture.compare(*capture.variants[:2])
+        every = pair_lines(comparison)
     text = printed("why", path, "#1", "#2").splitlines()[2:]
     markdown = printed("why", path, "#1", "#2", "--format", "markdown").splitlines()[2:]
     app = IrscopeApp(Workspace(path))
@@ -206,6 +207,8 @@ async def test_why_has_the_same_lines_in_every_view(
     expected = [one_line(line.text) for line in every]
     assert [line.strip(" →") for line in drawn_lines if line.strip()][: len(expected)] == expected
     shortened = [one_line(line.text) for line in without_rest(every, ": --all-findings")]
+    # Only the command line can be told a launch.
+    shortened += filter(None, [comparison.bits_hint])
     assert [re.sub(r"^ *(\d+\. )?", "", line) for line in text if line] == shortened
     plain = [re.sub(r"^ *- |^\*\*|\*\*$", "", line) for line in markdown if line]
     assert [without_escapes(line) for line in plain] == shortened

@@ -66,6 +66,12 @@ _WORDS = {
         "A variant has other machine code",
         "merge both captures, then compare the two variants with irscope diff",
     ),
+    "bits": CiRule(
+        "IRS408",
+        "other-bits",
+        "A variant computes other bits from the same inputs",
+        "irscope diff OLD NEW shows the edits; merge both captures, then irscope bits shows what decides",
+    ),
     "removed": CiRule(
         "IRS406", "removed-variant", "A variant of OLD has no counterpart", "add the config or launch again"
     ),
@@ -87,7 +93,10 @@ def gate_report(result: GateResult) -> CiReport:
         rows=rows_of(problems),
         summary=result.summary,
         errors=[("", one_line(problem)) for problem in result.problems],
-        notes=[one_line(note) for note in (*result.notes, *(f"{k}, {text}" for k, text in result.edits))],
+        notes=[
+            one_line(note)
+            for note in (*result.unchecked, *result.notes, *(f"{k}, {text}" for k, text in result.edits))
+        ],
     )
 
 

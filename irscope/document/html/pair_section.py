@@ -322,16 +322,17 @@ def letter(index: int) -> list[Html]:
 
 
 def _findings(pair: PairReport, anchor: str) -> Html:
+    bits = element("p", pair.comparison.bits_text) if pair.comparison.bits_text else Html()
     items = [_finding(finding, pair, anchor) for finding in pair.comparison.findings]
     if not items:
-        return element("p", "None: no fact differs.")
+        return joined([bits, element("p", "None: no fact differs.")])
     most = len(pair.comparison.main_findings)
     main_list, rest = element("ol", *items[:most], class_="findings"), items[most:]
     if not rest:
-        return main_list
+        return joined([bits, main_list])
     more = element("ol", *rest, class_="findings", start=most + 1)
     return joined(
-        [main_list, element("details", element("summary", pluralize(len(rest), "more finding")), more)]
+        [bits, main_list, element("details", element("summary", pluralize(len(rest), "more finding")), more)]
     )
 
 

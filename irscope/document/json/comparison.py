@@ -13,6 +13,7 @@ from irscope.document.json.records import (
     each,
     from_one,
     json_value,
+    known,
     of,
     optional,
     tuples,
@@ -55,6 +56,22 @@ _FINDING: Projection[Finding] = Projection(
 _FINDING_EVIDENCE: Projection[Finding] = Projection(
     evidence_a=each("evidence_a", EVIDENCE), evidence_b=each("evidence_b", EVIDENCE)
 )
+BIT_REASON = Projection[Any](
+    kind="kind",
+    stage="stage",
+    line=from_one("line"),
+    source_line=known("source_line"),
+    helper=of("helper", lambda helper: helper and dict(zip(("file", "line"), helper, strict=True))),
+    text="text",
+)
+# Whether A and B compute the same bits.
+PAIR_BITS = Projection[Any](
+    same="same",
+    launch="arguments",
+    repeatable=of("repeatable", list),
+    unknown=known("unknown"),
+    reasons=each("reasons", BIT_REASON),
+)
 _LAYOUT: Projection[Layout] = Projection(
     alias="alias", kind="kind", fields=of("fields", dict), line=from_one("line")
 )
@@ -89,6 +106,7 @@ def diff_document(pair: PairReport, context: int) -> dict[str, Any]:
             for name, left, right in comparison.config_changes
         ],
         "same_machine_code": comparison.duplicate,
+        "bits": PAIR_BITS(comparison.bits) if comparison.bits else None,
         "findings": finding_records(comparison),
         "stages": [
             _STAGE(diff) | (_rows(diff, context) if name in pair.shown else {})
@@ -183,6 +201,7 @@ gate_record: Projection[GateResult] = Projection(
     compared="pairs",
     violations=each("violations", _VIOLATION),
     problems="problems",
+    unchecked="unchecked",
     notes="notes",
 )
 _REASON: Projection[ChangedInput] = Projection(
@@ -202,6 +221,7 @@ _WHY: Projection[Comparison] = Projection(
     first_stage=optional("first_difference", Projection[StageDiff](stage="stage", summary="summary")),
     findings=finding_records,
     same_machine_code="duplicate",
+    bits=optional("bits", PAIR_BITS),
     verdict="verdict",
     remedies="remedies",
 )

@@ -6,11 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from irscope.document.json.comparison import EVIDENCE
+from irscope.document.json.comparison import BIT_REASON, EVIDENCE, PAIR_BITS
 from irscope.document.json.records import (
     Projection,
     each,
-    from_one,
     json_value,
     known,
     of,
@@ -102,9 +101,6 @@ _BIT_LAUNCH: Projection[ProblemBits] = Projection(
     arguments=of("problem.arguments", _parsed),
     constants=of("problem.constants", _parsed),
 )
-_REASON = Projection[Any](
-    kind="kind", stage="stage", line=from_one("line"), source_line=known("source_line"), text="text"
-)
 _LAUNCHED: Projection[LaunchedBits] = Projection(
     device="device",
     values="inputs",
@@ -124,7 +120,7 @@ _BITS: Projection[ProblemBits] = Projection(
     ),
     unknown=of("unknown", list),
     reasons_unknown=of("unknown", _by_id),
-    differences=each("differences", Projection[Any](a="a", b="b", reasons=each("reasons", _REASON))),
+    differences=each("differences", Projection[Any](a="a", b="b", reasons=each("reasons", BIT_REASON))),
     launched=optional("launched", _LAUNCHED),
     agreement=lambda answer: list(map(_AGREEMENT, agreement(answer))),
 )
@@ -174,6 +170,7 @@ _PAIR: Projection[PairVerdict] = Projection(
     duplicate="duplicate",
     estimate=_estimate_text,
     faster="faster",
+    bits=optional("bits", PAIR_BITS),
     findings=of("points", _points),
     more=known("more"),
 )

@@ -35,7 +35,6 @@ from math import prod
 
 from irscope.diff.def_use import definitions
 from irscope.facts.loops.scf import LOOPS, location_chain, region_ends
-from irscope.facts.registers.live_values import in_library
 from irscope.languages.document import Document, Location, Operation
 from irscope.languages.mlir.value_types import shaped_values
 from irscope.layouts.attribute import UnknownLayoutError
@@ -43,6 +42,7 @@ from irscope.layouts.linear import LinearLayout, Span, flat
 from irscope.layouts.tensors import Layouts, Tensor, element_bits, tensors_of
 from irscope.model.records import frozen
 from irscope.model.text import pluralize
+from irscope.model.variant import in_library
 
 # Operations whose result is their operand under another name or shape: it takes no registers of its own.
 _VIEWS = frozenset(

@@ -24,9 +24,8 @@ from irscope.languages.document import Location, inlining_chain
 from irscope.model import Kernel
 from irscope.model.records import frozen, grouped
 from irscope.model.text import base_name
-from irscope.model.variant import SourceFunction
+from irscope.model.variant import SourceFunction, in_library
 
-_LIBRARY = "/triton/language/"
 _Assignment = (ast.Assign, ast.AnnAssign, ast.AugAssign)
 
 
@@ -72,11 +71,6 @@ class KernelLines:
             if link.removed or source_line is not None:
                 return unknown if link.removed else source_line
         return unknown
-
-
-def in_library(path: str) -> bool:
-    """Check whether a file belongs to Triton's own library."""
-    return _LIBRARY in path.replace("\\", "/")
 
 
 def assigned_names(source: str) -> Iterator[tuple[int, str]]:

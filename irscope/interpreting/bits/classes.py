@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -11,16 +12,19 @@ import numpy as np
 from irscope.interpreting.bits import hashes
 from irscope.interpreting.bits.expressions import Decision, Expressions
 from irscope.interpreting.bits.hashes import Hashes
-from irscope.interpreting.bits.written import SCATTERED, Addresses, Memory
+from irscope.interpreting.bits.marks import Marks
+from irscope.interpreting.bits.reasons import Reason, reasons
+from irscope.interpreting.bits.written import SCATTERED, Addresses
 from irscope.interpreting.stage_interpreter import KernelLaunch, StageInterpreter
 from irscope.interpreting.stage_program import StageProgram
 from irscope.interpreting.unanswered import UnansweredError
 from irscope.languages.document import Document
 from irscope.layouts.convert import Version
 
-# A grid of so few programs, whose results have so few elements, is executed whole; of a larger one, the
-# first, the middle and the last program.
+# A grid of so few programs that execute so few operations, or so few elements if they add with atomics, is
+# executed whole; of a larger one, the first, the middle and the last program.
 _WHOLE_GRID = 32
+_WHOLE_STEPS = 10_000
 _WHOLE_ELEMENTS = 100_000_000
 # So few contributions to one element give the same bits in any order: addition commutes.
 _ORDERLESS = 2
@@ -32,12 +36,15 @@ class Evaluation:
 
     `outputs` maps the number of an argument to the addresses written and their hashes. `unanswered` says why
     the variant could not be evaluated, with the index of the line of the stage; all else is then empty.
+    `decisions` are counted; `marks` say in short what each operation computed.
     `repeatable` is False if the order of atomic operations, which no launch repeats, decides about bits.
     `whole`: all programs were executed, so the addresses are all that are written.
     """
 
     outputs: Mapping[int, tuple[Addresses, Hashes]] = field(default_factory=dict)
-    decisions: tuple[Decision, ...] = ()
+    decisions: Mapping[Decision, int] = field(default_factory=dict)
+    marks: Marks = field(default_factory=dict)
+    fusion: bool = True
     repeatable: bool = True
     whole: bool = False
     unanswered: str = ""
@@ -54,17 +61,6 @@ class BitClass:
     name: str
     variants: tuple[int, ...]
     repeatable: bool
-
-
-@dataclass(frozen=True)
-class Reason:
-    """Why two classes differ: at a line of a stage (index from 0) and of the source (0 if unknown)."""
-
-    kind: str
-    stage: str
-    line: int
-    source_line: int
-    text: str
 
 
 @dataclass(frozen=True)
@@ -90,22 +86,28 @@ def evaluate(
 ) -> Evaluation:
     """Execute the final TTGIR of a variant for some programs of a launch. Never raises.
 
-    `fusion` and `flush` are the options `enable_fp_fusion` and `enable_reflect_ftz` (denormals in libdevice).
+    `fusion` is the option `enable_fp_fusion`; `flush` is False if denormals are not treated as by default:
+    `enable_reflect_ftz=False` on NVIDIA (in libdevice), `allow_flush_denorm=True` on AMD.
     """
     expressions = Expressions(fusion, flush)
     try:
         machine = StageInterpreter(StageProgram(document, triton), expressions, launch)
-        x, y, z = launch.grid
+        memory, programs = expressions.memory, math.prod(launch.grid)
         machine.run((0, 0, 0))
-        whole = x * y * z <= _WHOLE_GRID and x * y * z * machine.elements <= _WHOLE_ELEMENTS
+        whole = programs <= _WHOLE_GRID and programs * machine.elements <= _WHOLE_ELEMENTS
+        whole &= memory.adds or programs * machine.steps <= _WHOLE_STEPS
         for program_id in _others(launch.grid, whole):
             machine.run(program_id)
-        outputs = {argument: writes.final() for argument, writes in expressions.memory.outputs.items()}
-        repeatable = _add_atomics(expressions.memory, outputs, whole)
+        for program_id in _neighbors(launch.grid) if memory.adds and not whole else ():
+            if memory.most_adds() > _ORDERLESS:
+                break
+            machine.run(program_id)
+        outputs = {argument: writes.final() for argument, writes in memory.outputs.items()}
+        repeatable = _add_atomics(expressions, outputs, whole)
     except UnansweredError as error:
         line = error.step.line if error.step else None
         return Evaluation(unanswered=error.reason, line=line)
-    return Evaluation(outputs, tuple(expressions.decisions), repeatable, whole)
+    return Evaluation(outputs, expressions.decisions, expressions.marks, fusion, repeatable, whole)
 
 
 def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
@@ -135,42 +137,24 @@ def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
     return BitClasses(classes, unknown, differences)
 
 
-def reasons(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
-    """Yield what was decided differently for two variants, line by line."""
-    for name, item in (("A", a), ("B", b)):
-        if not item.repeatable:
-            for way in item.decisions:
-                if way.kind == "atomics":
-                    text = f"{name} adds with atomics, whose order is not defined"
-                    yield Reason("atomics", "ttgir", way.line, way.source_line, text)
-    ways_a, ways_b = _ways(a), _ways(b)
-    for key in sorted(ways_a.keys() | ways_b.keys(), key=lambda key: (key[1], key[0])):
-        ones, others = ways_a.get(key, {}), ways_b.get(key, {})
-        if ones.keys() == others.keys():
-            continue
-        kind, source_line = key
-        line = next(iter((ones or others).values()))
-        yield Reason(kind, "ttgir", line, source_line, f"A {_listed(ones)}; B {_listed(others)}")
-
-
-def _ways(evaluation: Evaluation) -> dict[tuple[str, int], dict[str, int]]:
-    """Map (kind, line of the source) to the ways that were chosen there, with the line of the stage."""
-    ways: dict[tuple[str, int], dict[str, int]] = {}
-    for decision in evaluation.decisions:
-        ways.setdefault((decision.kind, decision.source_line), {}).setdefault(decision.way, decision.line)
-    return ways
-
-
-def _listed(ways: Mapping[str, int]) -> str:
-    return " and ".join(ways) or "does not"
-
-
 def _others(grid: tuple[int, int, int], whole: bool) -> list[tuple[int, int, int]]:
     """Return the programs to execute after the first: all of them, or the last and the middle one."""
     x, y, z = grid
     if whole:
         return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)][1:]
     return list(dict.fromkeys([(0, 0, 0), (x - 1, y - 1, z - 1), (x // 2, y // 2, z // 2)]))[1:]
+
+
+def _neighbors(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
+    """Yield programs that are likely to add to the elements that the first one adds to.
+
+    A split along an axis of its own, or next to each other, comes first; then one whose parts are far apart.
+    """
+    for axis in (2, 1, 0):
+        for number in dict.fromkeys((1, 2, *(grid[axis] * eighth // 8 for eighth in range(1, 8)))):
+            if 0 < number < grid[axis]:
+                x, y, z = (number if other == axis else 0 for other in range(3))
+                yield x, y, z
 
 
 def _agree(a: Evaluation, b: Evaluation) -> bool | None:
@@ -192,8 +176,9 @@ def _agree(a: Evaluation, b: Evaluation) -> bool | None:
     return answer
 
 
-def _add_atomics(memory: Memory, outputs: dict[int, tuple[Addresses, Hashes]], whole: bool) -> bool:
+def _add_atomics(expressions: Expressions, outputs: dict[int, tuple[Addresses, Hashes]], whole: bool) -> bool:
     """Add the results of atomic operations to the outputs; return False if no launch repeats them."""
+    memory = expressions.memory
     repeatable = not memory.ordered
     for (argument, kind), writes in memory.atomics.items():
         addresses = np.concatenate(writes.addresses)
@@ -204,7 +189,15 @@ def _add_atomics(memory: Memory, outputs: dict[int, tuple[Addresses, Hashes]], w
         if kind == "fadd" and (argument == SCATTERED or counts.max(initial=0) > _ORDERLESS):
             repeatable = False
         elif kind == "fadd" and not whole:
-            raise UnansweredError("how many programs add to one element is not known without executing all")
+            raise UnansweredError(
+                "how many programs add to one element is not known without executing all; "
+                f"a launch of at most {_WHOLE_GRID} programs tells"
+            )
+        if kind == "fadd":
+            many = int(counts.max(initial=0))
+            sums = ("1 program" if many == 1 else f"{many} programs") if whole else "more than 2 programs"
+            for step in writes.steps.values():
+                expressions.note_way("split", step, f"adds what {sums} computed to each element")
         folded = values if kind == "add" else hashes.folded(kind, values)
         total = np.zeros(len(unique), np.uint64)
         np.add.at(total, index, folded)

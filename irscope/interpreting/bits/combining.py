@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from irscope.interpreting.bits import hashes
 from irscope.interpreting.bits.hashed import joined, part, rounded, taken
 from irscope.interpreting.bits.order import AxisOrder
 from irscope.interpreting.domain import Combine
@@ -16,16 +17,19 @@ Both = Callable[[list[RuntimeValue], list[RuntimeValue]], list[RuntimeValue]]
 
 
 def reduced(
-    order: AxisOrder, operands: Sequence[RuntimeValue], both: Both, pairwise: bool
+    order: AxisOrder, operands: Sequence[RuntimeValue], both: Both, pairwise: bool, packed: bool = False
 ) -> list[RuntimeValue]:
     """Return the reduction of tensors along their first axis.
 
-    Registers come one after another, or `pairwise`: neighbors, then neighboring results, and so on. Then come
-    the lanes in a butterfly, the highest bit first, then the warps.
+    Registers come one after another, or `pairwise`: neighbors, then neighboring results, and so on; `packed`,
+    first the even ones and the odd ones. Then come the lanes in a butterfly, the highest bit first, then the
+    warps.
     """
     grid = order.grid
     # Each item is an array [lane, warp, rest].
     items = [[taken(value, index) for value in operands] for index in grid]
+    if packed:
+        items = [*items[::2], *items[1::2]]
     while len(items) > 1:
         if pairwise:
             items = [both(one, other) for one, other in zip(items[::2], items[1::2], strict=True)]
@@ -45,6 +49,16 @@ def reduced(
             half //= 2
         total = [rounded(value) for value in total]
     return [RuntimeValue(value.data[0, 0], value.type, value.known, value.note) for value in total]
+
+
+def placed(values: Sequence[RuntimeValue], place: str) -> list[RuntimeValue]:
+    """Return partial results that depend on the threads that compute them, unless `place` is empty."""
+    return [
+        value
+        if value.known or not place
+        else RuntimeValue(hashes.unary(place, value.data), value.type, False, value.note)
+        for value in values
+    ]
 
 
 def scanned(blocks: tuple[int, int, int], operands: Sequence[RuntimeValue], combine: Combine) -> list[Array]:

@@ -42,11 +42,40 @@ KINDS = {
     "exp2": "approximation",
     "log": "approximation",
     "log2": "approximation",
+    "approx_divf": "approximation",
     "extern_elementwise": "approximation",
+    "elementwise_inline_asm": "approximation",
     "truncf": "cast",
     "fp_to_fp": "cast",
 }
+LOADS, RANDOM = "loads", "draws random numbers"
+# What operations do, as the author of a kernel would say.
+_WORDS = {
+    "addf": "adds",
+    "subf": "subtracts",
+    "mulf": "multiplies",
+    "negf": "negates",
+    "divf": "divides",
+    "approx_divf": "divides approximately",
+    "precise_divf": "divides, rounded to nearest,",
+    "precise_sqrt": "computes sqrt, rounded to nearest,",
+    "maxnumf": "takes the maximum",
+    "minnumf": "takes the minimum",
+    "maximumf": "takes the maximum, NaN if one is",
+    "minimumf": "takes the minimum, NaN if one is",
+    "fma": "fuses a * b + c",
+    "select": "selects",
+    "dot": "multiplies matrices",
+    "warp_group_dot": "multiplies matrices",
+    "reduce": "reduces",
+    "scan": "scans",
+    "truncf": "rounds",
+    "fp_to_fp": "rounds",
+}
+_ROUNDINGS = {"rtz": "toward zero (rtz)", "rtne": "to nearest (rtne)"}
 _FLOAT_BITS = re.compile(r"[a-z]+(\d+)")
+# Attributes that passes leave behind, such as the partition that an operation belongs to.
+_PASS_ATTRIBUTE = re.compile(r"\b(?:async_task_id|\w+\.[\w.]+) = (?:array<[^>]*>|[^,}]+)(?:, )?")
 
 
 def in_shape(data: Array, type_: Type) -> Array:
@@ -87,25 +116,46 @@ def widens(step: Op) -> bool:
 
 def operation_name(step: Op) -> str:
     """Return what identifies an element-wise operation: its name, attributes and types, without layouts."""
-    text = step.text
     if step.opcode in ("tt.elementwise_inline_asm", "tt.extern_elementwise"):
-        head = re.sub(r"%[\w$.#-]+", "", text.rpartition(" : ")[0])
+        head = re.sub(r"%[\w$.#-]+", "", step.text.rpartition(" : ")[0])
         return f"{step.opcode} {head} {step.types[0].element}"
+    text = _PASS_ATTRIBUTE.sub("", step.text).replace("{}", "")
     head = re.sub(r"%[\w$.#-]+(?:, )?", "", text.partition(" : ")[0]).strip()
     elements = " ".join(type_.element for type_ in (*step.operand_types[:1], *step.types))
     return f"{step.opcode} {head} {elements}"
 
 
-def way_of(step: Op) -> str:
-    """Return what a user sees of an operation that compilers compute in several ways: `math.exp of f32`."""
-    elements = dict.fromkeys(type_.element for type_ in (*step.operand_types[:1], *step.types))
+def verb_of(step: Op) -> str:
+    """Return what an operation on floats does: `multiplies`; "" if it only moves data, or for integers."""
+    name = step.opcode.partition(".")[2]
+    if step.location is not None and step.location.file.endswith("random.py"):
+        return RANDOM
+    if name in _WORDS or name.endswith("load"):
+        return _WORDS.get(name, LOADS)
     symbol = re.search(r'symbol = "([^"]+)"', step.text)
+    if symbol:
+        return f"computes {symbol[1]} of libdevice"
+    if name == "elementwise_inline_asm":
+        return f"computes {step.text.partition(chr(34))[2].partition(chr(34))[0]} in inline assembly"
+    return f"computes {name}" if step.opcode.startswith("math.") else ""
+
+
+def kind_of(step: Op) -> str:
+    """Return the kind of an operation of which compilers have several; "" for another one."""
+    return "product" if "cvt.rna.tf32" in step.text else KINDS.get(step.opcode.partition(".")[2], "")
+
+
+def way_of(step: Op) -> str:
+    """Return what a user sees of an operation that compilers compute in several ways."""
+    elements = list(dict.fromkeys(type_.element for type_ in (*step.operand_types[:1], *step.types)))
+    verb = verb_of(step)
+    if kind_of(step) == "product":
+        return "multiplies the rounded factors and what is left of them (tf32x3)"
+    if kind_of(step) != "cast":
+        return f"{verb} {'of ' if verb.startswith('computes') else ''}{elements[0]}"
     rounding = re.search(r"rounding = (\w+)", step.text)
-    details = [match[1] for match in (symbol, rounding) if match]
-    verb = "casts with" if step.opcode in ("arith.truncf", "tt.fp_to_fp") else "computes"
-    return " ".join(
-        [verb, step.opcode, *details, "of" if len(elements) == 1 else "from", " to ".join(elements)]
-    )
+    how = _ROUNDINGS.get(rounding[1], rounding[1]) if rounding else _ROUNDINGS["rtne"]
+    return f"{verb} {' to '.join(elements)}, {how}"
 
 
 def ring_result(name: str, data: Sequence[Hashes]) -> Hashes | None:
@@ -119,6 +169,23 @@ def ring_result(name: str, data: Sequence[Hashes]) -> Hashes | None:
     if name in ("maxsi", "minsi", "andi", "ori"):
         return hashes.unordered(name, data[0], data[1])
     return None
+
+
+def extreme(name: str, data: Sequence[Hashes], notes: Sequence[HashNote]) -> Hashes:
+    """Return the larger or the smaller elements, which need no order."""
+    kind, neutral = EXTREMES[name]
+    a, b = data
+    result = hashes.unordered(kind, a, b)
+    if not notes[0].plain:
+        result = np.where(a == neutral, b, result)
+    if not notes[1].plain:
+        result = np.where(b == neutral, a, result)
+    return result
+
+
+def zero_times(zero: Hashes, other: Hashes) -> Hashes:
+    """Return zero times finite numbers; its sign is known only if that of the number is."""
+    return np.where((zero == ZERO) & ((other == ZERO) | (other == ONE)), ZERO, hashes.SIGNED_ZERO)
 
 
 def of_constants(name: str, data: Sequence[Hashes], result: Hashes) -> Hashes:

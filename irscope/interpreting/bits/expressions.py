@@ -13,15 +13,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from irscope.interpreting.bits import hashes
-from irscope.interpreting.bits.combining import reduced, scanned
+from irscope.interpreting.bits.combining import placed, reduced, scanned
 from irscope.interpreting.bits.elementwise import (
     EXTREMES,
     INTEGER_REDUCTIONS,
-    KINDS,
     ORDERLESS,
     VERBS,
+    extreme,
     in_shape,
     is_short,
+    kind_of,
     negated,
     of_constants,
     only_operation,
@@ -30,35 +31,41 @@ from irscope.interpreting.bits.elementwise import (
     unmoved,
     way_of,
     widens,
+    zero_times,
 )
 from irscope.interpreting.bits.hashed import ANY, PLAIN, HashNote, along, expanded, note_of, stripped
 from irscope.interpreting.bits.hashes import INFINITY, MINUS_INFINITY, NAN, ONE, ZERO, Hashes
-from irscope.interpreting.bits.order import axis_order, scan_blocks
+from irscope.interpreting.bits.marks import Mark, add_mark
+from irscope.interpreting.bits.order import adds_in_pairs, axis_order, scan_blocks
 from irscope.interpreting.bits.products import dot_rule, extended, integer_product, matched
 from irscope.interpreting.bits.written import Memory
 from irscope.interpreting.domain import Combine
 from irscope.interpreting.runtime_values import Array, RuntimeValue, is_integer, size_in_bytes
-from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type
+from irscope.interpreting.stage_program import Op, OpBlock, Place, StageProgram, Type
 from irscope.interpreting.unanswered import UnansweredError
+from irscope.layouts.convert import Version
 from irscope.layouts.linear import LinearLayout
+from irscope.model.text import pluralize
 
 
 @dataclass(frozen=True)
 class Decision:
     """A place where the compiler chose among ways to compute that differ in bits.
 
-    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast" or "atomics"; `way` is what
-    was chosen.
+    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast", "split" or "atomics"; `way`
+    is what was chosen.
     """
 
     kind: str
     line: int
-    source_line: int
+    place: Place
     way: str
 
 
 # Since this version of Triton, a thread adds neighbors first, and not one value after another.
 _PAIRWISE = (3, 8)
+# The oldest version whose sums were read in the assembly of AMD.
+_READ_ON_AMD = (3, 7)
 
 
 class Expressions:
@@ -69,6 +76,7 @@ class Expressions:
         self.flush = flush
         self.memory = Memory()
         self.decisions: dict[Decision, int] = {}
+        self.marks: dict[str, Mark] = {}
         self._program: StageProgram | None = None
         # In a reduction, the results that a thread computes side by side, and in which threads.
         self._side_by_side = ""
@@ -85,6 +93,11 @@ class Expressions:
     def enter(self, block: OpBlock) -> None:
         """HashNote which block of code is executed."""
         self._block = id(block)
+
+    def computed(self, step: Op, name: str, value: RuntimeValue) -> None:
+        """Note a result of an operation, which is not known."""
+        if step.opcode != "arith.constant":
+            add_mark(self.marks, step, name, value)
 
     def constant(self, number: float, type_: Type) -> RuntimeValue:
         """Return a float constant."""
@@ -198,13 +211,20 @@ class Expressions:
         data = [self._data(operand) for operand in operands]
         notes = [note_of(operand) for operand in operands]
         plain = all(note.plain for note in notes)
+        if name == "fma":
+            product = self._product(data[:2], notes[:2], type_)
+            added = self._added(
+                step, (product.data, note_of(product)), (data[2], notes[2]), self._kind(type_), fuse=True
+            )
+            self.note_way("fusion", step, "fuses a * b + c")
+            return RuntimeValue(added[0], type_, False, HashNote(plain))
         if name == "mulf":
             return self._product(data, notes, type_)
         note, result = HashNote(plain, is_short(type_.element)), None
         if name == "negf":
             result, note = negated(data[0], notes[0]), HashNote(plain, notes[0].exact)
         elif name in EXTREMES:
-            result = self._extreme(name, data, notes)
+            result = extreme(name, data, notes)
         elif name == "extf" or (name == "fp_to_fp" and widens(step)):
             result, note = data[0], HashNote(plain, is_short(operands[0].type.element))
         elif name in ("sitofp", "uitofp") and operands[0].known:
@@ -212,8 +232,8 @@ class Expressions:
         elif is_integer(type_.element):
             result = ring_result(name, data)
         if result is None:
-            if name in KINDS:
-                self.note_way(KINDS[name], step, f"{way_of(step)}{self._denormals(step)}")
+            if kind := kind_of(step):
+                self.note_way(kind, step, f"{way_of(step)}{self._denormals(step)}")
             result = hashes.several(f"{operation_name(step)}{self._denormals(step)}", *data)
             if not plain:
                 result = of_constants(name, data, result)
@@ -222,9 +242,9 @@ class Expressions:
     def _sum(self, step: Op, one: RuntimeValue, other: RuntimeValue, type_: Type) -> RuntimeValue:
         a, b, note_a, note_b = self._data(one), self._data(other), note_of(one), note_of(other)
         subtract = step.opcode == "arith.subf"
-        data, fused = self._added(step, (a, note_a), (b, note_b), type_.element, subtract)
+        data, fused = self._added(step, (a, note_a), (b, note_b), self._kind(type_), subtract)
         if fused:
-            self.note_way("fusion", step, "fuses a * b + c")
+            self.note_way("fusion", step, f"fuses a * b {'-' if subtract else '+'} c")
         return RuntimeValue(data, type_, False, HashNote(note_a.plain and note_b.plain and not subtract))
 
     def _added(
@@ -234,6 +254,7 @@ class Expressions:
         other: tuple[Hashes, HashNote],
         element: str,
         subtract: bool = False,
+        fuse: bool = False,
     ) -> tuple[Hashes, bool]:
         """Return the hash of a sum, and whether a product is fused into it."""
         (a, note_a), (b, note_b) = one, other
@@ -241,7 +262,7 @@ class Expressions:
             b = negated(b, note_b)
         plain = hashes.symmetric(f"add {element}", a, b)
         fused = False
-        if self.fusion:
+        if self.fusion or fuse:
             products = [note.product for note in (note_a, note_b)]
             here = [product is not None and product[2] == self._block for product in products]
             for number, rest in enumerate((b, a)):
@@ -269,10 +290,17 @@ class Expressions:
             plain = np.where(hashes.are_zero(b), np.where(hashes.are_zero(a) & (a != b), ZERO, a), plain)
         return plain, fused
 
+    def _kind(self, type_: Type) -> str:
+        """Return the element type of an addition or multiplication, and whether it flushes denormals."""
+        flushes = not self.flush and type_.element == "f32" and self._compiled_by[0].startswith("hip:")
+        return f"{type_.element} with a flush of denormals" if flushes else type_.element
+
     def _denormals(self, step: Op) -> str:
         """Return what a function of a library does with denormals, if that is not what it does by default."""
         calls = step.opcode == "tt.extern_elementwise" or step.opcode.startswith("math.")
-        return "" if self.flush or not calls else " without a flush of denormals"
+        if self.flush or not calls:
+            return ""
+        return f" {'with' if self._compiled_by[0].startswith('hip:') else 'without'} a flush of denormals"
 
     def _registers(self, step: Op | None) -> int | str:
         """Return how many elements of a result a thread has, as far as that decides what is fused."""
@@ -284,24 +312,14 @@ class Expressions:
 
     def _product(self, data: Sequence[Hashes], notes: Sequence[HashNote], type_: Type) -> RuntimeValue:
         a, b = data
-        result = hashes.symmetric(f"mul {type_.element}", a, b)
+        result = hashes.symmetric(f"mul {self._kind(type_)}", a, b)
         if not notes[0].plain:
-            result = np.where(hashes.are_zero(a), _zero_times(a, b), np.where(a == ONE, b, result))
+            result = np.where(hashes.are_zero(a), zero_times(a, b), np.where(a == ONE, b, result))
         if not notes[1].plain:
-            result = np.where(hashes.are_zero(b), _zero_times(b, a), np.where(b == ONE, a, result))
+            result = np.where(hashes.are_zero(b), zero_times(b, a), np.where(b == ONE, a, result))
         exact = notes[0].exact and notes[1].exact and type_.element in ("f32", "f64")
         product = None if exact else (a, b, self._block)
         return RuntimeValue(result, type_, False, HashNote(notes[0].plain and notes[1].plain, False, product))
-
-    def _extreme(self, name: str, data: Sequence[Hashes], notes: Sequence[HashNote]) -> Hashes:
-        kind, neutral = EXTREMES[name]
-        a, b = data
-        result = hashes.unordered(kind, a, b)
-        if not notes[0].plain:
-            result = np.where(a == neutral, b, result)
-        if not notes[1].plain:
-            result = np.where(b == neutral, a, result)
-        return result
 
     # Reductions.
 
@@ -314,19 +332,28 @@ class Expressions:
         if kind in EXTREMES or (kind in ORDERLESS and len(operands) == 1):
             return [self._without_order(kind, first, axis, step.types[0])]
         layout = self._layout(first.type)
-        order = axis_order(layout, axis)
-        pairwise = self._program is not None and self._program.triton >= _PAIRWISE
+        target, version = self._compiled_by
+        order, pairwise = axis_order(layout, axis), version >= _PAIRWISE
+        packed = pairwise and kind in VERBS and adds_in_pairs(layout, axis, target, first.type.element)
+        if target.startswith("hip:") and version < (_PAIRWISE if "hip:gfx9" not in target else _READ_ON_AMD):
+            raise UnansweredError("the order of sums on this target in this version of Triton", step)
+        if kind:
+            order = order.in_rows(target, len(layout.bases["lane"]))
         self.note_way("sum", step, f"{VERBS.get(kind, 'combines')} {order.text(pairwise)}")
         # How many results each thread computes side by side, and where, if that decides about a result.
         whole = {name: len(vectors) for name, vectors in layout.bases.items()}
         rest = whole["register"] - len(order.registers)
         place = f"{rest} {whole['lane']} {whole['warp']} of {order.text(pairwise)}"
 
+        chooses = not kind and any(inner.opcode == "arith.cmpf" for inner in step.regions[0].steps)
+
         def both(one: list[RuntimeValue], other: list[RuntimeValue]) -> list[RuntimeValue]:
             if kind != "addf" or len(one) > 1 or one[0].known:
-                return self._placed(step, combine([*one, *other]), "" if kind else place)
+                return placed(combine([*one, *other]), place if chooses else "")
             a, b = ((value.data, note_of(value)) for value in (one[0], other[0]))
-            data, fused = self._added(step, a, b, one[0].type.element)
+            data, fused = self._added(step, a, b, self._kind(one[0].type))
+            if fused:
+                self.note_way("fusion", step, "fuses a * b + c")
             if fused and a[1].product is not None and b[1].product is None and not order.warps:
                 # Two lanes exchange their products, and each rounds only that of the other. Of several
                 # warps, the first lane of each goes on; of one, the lane that needs the result.
@@ -335,23 +362,12 @@ class Expressions:
 
         before, self._side_by_side = self._side_by_side, place
         results = reduced(
-            order, [along(value, self._data(value), axis) for value in operands], both, pairwise
+            order, [along(value, self._data(value), axis) for value in operands], both, pairwise, packed
         )
         self._side_by_side = before
         return [
             RuntimeValue(in_shape(value.data, type_), type_, value.known, stripped(value))
             for value, type_ in zip(results, step.types, strict=True)
-        ]
-
-    def _placed(self, step: Op, results: list[RuntimeValue], place: str) -> list[RuntimeValue]:
-        """Return partial results that depend on the thread that computes them, if a comparison chooses."""
-        if not place or all(inner.opcode != "arith.cmpf" for inner in step.regions[0].steps):
-            return results
-        return [
-            value
-            if value.known
-            else RuntimeValue(hashes.unary(place, value.data), value.type, False, value.note)
-            for value in results
         ]
 
     def _without_order(self, kind: str, value: RuntimeValue, axis: int, type_: Type) -> RuntimeValue:
@@ -379,6 +395,8 @@ class Expressions:
         layout = self._layout(operands[0].type)
         blocks = scan_blocks(layout, axis)
         ways = "{} values per thread, then {} lanes, in {} blocks".format(*blocks)
+        ways += ", from the end" if reverse else ""
+        ways += "" if kind else f", in {pluralize(1 << len(layout.bases['warp']), 'warp')}"
         self.note_way("scan", step, f"scans {ways}")
         parts = [along(value, self._data(value), axis) for value in operands]
         if reverse:
@@ -388,15 +406,7 @@ class Expressions:
         # What is fused in a combination of several operations depends on what a thread does besides.
         place = "" if kind else " ".join(f"{name} {len(bases)}" for name, bases in layout.bases.items())
 
-        def placed(values: Sequence[RuntimeValue]) -> list[RuntimeValue]:
-            return [
-                value
-                if value.known or not place
-                else RuntimeValue(hashes.unary(place, value.data), value.type, False, value.note)
-                for value in combine(values)
-            ]
-
-        results = scanned(blocks, parts, placed)
+        results = scanned(blocks, parts, lambda values: placed(combine(values), place))
         return [
             RuntimeValue(
                 np.moveaxis(data[::-1] if reverse else data, 0, axis), type_, data.dtype == np.int64, ANY
@@ -459,7 +469,7 @@ class Expressions:
 
     def note_way(self, kind: str, step: Op, way: str) -> None:
         """Remember which way of computing was chosen at a line."""
-        decision = Decision(kind, step.line, step.source_line, way)
+        decision = Decision(kind, step.line, step.place, way)
         self.decisions[decision] = self.decisions.get(decision, 0) + 1
 
     def _data(self, value: RuntimeValue) -> Hashes:
@@ -470,12 +480,12 @@ class Expressions:
             return matched(note.chain, value.data)
         return value.data
 
+    @property
+    def _compiled_by(self) -> tuple[str, Version]:
+        """Return the target, and the version of Triton."""
+        return (self._program.target, self._program.triton) if self._program else ("", (0, 0))
+
     def _layout(self, type_: Type) -> LinearLayout:
         if self._program is None:
             raise UnansweredError("no program is executed")
         return self._program.layout(type_)
-
-
-def _zero_times(zero: Hashes, other: Hashes) -> Hashes:
-    """Return zero times finite numbers; its sign is known only if that of the number is."""
-    return np.where((zero == ZERO) & ((other == ZERO) | (other == ONE)), ZERO, hashes.SIGNED_ZERO)

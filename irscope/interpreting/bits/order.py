@@ -2,10 +2,15 @@
 
 #blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [1, 4]}>, axis 1 of 1024
 -> registers [0, 1, 2, 3, 512, 513, ...] one after another, then 32 lanes, then 4 warps
+
+Read in the assembly of Triton 3.7 to 3.9 for sm_90, sm_100, gfx942, gfx950 and gfx1201: a thread adds pairs
+of elements at once where there is an instruction for two (add.f16x2, v_pk_add_f32), and a whole wave of AMD
+adds in rows of 16 lanes first (v_add_f32_dpp row_shr:8, 4, 2, 1, row_bcast:15, 31).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -43,6 +48,15 @@ class AxisOrder:
         """Return the number of registers per thread, lanes and warps."""
         return 1 << len(self.registers), 1 << len(self.lanes), 1 << len(self.warps)
 
+    def in_rows(self, target: str, wave_bits: int) -> AxisOrder:
+        """Return the order in which a whole wave of AMD adds, its last step as the lowest bit."""
+        bits = [bit for bit in _ROW_BITS if bit < wave_bits][::-1]
+        parts = [
+            tuple(steps[bit] for bit in bits) if len(steps) == wave_bits else steps
+            for steps in (self.lanes, self.warps)
+        ]
+        return AxisOrder(self.registers, *parts) if _SHIFTS_ROWS.match(target) else self
+
     def text(self, pairwise: bool) -> str:
         """Return the order in words: `4 values per thread, then 32 lanes, then 4 warps`."""
         registers, lanes, warps = self.counts
@@ -53,6 +67,27 @@ class AxisOrder:
             if count > 1
         ]
         return ", then ".join(parts) or "1 value"
+
+
+# The bits of the lane in the order in which a wave of AMD adds over them.
+_ROW_BITS = (3, 2, 1, 0, 4, 5)
+_SHIFTS_ROWS = re.compile(r"hip:gfx(?:9(?:0a|[4-9]).*|1[1-9]\d\d)$")
+# The targets with instructions that add two elements, by the type.
+_PAIRS = {
+    "f16": re.compile(r"cuda:(?:9\d|\d{3})$|hip:"),
+    "f32": re.compile(r"cuda:\d{3}$|hip:gfx(?:9(?:0a|[4-9]).*|125\d)$"),
+}
+# Of four elements, at least.
+_FEWEST_BITS = 2
+
+
+def adds_in_pairs(layout: LinearLayout, axis: int, target: str, element: str) -> bool:
+    """Return True if a thread adds its even and odd elements side by side, from Triton 3.8 on."""
+    steps = [step for step in layout.bases.get("register", ()) if any(step)]
+    pattern = _PAIRS.get("f16" if element == "bf16" else element)
+    if not steps or not steps[0][axis] or pattern is None or not pattern.match(target):
+        return False
+    return sum(step[axis] != 0 for step in steps) >= _FEWEST_BITS
 
 
 def axis_order(layout: LinearLayout, axis: int) -> AxisOrder:

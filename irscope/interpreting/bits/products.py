@@ -56,7 +56,8 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
     layout = program.attribute(result.encoding)
     element = a.element
     if layout.kind in ("ttg.blocked", "ttg.slice", "ttg.linear"):
-        return DotRule(1, 1, 1, f"fma {element}", "multiplies with fused multiply-adds, K in order")
+        text = f"multiplies {element}{' unrounded (ieee)' if element == 'f32' else ''}"
+        return DotRule(1, 1, 1, f"fma {element}", f"{text} with fused multiply-adds, K in order")
     bits = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}.get(element, 8)
     width = 32 // bits if bits < 32 else 1
     operand = program.attribute(a.encoding)
@@ -74,7 +75,7 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
             group = min(step.number("maxNumImpreciseAcc", 0) or 1 << 30, 1 << 30)
             if group <= a.shape[-1]:
                 k, name = max(k, group), f"{name} in groups"
-        text = f"multiplies {element}, K {k} per step"
+        text = f"multiplies {element}{' as tf32' if element == 'f32' else ''}, K {k} per step"
         if result.element != "f32":
             name += f" to {result.element}"
             text += f", and adds in {result.element}"
@@ -83,10 +84,12 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
         shape = layout.fields.get("instrShape", "")
         sizes = [int(item) for item in shape.strip("[]").split(",") if item.strip().isdecimal()]
         k = sizes[2] if len(sizes) > 2 else 16
-        name = f"{layout.kind} {element} {b.element} {shape} {width} {layout.fields.get('version', '')}"
-        return DotRule(
-            k, 1, 1, name, f"multiplies {element}, {layout.kind.partition('.')[2]} {shape}, kWidth {width}"
-        )
+        precision = " as tf32" if element == "f32" and "tf32" in step.text else ""
+        fields = (layout.fields.get(key, "") for key in ("version", "isTransposed", "isTranspose"))
+        name = " ".join([layout.kind, element, b.element, precision, shape, str(width), *fields])
+        instruction = f"{layout.kind.partition('.')[2]} {shape}".rstrip()
+        text = f"multiplies {element}{precision}, {instruction}, kWidth {width}"
+        return DotRule(k, 1, 1, name, text)
     raise UnansweredError(f"a product in the layout {layout.kind}", step)
 
 

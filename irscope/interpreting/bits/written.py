@@ -18,11 +18,11 @@ Addresses = NDArray[np.int64]
 
 @dataclass
 class Writes:
-    """Writes to what one argument points to, in order; `steps` are the operations that wrote."""
+    """Writes to what one argument points to, in order; `steps` are the operations that wrote, by line."""
 
     addresses: list[Addresses] = field(default_factory=list)
     values: list[Hashes] = field(default_factory=list)
-    steps: set[tuple[int, int]] = field(default_factory=set)
+    steps: dict[int, Op] = field(default_factory=dict)
 
     def final(self) -> tuple[Addresses, Hashes]:
         """Return each address once, in ascending order, with what was written to it last."""
@@ -60,6 +60,20 @@ class Memory:
         """Return True if the program that is executed has written."""
         return bool(self._own)
 
+    @property
+    def adds(self) -> bool:
+        """Return True if programs added floats with atomics."""
+        return any(kind == "fadd" for _, kind in self.atomics)
+
+    def most_adds(self) -> int:
+        """Return how often floats were added to one element at most, as far as programs were executed."""
+        counts = [
+            int(np.unique(np.concatenate(writes.addresses), return_counts=True)[1].max(initial=0))
+            for (_, kind), writes in self.atomics.items()
+            if kind == "fadd"
+        ]
+        return max(counts, default=0)
+
     def read(self, addresses: Addresses, size: int) -> Hashes:
         """Return what is at known addresses."""
         data = hashes.mix(addresses.view(np.uint64) * np.uint64(0x9FB21C651E98DF25) + np.uint64(size))
@@ -88,7 +102,7 @@ class Memory:
                 writes = place.setdefault(argument, Writes())
                 writes.addresses.append(addresses[chosen])
                 writes.values.append(values[chosen])
-                writes.steps.add((step.line, step.source_line))
+                writes.steps[step.line] = step
             self._sorted.pop(argument, None)
 
     def add(
@@ -106,7 +120,7 @@ class Memory:
             writes = self.atomics.setdefault((argument, kind), Writes())
             writes.addresses.append(addresses[chosen])
             writes.values.append(values[chosen])
-            writes.steps.add((step.line, step.source_line))
+            writes.steps[step.line] = step
 
 
 def _masked(

@@ -11,10 +11,11 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.compiling.job import Outcome
 from irscope.compiling.messages import JobDone, JobFailed, WorkerTask, send
@@ -42,6 +43,9 @@ from irscope.model.errors import error_line
 from irscope.model.plugins import silence
 from irscope.store.encoding import digest
 from irscope.targets import backend_of, in_words_of
+
+if TYPE_CHECKING:
+    from irscope.interpreting.bits.classes import Evaluation
 
 # The name under which a result is sent.
 RESULT = "result"
@@ -177,7 +181,24 @@ def measured(job: CandidateJob, outcome: Outcome) -> CandidateResult:
         limits = " and ".join(resident.limits)
         problem = in_words_of(variant.target, "no block fits on a multiprocessor")
         return Drop(CANNOT_LAUNCH, f"{problem}, limited by {limits}")
-    return _estimated(job, variant, read)
+    candidate = _estimated(job, variant, read)
+    return replace(candidate, evaluation=_evaluated(variant, read)) if job.bits else candidate
+
+
+def _evaluated(variant: Variant, read: ReadStage) -> Evaluation:
+    """Return what the launch of a variant computes."""
+    from irscope.interpreting.bits.classes import Evaluation
+    from irscope.languages.language import parse
+    from irscope.workspace.bits import evaluate_launch
+
+    (launch,) = variant.launches
+    if not launch.grid:
+        return Evaluation(unanswered="the grid of the launch is not known")
+    try:
+        document = parse((read("ttgir") or b"").decode("utf-8", "replace"), "mlir")
+        return evaluate_launch(variant, launch, document)
+    except Exception as error:  # noqa: BLE001 - one candidate must not cost the others their result
+        return Evaluation(unanswered=error_line(error))
 
 
 def _estimated(job: CandidateJob, variant: Variant, read: ReadStage) -> CompiledCandidate:
@@ -206,6 +227,8 @@ _times: dict[tuple[object, ...], tuple[float, str]] = {}
 def _variant(job: CandidateJob, outcome: Outcome) -> Variant:
     """Return the candidate as a variant; its id is its number."""
     source = SourceFunction(job.kernel, str(job.file), 1, "")
+    from triton import __version__
+
     contents = {stage: outcome.content(stage) or b"" for stage in outcome.artifacts}
     artifacts = {stage: Artifact(stage, digest(content), len(content)) for stage, content in contents.items()}
     return Variant(
@@ -214,7 +237,7 @@ def _variant(job: CandidateJob, outcome: Outcome) -> Variant:
         target=job.target,
         specialization=job.specialization,
         config=job.config,
-        toolchain=Toolchain(0, {}, ""),
+        toolchain=Toolchain(0, {"triton": __version__}, ""),
         metadata=outcome.metadata,
         seconds=outcome.seconds,
         cached=outcome.cached,

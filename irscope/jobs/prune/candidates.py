@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.compiling.job import Job, job_group
 from irscope.compiling.standalone.source_text import GeneratedTexts, SourceText
@@ -30,8 +30,12 @@ from irscope.compiling.worker import failure_of
 from irscope.model import Config, Failure, Launch, UserError, Variant
 from irscope.recording.launch_records import described
 
+if TYPE_CHECKING:
+    from irscope.interpreting.bits.classes import Evaluation
+
 # The kinds of reasons to drop a config, in the order in which they are reported.
 CANNOT_LAUNCH, NOT_COMPILED, DUPLICATE, SLOWER = "cannot launch", "not compiled", "duplicate", "slower"
+OTHER_BITS, UNKNOWN_BITS = "other bits", "unknown bits"
 # Keyword arguments of a launch that are none of the kernel.
 _OF_LAUNCH = ("grid", "warmup")
 # Frames between the prune function and the autotuner: those of the user's own prune function.
@@ -171,7 +175,7 @@ class CandidateJob(Job):
     """One candidate of an autotuner: allocates its memory or, if `launch` is given, compiles it.
 
     `number` is its place among the candidates. `options` are the backend's parsed options, `most_shared`
-    the bytes of shared memory that a block may have.
+    the bytes of shared memory that a block may have. `bits`: it also evaluates what the launch computes.
     """
 
     number: int = 0
@@ -179,6 +183,7 @@ class CandidateJob(Job):
     options: Any = None
     most_shared: int | None = None
     launch: Launch | None = None
+    bits: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +200,7 @@ class CompiledCandidate:
     """A compiled candidate: the variant, its facts (`facts.measure.to_json`), and the estimated time.
 
     `microseconds` is None if the candidate could not be estimated; `note` says why. `bound` is what limits
-    it ("memory").
+    it ("memory"). `evaluation` is what it computes, if that was asked for.
     """
 
     variant: Variant
@@ -203,6 +208,7 @@ class CompiledCandidate:
     microseconds: float | None = None
     bound: str = ""
     note: str = ""
+    evaluation: Evaluation | None = None
 
 
 # What is known of a candidate; None: nothing against it.
@@ -243,8 +249,13 @@ class Candidate:
     def _names(self) -> TunedNames:
         return TunedNames(True, frozenset(self.config.kwargs))
 
-    def job(self, group: int, texts: GeneratedTexts, most_shared: int | None, full: bool) -> CandidateJob:
-        """Return the job that allocates the candidate's memory, or, if `full`, compiles it."""
+    def job(
+        self, group: int, texts: GeneratedTexts, most_shared: int | None, full: bool, bits: bool = False
+    ) -> CandidateJob:
+        """Return the job that allocates the candidate's memory, or, if `full`, compiles it.
+
+        `bits`: it also evaluates what the launch computes.
+        """
         function = self.source.fn
         return CandidateJob(
             Path(function.fn.__code__.co_filename),
@@ -258,6 +269,7 @@ class Candidate:
             options=self.options,
             most_shared=most_shared,
             launch=self.launch or Launch((), ()) if full else None,
+            bits=bits,
         )
 
     def _text(self, texts: GeneratedTexts, full: bool) -> SourceText:

@@ -22,7 +22,9 @@ from irscope.facts.duplicates import duplicate_groups
 from irscope.facts.measure import from_json
 from irscope.jobs.prune.candidates import (
     DUPLICATE,
+    OTHER_BITS,
     SLOWER,
+    UNKNOWN_BITS,
     Candidate,
     CandidateResult,
     CompiledCandidate,
@@ -40,6 +42,8 @@ from irscope.model.text import pluralize
 from irscope.targets import device_of
 
 PruneConfigs = Callable[..., list[Any]]
+# The value of `same_bits_as` that stands for the first config.
+_FIRST = "first"
 
 
 @dataclass(frozen=True)
@@ -69,36 +73,73 @@ def fits_function(jobs: int | None, timeout: float) -> PruneConfigs:
     If that cannot be found out, it keeps all of them; it never raises.
     """
     return _prune_function(
-        "fits", lambda candidates: fitting(candidates, CompileLimits.of_device(jobs, timeout))
+        "fits", lambda candidates, _: fitting(candidates, CompileLimits.of_device(jobs, timeout))
     )
 
 
-def prune_function(top: float | int, jobs: int | None, timeout: float) -> PruneConfigs:
+def prune_function(top: float | int, same_bits_as: object, jobs: int | None, timeout: float) -> PruneConfigs:
     """Return a function for `prune_configs_by` that keeps the configs worth measuring, best first.
 
-    `top` is the part of the configs to keep (0.1) or their number (8). The function never raises. Raises
-    UserError if `top` is neither.
+    `top` is the part of the configs to keep (0.1) or their number (8). `same_bits_as` is the config whose
+    bits they must compute, as in `irscope.prune`. The function raises UserError if no config is that one, and
+    nothing else. Raises UserError if an argument is something else.
     """
     number = not isinstance(top, bool) and isinstance(top, int | float)
     if not number or top <= 0 or (isinstance(top, float) and top > 1):
         raise UserError(f"top={top!r}: give a part of the configs (0.1) or a number of them (8)")
 
-    def best_of(candidates: Sequence[Candidate]) -> PruningResult:
+    is_config = isinstance(same_bits_as, Mapping) or _is_config(same_bits_as)
+    if not is_config and same_bits_as not in (None, _FIRST):
+        raise UserError(
+            f"same_bits_as={same_bits_as!r}: give a triton.Config, a dict of values, or '{_FIRST}'"
+        )
+
+    def best_of(candidates: Sequence[Candidate], reference: int | None) -> PruningResult:
         most = top if isinstance(top, int) else math.ceil(top * len(candidates))
-        return best(candidates, most, CompileLimits.of_device(jobs, timeout))
+        return best(candidates, most, CompileLimits.of_device(jobs, timeout), reference)
 
-    return _prune_function("prune", best_of)
+    return _prune_function("prune", best_of, same_bits_as)
 
 
-def _prune_function(command: str, find: Callable[[Sequence[Candidate]], PruningResult]) -> PruneConfigs:
+def _prune_function(
+    command: str,
+    find: Callable[[Sequence[Candidate], int | None], PruningResult],
+    same_bits_as: object = None,
+) -> PruneConfigs:
     def prune_configs(configs: Sequence[Any], named_args: Mapping[str, Any], **kwargs: Any) -> list[Any]:
+        every, reference = _with_reference(configs, same_bits_as)
+
         def prune() -> tuple[str, PruningResult]:
             call = call_of_autotuner(named_args, kwargs)
-            return call.function.__name__, find(candidates_of(call, configs))
+            return call.function.__name__, find(candidates_of(call, every), reference)
 
-        return prune_or_keep_all(command, configs, prune)
+        return prune_or_keep_all(command, every, prune, reference)
 
     return prune_configs
+
+
+def _is_config(value: object) -> bool:
+    return callable(getattr(value, "all_kwargs", None))
+
+
+def _with_reference(configs: Sequence[Any], same_bits_as: Any) -> tuple[Sequence[Any], int | None]:
+    """Return the configs and the number of the one whose bits are wanted; a `triton.Config` may be added.
+
+    Raises UserError if values fit none or several.
+    """
+    if same_bits_as is None:
+        return configs, None
+    if isinstance(same_bits_as, str):
+        return configs, 0
+    every = [config.all_kwargs() for config in configs]
+    if _is_config(same_bits_as):
+        values = same_bits_as.all_kwargs()
+        return (configs, every.index(values)) if values in every else ([*configs, same_bits_as], len(configs))
+    matching = [n for n, values in enumerate(every) if same_bits_as.items() <= values.items()]
+    if len(matching) != 1:
+        count = f"{len(matching)} of {pluralize(len(configs), 'config')}"
+        raise UserError(f"same_bits_as={same_bits_as}: fits {count}; give the values of one")
+    return configs, matching[0]
 
 
 def fitting(candidates: Sequence[Candidate], limits: CompileLimits) -> PruningResult:
@@ -114,12 +155,12 @@ def fitting(candidates: Sequence[Candidate], limits: CompileLimits) -> PruningRe
 
 
 def results_of(
-    candidates: Sequence[Candidate], limits: CompileLimits, compiled: bool
+    candidates: Sequence[Candidate], limits: CompileLimits, compiled: bool, bits: bool = False
 ) -> dict[int, CandidateResult]:
     """Return the result of each candidate by its number, in order; equal compilations run once.
 
     Only allocates memory, or, if `compiled`, compiles those that can be launched into Triton's
-    cache.
+    cache. `bits` also evaluates what they compute.
     """
 
     def elements_per_warp(candidate: Candidate) -> float:
@@ -132,7 +173,7 @@ def results_of(
         first.setdefault(candidate.key, candidate.number)
     # The largest compile longest, and start first.
     jobs = [
-        candidate.job(group, texts, limits.most_shared, compiled)
+        candidate.job(group, texts, limits.most_shared, compiled, bits)
         for candidate, group in groups(sorted(candidates, key=elements_per_warp, reverse=True))
         if first[candidate.key] == candidate.number
     ]
@@ -213,24 +254,66 @@ def _current_target() -> Any:
         raise UserError(f"there is no GPU: name a target, such as target='cuda:90' ({error})") from error
 
 
-def best(candidates: Sequence[Candidate], most: int, limits: CompileLimits) -> PruningResult:
+def best(
+    candidates: Sequence[Candidate], most: int, limits: CompileLimits, reference: int | None = None
+) -> PruningResult:
     """Return the `most` candidates that are fastest by estimate, the others with their reasons.
 
-    A candidate that cannot be estimated is kept.
+    A candidate that cannot be estimated is kept. If `reference` is the number of one, all that may compute
+    other bits are dropped.
     """
 
     def find() -> PruningResult:
-        results = results_of(candidates, limits, compiled=True)
+        results = results_of(candidates, limits, compiled=True, bits=reference is not None)
         drops = {number: result for number, result in results.items() if isinstance(result, Drop)}
-        compiled = {n: result for n, result in results.items() if isinstance(result, CompiledCandidate)}
+        notes: tuple[str, ...] = ()
+        if reference is not None:
+            drops, notes = _other_bits(candidates, results, reference)
+        compiled = {
+            number: result
+            for number, result in results.items()
+            if isinstance(result, CompiledCandidate) and number not in drops
+        }
         drops |= _duplicates(candidates, compiled)
-        unjudged = tuple(number for number, result in results.items() if result is None)
+        unjudged = tuple(n for n, result in results.items() if result is None and n not in drops)
         ranked = _ranked({n: candidate for n, candidate in compiled.items() if n not in drops}, most)
-        return PruningResult((*ranked.keep, *unjudged), {**drops, **ranked.drops}, ranked.notes)
+        keep = (*ranked.keep, *unjudged) or (() if reference is None else (reference,))
+        return PruningResult(keep, {**drops, **ranked.drops}, (*notes, *ranked.notes))
 
     keys = (candidate.key for candidate in candidates)
     launches = (str(candidate.launch) for candidate in candidates)
-    return remembered(len(candidates), find, "prune", str(most), str(limits.most_shared), *keys, *launches)
+    parts = (str(most), str(limits.most_shared), str(reference), *keys, *launches)
+    return remembered(len(candidates), find, "prune", *parts)
+
+
+def _other_bits(
+    candidates: Sequence[Candidate], results: Mapping[int, CandidateResult], reference: int
+) -> tuple[dict[int, Drop], tuple[str, ...]]:
+    """Return the candidates that may compute other bits than `reference`, and notes on what is unknown."""
+    from irscope.interpreting.bits.classes import Evaluation
+    from irscope.workspace.bits import classified
+    from irscope.workspace.problem_sizes import Problem
+    from irscope.workspace.same_bits import bits_answer
+
+    compiled = {n: result for n, result in results.items() if isinstance(result, CompiledCandidate)}
+    failed = {n: result for n, result in results.items() if isinstance(result, Drop)}
+    evaluations = {}
+    for number in sorted(results, key=lambda number: number != reference):
+        evaluation = compiled[number].evaluation if number in compiled else None
+        why = failed[number].reason if number in failed else "irscope cannot evaluate it"
+        evaluations[number] = evaluation or Evaluation(unanswered=why)
+    variants = tuple(candidate.variant for candidate in compiled.values())
+    bits = classified(Problem("", "", (), (), {}, variants), evaluations, reference)
+    drops = {number: drop for number, drop in failed.items() if number != reference}
+    for number in evaluations:
+        answer = bits_answer(bits, reference, number, "same_bits_as", "this config")
+        if number not in failed and number != reference and not answer.same:
+            drops[number] = Drop(UNKNOWN_BITS if answer.same is None else OTHER_BITS, answer.reason)
+    if trouble := bits.unrepeatable(reference, "same_bits_as"):
+        return drops, (f"only {candidates[reference].config} kept: {trouble}",)
+    unknown = [drop.reason for drop in drops.values() if drop.kind == UNKNOWN_BITS]
+    number_text = pluralize(len(unknown), "config")
+    return drops, (f"{number_text} dropped, whose bits are unknown: {unknown[0]}",) if unknown else ()
 
 
 def _duplicates(

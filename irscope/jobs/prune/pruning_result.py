@@ -18,7 +18,15 @@ from typing import Any
 
 import irscope
 from irscope.compiling.toolchain.triton_cache import digest
-from irscope.jobs.prune.candidates import CANNOT_LAUNCH, DUPLICATE, NOT_COMPILED, SLOWER, Drop
+from irscope.jobs.prune.candidates import (
+    CANNOT_LAUNCH,
+    DUPLICATE,
+    NOT_COMPILED,
+    OTHER_BITS,
+    SLOWER,
+    UNKNOWN_BITS,
+    Drop,
+)
 from irscope.model.errors import error_line, print_note
 from irscope.model.text import pluralize
 
@@ -63,21 +71,26 @@ class PruningResult:
 
 
 def prune_or_keep_all(
-    command: str, configs: Sequence[Any], prune: Callable[[], tuple[str, PruningResult]]
+    command: str,
+    configs: Sequence[Any],
+    prune: Callable[[], tuple[str, PruningResult]],
+    reference: int | None = None,
 ) -> list[Any]:
-    """Return the configs that `prune` keeps; all if it fails or keeps none.
+    """Return the configs that `prune` keeps; if it fails or keeps none, that of `reference` (None: all).
 
     `prune` returns the kernel's name and what it found. Never raises: the program goes on without
     pruning, and stderr says why.
     """
+    others = list(configs) if reference is None else [configs[reference]]
     start = time.perf_counter()
     try:
         kernel, pruned = prune()
         _report(command, kernel, configs, pruned, time.perf_counter() - start)
-        return [configs[number] for number in pruned.keep] or list(configs)
+        return [configs[number] for number in pruned.keep] or others
     except Exception as error:  # noqa: BLE001 - the user's program goes on without pruning
-        print_note(f"{command}: all {pluralize(len(configs), 'config')} kept: {error_line(error)}")
-        return list(configs)
+        kept = f"all {pluralize(len(configs), 'config')}" if reference is None else f"only {others[0]}"
+        print_note(f"{command}: {kept} kept: {error_line(error)}")
+        return others
 
 
 def _report(command: str, kernel: str, configs: Sequence[Any], pruned: PruningResult, seconds: float) -> None:
@@ -111,6 +124,8 @@ def summary(kernel: str, number: int, pruned: PruningResult) -> str:
         CANNOT_LAUNCH: f"{counts[CANNOT_LAUNCH]:,} cannot launch",
         NOT_COMPILED: f"{counts[NOT_COMPILED]:,} not compiled",
         DUPLICATE: pluralize(counts[DUPLICATE], "duplicate"),
+        OTHER_BITS: f"{counts[OTHER_BITS]:,} other bits",
+        UNKNOWN_BITS: f"{counts[UNKNOWN_BITS]:,} unknown bits",
         SLOWER: f"{counts[SLOWER]:,} slower by estimate",
     }
     parts = ", ".join(text for kind, text in words.items() if counts[kind])
@@ -124,7 +139,8 @@ _FILE = "irscope_tuning.json"
 def _code() -> str:
     """Return the sizes and times of irscope's files that results depend on: code and constants."""
     root = Path(irscope.__file__).parent
-    files = [file for name in ("estimating", "jobs/prune", "facts") for file in root.glob(f"{name}/**/*.*")]
+    packages = ("estimating", "jobs/prune", "facts", "interpreting", "workspace")
+    files = [file for name in packages for file in root.glob(f"{name}/**/*.*")]
     states = [(str(file.relative_to(root)), file.stat()) for file in sorted(files) if file.suffix != ".pyc"]
     return "\n".join(f"{name} {state.st_size} {state.st_mtime_ns}" for name, state in states)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from irscope.document.json.comparison import PAIR_BITS
 from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
-from irscope.mcp.tools.tool import BOOLEAN, CAPTURE, POINTS, TEXT, VARIANT, Arguments, Tool
+from irscope.mcp.tools.tool import BOOLEAN, CAPTURE, LAUNCH, OBJECT, POINTS, TEXT, VARIANT, Arguments, Tool
 from irscope.model.text import one_line
 from irscope.workspace import Comparison
 from irscope.workspace.verdict import finding_point
@@ -15,7 +16,7 @@ from irscope.workspace.verdict import finding_point
 def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the findings about B compared with A, the most important first."""
     workspace, a = session.variant(arguments.get("capture"), arguments["a"])
-    pair = workspace.compare(a, workspace.variant(arguments["b"]))
+    pair = workspace.compare(a, workspace.variant(arguments["b"]), arguments.get("launch", ()))
     estimate = pair.estimates.text if pair.estimates else ""
     head = [f"A {pair.describe(0)}", f"B {pair.describe(1)}"]
     head.append(
@@ -23,11 +24,13 @@ def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     )
     if pair.duplicate:
         head.append("identical machine code: measure only one")
+    head += [pair.bits_text] if pair.bits_text else []
     data = {
         "change": pair.config_text,
         "duplicate": pair.duplicate,
         **({"mismatch": pair.mismatch} if pair.mismatch else {}),
         **({"estimate": estimate} if estimate else {}),
+        **({"bits": PAIR_BITS(pair.bits)} if pair.bits else {}),
     }
     return ToolAnswer("\n".join(map(one_line, head)), data, "findings", list(_items(pair)))
 
@@ -47,10 +50,17 @@ def _items(pair: Comparison) -> Iterator[Item]:
 
 TOOL = Tool(
     "compare",
-    "How variant b differs from a and why: findings by importance with lines of Python and of the stages, "
-    "whether the machine code is identical, and which is faster by estimate if a launch is known.",
-    {"a": VARIANT, "b": VARIANT, "capture": CAPTURE},
-    {"change": TEXT, "duplicate": BOOLEAN, "mismatch": TEXT, "estimate": TEXT, "findings": POINTS},
+    "How variant b differs from a and why: findings by importance with lines, whether the machine code is "
+    "identical; for a launch, which is faster by estimate, and whether both compute the same bits.",
+    {"a": VARIANT, "b": VARIANT, "launch": LAUNCH, "capture": CAPTURE},
+    {
+        "change": TEXT,
+        "duplicate": BOOLEAN,
+        "mismatch": TEXT,
+        "estimate": TEXT,
+        "bits": OBJECT,
+        "findings": POINTS,
+    },
     run,
     required=("a", "b"),
     paged=True,

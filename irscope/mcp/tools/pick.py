@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from irscope.mcp.answers import Item, ToolAnswer
 from irscope.mcp.session import Session
-from irscope.mcp.tools.tool import CAPTURE, LAUNCH, Arguments, Tool, table, text
+from irscope.mcp.tools.tool import CAPTURE, LAUNCH, VARIANT, Arguments, Tool, table, text
 from irscope.model.text import microseconds_text, one_line, pluralize
 from irscope.workspace import Pick
 from irscope.workspace.problem_sizes import problem_titles
@@ -17,9 +17,13 @@ _COLUMNS = ("id", "config", "estimate_us", "bound", "rejected")
 def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
     """Return the ranking of each problem; rejected configs come last, with the reason."""
     workspace = session.workspace(arguments.get("capture"))
-    launch = arguments.get("launch")
+    name = arguments.get("same_bits_as")
     picks = workspace.pick(
-        arguments.get("kernel"), arguments.get("target"), launch or (), device=arguments.get("device")
+        arguments.get("kernel"),
+        arguments.get("target"),
+        arguments.get("launch") or (),
+        device=arguments.get("device"),
+        same_bits_as=None if name is None else workspace.variant(name),
     )
     titles = problem_titles([pick.problem for pick in picks])
     items = [item for pick, title in zip(picks, titles, strict=True) for item in _items(pick, title)]
@@ -29,9 +33,10 @@ def run(session: Session, arguments: Arguments, _: object) -> ToolAnswer:
 
 def _items(pick: Pick, title: str) -> Iterator[Item]:
     heading = one_line(f"{pick.problem.kernel} {pick.problem.target} {title} {pick.device}".rstrip())
-    trouble = f"; not estimated: {one_line(pick.trouble)}" if pick.trouble else ""
-    limits = "".join(f"; {text}" for text in pick.limits)
-    yield Item(f"{heading}{trouble}{limits}", [None, heading, None, None, f"{trouble}{limits}" or None])
+    trouble = [f"not estimated: {one_line(pick.trouble)}"] if pick.trouble else []
+    same_bits = [pick.same_bits.text] if pick.same_bits else []
+    notes = [*same_bits, *trouble, *pick.limits]
+    yield Item("; ".join([heading, *notes]), [None, heading, None, None, "; ".join(notes) or None])
     for choice in pick.choices:
         time = choice.estimate.microseconds if choice.estimate else None
         time_text = "-" if time is None else f"{microseconds_text(time)} us"
@@ -44,12 +49,13 @@ def _items(pick: Pick, title: str) -> Iterator[Item]:
 
 TOOL = Tool(
     "pick",
-    "Rank the configs for a launch by estimated time: which to measure on a GPU, and why not the others.",
+    "Rank the configs for a launch by estimated time: which to measure, and why not the others.",
     {
         "launch": LAUNCH,
         "kernel": text("a glob"),
         "target": text(),
-        "device": text("H100, A100, ...; default: the target's"),
+        "same_bits_as": VARIANT,
+        "device": text("H100, A100, ..."),
         "capture": CAPTURE,
     },
     table(*_COLUMNS),

@@ -15,6 +15,7 @@ from textual.worker import Worker, WorkerState
 from irscope.model import Variant
 from irscope.tui import keys
 from irscope.tui.background import Background
+from irscope.tui.controllers.bits_column import BitsController
 from irscope.tui.controllers.export import ExportController
 from irscope.tui.controllers.findings import FindingsController
 from irscope.tui.controllers.live_updates import GrowthController, LiveController, RecompileController
@@ -124,6 +125,7 @@ class CompareScreen(ActionScreen[None]):
         self.export = ExportController(self)
         self.can_compile = compiler is not None
         self.what_if = WhatIfController(self, compiler)
+        self.bits = BitsController(self)
         self.stage_editor = EditStageController(self, compiler)
         self.passes = RecordPassesController(self, self.live, self.what_if, compiler)
         self._session = SessionController(self, (self.source, self.findings_view), states, fresh)
@@ -168,6 +170,7 @@ class CompareScreen(ActionScreen[None]):
         """Remembers how the capture was left."""
         self._session.save()
         self.stages.close()
+        self.bits.close()
 
     def _start(self) -> None:
         self._session.save()
@@ -235,6 +238,10 @@ class CompareScreen(ActionScreen[None]):
     @on(VariantTable.Arranged)
     def _fit_table(self) -> None:
         self.variant_panel.arranged()
+
+    @on(VariantTable.Filled)
+    def _classify(self) -> None:
+        self.bits.start()
 
     @on(LineView.CursorMoved)
     def _follow_cursor(self) -> None:

@@ -6,18 +6,17 @@ ptxas says of the result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from textual import on, work
 from textual.binding import Binding, BindingType
 
+from irscope.document.blocks import Line, Table
 from irscope.document.comparison_content import sentences
 from irscope.model import UserError
-from irscope.tui.background import Background
 from irscope.tui.bindings import LEAVE, READ, KeyGroup, key
-from irscope.tui.pair_state import PairState
 from irscope.tui.screens import OPEN_LLVM, OPEN_REASONS
 from irscope.tui.screens.reading import ReadingScreen
 from irscope.tui.widgets.document_view import DocumentView
@@ -38,18 +37,19 @@ class DocumentScreen(ReadingScreen[StageLine]):
     @classmethod
     def open(cls, main: CompareScreen, line: int = 0) -> None:
         """Show the screen with the cursor on `line`; going back from a jump reopens it."""
-        screen = cls(main.pair, main.background, line)
+        screen = cls(main, line)
 
         def go(target: StageLine | None) -> None:
             main.navigation.go_to(target, partial(cls.open, main, screen.line))
 
         main.app.push_screen(screen, go)
 
-    def __init__(self, pair: PairState, background: Background, line: int = 0) -> None:
-        self._view = DocumentView(self.HEADING or "  ".join(filter(None, pair.headings())))
+    def __init__(self, main: CompareScreen, line: int = 0) -> None:
+        self._view = DocumentView(self.HEADING or "  ".join(filter(None, main.pair.headings())))
         super().__init__(self._view)
-        self.pair = pair
-        self.background = background
+        self.main = main
+        self.pair = main.pair
+        self.background = main.background
         # The line under the cursor when the screen opens and when it closes.
         self.line = line
         # Whether lines that matter less are shown, too.
@@ -70,10 +70,14 @@ class DocumentScreen(ReadingScreen[StageLine]):
         self._fill()
 
     def show(self, lines: Sequence[TextLine]) -> None:
-        """Show lines, with the cursor as at the last visit, unless the user has moved it meanwhile."""
+        """Show lines, all of them or the most important ones."""
         self._lines = lines
+        self.show_blocks(sentences(lines if self.every else self.shown(lines)))
+
+    def show_blocks(self, document: Iterable[Line | Table]) -> None:
+        """Show a document, with the cursor as at the last visit, unless the user has moved it meanwhile."""
         view = self._view
-        view.show_document(sentences(lines if self.every else self.shown(lines)))
+        view.show_document(document)
         if self.line and not view.cursor:
             view.cursor = self.line
 

@@ -17,7 +17,7 @@ from irscope.tui import minimap, paint, row_painter
 from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.minimap import Minimap
 from irscope.tui.page import Page
-from irscope.tui.paint import ScrollTarget, aimed, change_targets, fitted, match_targets
+from irscope.tui.paint import fitted
 from irscope.tui.row_painter import Columns, RowPainter
 from irscope.tui.widgets.line_view import HEADING
 from irscope.tui.widgets.page_view import PageView
@@ -59,6 +59,8 @@ class DiffView(PageView):
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
         super().__init__(id=id)
         self._headings = ("", "")
+        # The page with the lines that only hold debug information.
+        self._whole = self._page
         self._query = ""
         self._x = 0
         # Whether the user scrolled sideways since the last jump.
@@ -79,12 +81,12 @@ class DiffView(PageView):
 
     def show(self, page: Page, headings: tuple[str, str], place: tuple[int, bool]) -> None:
         """Show a page, with the cursor on `place`: a line, and whether it is B's."""
-        self._page, self._headings = page, headings
+        self._whole, self._headings = page, headings
+        self._page = page if self._located else page.code
         self._highlighted = (frozenset(), frozenset())
         self._opened.clear()
-        self._panned = False
+        self._x, self._panned = 0, False
         self._lay_out(*place)
-        self._aim()
 
     def set_headings(self, headings: tuple[str, str]) -> None:
         """Replace the headings."""
@@ -126,9 +128,12 @@ class DiffView(PageView):
     # Actions.
 
     def toggle_locations(self) -> None:
-        """Show or hides source locations."""
+        """Show or hide source locations, lines of debug information, and addresses."""
         self._located = not self._located
-        self.redraw()
+        place = self.place
+        self._page = self._whole if self._located else self._whole.code
+        self._opened.clear()
+        self._lay_out(*place)
 
     def action_open_fold(self) -> None:
         """Unfolds the rows under the cursor; shows a long change in full, or short again."""
@@ -153,7 +158,6 @@ class DiffView(PageView):
         self._wrapped = not self._wrapped
         self._x, self._panned = 0, False
         self._lay_out(*self.place)
-        self._aim()
 
     def action_minimap(self) -> None:
         """Show or hides the minimap."""
@@ -190,8 +194,6 @@ class DiffView(PageView):
         event.stop()
         self.action_pan(-8)
 
-    # Scrolling sideways, so that the change under the cursor is on screen.
-
     def watch_cursor(self, old: int, new: int) -> None:
         """Show the change of the new line."""
         super().watch_cursor(old, new)
@@ -201,31 +203,6 @@ class DiffView(PageView):
         footer = self.footer_height
         area = self.area
         self.refresh(Region(0, area.height - footer, area.width, footer))
-        if not self._panned and not self._wrapped:
-            self._scroll_to_column(aimed(self._targets(), self._x))
-
-    def _aim(self) -> None:
-        """Scrolls sideways to the match or the change under the cursor; back if it is at the start."""
-        if not self._panned and not self._wrapped:
-            self._scroll_to_column(aimed(self._targets(match=True)))
-
-    def _scroll_to_column(self, x: int) -> None:
-        if x != self._x:
-            self._x = x
-            self.redraw()
-
-    def _targets(self, match: bool = False) -> list[ScrollTarget]:
-        """Return the spans to show of the row under the cursor.
-
-        With `match`, they are those of the search, else those of the row's change.
-        """
-        if not self._page.rows or self._at_fold(self.cursor):
-            return []
-        row = self._page.rows[self.row]
-        texts = self._painter().texts(row)
-        rooms = [self._columns.room(bool(right)) for right in range(2)]
-        matches = match_targets(self._query, texts, rooms) if match and self._query else []
-        return matches or (change_targets(row, texts, rooms, self._page.raw) if self._page.compared else [])
 
     # Layout.
 
@@ -247,8 +224,8 @@ class DiffView(PageView):
 
     def moved(self) -> None:
         """Show the match or the change under the cursor after a jump."""
-        self._panned = False
-        self._aim()
+        if self._panned:
+            self.action_pan_home()
 
     def notify_style_update(self) -> None:
         """Drop cached lines after a change of theme or focus."""
@@ -258,7 +235,6 @@ class DiffView(PageView):
     def on_resize(self) -> None:
         """Switches to one column if the panel is narrow."""
         self._lay_out(*self.place)
-        self._aim()
         super().on_resize()
 
     @property

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
-from irscope.document.blocks import Line
+from irscope.document.blocks import Line, Table
 from irscope.model.text import display_line
 from irscope.tui.widgets.line_view import ItemView, Piece
 from irscope.workspace import StageLine
@@ -28,11 +29,11 @@ class DocumentView(ItemView[TextRow]):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"line--title", "line--mark"}
 
-    def __init__(self, heading: str, document: Iterable[Line] = ()) -> None:
+    def __init__(self, heading: str, document: Iterable[Line | Table] = ()) -> None:
         super().__init__(heading)
         self._document = list(document)
 
-    def show_document(self, document: Iterable[Line]) -> None:
+    def show_document(self, document: Iterable[Line | Table]) -> None:
         """Show another document."""
         self._document = list(document)
         self._wrap()
@@ -45,10 +46,10 @@ class DocumentView(ItemView[TextRow]):
     def _wrap(self) -> None:
         width = self.scrollable_content_region.width
         rows: list[TextRow] = []
-        for line in self._document:
-            if line.gap and rows:
+        for block in self._document:
+            if block.gap and rows:
                 rows.append(TextRow(()))
-            rows += self.wrapped(line, width)
+            rows += self.wrapped(block, width) if isinstance(block, Line) else _table_rows(block, width)
         self.show(rows)
 
     def wrapped(self, line: Line, width: int) -> Iterator[TextRow]:
@@ -77,3 +78,11 @@ class DocumentView(ItemView[TextRow]):
     def pieces(self, item: TextRow, index: int, width: int) -> Sequence[Piece]:
         """Return the text of a row."""
         return item.pieces
+
+
+def _table_rows(table: Table, width: int) -> Iterator[TextRow]:
+    """Yield the rows of a table in `width` cells; the first one has the headings."""
+    from irscope.document.terminal.document_text import text_lines  # most documents have no table
+
+    for number, text in enumerate(text_lines([replace(table, gap=False)], width - _INDENT)):
+        yield TextRow([(" " * _INDENT + text, "" if number else "line--title")])

@@ -18,7 +18,7 @@ from irscope.model.text import display_line, one_line, pluralize
 from irscope.tui.background import Background
 from irscope.tui.bindings import KeyGroup, key
 from irscope.tui.paint import cell, fitted
-from irscope.tui.table_model import Folding, TableModel, TableRow
+from irscope.tui.table_model import BITS, Folding, TableModel, TableRow
 from irscope.tui.widgets.line_view import HEADING, LineView
 from irscope.workspace import (
     FactColumn,
@@ -85,6 +85,9 @@ class VariantTable(LineView):
     class Arranged(Message):
         """The rows or the columns changed."""
 
+    class Filled(Message):
+        """The table has the facts and estimates that it shows."""
+
     NUMBERED: ClassVar[str] = "variant number"
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002  Textual's name
@@ -126,22 +129,27 @@ class VariantTable(LineView):
         row, model = self.row, self.model
         if row is None:
             return model.count_text
-        variant, width = row.variant, self.scrollable_content_region.width
+        variant = row.variant
         if problem := model.problem(variant):
             return f"#{variant.id} {problem}"
-        if self._column in model.shown:
-            column = model.columns[self._column]
-            text = model.cell(row, column).text
-            spans = self._column_spans(width)
-            if len(display_line(text)) > max(
-                (s.end - s.start for s in spans if s.place == self._column), default=0
-            ):
-                return f"#{variant.id} {column.title}: {one_line(text)}"
+        if self._column in model.shown and (note := self._cell_note(row)):
+            return note
         if row.equal:
             return f"#{variant.id} {equal_text(row.equal)}; = shows them"
         if model.query:
             return f"{len(model.matching):,} of {pluralize(len(model.all), 'variant')} match {model.query}"
         return one_line(variant.origin.sentence) if variant.origin else ""
+
+    def _cell_note(self, row: TableRow) -> str:
+        """Return what the class of equal bits says, or the text of another cell if it is cut; else ""."""
+        column = self.model.columns[self._column]
+        if column.name == BITS:
+            return self.model.bits.get(row.variant.id, ("", self.model.without_bits))[1]
+        text = self.model.cell(row, column).text
+        spans = self._column_spans(self.scrollable_content_region.width)
+        space = max((s.end - s.start for s in spans if s.place == self._column), default=0)
+        is_cut = len(display_line(text)) > space
+        return f"#{row.variant.id} {column.title}: {one_line(text)}" if is_cut else ""
 
     @property
     def text_under_cursor(self) -> str:
@@ -233,8 +241,13 @@ class VariantTable(LineView):
         self._estimating = (workspace, background)
         variants = [v for v in self.model.all if v in self.model.scope and v.launches and not v.failure]
         missing = [v for v in variants if v.id in self.facts and not self.facts.has_estimate(v.id)]
-        if len(variants) > workspace.most_estimated or not missing:
-            return
+        if len(variants) <= workspace.most_estimated and missing:
+            await self._estimate_all(missing, workspace, background)
+        self.post_message(self.Filled())
+
+    async def _estimate_all(
+        self, missing: Sequence[Variant], workspace: Workspace, background: Background
+    ) -> None:
         drawn = time.monotonic()
         self.model.estimated = True
         for variant in missing:

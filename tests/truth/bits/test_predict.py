@@ -38,3 +38,9 @@ def test_products_that_stay_in_shared_memory() -> None:
         ("gemm_chain", 0, 0),
         ("linear_chunks", 0, 0),
     ]
+
+
+def test_partitions() -> None:
+    """What passes note about an operation, such as its partition, decides nothing."""
+    (score,) = scores(_OWN, ["device_descriptors"], 12, 1)
+    assert (score.recognized, score.missed, score.wrong) == (66, 0, 0)
