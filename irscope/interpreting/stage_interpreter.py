@@ -122,7 +122,7 @@ class StageInterpreter:
         number = self.launch.arguments.get(index)
         type_ = self.program.argument_types[index]
         if type_.kind == "tensordesc" or "tensordesc<" in type_.element:
-            # Triton 3.6 has `tensordesc<tensor<64xf32, #a>>`, later versions `tensordesc<64xf32, #a>`.
+            # Triton 3.6 and 3.7 have `tensordesc<tensor<64xf32, #a>>`, later ones `tensordesc<64xf32, #a>`.
             block, element = (type_.shape, type_.element) if type_.kind else tensor_in(type_.element)
             rank = len(block)
             sizes = [self.launch.arguments.get(index + 1 + place) for place in range(2 * rank)]

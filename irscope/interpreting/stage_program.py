@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -115,6 +116,12 @@ class StageProgram:
                 block = OpBlock(operation.arguments)
                 self._fill(index, [block])
                 self.functions[document.functions[operation.function]] = block
+
+    @cached_property
+    def digest(self) -> str:
+        """Return a text that is equal only for stages that differ in nothing but locations."""
+        lines = (line.partition(" loc(")[0] for line in self.document.lines if not line.startswith("#loc"))
+        return hashlib.sha256("\n".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
 
     @cached_property
     def entry(self) -> OpBlock:

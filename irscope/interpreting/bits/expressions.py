@@ -361,6 +361,9 @@ class Expressions:
             return [RuntimeValue(data, one[0].type, False, HashNote(a[1].plain and b[1].plain))]
 
         before, self._side_by_side = self._side_by_side, place
+        if pairwise and self._program is not None:
+            # LLVM orders the two products of a pair by all that it does with them before, such as shuffles.
+            self._side_by_side += f" of {self._program.digest}"
         results = reduced(
             order, [along(value, self._data(value), axis) for value in operands], both, pairwise, packed
         )

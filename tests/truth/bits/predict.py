@@ -1,4 +1,4 @@
-"""Compares the classes that irscope predicts with the bits that an H200 computed (Triton 3.6.0, torch 2.11).
+"""Compares the classes that irscope predicts with the bits that an H200 computed (Triton 3.6 to 3.9, torch 2.11).
 
     python -m tests.truth.bits.predict [--file measured/own.jsonl.xz] [--configs N] [GLOB ...]
 
@@ -31,6 +31,8 @@ from irscope.layouts.convert import Version, triton_version
 
 _FOLDER = Path(__file__).parent / "measured"
 FILES = (_FOLDER / "tuned.jsonl.xz", _FOLDER / "own.jsonl.xz")
+# What Triton 3.7.1, 3.8.0 and 3.9.0 compiled of the spaces of own.jsonl.xz.
+LATER = tuple(_FOLDER / f"triton{version}.jsonl.xz" for version in (37, 38, 39))
 # Of files that do not say it.
 _TRITON = "3.6.0"
 
@@ -162,7 +164,7 @@ def main() -> None:
     """Print the scores."""
     parser = argparse.ArgumentParser("python -m tests.truth.bits.predict")
     parser.add_argument("names", nargs="*", default=["*"], metavar="GLOB", help="only these spaces")
-    parser.add_argument("--file", type=Path, nargs="+", default=FILES)
+    parser.add_argument("--file", type=Path, nargs="+", default=(*FILES, *LATER))
     parser.add_argument("--configs", type=int, default=1 << 30, help="at most so many configs of each space")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()

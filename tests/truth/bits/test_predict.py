@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.truth.bits.predict import FILES, scores
+from tests.truth.bits.predict import FILES, LATER, scores
 
 _TUNED, _OWN = FILES
 # So many configs of each of 126 kernels, to bound the time.
@@ -44,3 +46,26 @@ def test_partitions() -> None:
     """What passes note about an operation, such as its partition, decides nothing."""
     (score,) = scores(_OWN, ["device_descriptors"], 12, 1)
     assert (score.recognized, score.missed, score.wrong) == (66, 0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", LATER, ids=lambda file: file.name.partition(".")[0])
+def test_later_tritons(file: Path) -> None:
+    counted = scores(file, ["*"], _CONFIGS, 1)
+    assert [(score.kernel, score.example) for score in counted if score.wrong] == []
+    assert sum(score.recognized for score in counted) > 4 * sum(score.missed for score in counted)
+    assert sum(score.unknown for score in counted) < 0.1 * sum(score.differ for score in counted)
+
+
+def test_which_of_two_products_is_fused() -> None:
+    """LLVM decides that by what a thread does with them before it adds them in pairs, since Triton 3.8."""
+    for file in LATER:
+        (score,) = scores(file, ["converted_sums"], 100, 1)
+        assert score.launches and (score.wrong, score.unknown) == (0, 0)
+
+
+def test_descriptors_of_later_tritons() -> None:
+    """Their type has no tensor since Triton 3.8."""
+    for file in LATER:
+        (score,) = scores(file, ["host_descriptors"], 6, 1)
+        assert score.recognized and (score.wrong, score.missed, score.unknown) == (0, 0, 0)
