@@ -47,6 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--reference", metavar="VARIANT", help="compare the others with this variant (default: the first)"
     )
     parser.add_argument(
+        "--invariant",
+        metavar="M,N",
+        help="say whether the bits of a row depend on these sizes of the launch, or on its grid",
+    )
+    parser.add_argument(
         "--run",
         action="store_true",
         help="launch the variants on this machine's GPU, twice each, and compare what they computed",
@@ -86,7 +91,9 @@ def _answers(workspace: Workspace, args: argparse.Namespace) -> list[ProblemBits
     if variants and reference and reference not in variants:
         variants.insert(0, reference)
     with counting_bar("executing") as report:
-        return workspace.bits(args.kernel, args.target, args.launch, variants, reference, report)
+        return workspace.bits(
+            args.kernel, args.target, args.launch, variants, reference, report, args.invariant or ()
+        )
 
 
 def _launched(

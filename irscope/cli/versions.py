@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from irscope.compiling.sweep import Progress
     from irscope.jobs.versions.requests import Request
     from irscope.jobs.versions.version_sweep import EnvironmentSweep, Launches
+    from irscope.workspace import Workspace
+    from irscope.workspace.timeline import VersionSummary
+    from irscope.workspace.version_bits import VersionBits
 
 NAME = "versions"
 GROUP = "capture"
@@ -57,6 +60,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="P1,P2",
         action="append",
         help="versions of ptxas (12.9, 13.3.33), paths, or own: that of each Triton (default: own)",
+    )
+    parser.add_argument(
+        "--launch",
+        metavar="LAUNCH",
+        action="append",
+        default=[],
+        help="a launch as in irscope bits: say which versions change its bits (default: those recorded)",
     )
     parser.add_argument("--guess", action="store_true", help="guess missing types and constexprs of a KERNEL")
     parser.add_argument("--kernel", metavar="GLOB", help="of a CAPTURE, only kernels matching GLOB")
@@ -203,11 +213,22 @@ def _summarize(args: argparse.Namespace, path: Path, problems: list[str]) -> boo
     with Workspace(path) as workspace:
         target = args.target[0] if len(args.target) == 1 else None
         summaries = version_summaries(workspace, args.kernel, target)
+        bits = [_bits(workspace, summary, args.launch) for summary in summaries]
         if args.format == "json":
-            options.print_json(versions_document(summaries, str(path), problems))
+            options.print_json(versions_document(summaries, bits, str(path), problems))
         else:
-            options.print_document(versions_content(summaries), args)
+            options.print_document(versions_content(summaries, bits), args)
     return bool(summaries)
+
+
+def _bits(workspace: Workspace, summary: VersionSummary, launches: list[str]) -> list[VersionBits]:
+    """Return what the versions change about bits; nothing without a launch, which takes no time."""
+    variants = (variant for variants in summary.versions.values() for variant in variants)
+    if not launches and not any(variant.launches for variant in variants):
+        return []
+    from irscope.workspace.version_bits import version_bits
+
+    return list(version_bits(workspace, summary, launches))
 
 
 def _environments(args: argparse.Namespace) -> int:

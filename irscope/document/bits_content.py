@@ -14,6 +14,7 @@ from irscope.workspace.problem_sizes import problem_titles
 if TYPE_CHECKING:
     from irscope.workspace import TextLine
     from irscope.workspace.bits import ProblemBits
+    from irscope.workspace.invariance import Invariance
 
 PROMISE = (
     "Same bits are a promise: from the same finite data, at these arguments and grids, if tensors "
@@ -21,6 +22,14 @@ PROMISE = (
 )
 # A class with more values of a config has no short description.
 _MOST_VALUES = 4
+_MOST_DIFFERENCES = 2
+# Which configs may serve another number of rows; see `Invariance`.
+_CHOICES = {
+    "key": "whichever config serves another size, for which the autotuner chooses again",
+    "fixed": "if one config serves all sizes, as the key of the autotuner says",
+    "launch": "with the configs that are launched for each size",
+    "open": "if one config serves all sizes",
+}
 
 
 def bits_content(
@@ -34,12 +43,40 @@ def bits_content(
     for answer, text, number in zip(answers, titles, numbers or [""] * len(titles), strict=True):
         problem = answer.problem
         yield title(f"{number}  {problem.kernel}  {problem.target}  {text}".strip())
+        if answer.invariance:
+            yield from _invariance(answer, answer.invariance, names)
         yield from _classes(answer)
         yield from _differences(answer, names)
         yield from _unknown(answer)
         yield from _launched(answer)
     if any(answer.classes for answer in answers):
         yield Line(PROMISE, gap=True, fit="wrapped")
+
+
+def invariance_text(item: Invariance) -> str:
+    """Say in one line whether the bits of a row depend on how many rows there are."""
+    sizes = ", ".join(item.sizes)
+    return {
+        "invariant": f"batch-invariant: the bits of a row are the same with {sizes}",
+        "not invariant": f"not batch-invariant: the bits of a row depend on {', '.join(item.vary)}",
+    }.get(item.answer, f"unknown whether the bits of a row are the same with {sizes}")
+
+
+def _invariance(answer: ProblemBits, item: Invariance, names: Mapping[int, str]) -> Iterator[Line]:
+    """Yield whether the bits of a row depend on what varies, for which configs, and why."""
+    yield Line(invariance_text(item), gap=True, fit="wrapped")
+    even = "even " if item.answer == "not invariant" and item.choice in ("fixed", "open") else ""
+    yield Line(f"{even}{_CHOICES[item.choice]}", 1, fit="wrapped")
+    for difference in item.differences[:_MOST_DIFFERENCES]:
+        sides = ((side.variant.id, f", {side.size}") for side in (difference.a, difference.b))
+        yield from _compared(sides, answer.reason_lines(difference), names)
+    if (more := len(item.differences) - _MOST_DIFFERENCES) > 0:
+        yield Line(f"and {more} more", 1)
+    for text in item.unknown:
+        yield Line(f"unknown: {text}", 1, fit="wrapped")
+    if item.unanswered:
+        text = f"not compiled, so not answered: {', '.join(item.unanswered)}"
+        yield Line(text, 1, fit="wrapped")
 
 
 def _classes(answer: ProblemBits) -> Iterator[Line | Table]:
@@ -75,14 +112,22 @@ def _differences(answer: ProblemBits, names: Mapping[int, str]) -> Iterator[Line
     members = {item.name: item.variants[0] for item in answer.classes}
     for difference in answer.from_first:
         yield title(f"{difference.b} differs from {difference.a}")
-        for letter, name in (("A", difference.a), ("B", difference.b)):
-            yield Line(f"{letter}: #{members[name]} {names[members[name]]}", 1, fit="wrapped")
-        yield from wrapped(answer.reason_lines(difference))
+        sides = ((members[name], "") for name in (difference.a, difference.b))
+        yield from _compared(sides, answer.reason_lines(difference), names)
 
 
 def wrapped(lines: Iterable[TextLine]) -> Iterator[Line]:
     """Yield lines that are wrapped at the width of the page."""
     return (Line(line.text, line.level, fit="wrapped", target=line.target) for line in lines)
+
+
+def _compared(
+    sides: Iterable[tuple[int, str]], reasons: Iterable[TextLine], names: Mapping[int, str]
+) -> Iterator[Line]:
+    """Yield two variants, each with what is to be said of it, and the lines that decide."""
+    for letter, (number, text) in zip("AB", sides, strict=True):
+        yield Line(f"{letter}: #{number} {names[number]}{text}", 1, fit="wrapped")
+    yield from wrapped(reasons)
 
 
 def _unknown(answer: ProblemBits) -> Iterator[Line]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from irscope.document.blocks import Block, Line, Table, title, variant_name
 from irscope.model import Variant
 from irscope.model.files import relative_file
+from irscope.model.records import grouped
 from irscope.model.text import pluralize
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     )
     from irscope.workspace.timeline import VersionSummary
     from irscope.workspace.verdict import KeyPoint, PairVerdict
+    from irscope.workspace.version_bits import VersionBits
 
 NO_REMEDY = "try: no remedy is known; findings, lint rules and the other variants suggest none"
 
@@ -259,9 +261,14 @@ def lint_summary(result: LintResult) -> str:
     return f"{files}: no problems found"
 
 
-def versions_content(summaries: Sequence[VersionSummary]) -> Iterator[Block]:
-    """Yield a part per kernel and target, with a list per step from a version to the next."""
-    for summary in summaries:
+def versions_content(
+    summaries: Sequence[VersionSummary], bits: Sequence[Sequence[VersionBits]]
+) -> Iterator[Block]:
+    """Yield a part per kernel and target, with a list per step from a version to the next.
+
+    `bits` are what the versions of each change about the bits of its configs.
+    """
+    for summary, changes in zip(summaries, bits, strict=True):
         versions = ", ".join(str(version) for version in summary.versions)
         most = max(map(len, summary.versions.values()))
         yield title(f"{summary.kernel}  {summary.target}", f"{pluralize(most, 'config')}: {versions}")
@@ -272,3 +279,10 @@ def versions_content(summaries: Sequence[VersionSummary]) -> Iterator[Block]:
                 yield Line([(word, role), (f"  {movement.text(len(step.pairs))}", "")], 2)
             if step.first_stages:
                 yield Line(f"first real difference: {step.first_stages}", 2)
+        for change in changes:
+            yield Line([(change.change, "heading"), (f"  {change.counts}", "")], 1)
+            texts = [(pair.answer, text, pair.b) for pair in change.pairs for text in pair.texts]
+            for (answer, text), members in grouped(texts, lambda item: item[:2]).items():
+                role = "warning" if answer == "differ" else ""
+                ids = ", ".join(f"#{number}" for *_, number in members)
+                yield Line([(answer, role), (f"  {ids}: {text}", "")], 2, fit="wrapped")

@@ -72,7 +72,7 @@ def _results(launches: Sequence[VariantLaunch]) -> Results:
     triton.set_allocator(lambda size, _alignment, _stream: torch.empty(size, dtype=torch.int8, device="cuda"))
     device = f"cuda:{''.join(map(str, torch.cuda.get_device_capability()))}"
     results: Results = {}
-    arguments: _DeviceArguments | None = None
+    arguments: _LaunchArguments | None = None
     for launch in launches:
         if torch.version.cuda and launch.target != device:
             results[launch.key] = f"the GPU of this machine is {device}, not {launch.target}"
@@ -80,7 +80,7 @@ def _results(launches: Sequence[VariantLaunch]) -> Results:
         try:
             if arguments is None or arguments.inputs != launch.inputs:
                 arguments = None  # frees the memory
-                arguments = _DeviceArguments(launch.inputs)
+                arguments = _LaunchArguments(launch.inputs)
             results[launch.key] = [arguments.launch(launch) for _ in range(_LAUNCHES)]
         except Exception as error:  # noqa: BLE001 - too much shared memory, an illegal address
             results[launch.key] = _first_line(error)
@@ -94,7 +94,7 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}"
 
 
-class _DeviceArguments:
+class _LaunchArguments:
     """The arguments of launches: recorded values, else random floats, and zeros for all else."""
 
     def __init__(self, inputs: LaunchInputs) -> None:

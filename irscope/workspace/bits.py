@@ -40,6 +40,7 @@ from irscope.workspace.why_lines import StageLine, TextLine
 
 if TYPE_CHECKING:
     from irscope.languages.document import Document
+    from irscope.workspace.invariance import Invariance, RowDifference
     from irscope.workspace.workspace import Workspace
 
 Report = Callable[[int, int], None]
@@ -58,7 +59,8 @@ class ProblemBits:
     without arguments and launches. `classes` are the variants by what they compute, the class of the
     reference first. `unknown` maps the ids of all other variants to the reason. `differences` say what
     separates each two classes. `reference` is the id of the variant that others are compared with; None if
-    nothing is known of it. `launched` is what launches on a GPU computed (None: there were none).
+    nothing is known of it. `launched` is what launches on a GPU computed; None if there were none.
+    `invariance` says whether rows depend on how many there are; None if nobody asked.
     """
 
     problem: Problem
@@ -67,6 +69,7 @@ class ProblemBits:
     differences: tuple[ClassDifference, ...]
     reference: int | None
     launched: LaunchedBits | None = None
+    invariance: Invariance | None = None
 
     @property
     def reference_class(self) -> str | None:
@@ -95,8 +98,8 @@ class ProblemBits:
         """Return what separates the other classes from the first one, which is that of the reference."""
         return tuple(item for item in self.differences if item.a == self.classes[0].name)
 
-    def reason_texts(self, difference: ClassDifference) -> list[str]:
-        """Return what separates two classes, `line 27 (...): A ...; B ...`."""
+    def reason_texts(self, difference: ClassDifference | RowDifference) -> list[str]:
+        """Return what separates two classes, or launches, `line 27 (...): A ...; B ...`."""
         texts = [f"{self.place(reason)}: {reason.text}" for reason in difference.reasons]
         return texts or ["irscope does not know which line decides"]
 
@@ -130,7 +133,7 @@ class ProblemBits:
                     return some
         return tuple(names)
 
-    def reason_lines(self, difference: ClassDifference) -> list[TextLine]:
+    def reason_lines(self, difference: ClassDifference | RowDifference) -> list[TextLine]:
         """Return what separates two classes, each text with the line of Python that it is about."""
         targets = [*map(self._python_line, difference.reasons), None]
         texts = self.reason_texts(difference)
@@ -243,10 +246,18 @@ class Evaluations:
         self._workspace = workspace
         self._held: SizedCache[Evaluation] = SizedCache(_HELD_ELEMENTS)
 
-    def of(self, variant: Variant, launch: Launch, kernel: Kernel | None = None) -> Evaluation:
+    def of(
+        self,
+        variant: Variant,
+        launch: Launch,
+        kernel: Kernel | None = None,
+        first: int = 1,
+        fusion: bool | None = None,
+    ) -> Evaluation:
         """Return what a launch writes, as hashes; equal TTGIR with an equal launch is executed once.
 
-        Lines are those of the source of `kernel` (None: the variant's own).
+        Lines are those of the source of `kernel` (None: the variant's own). `first` is as in `evaluate`;
+        `fusion`: whether products are fused into sums (None: as the variant was compiled).
         """
         kernels = variant.kernel, kernel or variant.kernel
         if failure := _failure(variant):
@@ -255,14 +266,15 @@ class Evaluations:
             document = line_map(*kernels).in_lines_of_b(self._workspace.document(variant, _STAGE))
         except UserError as error:
             return Evaluation(unanswered=str(error))
-        version, machine_launch, *options = settings = _settings(variant, launch, document)
+        version, machine_launch, fuses, flush = _settings(variant, launch, document)
+        fuses = fuses if fusion is None else fusion
         content = self._workspace.contents.key(variant, _STAGE)
         arguments = tuple(machine_launch.arguments.items())
-        key = content, kernels, version, arguments, machine_launch.grid, *options
+        key = content, kernels, version, arguments, machine_launch.grid, fuses, flush, first
         held = self._held.get(key)
         if held is not None:
             return held
-        evaluation = evaluate(document, *settings)
+        evaluation = evaluate(document, version, machine_launch, fuses, flush, first)
         size = sum(len(addresses) for addresses, _ in evaluation.outputs.values())
         return self._held.put(key, evaluation, size)
 

@@ -61,6 +61,17 @@ class LaunchExpression:
     grid: _Written
     values: Mapping[str, _Written]
 
+    def number(self, name: str) -> int:
+        """Return the integer that a name is set to. Raises UserError if it is not set to one."""
+        written = self.values.get(name)
+        if written is None or not written.text.isdigit():
+            raise UserError(f"--launch: give {name} a number, such as {name}=4096")
+        return int(written.text)
+
+    def with_number(self, name: str, number: int) -> LaunchExpression:
+        """Return the launch with another value of a name."""
+        return replace(self, values={**self.values, name: _Written(str(number), ast.Constant(number))})
+
     def launch_of(self, variant: Variant) -> Launch:
         """Return the launch of `variant`. Raises UserError if a value is missing or of a wrong kind."""
         names: dict[str, StaticValue] = _constants(variant)

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 
 from irscope.lint.source.accesses import pointer_accesses
-from irscope.lint.source.python_module import PythonModule
+from irscope.lint.source.python_module import PythonModule, tuning_keys
 from irscope.model import Argument, Dtype, Kernel, Launch, Value, Variant, format_value
 from irscope.model.records import grouped
 from irscope.model.text import one_line
@@ -30,12 +30,9 @@ def loaded_parameters(kernel: Kernel) -> frozenset[str] | None:
 
     A parameter counts as loaded from unless the kernel only stores to it, or adds to it, itself.
     """
-    try:
-        module = PythonModule(_IMPORTS + kernel.source.text, kernel.source.file)
-    except (SyntaxError, ValueError):
-        return None
-    source = module.kernels.get(kernel.name)
-    if source is None:
+    module = _module(kernel)
+    source = module.kernels.get(kernel.name) if module else None
+    if module is None or source is None:
         return None
     accesses = pointer_accesses(source, module)
     if any(not access.parameter for access in accesses):
@@ -44,6 +41,24 @@ def loaded_parameters(kernel: Kernel) -> frozenset[str] | None:
     stored = {access.parameter for access in accesses} - loaded
     passed = {name for call in _other_calls(source.node, module) for name in call}
     return frozenset(source.runtime_parameters - (stored - passed))
+
+
+def _module(kernel: Kernel) -> PythonModule | None:
+    """Parse the text of a kernel; None if that is not possible."""
+    try:
+        return PythonModule(_IMPORTS + kernel.source.text, kernel.source.file)
+    except (SyntaxError, ValueError):
+        return None
+
+
+@lru_cache(maxsize=64)
+def tuning_names(kernel: Kernel) -> tuple[str, ...] | None:
+    """Return the names in the key of a kernel's autotuner; none if it does not say them, None without one."""
+    module = _module(kernel)
+    source = module.kernels.get(kernel.name) if module else None
+    if module is None or source is None or source.autotune is None:
+        return None
+    return tuple(name for key in tuning_keys(module) if key.kernel is source for name in key.names)
 
 
 def _other_calls(function: ast.FunctionDef, module: PythonModule) -> list[set[str]]:
@@ -249,6 +264,17 @@ def specialization_key(variant: Variant) -> tuple[object, ...]:
     return (
         tuple((a.name, a.type.partition("[")[0], a.key, str(a.value)) for a in fixed),
         _untuned(variant),
+    )
+
+
+def fixed_values(variant: Variant, launch: Launch, varying: Collection[str]) -> tuple[object, ...]:
+    """Return the types, numbers and constants of a launch that no config sets, but strides and `varying`."""
+    tensors = ((a.name, a.type) for a in variant.specialization if a.type.startswith(("*", "tensordesc")))
+    numbers = ((name, value) for name, value in _arguments(launch) if not _is_tensor(value))
+    return (
+        *tensors,
+        *(pair for pair in numbers if pair[0] not in varying and "stride" not in pair[0]),
+        *(pair for pair in _constants(variant, launch) if pair[0] not in varying),
     )
 
 

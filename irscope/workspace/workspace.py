@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from irscope.model import Launch, UserError, Variant
+from irscope.model.text import split_entries
 from irscope.store import find_variant, select_variants, variant_names, variant_number
 from irscope.targets import backend_of
 from irscope.workspace.growth import Growth, GrowthWatch
@@ -328,12 +329,15 @@ class Workspace(StageReader):
         variants: Sequence[Variant] | None = None,
         reference: Variant | None = None,
         report: Callable[[int, int], None] = lambda done, total: None,
+        invariant: str | Sequence[str] = (),
     ) -> list[ProblemBits]:
         """Say which variants compute the same bits at each launch that the capture has, and what decides.
 
         `kernel` and `target` select as in `select`; `variants` are those to compare instead. `launch` are
         launches to answer for instead, as text. `reference` is the variant that others are compared with
         (None: the first of each launch). `report` receives the number of variants done and in total.
+        `invariant` names what varies with the number of rows, "M" or "grid": each answer, one per problem at
+        its largest size, then says whether the bits of a row depend on that.
         Raises UserError if nothing matches or a launch fits no variant.
         """
         from irscope.workspace.bits import bit_classes
@@ -341,6 +345,11 @@ class Workspace(StageReader):
         launches = [launch] if isinstance(launch, str) else launch
         if variants is None:
             variants = [variant for variant in self.select(kernel, target) if variant.edit is None]
+        if invariant:
+            from irscope.workspace.invariance import with_invariance
+
+            names = split_entries(invariant) if isinstance(invariant, str) else invariant
+            return with_invariance(self, variants, launches, names, reference, report)
         return bit_classes(self, variants, launches, reference, report)
 
     # Loops, layouts, passes and compilations.

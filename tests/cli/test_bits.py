@@ -77,3 +77,20 @@ def test_control_codes_of_a_capture_are_shown(irscope: Run, capture: Path, hosti
     assert "#4: it failed to compile: arange's range \u241b[31mbad" in text
     assert "#1 to #3: no launch was recorded" in text
     assert "\x1b" not in irscope("bits", hostile_capture).stdout
+
+
+def test_whether_rows_depend_on_their_number(irscope: Run, bits_capture: Path):
+    launch = "grid=(M,), M=32, N=1100"
+    words = ["bits", bits_capture, "--kernel", "row_sum", "--launch", launch, "--invariant"]
+    lines = irscope(*words, "M").stdout.splitlines()
+    assert lines[2].startswith("batch-invariant: the bits of a row are the same with M=1, M=2, M=16, M=17")
+    assert lines[3] == "  if one config serves all sizes, as the key of the autotuner says"
+    text = irscope(*words, "N").stdout
+    assert "not batch-invariant: the bits of a row depend on N\n" in text and "  and 5 more\n" in text
+    (answer,) = json.loads(irscope(*words, "N", "--format", "json").stdout)
+    invariance = answer["invariance"]
+    assert (invariance["vary"], invariance["answer"], invariance["choice"]) == (["N"], "not invariant", "key")
+    assert invariance["differences"][0]["a"]["size"].startswith("N=")
+    assert invariance["differences"][0]["reasons"][0]["source_line"] == 35
+    done = irscope("bits", bits_capture, "--invariant", "Q")
+    assert done.returncode == 2 and "no launch has 'Q'" in done.stderr

@@ -90,10 +90,10 @@ def test_the_summary_names_the_version_that_made_a_fact_worse(capture):
 
 def test_text_and_json_have_every_step(capture):
     summaries = version_summaries(capture)
-    lines = "\n".join(text_lines(versions_content(summaries)))
+    lines = "\n".join(text_lines(versions_content(summaries, [[]])))
     assert "Triton 3.8.0 -> 3.9.0  2 of 2 configs worse" in lines
     assert "first real difference: ttgir in 2" in lines
-    document = json.loads(json.dumps(versions_document(summaries, "v.irscope", ["triton 9: no"])))
+    document = json.loads(json.dumps(versions_document(summaries, [[]], "v.irscope", ["triton 9: no"])))
     (kernel,) = document["kernels"]
     assert document["unavailable"] == ["triton 9: no"]
     assert [version["triton"] for version in kernel["versions"]] == ["3.8.0", "3.9.0", "3.9.0", "3.10.0"]

@@ -146,7 +146,7 @@ def test_descriptors_and_tuples_are_several_arguments(opened: Workspace, monkeyp
     executed: list[KernelLaunch] = []
 
     def recording(
-        _: object, __: object, launch: KernelLaunch, fusion: bool, flush: bool
+        _: object, __: object, launch: KernelLaunch, fusion: bool, flush: bool, first: int
     ) -> classes.Evaluation:
         executed.append(launch)
         return classes.Evaluation(unanswered=f"fusion {fusion}, flush {flush}")

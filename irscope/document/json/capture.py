@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from irscope.document.json.records import (
     Projection,
@@ -28,6 +28,9 @@ from irscope.workspace import Diagnostic, FactKind, LintResult, TableSection
 from irscope.workspace.compiler_version import CompilerVersion
 from irscope.workspace.conditions import CheckResult
 from irscope.workspace.timeline import FactMovement, VersionStep, VersionSummary
+
+if TYPE_CHECKING:
+    from irscope.workspace.version_bits import VersionBits
 
 TABLE_SCHEMA = "irscope.table/1"
 LIST_SCHEMA = "irscope.list/1"
@@ -172,13 +175,25 @@ _SUMMARY: Projection[VersionSummary] = Projection(
 )
 
 
+_BITS: Projection[VersionBits] = Projection(
+    change="change",
+    pairs=each("pairs", Projection[Any](old="a", new="b", answer="answer", texts=of("texts", list))),
+)
+
+
 def versions_document(
-    summaries: Sequence[VersionSummary], capture: str, unavailable: Sequence[str]
+    summaries: Sequence[VersionSummary],
+    bits: Sequence[Sequence[VersionBits]],
+    capture: str,
+    unavailable: Sequence[str],
 ) -> dict[str, Any]:
-    """Return the JSON document."""
+    """Return the JSON document; `bits` are what the versions of each kernel change about bits."""
     return {
         "schema": VERSIONS_SCHEMA,
         "capture": capture,
         "unavailable": list(unavailable),
-        "kernels": list(map(_SUMMARY, summaries)),
+        "kernels": [
+            {**_SUMMARY(summary), "bits": list(map(_BITS, changes))}
+            for summary, changes in zip(summaries, bits, strict=True)
+        ],
     }

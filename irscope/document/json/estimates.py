@@ -23,6 +23,7 @@ from irscope.workspace.verdict import KeyPoint, PairVerdict, Remedy
 
 if TYPE_CHECKING:
     from irscope.workspace.bits import ProblemBits
+    from irscope.workspace.invariance import Invariance, SizedLaunch
 
 PICK_SCHEMA = "irscope.pick/1"
 BITS_SCHEMA = "irscope.bits/1"
@@ -126,9 +127,28 @@ _BITS: Projection[ProblemBits] = Projection(
 )
 
 
+_SIZED: Projection[SizedLaunch] = Projection(variant="variant.id", size="size")
+_INVARIANCE: Projection[Invariance] = Projection(
+    vary=of("vary", list),
+    sizes=of("sizes", list),
+    answer="answer",
+    choice="choice",
+    differences=each(
+        "differences",
+        Projection[Any](a=of("a", _SIZED), b=of("b", _SIZED), reasons=each("reasons", BIT_REASON)),
+    ),
+    unknown=of("unknown", list),
+    unanswered=of("unanswered", list),
+)
+
+
 def bits_document(answers: Iterable[ProblemBits]) -> list[dict[str, Any]]:
     """Return the JSON document: a list with an entry per problem."""
-    return [{"schema": BITS_SCHEMA, **_BITS(answer)} for answer in answers]
+    return [
+        {"schema": BITS_SCHEMA, **_BITS(item)}
+        | ({"invariance": _INVARIANCE(item.invariance)} if item.invariance else {})
+        for item in answers
+    ]
 
 
 def verdicts_document(capture: str, verdicts: Sequence[Verdict]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from irscope.layouts.convert import Version
 _WHOLE_GRID = 32
 _WHOLE_STEPS = 10_000
 _WHOLE_ELEMENTS = 100_000_000
+# The results of the first programs of a grid that is not executed whole have at most so many elements.
+_FIRST_ELEMENTS = 20_000_000
 # So few contributions to one element give the same bits in any order: addition commutes.
 _ORDERLESS = 2
 
@@ -82,12 +84,18 @@ class BitClasses:
 
 
 def evaluate(
-    document: Document, triton: Version, launch: KernelLaunch, fusion: bool, flush: bool = True
+    document: Document,
+    triton: Version,
+    launch: KernelLaunch,
+    fusion: bool,
+    flush: bool = True,
+    first: int = 1,
 ) -> Evaluation:
     """Execute the final TTGIR of a variant for some programs of a launch. Never raises.
 
     `fusion` is the option `enable_fp_fusion`; `flush` is False if denormals are not treated as by default:
     `enable_reflect_ftz=False` on NVIDIA (in libdevice), `allow_flush_denorm=True` on AMD.
+    Of a grid that is not executed whole, up to `first` of the first programs, the middle and the last are.
     """
     expressions = Expressions(fusion, flush)
     try:
@@ -95,8 +103,9 @@ def evaluate(
         memory, programs = expressions.memory, math.prod(launch.grid)
         machine.run((0, 0, 0))
         whole = programs <= _WHOLE_GRID and programs * machine.elements <= _WHOLE_ELEMENTS
-        whole &= memory.adds or programs * machine.steps <= _WHOLE_STEPS
-        for program_id in _others(launch.grid, whole):
+        whole &= memory.adds or first > 1 or programs * machine.steps <= _WHOLE_STEPS
+        first = max(1, min(first, _FIRST_ELEMENTS // max(machine.elements, 1)))
+        for program_id in _others(launch.grid, programs if whole else first):
             machine.run(program_id)
         for program_id in _neighbors(launch.grid) if memory.adds and not whole else ():
             if memory.most_adds() > _ORDERLESS:
@@ -137,12 +146,12 @@ def classify(evaluations: Mapping[int, Evaluation]) -> BitClasses:
     return BitClasses(classes, unknown, differences)
 
 
-def _others(grid: tuple[int, int, int], whole: bool) -> list[tuple[int, int, int]]:
-    """Return the programs to execute after the first: all of them, or the last and the middle one."""
+def _others(grid: tuple[int, int, int], first: int) -> list[tuple[int, int, int]]:
+    """Return the programs to execute after the first: in total `first` near it, the last, the middle one."""
     x, y, z = grid
-    if whole:
-        return [(i, j, k) for k in range(z) for j in range(y) for i in range(x)][1:]
-    return list(dict.fromkeys([(0, 0, 0), (x - 1, y - 1, z - 1), (x // 2, y // 2, z // 2)]))[1:]
+    i, j, k = (range(min(size, first)) for size in grid)
+    near = sorted(product(i, j, k), key=max)[:first]
+    return list(dict.fromkeys([*near, (x - 1, y - 1, z - 1), (x // 2, y // 2, z // 2)]))[1:]
 
 
 def _neighbors(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
@@ -159,13 +168,22 @@ def _neighbors(grid: tuple[int, int, int]) -> Iterator[tuple[int, int, int]]:
 
 def _agree(a: Evaluation, b: Evaluation) -> bool | None:
     """Return True if two variants compute the same bits; None if no element was seen of both."""
-    if not (a.repeatable and b.repeatable) or a.outputs.keys() != b.outputs.keys():
+    if a.outputs.keys() != b.outputs.keys():
+        return False
+    if a.whole and b.whole:
+        pairs = ((addresses, b.outputs[argument][0]) for argument, (addresses, _) in a.outputs.items())
+        if not all(np.array_equal(*pair) for pair in pairs):
+            return False
+    return common_elements_agree(a, b)
+
+
+def common_elements_agree(a: Evaluation, b: Evaluation) -> bool | None:
+    """Return True if all elements that both write have the same bits; None if no such element was seen."""
+    if not (a.repeatable and b.repeatable):
         return False
     answer: bool | None = True
-    for argument, (addresses, values) in a.outputs.items():
-        others, hashed = b.outputs[argument]
-        if a.whole and b.whole and not np.array_equal(addresses, others):
-            return False
+    for argument in a.outputs.keys() & b.outputs.keys():
+        (addresses, values), (others, hashed) = a.outputs[argument], b.outputs[argument]
         common = np.intersect1d(addresses, others, assume_unique=True)
         if not len(common) and len(addresses):
             answer = None

@@ -35,6 +35,7 @@ VERBS = {"addf": "adds", "mulf": "multiplies"}
 KINDS = {
     "divf": "approximation",
     "precise_divf": "approximation",
+    "approx_divf": "approximation",
     "sqrt": "approximation",
     "precise_sqrt": "approximation",
     "rsqrt": "approximation",
@@ -42,7 +43,6 @@ KINDS = {
     "exp2": "approximation",
     "log": "approximation",
     "log2": "approximation",
-    "approx_divf": "approximation",
     "extern_elementwise": "approximation",
     "elementwise_inline_asm": "approximation",
     "truncf": "cast",

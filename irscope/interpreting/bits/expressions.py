@@ -52,8 +52,8 @@ from irscope.model.text import pluralize
 class Decision:
     """A place where the compiler chose among ways to compute that differ in bits.
 
-    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast", "split" or "atomics"; `way`
-    is what was chosen.
+    `kind` is "sum", "scan", "product", "loop", "fusion", "approximation", "cast", "split", "atomics", "part"
+    (of a product that is added up) or "number" (that is known); `way` is what was chosen.
     """
 
     kind: str
@@ -229,6 +229,8 @@ class Expressions:
             result, note = data[0], HashNote(plain, is_short(operands[0].type.element))
         elif name in ("sitofp", "uitofp") and operands[0].known:
             result, note = hashes.constants(operands[0].data.astype(np.float64)), ANY
+            if not operands[0].type.shape:
+                self.note_way("number", step, f"computes with the number {operands[0].number}")
         elif is_integer(type_.element):
             result = ring_result(name, data)
         if result is None:
@@ -465,7 +467,7 @@ class Expressions:
             base = self._data(accumulator)
         full_a = np.broadcast_to(self._data(a), a.type.shape)
         full_b = np.broadcast_to(self._data(b), b.type.shape)
-        chain = extended(chain, rule, full_a, full_b)
+        chain = extended(chain, step, rule, full_a, full_b)
         return RuntimeValue(base, step.types[0], False, HashNote(chain=chain))
 
     # Help.
@@ -480,6 +482,7 @@ class Expressions:
             return value.data.view(np.uint64)
         note = value.note
         if isinstance(note, HashNote) and note.chain is not None:
+            self.note_way("part", note.chain.step, f"adds up {note.chain.length} of K")
             return matched(note.chain, value.data)
         return value.data
 

@@ -36,13 +36,15 @@ class Chain:
 
     A row is 0 if nothing but zeros was added. A step in which a row of A is all zeros changes nothing in that
     row: `groups` has, per row, which of the hashes along the first axis of `columns` has the steps that did.
-    `name` is that of the rule.
+    `name` is that of the rule; `length` is how much of K was added, `step` the operation that began.
     """
 
     name: str
     rows: Hashes
     columns: Hashes
     groups: NDArray[np.int64]
+    length: int
+    step: Op
 
 
 _EMPTY = np.uint64(0)
@@ -93,7 +95,7 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
     raise UnansweredError(f"a product in the layout {layout.kind}", step)
 
 
-def extended(chain: Chain | None, rule: DotRule, a: Hashes, b: Hashes) -> Chain:
+def extended(chain: Chain | None, step: Op, rule: DotRule, a: Hashes, b: Hashes) -> Chain:
     """Return a chain with the steps of one more product added."""
     a_steps = _steps(a, rule)
     b_steps = _steps(np.swapaxes(b, -1, -2), rule)
@@ -116,7 +118,8 @@ def extended(chain: Chain | None, rule: DotRule, a: Hashes, b: Hashes) -> Chain:
         else:
             columns = longer
         rows = np.where(empty, rows, hashes.mix(rows * _STEP + row))
-    return Chain(rule.name, rows, columns, groups)
+    length = a.shape[-1] + (chain.length if chain else 0)
+    return Chain(rule.name, rows, columns, groups, length, chain.step if chain else step)
 
 
 def matched(chain: Chain, base: Hashes) -> Hashes:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 # Kinds of decisions about one operation, which follow from its operands.
 _LOCAL = ("fusion", "approximation", "cast")
+# Kinds of decisions that are causes only if there is no other.
+_MINOR = ("part", "number")
 # How many products of tf32 or bf16 make one of f32: tf32x3, bf16x3 and bf16x6.
 _PARTS = (3, 6)
 # What depends on an order, even if it is one operation in a loop.
@@ -61,9 +63,11 @@ def reasons(a: Evaluation, b: Evaluation) -> Iterator[Reason]:
     if any(choice.place in places for choice in choices):
         # What follows from a cause, as a product that is exact since its factors were cast, is no cause.
         choices = [c for c in choices if c.place in places or c.kind not in _LOCAL or a.fusion != b.fusion]
+    minor = [choice for choice in choices if choice.kind in _MINOR]
+    choices = [choice for choice in choices if choice.kind not in _MINOR]
     if first is not None and all(_follows(choice, first) for choice in choices):
         yield _other_computation(first, a, b)
-    for choice in choices:
+    for choice in choices or (() if first else minor):
         yield _reason(choice, a, b)
 
 

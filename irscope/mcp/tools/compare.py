@@ -50,8 +50,8 @@ def _items(pair: Comparison) -> Iterator[Item]:
 
 TOOL = Tool(
     "compare",
-    "How variant b differs from a and why: findings by importance with lines, whether the machine code is "
-    "identical; for a launch, which is faster by estimate, and whether both compute the same bits.",
+    "How variant b differs from a and why: findings by importance with their lines, and whether the machine "
+    "code is identical; for a launch, which is faster by estimate, and whether bits are the same.",
     {"a": VARIANT, "b": VARIANT, "launch": LAUNCH, "capture": CAPTURE},
     {
         "change": TEXT,
