@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from irscope.mcp.answers import compact_json, tokens
 from tests.mcp.agent import ADD, ROOT, SPILLED, SPILLING, Agent, command, connected
 
-MOST_LISTED = 4250
+MOST_LISTED = 4350
 
 
 async def test_an_agent_finds_a_spill_removes_it_and_compares(tmp_path: Path, triton_cache: Path) -> None:
