@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 PROMISE = (
     "Same bits are a promise: from the same finite data, at these arguments and grids, if tensors "
-    "do not overlap and outputs begin alike, with zeros if atomics add to them. Classes differ for some data, "
-    "perhaps not for yours."
+    "do not overlap and outputs begin alike, with zeros if atomics add to them. Classes differ for "
+    "some data, perhaps not for yours."
 )
 # A class with more values of a config has no short description.
 _MOST_VALUES = 4

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from irscope.interpreting.stage_interpreter import Handler, StageInterpreter
 
 
-def _buffer(item: Item, step: Op) -> Buffer:
+def buffer_of(item: Item, step: Op) -> Buffer:
+    """Return an operand that is a buffer. Raises UnansweredError if it is none."""
     if not isinstance(item, Buffer):
         raise UnansweredError(f"{step.opcode} of what is no buffer", step)
     return item
@@ -72,14 +73,15 @@ def _atomic(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Re
 # Buffers.
 
 
-def _new_buffer(machine: StageInterpreter, type_: Type) -> Buffer:
+def new_buffer(type_: Type) -> Buffer:
+    """Return an allocation in shared or tensor memory."""
     data = np.zeros(type_.shape, np.int64)
     return Buffer(data, type_, BufferState())
 
 
 def _local_alloc(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
     type_ = step.types[0]
-    buffer = _new_buffer(machine, type_)
+    buffer = new_buffer(type_)
     sources = [item for item in operands if isinstance(item, RuntimeValue)]
     if sources:
         write(machine, step, buffer, sources[0], None)
@@ -115,16 +117,16 @@ def read(buffer: Buffer, type_: Type) -> RuntimeValue:
 
 
 def _local_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    return [read(_buffer(operands[0], step), step.types[0]), *([None] * (len(step.results) - 1))]
+    return [read(buffer_of(operands[0], step), step.types[0]), *([None] * (len(step.results) - 1))]
 
 
 def _local_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    write(machine, step, _buffer(operands[1], step), tensor(operands[0], step), None)
+    write(machine, step, buffer_of(operands[1], step), tensor(operands[0], step), None)
     return []
 
 
 def _memdesc_index(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    buffer = _buffer(operands[0], step)
+    buffer = buffer_of(operands[0], step)
     index = (
         known_number(operands[1], "the number of a buffer", step)
         if len(operands) > 1
@@ -141,7 +143,7 @@ def _memdesc_index(machine: StageInterpreter, step: Op, operands: Sequence[Item]
 
 
 def _memdesc_subslice(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    buffer, type_ = _buffer(operands[0], step), step.types[0]
+    buffer, type_ = buffer_of(operands[0], step), step.types[0]
     text = step.text[step.text.find("[") + 1 : step.text.find("]")]
     if len(operands) > 1:
         starts = [known_number(item, "the place in a buffer", step) for item in operands[1:]]
@@ -156,12 +158,12 @@ def _memdesc_subslice(machine: StageInterpreter, step: Op, operands: Sequence[It
 
 
 def _memdesc_trans(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    buffer = _buffer(operands[0], step)
+    buffer = buffer_of(operands[0], step)
     return [Buffer(buffer.data.transpose(step.numbers("order")), step.types[0], buffer.cell)]
 
 
 def _memdesc_reshape(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    buffer, type_ = _buffer(operands[0], step), step.types[0]
+    buffer, type_ = buffer_of(operands[0], step), step.types[0]
     view = buffer.data.view()
     try:
         view.shape = type_.shape
@@ -171,14 +173,14 @@ def _memdesc_reshape(machine: StageInterpreter, step: Op, operands: Sequence[Ite
 
 
 def _memdesc_reinterpret(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    buffer, type_ = _buffer(operands[0], step), step.types[0]
+    buffer, type_ = buffer_of(operands[0], step), step.types[0]
     if buffer.type.element == type_.element and buffer.data.size == int(np.prod(type_.shape)):
         return _memdesc_reshape(machine, step, operands)
     raise UnansweredError("a buffer that is read as another type", step)
 
 
 def _async_copy(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    address, buffer = tensor(operands[0], step), _buffer(operands[1], step)
+    address, buffer = tensor(operands[0], step), buffer_of(operands[1], step)
     rest = [tensor(item, step) for item in operands[2:]]
     mask = rest.pop(0) if " mask " in step.text else None
     other = rest.pop(0) if " other " in step.text else None
@@ -197,7 +199,7 @@ def _async_copy(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -
 
 def barrier_of(machine: StageInterpreter, item: Item, step: Op) -> Barrier:
     """Return the barrier in a buffer."""
-    buffer = _buffer(item, step)
+    buffer = buffer_of(item, step)
     address = int(buffer.data.__array_interface__["data"][0])
     if address not in machine.barriers:
         machine.barriers[address] = Barrier()
@@ -209,7 +211,7 @@ def _init_barrier(machine: StageInterpreter, step: Op, operands: Sequence[Item])
     if not count:
         digits = [item for item in step.text.replace(",", " ").split() if item.isdecimal()]
         count = int(digits[0]) if digits else 1
-    buffer = _buffer(operands[0], step)
+    buffer = buffer_of(operands[0], step)
     address = int(buffer.data.__array_interface__["data"][0])
     machine.barriers[address] = Barrier(count, count)
     return []
@@ -318,7 +320,8 @@ def _descriptor(item: Item, step: Op) -> Descriptor:
     return item
 
 
-def _zero(machine: StageInterpreter, type_: Type) -> RuntimeValue:
+def zero(machine: StageInterpreter, type_: Type) -> RuntimeValue:
+    """Return zeros of a type."""
     if type_.element.startswith("i"):
         return RuntimeValue(np.zeros((1,) * len(type_.shape), np.int64), type_)
     return machine.domain.constant(0.0, type_)
@@ -337,7 +340,7 @@ def _tma_load(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> 
     type_ = Type(descriptor.element, buffer.type.shape, "", "tensor")
     address, inside = _tile(machine, step, descriptor, starts, buffer.type.shape)
     write(
-        machine, step, buffer, machine.domain.load(step, address, inside, _zero(machine, type_), type_), None
+        machine, step, buffer, machine.domain.load(step, address, inside, zero(machine, type_), type_), None
     )
     counted = barrier_of(machine, barrier, step)
     counted.bytes -= buffer.data.size * size_in_bytes(descriptor.element)
@@ -349,7 +352,7 @@ def _tma_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) ->
     descriptor = _descriptor(operands[0], step)
     rank = len(descriptor.shape)
     starts = [known_number(item, "the place of a tile", step) for item in operands[1 : rank + 1]]
-    buffer = _buffer(operands[rank + 1], step)
+    buffer = buffer_of(operands[rank + 1], step)
     address, inside = _tile(machine, step, descriptor, starts, buffer.type.shape)
     value = read(buffer, Type(descriptor.element, buffer.type.shape, "", "tensor"))
     if "reduce" in step.opcode:
@@ -364,7 +367,7 @@ def _descriptor_load(machine: StageInterpreter, step: Op, operands: Sequence[Ite
     starts = [known_number(item, "the place of a tile", step) for item in operands[1:]]
     type_ = step.types[0]
     address, inside = _tile(machine, step, descriptor, starts, type_.shape)
-    return [machine.domain.load(step, address, inside, _zero(machine, type_), type_)]
+    return [machine.domain.load(step, address, inside, zero(machine, type_), type_)]
 
 
 def _descriptor_store(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
@@ -399,7 +402,8 @@ def _scan(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Resu
     return [*machine.domain.scan(step, values, _combine(machine, step))]
 
 
-def _matrix(machine: StageInterpreter, item: Item, step: Op) -> RuntimeValue:
+def matrix(machine: StageInterpreter, item: Item, step: Op) -> RuntimeValue:
+    """Return a factor of a product: a tensor, or what is in a buffer."""
     if isinstance(item, Buffer):
         shape, element = item.type.shape, item.type.element
         return read(item, Type(element, shape, item.type.encoding, "tensor"))
@@ -407,12 +411,12 @@ def _matrix(machine: StageInterpreter, item: Item, step: Op) -> RuntimeValue:
 
 
 def _dot(machine: StageInterpreter, step: Op, operands: Sequence[Item]) -> Results:
-    a, b = (_matrix(machine, item, step) for item in operands[:2])
+    a, b = (matrix(machine, item, step) for item in operands[:2])
     accumulator = tensor(operands[2], step)
     if len(operands) > 3 and step.opcode == "ttng.warp_group_dot":
         use = known_number(operands[3], "whether a product adds to its accumulator", step)
         if not use:
-            accumulator = _zero(machine, accumulator.type)
+            accumulator = zero(machine, accumulator.type)
     return [machine.domain.dot(step, a, b, accumulator)]
 
 

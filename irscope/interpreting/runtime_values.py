@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -54,14 +54,18 @@ class RuntimeValue:
 
 @dataclass(slots=True)
 class BufferState:
-    """Whether the elements of an allocation in shared memory are known; None before the first write."""
+    """Whether the elements of an allocation are known; None before the first write to its memory.
+
+    `latest` has what was written to tensor memory last, by address and shape: the buffer, and the tensor.
+    """
 
     known: bool | None = None
+    latest: dict[tuple[int, tuple[int, ...]], tuple[Buffer, RuntimeValue]] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
 class Buffer:
-    """A view of an allocation in shared memory: writing to `data` writes to the allocation."""
+    """A view of an allocation in shared or tensor memory: writing to `data` writes to the allocation."""
 
     data: Array
     type: Type

@@ -29,6 +29,7 @@ from irscope.interpreting.runtime_values import (
 )
 from irscope.interpreting.shapes import SHAPES
 from irscope.interpreting.stage_program import Op, OpBlock, StageProgram, Type, loop_element
+from irscope.interpreting.tensor_memory import TENSOR_MEMORY
 from irscope.interpreting.unanswered import UnansweredError
 
 _FLOAT = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|0x[0-9A-Fa-f]+)")
@@ -88,7 +89,7 @@ class StageInterpreter:
         # What the program wrote to global memory as tensor descriptors, by address.
         self.descriptors: dict[int, Descriptor] = {}
         self.scratch = SCRATCH
-        self._handlers: dict[str, Handler] = {**MEMORY, **SHAPES, **_PLAIN}
+        self._handlers: dict[str, Handler] = {**MEMORY, **TENSOR_MEMORY, **SHAPES, **_PLAIN}
         self.frame = Frame()
         self._step: Op | None = None
         # How many operations were executed of the last program, and how many elements their results had.

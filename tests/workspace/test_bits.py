@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -184,3 +187,20 @@ def test_a_kernel_that_writes_nothing_is_unknown():
     stage = parse("module {\n  tt.func public @kernel() {\n    tt.return\n  }\n}\n")
     evaluation = classes.evaluate(stage, (3, 9), KernelLaunch({}, (1, 1, 1)), True)
     assert evaluation.unanswered == "the programs that were executed write nothing to memory"
+
+
+def test_products_in_tensor_memory_add_in_the_order_of_k(tmp_path: Path, triton_cache: Path):
+    """On Blackwell; an instruction of other rows is not promised to add alike."""
+    path = tmp_path / "matmul.irscope"
+    words = ["-m", "irscope", "compile", "samples/matmul", "--target", "cuda:100", "-o", str(path)]
+    environment = os.environ | {"TRITON_CACHE_DIR": str(triton_cache)}
+    subprocess.run([sys.executable, *words], env=environment, check=True, timeout=600)
+    strides = "stride_am=K, stride_bk=N, stride_cm=N"
+    with Workspace(path) as workspace:
+        launch = f"grid=(cdiv(M, BLOCK_M) * cdiv(N, BLOCK_N),), M=256, N=M, K=M, {strides}"
+        answer = only(workspace.bits(launch=launch))
+        rows = {v.id: v.settings["BLOCK_M"] for v in workspace.variants}
+    assert [{rows[v] for v in item.variants} for item in answer.classes] == [{64}, {128, 256}]
+    assert answer.deciding == ("BLOCK_M",) and not answer.unknown
+    text = answer.differences[0].reasons[0].text
+    assert "64 rows at once" in text and "128 rows at once" in text

@@ -84,7 +84,14 @@ def mistakes(folder: Path, cache: Path, names: tuple[str, ...]) -> dict[str, str
     return {name: text for name, text in result.items() if text}
 
 
-SAMPLE = ("GELU without fusion", "a + b + c in another order", "tf32 or bf16x3", "K split in 2", "early cast")
+SAMPLE = (
+    "GELU without fusion",
+    "a + b + c in another order",
+    "tf32 or bf16x3",
+    "K split in 2",
+    "early cast",
+    "tf32 or ieee on B200",
+)
 
 
 def test_the_line_and_the_reason_of_some_planted_changes(tmp_path: Path, triton_cache: Path):

@@ -453,12 +453,13 @@ class Expressions:
         program = self._program
         if program is None:
             raise UnansweredError("no program is executed", step)
+        type_ = accumulator.type
         if a.known and b.known and accumulator.known:
-            return RuntimeValue(accumulator.data + a.full @ b.full, step.types[0])
+            return RuntimeValue(accumulator.data + a.full @ b.full, type_)
         if is_integer(accumulator.type.element):
             data = integer_product(self._data(a), a.type, self._data(b), b.type, self._data(accumulator))
-            return RuntimeValue(data, step.types[0], False, ANY)
-        rule = dot_rule(program, step, a.type, b.type)
+            return RuntimeValue(data, type_, False, ANY)
+        rule = dot_rule(program, step, a.type, b.type, type_)
         self.note_way("product", step, rule.text)
         note = note_of(accumulator)
         base = accumulator.data
@@ -468,7 +469,7 @@ class Expressions:
         full_a = np.broadcast_to(self._data(a), a.type.shape)
         full_b = np.broadcast_to(self._data(b), b.type.shape)
         chain = extended(chain, step, rule, full_a, full_b)
-        return RuntimeValue(base, step.types[0], False, HashNote(chain=chain))
+        return RuntimeValue(base, type_, False, HashNote(chain=chain))
 
     # Help.
 

@@ -52,9 +52,8 @@ _ROW = hashes.word("row")
 _STEP = np.uint64(0x94D049BB133111EB)
 
 
-def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
-    """Return how a `tt.dot` or `ttng.warp_group_dot` adds up. Raises UnansweredError."""
-    result = step.types[0]
+def dot_rule(program: StageProgram, step: Op, a: Type, b: Type, result: Type) -> DotRule:
+    """Return how a product of matrices adds up to an accumulator of a type. Raises UnansweredError."""
     layout = program.attribute(result.encoding)
     element = a.element
     if layout.kind in ("ttg.blocked", "ttg.slice", "ttg.linear"):
@@ -66,18 +65,23 @@ def dot_rule(program: StageProgram, step: Op, a: Type, b: Type) -> DotRule:
     if operand.kind == "ttg.dot_op":
         width = operand.number("kWidth", width)
     words = max(1, width * bits // 32)
-    if layout.kind == "ttg.nvidia_mma":
-        version = layout.number("versionMajor")
+    if layout.kind in ("ttg.nvidia_mma", "ttng.tensor_memory_encoding"):
         k = {64: 4, 32: 8, 16: 16}.get(bits, 32)
-        name = f"mma {element} {b.element}"
-        if bits in (8, 64):
-            name += f" v{version}"
+        rows = ""
+        if layout.kind != "ttg.nvidia_mma":
+            # Not measured on Blackwell: instructions of other shapes may add otherwise.
+            rows = (
+                f", {layout.number('blockM')} rows at once{' by two blocks' if step.flag('two_ctas') else ''}"
+            )
+        name = f"mma {element} {b.element}{rows}"
+        if bits in (8, 64) and not rows:
+            name += f" v{layout.number('versionMajor')}"
         if bits == 8:
             # Groups of this many products of K are added in the tensor core, and each sum to the accumulator.
             group = min(step.number("maxNumImpreciseAcc", 0) or 1 << 30, 1 << 30)
             if group <= a.shape[-1]:
                 k, name = max(k, group), f"{name} in groups"
-        text = f"multiplies {element}{' as tf32' if element == 'f32' else ''}, K {k} per step"
+        text = f"multiplies {element}{' as tf32' if element == 'f32' else ''}, K {k} per step{rows}"
         if result.element != "f32":
             name += f" to {result.element}"
             text += f", and adds in {result.element}"
