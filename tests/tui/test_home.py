@@ -133,14 +133,16 @@ def test_a_capture_that_is_being_written_names_its_writer(tmp_path: Path) -> Non
         import time
 
         end = time.monotonic() + 20
-        while not (found := list(writing_entries([path, path], tmp_path))):
+        found = list(writing_entries([path, path], tmp_path))
+        # Until the writer has locked the capture, and said who it is.
+        while not any(str(child) in entry.detail for entry in found):
+            found = list(writing_entries([path, path], tmp_path))
             assert time.monotonic() < end
             time.sleep(0.02)
     finally:
         os.kill(child, 9)
         os.waitpid(child, 0)
     assert [entry.name for entry in found] == ["sweep"]
-    assert str(child) in found[0].detail
     assert not list(writing_entries([path], tmp_path))
 
 
