@@ -54,7 +54,8 @@ def test_later_tritons(file: Path) -> None:
     counted = scores(file, ["*"], _CONFIGS, 1)
     assert [(score.kernel, score.example) for score in counted if score.wrong] == []
     assert sum(score.recognized for score in counted) > 4 * sum(score.missed for score in counted)
-    assert sum(score.unknown for score in counted) < 0.1 * sum(score.differ for score in counted)
+    pairs = sum(score.launches * (score.launches - 1) // 2 for score in counted)
+    assert sum(score.unknown for score in counted) < 0.12 * pairs
 
 
 def test_which_of_two_products_is_fused() -> None:
