@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the classes; 1 if a launch contradicts them.
+    """Print the classes; 1 if a launch contradicts them, or --run could launch nothing.
 
     Raises UserError if a variant does not exist, a launch fits none, or --run finds no GPU.
     """
@@ -80,7 +80,9 @@ def run(args: argparse.Namespace) -> int:
             from irscope.document.bits_content import bits_content
 
             options.print_document(bits_content(answers, workspace.names), args)
-    return 1 if any(answer.contradicted for answer in answers) else 0
+    launched = [answer.launched for answer in answers if answer.launched is not None]
+    proves_nothing = args.run and not any(item.hashes for item in launched)
+    return 1 if proves_nothing or any(answer.contradicted for answer in answers) else 0
 
 
 def _answers(workspace: Workspace, args: argparse.Namespace) -> list[ProblemBits]:

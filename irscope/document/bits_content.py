@@ -144,8 +144,11 @@ def _launched(answer: ProblemBits) -> Iterator[Line]:
     launched = answer.launched
     if launched is None:
         return
-    where = f" on {launched.device}" if launched.device else ""
-    yield title(f"launched{where}, each variant twice, from {launched.inputs} values")
+    if launched.hashes:
+        where = f" on {launched.device}" if launched.device else ""
+        yield title(f"launched{where}, each variant twice, from {launched.inputs} values")
+    else:
+        yield title("no variant was launched")
     for point in agreement(answer):
         if point.kind == CONTRADICTION:
             yield Line([("CONTRADICTION", "warning"), (f"  {point.text}", "")], 1, fit="wrapped")

@@ -76,8 +76,8 @@ class Op:
     def place(self) -> Place:
         """Return the line of the kernel, and the file and line of the helper that this was written in."""
         inlined = list(inlining_chain(self.location))[:-1]
-        own = ((link.file, link.line) for link in inlined if not in_library(link.file))
-        return self.source_line, next(own, None)
+        helpers = ((link.file, link.line) for link in inlined if not in_library(link.file))
+        return self.source_line, next(helpers, None)
 
     def number(self, name: str, default: int | None = None) -> int:
         """Return an integer attribute, `axis = 1 : i32`. Raise UnansweredError if there is none."""

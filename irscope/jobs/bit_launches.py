@@ -59,9 +59,9 @@ def launch_problems(
 
 
 def _launched_bits(device: str, values: Path | None, problem: int, results: Results) -> LaunchedBits:
-    of = {variant: result for (index, variant), result in results.items() if index == problem}
-    failed = {variant: result for variant, result in of.items() if isinstance(result, str)}
-    hashes = {variant: result for variant, result in of.items() if not isinstance(result, str)}
+    by_variant = {variant: result for (index, variant), result in results.items() if index == problem}
+    failed = {variant: result for variant, result in by_variant.items() if isinstance(result, str)}
+    hashes = {variant: result for variant, result in by_variant.items() if not isinstance(result, str)}
     return LaunchedBits(device, "recorded" if values else "random", hashes, failed)
 
 
@@ -94,11 +94,11 @@ def _prepare(
         unaligned=frozenset(argument.name for argument in passed if "D" not in (argument.key or "")),
         values=values,
     )
-    place = folder / f"{problem}-{variant.id}"
-    write_kernel(place, variant, workspace.contents.read)
+    code = folder / f"{problem}-{variant.id}"
+    write_kernel(code, variant, workspace.contents.read)
     types = {name: types.get(name, "constexpr") for name in variant.kernel.parameters}
     grid = (*launch.grid, 1, 1)[:3]
-    return VariantLaunch((problem, variant.id), str(variant.target), place, grid, types, inputs)
+    return VariantLaunch((problem, variant.id), str(variant.target), code, grid, types, inputs)
 
 
 def _value(argument: Argument, text: str) -> Any:

@@ -111,8 +111,9 @@ def test_launches_that_write_nothing_prove_nothing(irscope: Run, bits_capture: P
 
 def test_a_shape_is_needed(irscope: Run, bits_capture: Path, device: Device) -> None:
     words = ("bits", bits_capture, "#4", "--run", "--trust", "--launch")
-    text = irscope(*words, "grid=(16,), N=2048").stdout
-    assert "#4 not launched: its launch has no shape for x: say it, --launch" in " ".join(text.split())
+    done = irscope(*words, "grid=(16,), N=2048")
+    assert "#4 not launched: its launch has no shape for x: say it, --launch" in " ".join(done.stdout.split())
+    assert done.returncode == 1 and "no variant was launched" in done.stdout
     assert not device.calls
     assert "proved" in irscope(*words, "grid=(16,), N=2048, x=[16, N], out=[16]").stdout
 

@@ -91,7 +91,7 @@ class Expressions:
         self.memory.begin(program_id)
 
     def enter(self, block: OpBlock) -> None:
-        """HashNote which block of code is executed."""
+        """Note which block of code is executed."""
         self._block = id(block)
 
     def computed(self, step: Op, name: str, value: RuntimeValue) -> None:

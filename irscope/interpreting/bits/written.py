@@ -114,7 +114,7 @@ class Memory:
         mask: RuntimeValue | None,
         shape: Sequence[int],
     ) -> None:
-        """HashNote the contributions of an atomic operation."""
+        """Note the contributions of an atomic operation."""
         addresses, values = _masked(address, data, mask, shape)
         for argument, chosen in _by_argument(address, addresses):
             writes = self.atomics.setdefault((argument, kind), Writes())

@@ -88,8 +88,8 @@ def prune_or_keep_all(
         _report(command, kernel, configs, pruned, time.perf_counter() - start)
         return [configs[number] for number in pruned.keep] or others
     except Exception as error:  # noqa: BLE001 - the user's program goes on without pruning
-        kept = f"all {pluralize(len(configs), 'config')}" if reference is None else f"only {others[0]}"
-        print_note(f"{command}: {kept} kept: {error_line(error)}")
+        rest = f"all {pluralize(len(configs), 'config')}" if reference is None else f"only {others[0]}"
+        print_note(f"{command}: {rest} kept: {error_line(error)}")
         return others
 
 
