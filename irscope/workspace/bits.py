@@ -111,10 +111,8 @@ class ProblemBits:
         if not reason.source_line:
             return f"{reason.stage} line {reason.line + 1}"
         kernel = self.problem.variants[0].kernel
-        helper = SourcePlace(*reason.helper) if reason.helper else None
-        inside = [f"line {helper.line}: {statement_text(helper, kernel)}"] if helper else []
-        place = SourcePlace(kernel.source.file, reason.source_line)
-        return place_text(place, kernel, helpers=inside).removeprefix("of ")
+        line = SourcePlace(kernel.source.file, reason.source_line)
+        return reason_place(reason, line, kernel).removeprefix("of ")
 
     @property
     def deciding(self) -> tuple[str, ...]:
@@ -164,6 +162,13 @@ class ProblemBits:
             if not any(_fits(config, fewer) for config in outside):
                 values = fewer
         return {} if any(_fits(config, values) for config in outside) else values
+
+
+def reason_place(reason: Reason, line: SourcePlace, kernel: Kernel) -> str:
+    """Return the line of a kernel that a reason is about, with that of a helper: `of line 27 (...)`."""
+    helper = SourcePlace(*reason.helper) if reason.helper else None
+    inside = [f"line {helper.line}: {statement_text(helper, kernel)}"] if helper else []
+    return place_text(line, kernel, helpers=inside)
 
 
 def value_texts(variant: Variant, names: Iterable[str]) -> dict[str, str]:

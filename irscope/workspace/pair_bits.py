@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from irscope.facts.instruction_mix import place_text
 from irscope.facts.source.alignment import line_map
 from irscope.facts.source.map import SourcePlace, kernel_place
 from irscope.findings.finding import Finding, Severity, evidence_pair
@@ -19,7 +18,7 @@ from irscope.interpreting.bits.classes import Evaluation, classify
 from irscope.interpreting.bits.reasons import Reason
 from irscope.model import Launch, Variant
 from irscope.model.text import one_line
-from irscope.workspace.bits import Report
+from irscope.workspace.bits import Report, reason_place
 from irscope.workspace.launch_expression import launched
 from irscope.workspace.problem_sizes import launch_text, problem_text
 
@@ -176,7 +175,7 @@ def _findings(
             _WEIGHT - number / 1024,  # in the order of the reasons
             "bits",
             *evidence_pair(reason.stage, *lines),
-            subject=f"{reason.kind} line {reason.source_line}",
+            subject=f"{reason.kind} line {reason.source_line} {reason.helper or ''}".rstrip(),
             covers=_COVERS.get(reason.kind, frozenset()),
             covered=number >= _MOST_SHOWN,
             changes=(reason.text,),
@@ -193,7 +192,7 @@ def _place(workspaces: _Workspaces, variants: _Variants, lines: Sequence[list[in
         place = kernel_place(document.location_at(lines[0][0]))
     if place is None or not place.line:
         return f"of {reason.stage} line {reason.line + 1}"
-    return place_text(place, a.kernel if place.removed else b.kernel)
+    return reason_place(reason, place, a.kernel if place.removed else b.kernel)
 
 
 def _lines(evaluation: Evaluation, reason: Reason) -> list[int]:
@@ -201,5 +200,5 @@ def _lines(evaluation: Evaluation, reason: Reason) -> list[int]:
     return [
         decision.line
         for decision in evaluation.decisions
-        if (decision.kind, decision.place[0]) == (reason.kind, reason.source_line)
+        if (decision.kind, decision.place) == (reason.kind, (reason.source_line, reason.helper))
     ]

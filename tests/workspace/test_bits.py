@@ -204,3 +204,21 @@ def test_products_in_tensor_memory_add_in_the_order_of_k(tmp_path: Path, triton_
     assert answer.deciding == ("BLOCK_M",) and not answer.unknown
     text = answer.differences[0].reasons[0].text
     assert "64 rows at once" in text and "128 rows at once" in text
+
+
+@pytest.mark.slow
+def test_attention_in_tensor_memory(tmp_path: Path, triton_cache: Path):
+    """Its first loop may have no iterations, and then reads an accumulator that nothing wrote."""
+    path = tmp_path / "attention.irscope"
+    words = ["-m", "irscope", "run", "--target", "cuda:100", "-o", str(path), "samples/flash_attention"]
+    environment = os.environ | {"TRITON_CACHE_DIR": str(triton_cache)}
+    subprocess.run([sys.executable, *words], env=environment, check=True, timeout=600)
+    with Workspace(path) as workspace:
+        answers = workspace.bits()
+        variants = {variant.id: variant for variant in workspace.variants}
+        bits = workspace.compare(variants[2], variants[3]).bits
+    assert len(answers) == 4 and not any(answer.unknown for answer in answers)
+    assert bits is not None and len(bits.findings) == 3
+    lines = [finding.text.partition(" in line ")[2].partition(":")[0] for finding in bits.findings]
+    # The products of queries and keys, and with values, and the sum of a row: lines of a helper.
+    assert lines == ["52", "60", "58"]
