@@ -193,6 +193,8 @@ _LOOK_SECONDS = 0.1
 _MOST_KEYS = 16
 # What follows a pasted text so soon is the rest of it.
 _REST_SECONDS = 0.05
+# Begins what a terminal writes before and after a pasted text, if it marks it.
+_PASTE_MARK = "\x1b[20"
 # The keys whose prompt takes what is typed ahead: a path, a query, values.
 _OPENING_PROMPTS = "/:F\\w+UP"
 
@@ -216,11 +218,13 @@ class TerminalDriver(LinuxDriver):
                     self._app.call_later(self._app.exit)
                     return
                 text = decode(content)
-            is_rest = "\x1b" not in text and time.monotonic() - pasted_at < _REST_SECONDS
-            if text and (is_rest or is_pasted(text)):
+            # A key such as Escape may follow a pasted text in one read.
+            head = "" if _PASTE_MARK in text else text.partition("\x1b")[0]
+            if head and (time.monotonic() - pasted_at < _REST_SECONDS or is_pasted(head)):
                 pasted_at = time.monotonic()
-                self.process_message(events.Paste(text.replace("\r", "\n").replace("\x00", "")))
-            elif text:
+                self.process_message(events.Paste(head.replace("\r", "\n").replace("\x00", "")))
+                text = text.removeprefix(head)
+            if text:
                 for event in parser.feed(text):
                     self.process_message(event)
             for event in parser.tick():
@@ -232,7 +236,7 @@ def is_pasted(text: str) -> bool:
 
     Not a key that is held down, and not a line typed ahead into the prompt that its first key opens.
     """
-    if "\x1b" in text or sum(1 for _ in groupby(text)) < _MOST_KEYS:
+    if sum(1 for _ in groupby(text)) < _MOST_KEYS:
         return False
     is_line = len(text.rstrip("\r\n").split()) == 1
     return not (is_line and text[0] in _OPENING_PROMPTS)

@@ -36,7 +36,7 @@ def test_texts_are_pasted(text: str) -> None:
     "text",
     [
         "q", ":15\r\r", "j" * 400, "jjjjjkkkkkjjjjj", "/tt.dot\rnnn", "w/tmp/a/long/path/to/x.ttgir\r",
-        "+BLOCK_M=64,128\r", "\x1b[B\x1b[B\x1b[A\x1b[C\x1b[D",
+        "+BLOCK_M=64,128\r",
     ],
 )  # fmt: skip
 def test_keys_are_not_pasted(text: str) -> None:
@@ -88,3 +88,8 @@ def test_a_paste_without_marks_in_a_terminal(terminal: Terminal) -> None:
     terminal.wait(lambda screen: "abcdefgh" in screen, 10)
     terminal.press("Escape")
     terminal.wait(lambda screen: "abcdefgh" not in screen)
+    terminal.press("F")
+    terminal.wait(lambda screen: "f1 help" in screen)
+    terminal.run("set-buffer", "abcdefgh" * 375 + "\x1b")  # the key comes with the text
+    terminal.run("paste-buffer")
+    terminal.wait(lambda screen: "? help" in screen and "abcdefgh" not in screen, 10)
