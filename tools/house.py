@@ -39,7 +39,7 @@ VAGUE_NAMES = {
 # Folders whose modules are named after a command, screen, tool or rule; other modules may share the name.
 FOLDERS_WITH_GIVEN_NAMES = {"cli", "screens", "tools", "rules"}
 # Folders with kernels of lessons: what a learner edits, not modules of irscope.
-KERNEL_FOLDERS = {"exercise_files", "samples"}
+KERNEL_FOLDERS = {"exercise_files", "lessons", "samples"}
 LONG_FUNCTION, SMALL_MODULE = 40, 100
 
 
